@@ -1,0 +1,1 @@
+"""A register VM that runs ExecuTorch programs on numpy."""

@@ -1,0 +1,1 @@
+"""Kernel libraries and the contract that they are written to."""

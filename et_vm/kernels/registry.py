@@ -1,0 +1,284 @@
+"""The kernel contract: how a kernel is written, registered and found.
+
+A kernel is a *prepare function*. The method calls it when it is loaded (and again only when shapes or scalars have changed) with
+the arguments of the operator's out variant in schema order; it checks them, resizes the outputs and returns a :data:`Step`, which
+is all that execution runs::
+
+    def add_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: int | float, out: Tensor) -> Step:
+        out.resize(broadcast(ctx, self, other))
+        return np.add, (self.array, other.array, out.array)
+
+Arguments: ``Tensor``; Python ``int``, ``float``, ``bool``, ``str``; ``list[int]``, ``list[float]``, ``list[bool]``,
+``list[Tensor]``, ``list[Tensor | None]``; ``None`` where the schema allows it. The trailing arguments by which ExecuTorch repeats the
+returned tensors are not passed. The annotations are not decoration: together with the number of parameters they are the operator's
+schema to the verifier, which rejects a file whose call does not fit them.
+
+Rules: nothing is written to an output, and nothing is resized, before every check has passed. A prepare function reads shapes and
+constants but never the data of other tensors; a step whose output shape depends on data resizes the output itself. A prepare function
+may run more than once for a call; what is expensive (a repacked weight) goes through :meth:`PrepareContext.memo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+from et_schema.errors import Error, ExecutorchError, Trap
+
+if TYPE_CHECKING:
+    from et_schema.generated.program import Frame
+    from et_schema.scalar_type import ScalarType
+    from et_vm.values import Array, Tensor
+
+Step: TypeAlias = tuple[Callable[..., object], tuple[object, ...]]
+"""A prepared call, executed as ``fn(*args)``; the result is ignored."""
+
+Prepare: TypeAlias = Callable[..., Step]
+"""``prepare(ctx, *arguments) -> Step``."""
+
+KernelKey: TypeAlias = "tuple[tuple[ScalarType, tuple[int, ...]], ...]"
+"""Scalar type and dim order of each argument that is a Tensor, in order (members of lists and None do not count)."""
+
+KernelLibrary: TypeAlias = "Callable[[KernelRegistry], None]"
+"""Fills a registry with the kernels of one library."""
+
+_T = TypeVar("_T")
+
+SCRATCH_ALIGNMENT = 64
+
+
+class Scratch:
+    """Working memory that the steps of one method share: as large as the largest call needs.
+
+    Nothing survives from one step to the next. A buffer that has to grow is replaced; steps prepared before keep the old one until
+    the method prepares them again, which it does at the end of loading (see :attr:`generation`).
+    """
+
+    __slots__ = ("_buffer", "_used", "generation")
+
+    def __init__(self) -> None:
+        self._buffer: Array = np.empty(0, np.uint8)
+        self._used = 0
+        self.generation = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the shared buffer."""
+        return self._buffer.nbytes
+
+    @property
+    def used(self) -> int:
+        """Bytes handed out since :meth:`restart`."""
+        return self._used
+
+    def restart(self) -> None:
+        """Begin the allocations of another step."""
+        self._used = 0
+
+    def take(self, nbytes: int) -> Array:
+        """``nbytes`` uninitialised bytes, 64-byte aligned, disjoint from the others taken since :meth:`restart`."""
+        start = self._used
+        end = start + nbytes
+        self._used = -(-end // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
+        if end > self._buffer.nbytes:
+            raw = np.empty(self._used + SCRATCH_ALIGNMENT, np.uint8)
+            skip = -raw.ctypes.data % SCRATCH_ALIGNMENT
+            self._buffer = raw[skip : skip + self._used]
+            self.generation += 1
+        return self._buffer[start:end]
+
+
+class PrepareContext:
+    """What a prepare function may ask of the method it prepares a call for.
+
+    Tests of a kernel make their own: ``PrepareContext("aten::add.out")``.
+    """
+
+    __slots__ = ("_memo", "_scratch", "frames", "instruction", "op")
+
+    def __init__(
+        self,
+        op: str,
+        *,
+        instruction: int = 0,
+        frames: Sequence[Frame] = (),
+        scratch: Scratch | None = None,
+        memo: dict[object, object] | None = None,
+    ) -> None:
+        self.op = op
+        self.instruction = instruction
+        self.frames = frames
+        self._scratch = Scratch() if scratch is None else scratch
+        self._memo: dict[object, object] = {} if memo is None else memo
+        self._scratch.restart()
+
+    def scratch(self, shape: int | Sequence[int], dtype: object = np.uint8) -> Array:
+        """An uninitialised C-contiguous array that the step may write; shared with the other steps of the method.
+
+        Buffers taken by one call of the prepare function do not overlap. Contents do not survive until the next step.
+        """
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        count = 1
+        for size in sizes:
+            count *= size
+        kind: np.dtype[Any] = np.dtype(dtype)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
+        return np.ndarray(sizes, kind, self._scratch.take(count * kind.itemsize))
+
+    def memo(self, key: object, build: Callable[[], _T]) -> _T:
+        """``build()``, kept for this call as long as the method lives: for data derived from constants, such as packed weights."""
+        slot = (self.instruction, key)
+        if slot not in self._memo:
+            self._memo[slot] = build()
+        return self._memo[slot]  # pyright: ignore[reportReturnType] the slot was filled by a build() of this call
+
+    def trap(
+        self,
+        *,
+        arg: str,
+        expected: object,
+        got: object,
+        code: Error = Error.INVALID_ARGUMENT,
+        hint: str | None = None,
+    ) -> Trap:
+        """The error for an argument that the kernel cannot take; the prepare function or the step raises it."""
+        return self.error(f"argument '{arg}': expected {expected}, got {got}", code=code, hint=hint)
+
+    def error(self, message: str, *, code: Error = Error.INVALID_ARGUMENT, hint: str | None = None) -> Trap:
+        """The error for a call that fails for a reason no single argument carries."""
+        return Trap(code, message, instruction=self.instruction, op=self.op, frames=self.frames, hint=hint)
+
+    def check(self, condition: bool, *, arg: str, expected: object, got: object) -> None:
+        """Raise :meth:`trap` unless ``condition``."""
+        if not condition:
+            raise self.trap(arg=arg, expected=expected, got=got)
+
+
+class Param(NamedTuple):
+    """One parameter of an operator: its name, and the value kinds it takes (empty: not stated)."""
+
+    name: str
+    kinds: frozenset[str]
+    is_float: bool
+
+
+_ANNOTATION_KINDS: dict[str, tuple[str, ...]] = {
+    "None": ("Null",),
+    "Tensor": ("Tensor",),
+    "int": ("Int",),
+    "float": ("Double", "Int"),
+    "bool": ("Bool",),
+    "str": ("String",),
+    "Scalar": ("Int", "Double", "Bool"),
+    "list[int]": ("IntList",),
+    "list[float]": ("DoubleList",),
+    "list[bool]": ("BoolList",),
+    "list[Tensor]": ("TensorList",),
+    "list[Tensor | None]": ("TensorList", "OptionalTensorList"),
+    "list[Tensor|None]": ("TensorList", "OptionalTensorList"),
+}
+
+
+def _split_union(annotation: str) -> list[str]:
+    parts: list[str] = []
+    depth = start = 0
+    for at, char in enumerate(annotation):
+        if char == "[":
+            depth += 1
+        elif char == "]":
+            depth -= 1
+        elif char == "|" and not depth:
+            parts.append(annotation[start:at].strip())
+            start = at + 1
+    parts.append(annotation[start:].strip())
+    return parts
+
+
+def _parse_annotation(annotation: object) -> tuple[frozenset[str], bool]:
+    if not isinstance(annotation, str):
+        return frozenset(), False
+    parts = _split_union(annotation)
+    if any(part not in _ANNOTATION_KINDS for part in parts):
+        return frozenset(), False
+    kinds = {kind for part in parts for kind in _ANNOTATION_KINDS[part]}
+    if "int" in parts and "float" in parts:
+        kinds.add("Bool")
+    return frozenset(kinds), "float" in parts and "int" not in parts
+
+
+def parameters_of(prepare: Prepare) -> tuple[Param, ...] | None:
+    """The parameters after ``ctx`` as the function's own signature states them, or None when it takes ``*args``.
+
+    A parameter annotated ``float`` takes an Int too (as the upstream runtime does), and ``is_float`` says that it wants it
+    converted; ``int | float`` is a torch Scalar and takes a Bool as well.
+    """
+    code = getattr(prepare, "__code__", None)
+    if code is None or code.co_flags & 0x04:  # CO_VARARGS
+        return None
+    annotations: dict[str, object] = getattr(prepare, "__annotations__", {})
+    names: Iterable[str] = code.co_varnames[1 : code.co_argcount]
+    return tuple(Param(name, *_parse_annotation(annotations.get(name))) for name in names)
+
+
+class KernelRegistry:
+    """The kernels one runtime has, by operator name (``aten::add.out``) and by kernel key.
+
+    An instance, never a global: two runtimes in a process may have different kernels. Filling it is not thread-safe; looking up is.
+    """
+
+    __slots__ = ("_fallback", "_keyed", "_lazy")
+
+    def __init__(self, libraries: Iterable[KernelLibrary] = ()) -> None:
+        self._fallback: dict[str, Prepare] = {}
+        self._keyed: dict[str, dict[KernelKey, Prepare]] = {}
+        self._lazy: dict[str, Callable[[], Prepare]] = {}
+        for library in libraries:
+            library(self)
+
+    def register(self, name: str, prepare: Prepare, key: KernelKey | None = None) -> None:
+        """Add a kernel for ``name``, for one ``key`` or as the fallback for all.
+
+        Raises ExecutorchError(RegistrationAlreadyRegistered) when there is one already.
+        """
+        if key is None:
+            if name in self._fallback or name in self._lazy:
+                raise self._twice(name)
+            self._fallback[name] = prepare
+            return
+        keyed = self._keyed.setdefault(name, {})
+        if key in keyed:
+            raise self._twice(name)
+        keyed[key] = prepare
+
+    def register_lazy(self, name: str, load: Callable[[], Prepare]) -> None:
+        """Add a fallback kernel that ``load`` imports when it is first looked up."""
+        if name in self._fallback or name in self._lazy:
+            raise self._twice(name)
+        self._lazy[name] = load
+
+    def lookup(self, name: str, key: KernelKey) -> Prepare | None:
+        """The kernel for exactly ``key``, else the fallback, else None."""
+        keyed = self._keyed.get(name)
+        if keyed is not None and key in keyed:
+            return keyed[key]
+        prepare = self._fallback.get(name)
+        if prepare is None:
+            load = self._lazy.get(name)
+            if load is None:
+                return None
+            prepare = self._fallback[name] = load()
+        return prepare
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fallback or name in self._lazy or name in self._keyed
+
+    def names(self) -> list[str]:
+        """The operators that have a kernel, sorted."""
+        return sorted({*self._fallback, *self._lazy, *self._keyed})
+
+    @staticmethod
+    def _twice(name: str) -> ExecutorchError:
+        return ExecutorchError(
+            Error.REGISTRATION_ALREADY_REGISTERED, "a kernel is registered already", where=name
+        )

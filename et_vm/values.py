@@ -1,0 +1,239 @@
+"""What a register of a method holds.
+
+A register holds a Python ``int``, ``float``, ``bool``, ``str`` or ``None``, a :class:`Tensor`, a plain ``list`` of floats or
+bools, or a :class:`ListRegister` (integer and tensor lists, whose items are registers themselves and are read again at each use).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from et_schema.errors import Error, ExecutorchError
+from et_schema.generated.program import TensorShapeDynamism
+from et_schema.scalar_type import ScalarType, numpy_dtype
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+DType: TypeAlias = "np.dtype[Any]"
+Allocate: TypeAlias = Callable[[int], Array]
+
+MAX_RANK = 16
+_next_version = itertools.count(1).__next__
+
+
+def contiguous_strides(sizes: Sequence[int], dim_order: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements, by logical dimension, of a dense tensor of ``sizes`` laid out outer-to-inner as ``dim_order`` says.
+
+    Dimensions of size zero count as one, so that the strides of an empty tensor are still those of its layout.
+    """
+    strides = [0] * len(sizes)
+    step = 1
+    for dim in reversed(dim_order):
+        strides[dim] = step
+        step *= max(sizes[dim], 1)
+    return tuple(strides)
+
+
+def element_count(sizes: Sequence[int]) -> int:
+    """Product of ``sizes`` as an exact Python integer."""
+    count = 1
+    for size in sizes:
+        count *= size
+    return count
+
+
+class Tensor:
+    """A tensor register: type, current shape, layout, and a numpy view of the bytes it lives in.
+
+    ``array`` has the logical axes (NCHW for an image) with the strides of ``dim_order``, so a channels-last tensor is an ordinary
+    strided array to numpy. ``storage`` is the flat ``uint8`` view of the tensor's whole capacity; both are missing until the
+    tensor has data, and reading ``array`` before that raises InvalidState. ``version`` changes, to a number no other tensor has
+    had, whenever ``array`` is replaced: a step prepared for a set of versions is valid as long as they are current.
+    """
+
+    __slots__ = (
+        "_allocate",
+        "array",
+        "capacity_bytes",
+        "constant",
+        "dim_order",
+        "dtype",
+        "dynamism",
+        "name",
+        "scalar_type",
+        "sizes",
+        "storage",
+        "strides",
+        "version",
+    )
+
+    scalar_type: ScalarType
+    dtype: DType
+    sizes: tuple[int, ...]
+    dim_order: tuple[int, ...]
+    strides: tuple[int, ...]
+    capacity_bytes: int
+    dynamism: TensorShapeDynamism
+    array: Array
+    storage: Array | None
+    constant: bool
+    name: str
+    version: int
+
+    def __init__(
+        self,
+        scalar_type: ScalarType,
+        sizes: Sequence[int],
+        dim_order: Sequence[int] | None = None,
+        *,
+        storage: Array | None = None,
+        dynamism: TensorShapeDynamism = TensorShapeDynamism.STATIC,
+        constant: bool = False,
+        name: str = "",
+        allocate: Allocate | None = None,
+    ) -> None:
+        """``storage`` is a flat uint8 array of at least the tensor's bytes; ``allocate(nbytes)`` returns one, and makes a
+        DYNAMIC_UNBOUND tensor grow on demand."""
+        self.scalar_type = scalar_type
+        self.dtype = numpy_dtype(scalar_type)
+        self.sizes = tuple(sizes)
+        self.dim_order = tuple(range(len(self.sizes))) if dim_order is None else tuple(dim_order)
+        self.dynamism = dynamism
+        self.constant = constant
+        self.name = name
+        self._allocate = allocate
+        self.storage = None
+        self.version = 0
+        self.strides = contiguous_strides(self.sizes, self.dim_order)
+        self.capacity_bytes = element_count(self.sizes) * self.dtype.itemsize
+        if storage is not None:
+            self.bind(storage)
+
+    @classmethod
+    def from_numpy(
+        cls,
+        array: Array,
+        scalar_type: ScalarType,
+        dim_order: Sequence[int] | None = None,
+        *,
+        dynamism: TensorShapeDynamism = TensorShapeDynamism.STATIC,
+        constant: bool = False,
+        name: str = "",
+    ) -> Tensor:
+        """A tensor with its own storage holding a copy of ``array`` (logical axes), laid out as ``dim_order``."""
+        tensor = cls(scalar_type, array.shape, dim_order, dynamism=dynamism, constant=constant, name=name)
+        storage = np.empty(tensor.capacity_bytes, np.uint8)
+        tensor.bind(storage)
+        np.copyto(tensor.array, array, casting="unsafe")
+        if constant:
+            storage.flags.writeable = False
+            tensor.bind(storage)
+        return tensor
+
+    @property
+    def numel(self) -> int:
+        """Number of elements of the current shape."""
+        return element_count(self.sizes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the current shape (``capacity_bytes`` is that of the largest one)."""
+        return element_count(self.sizes) * self.dtype.itemsize
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the tensor is bound to storage, so that ``array`` may be read."""
+        return self.storage is not None
+
+    def bind(self, storage: Array, sizes: Sequence[int] | None = None) -> None:
+        """Point the tensor at ``storage`` (flat uint8, at least the bytes of the shape), optionally with other ``sizes``."""
+        if sizes is not None:
+            self.sizes = tuple(sizes)
+            self.strides = contiguous_strides(self.sizes, self.dim_order)
+        self.storage = storage
+        self._make_array(storage)
+
+    def unbind(self) -> None:
+        """Drop the storage: reading ``array`` raises InvalidState until the next :meth:`bind` or growing :meth:`resize`."""
+        if self.storage is not None:
+            self.storage = None
+            del self.array
+            self.version = _next_version()
+
+    def resize(self, sizes: Sequence[int]) -> None:
+        """Give the tensor the shape ``sizes``; a no-op when it already has it.
+
+        Raises ExecutorchError(NotSupported) when the rank differs, when a STATIC tensor would change, or when the elements do not
+        fit the planned capacity. A DYNAMIC_UNBOUND tensor that nobody planned gets (more) memory instead.
+        """
+        wanted = tuple(sizes)
+        storage = self.storage
+        if wanted == self.sizes and (storage is not None or self._allocate is None):
+            return
+        if len(wanted) != len(self.sizes):
+            raise self._resize_error(wanted, f"its rank is fixed at {len(self.sizes)}")
+        if self.dynamism == TensorShapeDynamism.STATIC and wanted != self.sizes:
+            raise self._resize_error(wanted, "it is static")
+        nbytes = element_count(wanted) * self.dtype.itemsize
+        if nbytes > self.capacity_bytes or storage is None:
+            if self._allocate is None:
+                if nbytes > self.capacity_bytes:
+                    raise self._resize_error(
+                        wanted, f"{nbytes} bytes do not fit the planned {self.capacity_bytes}"
+                    )
+            else:
+                self.storage = storage = self._allocate(nbytes)
+                self.capacity_bytes = nbytes
+        self.sizes = tuple([int(size) for size in wanted])
+        self.strides = contiguous_strides(self.sizes, self.dim_order)
+        if storage is not None:
+            self._make_array(storage)
+
+    def _make_array(self, storage: Array) -> None:
+        itemsize = self.dtype.itemsize
+        self.array = np.ndarray(
+            self.sizes, self.dtype, storage, 0, [stride * itemsize for stride in self.strides]
+        )
+        self.version = _next_version()
+
+    def _resize_error(self, sizes: tuple[int, ...], why: str) -> ExecutorchError:
+        return ExecutorchError(
+            Error.NOT_SUPPORTED,
+            f"cannot resize a tensor of shape {list(self.sizes)} to {list(sizes)}: {why}",
+            where=self.name or None,
+        )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            # Reached only for a slot without a value, which by construction is `array` of a tensor without data.
+            if name == "array":
+                raise ExecutorchError(Error.INVALID_STATE, "tensor has no data", where=self.name or None)
+            raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.sizes))
+        return f"Tensor({self.name or '?'}: {self.scalar_type.name.lower()}[{shape}])"
+
+
+class ListRegister:
+    """An IntList, TensorList or OptionalTensorList register: the items are registers, read again at each use.
+
+    ``items`` are register numbers, -1 for the None of an optional tensor list.
+    """
+
+    __slots__ = ("items", "kind")
+
+    def __init__(self, kind: str, items: tuple[int, ...]) -> None:
+        self.kind = kind
+        self.items = items
+
+    def read(self, registers: Sequence[object]) -> list[object]:
+        """The current values of the items."""
+        return [registers[item] if item >= 0 else None for item in self.items]
+
+    def __repr__(self) -> str:
+        return f"{self.kind}{list(self.items)}"
