@@ -201,7 +201,7 @@ class Tensor:
 
     def _resize_error(self, sizes: tuple[int, ...], why: str) -> ExecutorchError:
         return ExecutorchError(
-            Error.NOT_SUPPORTED,
+            Error.NotSupported,
             f"cannot resize a tensor of shape {list(self.sizes)} to {list(sizes)}: {why}",
             where=self.name or None,
         )
@@ -211,7 +211,7 @@ class Tensor:
         def __getattr__(self, name: str) -> NoReturn:
             # Reached only for a slot without a value, which by construction is `array` of a tensor without data.
             if name == "array":
-                raise ExecutorchError(Error.INVALID_STATE, "tensor has no data", where=self.name or None)
+                raise ExecutorchError(Error.InvalidState, "tensor has no data", where=self.name or None)
             raise AttributeError(name)
 
     def __repr__(self) -> str:

@@ -139,15 +139,17 @@ class PrepareContext:
         arg: str,
         expected: object,
         got: object,
-        code: Error = Error.INVALID_ARGUMENT,
+        code: Error = Error.InvalidArgument,
         hint: str | None = None,
     ) -> Trap:
         """The error for an argument that the kernel cannot take; the prepare function or the step raises it."""
         return self.error(f"argument '{arg}': expected {expected}, got {got}", code=code, hint=hint)
 
-    def error(self, message: str, *, code: Error = Error.INVALID_ARGUMENT, hint: str | None = None) -> Trap:
+    def error(self, message: str, *, code: Error = Error.InvalidArgument, hint: str | None = None) -> Trap:
         """The error for a call that fails for a reason no single argument carries."""
-        return Trap(code, message, instruction=self.instruction, op=self.op, frames=self.frames, hint=hint)
+        return Trap(
+            message, code=code, instruction=self.instruction, operator=self.op, frames=self.frames, hint=hint
+        )
 
     def check(self, condition: bool, *, arg: str, expected: object, got: object) -> None:
         """Raise :meth:`trap` unless ``condition``."""
@@ -280,5 +282,5 @@ class KernelRegistry:
     @staticmethod
     def _twice(name: str) -> ExecutorchError:
         return ExecutorchError(
-            Error.REGISTRATION_ALREADY_REGISTERED, "a kernel is registered already", where=name
+            Error.RegistrationAlreadyRegistered, "a kernel is registered already", where=name
         )
