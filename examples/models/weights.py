@@ -26,7 +26,8 @@ def seeded(seed: int) -> Iterator[None]:
 def initialise(module: nn.Module) -> nn.Module:
     """Draw every parameter of ``module`` from torch's current random state; returns it in eval mode.
 
-    Convolutions use He's gain (their inputs are mostly rectified), linear layers unit gain. Vectors that default to an
+    Convolutions use He's gain (their inputs are mostly rectified), linear layers unit gain, embeddings half of it (a tied
+    head then gives logits of order 1/2). Vectors that default to an
     identity (norm scales and biases) get values that a compiler cannot mistake for it.
     """
     for part in module.modules():
@@ -35,7 +36,7 @@ def initialise(module: nn.Module) -> nn.Module:
         elif isinstance(part, nn.Linear):
             part.weight.normal_(0.0, 1.0 / math.sqrt(part.in_features))
         elif isinstance(part, nn.Embedding):
-            part.weight.normal_(0.0, 1.0 / math.sqrt(part.embedding_dim))
+            part.weight.normal_(0.0, 0.5 / math.sqrt(part.embedding_dim))
         elif isinstance(part, (nn.BatchNorm2d, nn.LayerNorm, nn.RMSNorm)):
             part.weight.uniform_(0.5, 1.5)
         bias = getattr(part, "bias", None)
