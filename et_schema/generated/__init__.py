@@ -1,0 +1,1 @@
+"""Modules written by ``python -m et_schema.generate``; change the ``.fbs`` files instead."""
