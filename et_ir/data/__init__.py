@@ -1,0 +1,5 @@
+"""The bytes of constants: kept outside of the IR's text, compared by content, never copied without need."""
+
+from et_ir.data.blob import Blob, MissingData
+
+__all__ = ["Blob", "MissingData"]

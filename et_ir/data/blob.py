@@ -1,0 +1,108 @@
+"""A blob: the bytes of one constant, identified by their SHA-256.
+
+A blob may hold its bytes (a view of a torch tensor, of a mapped file, of a `bytes`), may know how to compute them
+(*derived*: the transpose of another blob), or may only know what they should be (*unresolved*: text was read, its weight
+store was not). Derived bytes above `KEEP` bytes are made when asked for and dropped afterwards, so that a program whose
+weights were all transposed still needs no second copy of them in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Final
+
+__all__ = ["KEEP", "Blob", "MissingData"]
+
+KEEP: Final = 64 * 1024
+"""Derived blobs up to this many bytes keep their bytes once computed."""
+
+
+class MissingData(Exception):
+    """The bytes of a constant are needed, but the weight store that holds them was not given."""
+
+    def __init__(self, key: str):
+        super().__init__(f"the bytes of constant \"{key}\" are not loaded: give the weight store it is kept in")
+        self.key = key
+
+
+class Blob:
+    """Bytes of one constant. `key` is a readable name, not part of the identity.
+
+    Equality is equality of content: blobs of different size differ at once; for others SHA-256 decides.
+    """
+
+    __slots__ = ("_compute", "_sha256", "_view", "key", "nbytes")
+
+    def __init__(
+        self,
+        key: str,
+        nbytes: int,
+        *,
+        view: memoryview | None = None,
+        compute: Callable[[], memoryview] | None = None,
+        sha256: str | None = None,
+    ):
+        self.key = key
+        self.nbytes = nbytes
+        self._view = view
+        self._compute = compute
+        self._sha256 = sha256
+
+    @staticmethod
+    def of(key: str, data: bytes | bytearray | memoryview) -> Blob:
+        """A blob over existing bytes, which are not copied."""
+        view = memoryview(data).cast("B") if not isinstance(data, memoryview) or data.format != "B" else data
+        return Blob(key, view.nbytes, view=view)
+
+    @staticmethod
+    def derived(key: str, nbytes: int, compute: Callable[[], memoryview]) -> Blob:
+        """A blob whose bytes are computed when needed; `compute` must give the same bytes every time."""
+        return Blob(key, nbytes, compute=compute)
+
+    @staticmethod
+    def unresolved(key: str, nbytes: int, sha256: str) -> Blob:
+        """A blob known by its hash; `resolve` gives it its bytes."""
+        return Blob(key, nbytes, sha256=sha256)
+
+    @property
+    def is_resolved(self) -> bool:
+        return self._view is not None or self._compute is not None
+
+    def resolve(self, view: memoryview) -> None:
+        """Attach the bytes. Raises `ValueError` if their size is not the blob's; content is checked by `check`."""
+        if view.nbytes != self.nbytes:
+            raise ValueError(f'constant "{self.key}" has {self.nbytes} bytes, its weight store holds {view.nbytes}')
+        self._view = view.cast("B") if view.format != "B" else view
+
+    def view(self) -> memoryview:
+        """The bytes, as a flat read-only view. Raises `MissingData` for an unresolved blob."""
+        if self._view is not None:
+            return self._view.toreadonly()
+        if self._compute is None:
+            raise MissingData(self.key)
+        view = self._compute().cast("B")
+        if view.nbytes != self.nbytes:
+            raise AssertionError(f'derived constant "{self.key}" has {view.nbytes} bytes, expected {self.nbytes}')
+        if self.nbytes <= KEEP:
+            self._view = view
+            self._compute = None
+        return view.toreadonly()
+
+    @property
+    def sha256(self) -> str:
+        """The hash in hexadecimal, computed once."""
+        if self._sha256 is None:
+            self._sha256 = hashlib.sha256(self.view()).hexdigest()
+        return self._sha256
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Blob) and self.nbytes == other.nbytes and self.sha256 == other.sha256
+
+    def __hash__(self) -> int:
+        return hash(("Blob", self.nbytes))
+
+    def __repr__(self) -> str:
+        return f"Blob({self.key!r}, {self.nbytes} bytes)"

@@ -1,0 +1,39 @@
+"""The `program` dialect: what a program has at every level beside its operations.
+
+Weights, buffers and constants are module-level symbols that all methods share; `get` reads one that never changes, `load`
+and `store` access mutable state. `literal` is a Python value that is no tensor.
+"""
+
+from xdsl.ir import Dialect
+
+from et_ir.dialects.program.attributes import DataAttr, StringType
+from et_ir.dialects.program.ops import (
+    BufferOp,
+    ConstantOp,
+    GetOp,
+    GlobalOp,
+    LiteralOp,
+    LoadOp,
+    ParameterOp,
+    StoreOp,
+)
+
+__all__ = [
+    "BufferOp",
+    "ConstantOp",
+    "DataAttr",
+    "GetOp",
+    "GlobalOp",
+    "LiteralOp",
+    "LoadOp",
+    "ParameterOp",
+    "Program",
+    "StoreOp",
+    "StringType",
+]
+
+Program = Dialect(
+    "program",
+    [ParameterOp, BufferOp, ConstantOp, GetOp, LoadOp, StoreOp, LiteralOp],
+    [DataAttr, StringType],
+)

@@ -1,0 +1,154 @@
+"""Python literals of operator schemas as xDSL attributes, and back.
+
+| schema type        | attribute                              |
+|--------------------|----------------------------------------|
+| int, SymInt        | `IntegerAttr` of i64                   |
+| float              | `FloatAttr` of f64                     |
+| bool               | `IntegerAttr` of i1                    |
+| Scalar             | one of the three above                 |
+| str                | `StringAttr`                           |
+| ScalarType         | the element type itself (`f32`, `i64`) |
+| Layout, Device, MemoryFormat | `StringAttr` of torch's name |
+| lists of int, float, bool    | `DenseArrayBase`             |
+| lists of Scalar    | `ArrayAttr`                            |
+| absent             | no property                            |
+
+A value that is known at run time only is `DYNAMIC` in its property; the value is an operand (see `op.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BFloat16Type,
+    ComplexType,
+    DenseArrayBase,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    StringAttr,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute
+
+from et_ir.dialects.schema.schema import ArgType
+
+__all__ = [
+    "DYNAMIC",
+    "DYNAMIC_ATTR",
+    "ELEMENT_TYPES",
+    "Value",
+    "attribute_of",
+    "element_type_name",
+    "literal_of",
+]
+
+DYNAMIC: Final = -(2**63)
+"""Stands, in an i64 property or list, for the next of the op's symbol operands."""
+
+Scalar = int | float | bool
+Value = Scalar | str | Attribute | Sequence[Scalar] | None
+
+ui8 = IntegerType(8, Signedness.UNSIGNED)
+ELEMENT_TYPES: Final[dict[str, Attribute]] = {
+    "ui8": ui8,
+    "i8": IntegerType(8),
+    "i16": IntegerType(16),
+    "i32": IntegerType(32),
+    "i64": i64,
+    "f16": Float16Type(),
+    "bf16": BFloat16Type(),
+    "f32": Float32Type(),
+    "f64": f64,
+    "i1": i1,
+    "complex<f16>": ComplexType(Float16Type()),
+    "complex<f32>": ComplexType(Float32Type()),
+    "complex<f64>": ComplexType(f64),
+}
+"""Element types of tensors by the name they print as."""
+
+_NAMES: Final = {type: name for name, type in ELEMENT_TYPES.items()}
+
+# Interned: a graph of thousands of ops holds a few dozen distinct literals.
+_int = lru_cache(maxsize=4096)(lambda value: IntegerAttr(value, i64))  # pyright: ignore[reportUnknownLambdaType]
+DYNAMIC_ATTR: Final = IntegerAttr(DYNAMIC, i64)
+_TRUE: Final = IntegerAttr(1, i1)
+_FALSE: Final = IntegerAttr(0, i1)
+
+
+def element_type_name(type: Attribute) -> str:
+    """The name of a tensor element type, such as `f32`. Raises `KeyError` for a type tensors cannot have."""
+    return _NAMES[type]
+
+
+def _scalar(value: Scalar) -> Attribute:
+    if value is True or value is False:
+        return _TRUE if value else _FALSE
+    if isinstance(value, int):
+        return cast(Attribute, _int(value))
+    return FloatAttr(value, f64)
+
+
+def attribute_of(value: Value, type: ArgType) -> Attribute:
+    """The attribute for a Python literal of a schema type.
+
+    Raises `TypeError` if the literal is not of that type; `None` is handled by the caller (no property).
+    """
+    if isinstance(value, Attribute):
+        return value
+    if type.is_list:
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise TypeError(f"expected a list for schema type {type}, got {value!r}")
+        match type.base:
+            case "int" | "SymInt":
+                return DenseArrayBase.from_list(i64, [int(v) for v in value])
+            case "float":
+                return DenseArrayBase.from_list(f64, [float(v) for v in value])
+            case "bool":
+                return DenseArrayBase.from_list(i1, [int(v) for v in value])
+            case _:
+                return ArrayAttr([_scalar(v) for v in value])
+    match type.base, value:
+        case "bool", bool():
+            return _scalar(value)
+        case ("int" | "SymInt"), int():
+            return _scalar(int(value))
+        case "float", int() | float():
+            return FloatAttr(float(value), f64)
+        case "Scalar", int() | float():
+            return _scalar(value)
+        case ("str" | "Layout" | "Device" | "MemoryFormat"), str():
+            return StringAttr(value)
+        case "ScalarType", str() if value in ELEMENT_TYPES:
+            return ELEMENT_TYPES[value]
+        case _:
+            raise TypeError(f"expected a literal of schema type {type}, got {value!r}")
+
+
+def literal_of(attr: Attribute) -> Value:
+    """The Python literal of an attribute made by `attribute_of`; lists are tuples, element types stay attributes."""
+    match attr:
+        case IntegerAttr():
+            integer = cast("IntegerAttr[IntegerType]", attr)
+            return bool(integer.value.data) if integer.type == i1 else integer.value.data
+        case FloatAttr():
+            return attr.value.data
+        case StringAttr():
+            return attr.data
+        case DenseArrayBase():
+            values = tuple(attr.get_values())
+            return tuple(bool(v) for v in values) if attr.elt_type == i1 else values
+        case ArrayAttr():
+            return tuple(cast(Scalar, literal_of(a)) for a in cast("ArrayAttr[Attribute]", attr))
+        case _:
+            return attr

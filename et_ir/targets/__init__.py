@@ -1,0 +1,1 @@
+"""What target runtimes can execute: one manifest of kernels per target, kept as sorted text."""

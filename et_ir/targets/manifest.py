@@ -1,0 +1,24 @@
+"""Kernel manifests: which operators a target runtime registers.
+
+A manifest is `<target>.txt`: one operator per line as runtimes name it (`aten::add.out`), sorted; `#` starts a comment.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+__all__ = ["TARGETS", "load_manifest"]
+
+TARGETS: Final = ("stock-1.4", "et-vm")
+
+
+@lru_cache(maxsize=None)
+def load_manifest(target: str) -> frozenset[str]:
+    """The operators of a target. Raises `ValueError` for an unknown target, naming those there are."""
+    if target not in TARGETS:
+        raise ValueError(f"unknown target '{target}', expected one of {', '.join(TARGETS)}")
+    text = (Path(__file__).parent / f"{target}.txt").read_text(encoding="utf-8")
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return frozenset(line for line in lines if line)
