@@ -173,24 +173,25 @@ class Tensor:
         storage = self.storage
         if wanted == self.sizes and (storage is not None or self._allocate is None):
             return
-        if len(wanted) != len(self.sizes):
-            raise self._resize_error(wanted, f"its rank is fixed at {len(self.sizes)}")
-        if self.dynamism == TensorShapeDynamism.STATIC and wanted != self.sizes:
-            raise self._resize_error(wanted, "it is static")
+        self.check_shape(wanted)
         nbytes = element_count(wanted) * self.dtype.itemsize
-        if nbytes > self.capacity_bytes or storage is None:
-            if self._allocate is None:
-                if nbytes > self.capacity_bytes:
-                    raise self._resize_error(
-                        wanted, f"{nbytes} bytes do not fit the planned {self.capacity_bytes}"
-                    )
-            else:
-                self.storage = storage = self._allocate(nbytes)
-                self.capacity_bytes = nbytes
+        capacity = self.capacity_bytes if storage is None else min(self.capacity_bytes, storage.nbytes)
+        if self._allocate is not None and (storage is None or nbytes > capacity):
+            self.storage = storage = self._allocate(nbytes)
+            self.capacity_bytes = nbytes
+        elif nbytes > capacity:
+            raise self._resize_error(wanted, f"{nbytes} bytes do not fit the planned {capacity}")
         self.sizes = tuple([int(size) for size in wanted])
         self.strides = contiguous_strides(self.sizes, self.dim_order)
         if storage is not None:
             self._make_array(storage)
+
+    def check_shape(self, sizes: tuple[int, ...]) -> None:
+        """Raise ExecutorchError(NotSupported) when the tensor's rank or dynamism forbid the shape ``sizes``."""
+        if len(sizes) != len(self.sizes):
+            raise self._resize_error(sizes, f"its rank is fixed at {len(self.sizes)}")
+        if self.dynamism == TensorShapeDynamism.STATIC and sizes != self.sizes:
+            raise self._resize_error(sizes, "it is static")
 
     def _make_array(self, storage: Array) -> None:
         itemsize = self.dtype.itemsize

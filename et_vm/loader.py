@@ -1,0 +1,85 @@
+"""Where the bytes of a program come from."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from abc import ABC, abstractmethod
+
+from et_schema.errors import Error, ExecutorchError
+
+
+class DataLoader(ABC):
+    """Random access to the bytes of a file, which stay valid and unchanged as long as a view of them is alive."""
+
+    name: str = "<program>"
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Length in bytes."""
+
+    @abstractmethod
+    def load(self, offset: int, size: int) -> memoryview:
+        """A read-only view of ``size`` bytes from ``offset``.
+
+        Raises ExecutorchError(InvalidArgument) when the range is not inside the data.
+        """
+
+    def load_all(self) -> memoryview:
+        """A read-only view of everything."""
+        return self.load(0, self.size)
+
+
+class BytesDataLoader(DataLoader):
+    """Bytes already in memory; they are neither copied nor checked for later changes."""
+
+    def __init__(self, data: bytes | bytearray | memoryview, name: str = "<bytes>") -> None:
+        self._view = memoryview(data).cast("B").toreadonly()
+        self.name = name
+
+    @property
+    def size(self) -> int:
+        return self._view.nbytes
+
+    def load(self, offset: int, size: int) -> memoryview:
+        if offset < 0 or size < 0 or offset + size > self._view.nbytes:
+            raise ExecutorchError(
+                Error.InvalidArgument,
+                f"{size} bytes from {offset} are outside of the {self._view.nbytes} bytes there are",
+                where=self.name,
+            )
+        return self._view[offset : offset + size]
+
+
+class FileDataLoader(BytesDataLoader):
+    """A file read into memory at once: for files that may change or disappear while they are in use."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Raises ExecutorchError(AccessFailed) when the file cannot be read."""
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise _access_failed(path, error) from error
+        super().__init__(data, os.fspath(path))
+
+
+class MmapDataLoader(BytesDataLoader):
+    """A file mapped read-only: weights are paged in when a kernel first reads them, and shared between processes."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Raises ExecutorchError(AccessFailed) when the file cannot be mapped."""
+        try:
+            with open(path, "rb") as file:
+                # An empty file cannot be mapped; the parser is the one to say that it is too short.
+                empty = os.fstat(file.fileno()).st_size == 0
+                data = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise _access_failed(path, error) from error
+        super().__init__(memoryview(data), os.fspath(path))
+
+
+def _access_failed(path: str | os.PathLike[str], error: Exception) -> ExecutorchError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return ExecutorchError(Error.AccessFailed, f"cannot read the file: {reason}", where=os.fspath(path))

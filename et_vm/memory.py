@@ -1,0 +1,70 @@
+"""The arenas of a method: banks of bytes by memory id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from et_schema.errors import OutOfMemory
+from et_vm.platform import Platform
+from et_vm.values import Array
+
+
+class MemoryManager:
+    """Owns the banks that planned tensors live in; the caller decides where they are and how large.
+
+    Memory ids start at 1, as in the file. A bank made from a size is zeroed and 64-byte aligned. Methods that are given the same
+    manager share their arenas, and with them the state of their mutable buffers; they must then not run at the same time.
+    """
+
+    def __init__(self, banks: Mapping[int, Array | int], *, platform: Platform | None = None) -> None:
+        """``banks`` maps a memory id to a size in bytes, or to a writable contiguous array whose bytes are the bank.
+
+        Raises ValueError for an id below 1 or an array that cannot be used, OutOfMemory when a size cannot be had.
+        """
+        platform = platform or Platform()
+        self._banks: dict[int, Array] = {}
+        for memory_id, bank in banks.items():
+            if memory_id < 1:
+                raise ValueError(f"memory ids start at 1, got {memory_id}")
+            if isinstance(bank, np.ndarray):
+                if not bank.flags.c_contiguous or not bank.flags.writeable:
+                    raise ValueError(f"bank {memory_id} must be a writable contiguous array")
+                self._banks[memory_id] = bank.reshape(-1).view(np.uint8)
+            else:
+                self._banks[memory_id] = platform.allocate(bank)
+
+    @classmethod
+    def for_sizes(cls, plans: Iterable[Sequence[int]], platform: Platform | None = None) -> MemoryManager:
+        """A manager large enough for each of several plans, given their ``non_const_buffer_sizes`` (entry 0 is reserved)."""
+        banks: dict[int, Array | int] = {}
+        for sizes in plans:
+            for memory_id, size in enumerate(sizes):
+                if memory_id:
+                    banks[memory_id] = max(size, int(banks.get(memory_id, 0)))
+        return cls(banks, platform=platform)
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """Bytes of each bank by memory id."""
+        return {memory_id: bank.nbytes for memory_id, bank in sorted(self._banks.items())}
+
+    def bank(self, memory_id: int, nbytes: int) -> Array:
+        """The bank, when it has at least ``nbytes``; raises OutOfMemory otherwise."""
+        bank = self._banks.get(memory_id)
+        available = 0 if bank is None else bank.nbytes
+        if bank is None or nbytes > available:
+            raise OutOfMemory(
+                f"memory id {memory_id} has {available} bytes, the method needs {nbytes}",
+                needed=nbytes,
+                available=available,
+                where=f"memory id {memory_id}",
+                hint="give the MemoryManager a larger bank",
+            )
+        return bank
+
+    def fill(self, pattern: int) -> None:
+        """Set every byte of every bank."""
+        for bank in self._banks.values():
+            bank.fill(pattern)

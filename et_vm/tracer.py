@@ -1,0 +1,61 @@
+"""Events of loading and running a method. A method without a tracer pays nothing: its loop is chosen when it is loaded."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class EventTracer:
+    """Receives events; every hook of this class does nothing, so a subclass overrides the ones it wants.
+
+    Times are the platform's ticks, in nanoseconds. Set ``wants_values`` to receive the outputs of every instruction.
+    """
+
+    wants_values: bool = False
+
+    def on_load(self, method: str, phase: str, start: int, end: int) -> None:
+        """A phase of loading took place: ``registers``, ``delegates``, ``link`` or ``prepare``."""
+
+    def on_allocate(self, method: str, label: str, nbytes: int) -> None:
+        """The method took ``nbytes`` of memory for ``label``."""
+
+    def on_execute(self, method: str, start: int, end: int) -> None:
+        """One execution from set inputs to outputs ready."""
+
+    def on_instruction(self, method: str, index: int, opcode: str, name: str, start: int, end: int) -> None:
+        """An instruction ran; ``name`` is the operator, the backend or the mnemonic."""
+
+    def on_value(self, method: str, index: int, register: int, value: object) -> None:
+        """Instruction ``index`` wrote ``value`` into ``register``. A tensor is only valid until the next instruction."""
+
+
+class InstructionEvent(NamedTuple):
+    """One executed instruction; times in nanoseconds."""
+
+    index: int
+    opcode: str
+    name: str
+    start: int
+    end: int
+
+
+class RecordingTracer(EventTracer):
+    """Keeps the instruction events, the executions and the allocations in lists."""
+
+    def __init__(self) -> None:
+        self.instructions: list[InstructionEvent] = []
+        self.executions: list[tuple[int, int]] = []
+        self.loads: list[tuple[str, int, int]] = []
+        self.allocations: list[tuple[str, int]] = []
+
+    def on_load(self, method: str, phase: str, start: int, end: int) -> None:
+        self.loads.append((phase, start, end))
+
+    def on_allocate(self, method: str, label: str, nbytes: int) -> None:
+        self.allocations.append((label, nbytes))
+
+    def on_execute(self, method: str, start: int, end: int) -> None:
+        self.executions.append((start, end))
+
+    def on_instruction(self, method: str, index: int, opcode: str, name: str, start: int, end: int) -> None:
+        self.instructions.append(InstructionEvent(index, opcode, name, start, end))
