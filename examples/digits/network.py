@@ -1,4 +1,4 @@
-"""The digits network: a small convolutional classifier of scikit-learn's 8×8 handwritten digits, and its training.
+"""A small convolutional classifier of scikit-learn's 8×8 handwritten digits, and its training.
 
 Try it: ``et-compile examples/digits/network.py:digits -o digits.pte`` (trains first: a few seconds)
 """
@@ -19,7 +19,7 @@ BATCH = 32
 
 
 class Digits(NamedTuple):
-    """Images ``[N, 1, 8, 8]`` f32 in [0, 1] and their labels ``[N]`` i64, split into training and held-out parts."""
+    """Images ``[N, 1, 8, 8]`` f32 in [0, 1] and labels ``[N]`` i64, a training and a held-out part."""
 
     train_images: Tensor
     train_labels: Tensor
@@ -38,7 +38,7 @@ def dataset() -> Digits:
 
 
 class DigitsNet(nn.Module):
-    """Images ``[N, 1, 8, 8]`` f32 to logits ``[N, 10]`` f32: three convolutions with batch norm, one linear layer."""
+    """Images ``[N, 1, 8, 8]`` f32 to logits ``[N, 10]`` f32: three convolutions and one linear layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class DigitsNet(nn.Module):
 
 
 def train(digits: Digits) -> DigitsNet:
-    """A ``DigitsNet`` trained on the training part, in eval mode; seeded, and the caller's random state is kept."""
+    """A ``DigitsNet`` trained on the training part, in eval mode; seeded, the random state is given back."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         network = DigitsNet().train()

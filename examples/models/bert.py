@@ -1,7 +1,7 @@
-"""A BERT-style encoder (Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019; attention after
-Vaswani et al. 2017, section 3.2), post-norm, with the padding mask and the pooler: 4 layers, width 256, 4 heads, 64 tokens.
+"""A BERT-style encoder, post-norm, with padding mask and pooler: 4 layers, width 256, 4 heads, 64 tokens.
 
-Attention is spelled out in matmul and softmax; ``llama.py`` uses torch's fused operator instead.
+After Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019; attention after
+Vaswani et al. 2017, section 3.2, spelled out in matmul and softmax (``llama.py`` uses the fused operator).
 
 Try it: ``et-compile examples/models/bert.py:bert -o bert.pte``
 """
@@ -17,7 +17,7 @@ from examples.models.weights import initialise, seeded
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention of ``[N, T, width]`` on itself; ``mask`` ``[N, 1, 1, T]`` bool is true where a key may be seen."""
+    """Multi-head attention of ``[N, T, width]`` on itself, to the keys whose ``mask`` ``[N, 1, 1, T]`` is true."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -57,8 +57,10 @@ class EncoderLayer(nn.Module):
 
 
 class Bert(nn.Module):
-    """Token ids ``[N, T]`` i64 and their mask ``[N, T]`` i64 (1 = token, 0 = padding) to hidden states ``[N, T, width]`` and
-    the pooled first token ``[N, width]``, both f32."""
+    """Token ids and mask ``[N, T]`` i64 (1 = token, 0 = padding) to hidden states and the pooled first token.
+
+    The results are ``[N, T, width]`` and ``[N, width]`` f32.
+    """
 
     def __init__(
         self, vocabulary: int = 30522, width: int = 256, heads: int = 4, layers: int = 4, positions: int = 512

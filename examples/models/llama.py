@@ -1,6 +1,8 @@
-"""A Llama-style decoder (Touvron et al. 2023, section 2): pre-norm RMSNorm (Zhang & Sennrich 2019), rotary positions (Su et al.
-2021), grouped-query attention (Ainslie et al. 2023), SwiGLU (Shazeer 2020), the head tied to the embedding (Press & Wolf 2017):
-4 layers, width 256, 8 query heads over 2 key/value heads, 64 tokens, no cache.
+"""A Llama-style decoder: 4 layers, width 256, 8 query heads over 2 key/value heads, 64 tokens, no cache.
+
+After Touvron et al. 2023, section 2: pre-norm RMSNorm (Zhang & Sennrich 2019), rotary positions (Su et al.
+2021), grouped-query attention (Ainslie et al. 2023), SwiGLU (Shazeer 2020), and the head tied to the embedding
+(Press & Wolf 2017).
 
 Try it: ``et-compile examples/models/llama.py:llama -o llama.pte``
 """

@@ -1,4 +1,6 @@
-"""MobileNetV2 at width 1.0 (Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", CVPR 2018, table 2).
+"""MobileNetV2 at width 1.0.
+
+After Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", CVPR 2018, table 2.
 
 Try it: ``et-compile examples/models/mobilenet_v2.py:mobilenet_v2 -o mobilenet_v2.pte``
 """

@@ -1,4 +1,6 @@
-"""ResNet-18 (He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1; projection shortcuts, option B).
+"""ResNet-18 with projection shortcuts.
+
+After He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1 and option B.
 
 Try it: ``et-compile examples/models/resnet18.py:resnet18 -o resnet18.pte``
 """

@@ -1,0 +1,119 @@
+"""Train a small network on handwritten digits, compile it, run it on the VM, compare with eager.
+
+    python -m examples.digits                       # results in build/digits
+    python -m examples.digits --output-dir /tmp/d   # somewhere else
+
+Exit codes: 0 when the VM predicts what eager predicts, 1 when it does not, 2 for wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from examples.artefacts import digest, keep
+from examples.digits import art, network
+from examples.stages import arena_bytes, compile_once, table
+from et_vm.runtime import Runtime
+
+SHOWN = 6
+
+
+def trained(directory: Path, data: network.Digits) -> tuple[network.DigitsNet, str]:
+    """The trained network and the key of its weights; trains only if the recipe changed since the last time."""
+    weights = directory / "weights.pt"
+    key = digest(Path(network.__file__), torch.__version__)
+
+    def make(path: Path) -> dict[str, Any]:
+        start = time.perf_counter()
+        torch.save(network.train(data).state_dict(), path)
+        return {"seconds": time.perf_counter() - start}
+
+    notes, made = keep(weights, key, make)
+    how = f"{notes['seconds']:.1f} s" if made else f"kept from an earlier run, {weights}"
+    print(f"train       {len(data.train_labels)} digits, {network.EPOCHS} epochs: {how}", flush=True)
+    model = network.DigitsNet().eval()
+    model.load_state_dict(torch.load(weights, weights_only=True))
+    return model, key
+
+
+def progress(stage: str, seconds: float, ops: int) -> None:
+    print(f"{stage:11} {ops} ops: {seconds:.2f} s", flush=True)
+
+
+def timed(
+    predict: Callable[[Any], np.ndarray[Any, Any]], images: list[Any]
+) -> tuple[np.ndarray[Any, Any], float]:
+    """Logits ``[N, 10]`` of the images one by one, and the median seconds per image."""
+    predict(images[0])
+    logits: list[np.ndarray[Any, Any]] = []
+    seconds: list[float] = []
+    for image in images:
+        start = time.perf_counter()
+        result = predict(image)
+        seconds.append(time.perf_counter() - start)
+        logits.append(result)
+    return np.concatenate(logits), statistics.median(seconds)
+
+
+def show(images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], guesses: np.ndarray[Any, Any]) -> None:
+    """Print a few digits with their predictions: the wrong ones first, as they are the interesting ones."""
+    order = np.argsort(guesses == labels, kind="stable")[:SHOWN]
+    blocks = art.BLOCKS if (sys.stdout.encoding or "").lower().startswith("utf") else art.ASCII
+    pictures = [art.draw(images[i, 0], blocks) for i in order]
+    captions = [
+        f"{guesses[i]}" if guesses[i] == labels[i] else f"{guesses[i]} (really {labels[i]})" for i in order
+    ]
+    print("\n" + "\n".join(art.beside(pictures, captions)) + "\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.digits",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--output-dir", type=Path, default=Path("build/digits"))
+    directory: Path = parser.parse_args(arguments).output_dir
+
+    data = network.dataset()
+    model, key = trained(directory, data)
+    path = directory / "model.pte"
+    levels, made = compile_once(path, key, model, (data.test_images[:1],), progress)
+    if not made:
+        print("compile     kept from an earlier run: neither the network nor the compiler has changed")
+    print(f"wrote       {path}: {path.stat().st_size:,} bytes\n")
+    print("\n".join(table(levels)) + "\n")
+
+    method = Runtime.get().load_program(path).load_method("forward")
+    images, labels = data.test_images.numpy(), data.test_labels.numpy()
+    with torch.no_grad():
+        expected, eager_seconds = timed(lambda x: model(x).numpy(), list(data.test_images.split(1)))
+    actual, vm_seconds = timed(lambda x: method.execute([x])[0], np.split(images, len(images)))
+    guesses = actual.argmax(1)
+    show(images, labels, guesses)
+
+    right, eager_right = int((guesses == labels).sum()), int((expected.argmax(1) == labels).sum())
+    print(f"accuracy    et-vm {right / len(labels):.2%}, eager {eager_right / len(labels):.2%}", end=" ")
+    print(f"({right} and {eager_right} of {len(labels)} held-out digits)")
+    print(f"logits      differ by at most {np.abs(actual - expected).max():.1e}")
+    print(
+        f"latency     et-vm {vm_seconds * 1e3:.3f} ms, eager {eager_seconds * 1e3:.3f} ms per digit (median)"
+    )
+    print(f"arena       {arena_bytes(path):,} bytes")
+    if not np.array_equal(guesses, expected.argmax(1)):
+        print("error: et-vm and eager do not agree on every digit", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
