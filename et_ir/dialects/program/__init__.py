@@ -32,6 +32,8 @@ __all__ = [
     "StringType",
 ]
 
+from et_ir.dialects.program.symbols import Globals
+
 Program = Dialect(
     "program",
     [ParameterOp, BufferOp, ConstantOp, GetOp, LoadOp, StoreOp, LiteralOp],

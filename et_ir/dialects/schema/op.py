@@ -192,8 +192,8 @@ class SchemaOp(IRDLOperation):
                 found.append(values[0] if values else None)
             elif arg.type.element_optional:
                 rest = iter(values)
-                present = cast(Sequence[bool], literal_of(self.properties[present(arg)]))
-                found.append(tuple(next(rest) if here else None for here in present))
+                there = cast(Sequence[bool], literal_of(self.properties[present(arg)]))
+                found.append(tuple(next(rest) if here else None for here in there))
             else:
                 found.append(values)
         return found
@@ -278,9 +278,9 @@ class SchemaOp(IRDLOperation):
                 raise VerifyException(f"[operand_c1] list '{arg.name}' needs the property '{present(arg)}'")
         count = len(self._operands) - sizes[-1]
         for index in range(count):
-            type = self._operands[index].type
-            if not isinstance(type, TensorType) and not is_scalar_type(type):
-                raise VerifyException(f"[operand_c2] operand {index} has type {type}, expected a tensor or a number")
+            given = self._operands[index].type
+            if not isinstance(given, TensorType) and not is_scalar_type(given):
+                raise VerifyException(f"[operand_c2] operand {index} has type {given}, expected a tensor or a number")
         marks = 0
         for arg in info.literals:
             attr = self.properties.get(arg.name)

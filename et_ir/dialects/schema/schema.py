@@ -35,6 +35,11 @@ type_names = frozenset(
     }
 )  # fmt: skip
 
+# Torch prints defaults of these two types as the numbers of its enumerations.
+scalar_types = {
+    0: "ui8", 1: "i8", 2: "i16", 3: "i32", 4: "i64", 5: "f16", 6: "f32", 7: "f64",
+    8: "complex<f16>", 9: "complex<f32>", 10: "complex<f64>", 11: "i1", 15: "bf16",
+}  # fmt: skip
 memory_formats = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 
 Literal = int | float | bool | str | None | list["Literal"]
@@ -177,6 +182,8 @@ def _parse_default(text: str, type: ArgType) -> Literal:
     value: Literal = ast.literal_eval(text)
     if type.base == "MemoryFormat" and isinstance(value, int):
         return memory_formats[value]
+    if type.base == "ScalarType" and isinstance(value, int):
+        return scalar_types[value]
     if type.is_list and value is not None and not isinstance(value, list):
         return [value] * (type.list_size or 1)
     if type.base == "float" and isinstance(value, int):

@@ -1,0 +1,35 @@
+"""The passes, one a file, by the name that pipelines and `et-opt` use.
+
+A pass is loaded when it is asked for, so that a tool pays for what it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Final, cast
+
+from xdsl.passes import ModulePass
+
+__all__ = ["PASSES", "load_pass", "pass_factories"]
+
+PASSES: Final[dict[str, str]] = {}
+"""Where each pass is: its name in pipelines, then `module:class` below this package."""
+
+
+def load_pass(name: str) -> type[ModulePass]:
+    """The class of a pass. Raises `KeyError` for an unknown name."""
+    module, _, attribute = PASSES[name].partition(":")
+    loaded = cast("type[ModulePass]", getattr(import_module(f"{__name__}.{module}"), attribute))
+    if loaded.name != name:
+        raise AssertionError(f"pass '{name}' is registered for a class that calls itself '{loaded.name}'")
+    return loaded
+
+
+def pass_factories() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Zero-argument factories by name, as xDSL registers passes."""
+
+    def factory(name: str) -> Callable[[], type[ModulePass]]:
+        return lambda: load_pass(name)
+
+    return {name: factory(name) for name in PASSES}

@@ -1,0 +1,88 @@
+"""What every rewriting pass is built on.
+
+xDSL's walker calls each pattern on each op and gives new ops no location. `rewrite` calls only the patterns whose
+annotated op class is that of the op, and gives every op a pattern inserts the location of the op it matched, so that
+source lines survive every pass.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.ir import Operation, Region
+from xdsl.pattern_rewriter import (
+    PatternRewriter,
+    PatternRewriterListener,
+    PatternRewriteWalker,
+    RewritePattern,
+)
+
+__all__ = ["rewrite", "root_classes"]
+
+
+def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
+    """The op classes that a pattern's `match_and_rewrite` is annotated with; `(Operation,)` stands for all.
+
+    A pattern may instead say them in an attribute `roots`, where they are computed.
+    """
+    declared: Any = getattr(pattern, "roots", None)
+    if declared is not None:
+        return tuple(declared)
+    function = inspect.unwrap(type(pattern).match_and_rewrite)
+    hints = get_type_hints(function)
+    hints.pop("return", None)
+    hint: Any = next(iter(hints.values()), Operation)
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return tuple(option for option in options if isinstance(option, type) and issubclass(option, Operation))
+
+
+class _Dispatch(RewritePattern):
+    """Calls the patterns of an op's own class, in the order they were given, until one has changed something."""
+
+    def __init__(self, patterns: Iterable[RewritePattern]):
+        self.current: Operation | None = None
+        self.by_class: dict[type[Operation], list[RewritePattern]] = {}
+        self.any: list[RewritePattern] = []
+        for pattern in patterns:
+            for cls in root_classes(pattern):
+                if cls is Operation:
+                    self.any.append(pattern)
+                else:
+                    self.by_class.setdefault(cls, []).append(pattern)
+
+    def locate(self, op: Operation) -> None:
+        """Give an inserted op, and those inside of it, the location of the op being rewritten."""
+        if self.current is None:
+            return
+        for inner in op.walk() if op.regions else (op,):
+            if inner.location == UNKNOWN_LOC:
+                inner.location = self.current.location
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        patterns: Sequence[RewritePattern] = self.by_class.get(type(op), ())
+        if not patterns and not self.any:
+            return
+        self.current = op
+        for pattern in (*patterns, *self.any):
+            pattern.match_and_rewrite(op, rewriter)
+            if rewriter.has_done_action:
+                return
+
+
+def rewrite(target: ModuleOp | Region, patterns: Iterable[RewritePattern], *, recursive: bool = False) -> bool:
+    """Apply patterns to every op of a module or region; returns whether anything changed.
+
+    With `recursive`, new and changed ops are visited again until nothing changes: for patterns that enable each other and
+    are known to end. Without, each op that was there at the start is visited once, which is what a lowering wants.
+    """
+    dispatch = _Dispatch(patterns)
+    walker = PatternRewriteWalker(
+        dispatch,
+        apply_recursively=recursive,
+        listener=PatternRewriterListener(operation_insertion_handler=[dispatch.locate]),
+    )
+    return walker.rewrite_region(target.body if isinstance(target, ModuleOp) else target)
