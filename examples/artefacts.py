@@ -15,7 +15,7 @@ SOURCES = (".py", ".txt", ".fbs")
 
 
 def digest(*items: Path | str) -> str:
-    """A sha256 over the items in order: the content of a file, of a folder's sources, or the string itself."""
+    """A sha256 over the items in order: a file's content, a folder's sources, or the string itself."""
     state = hashlib.sha256()
     for item in items:
         if isinstance(item, str):
@@ -40,8 +40,8 @@ def package(name: str) -> Path:
 def keep(path: Path, key: str, make: Callable[[Path], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
     """The notes of the file at ``path``, made by ``make`` unless it was already made under the same ``key``.
 
-    ``make`` writes the file at the path it is given and returns notes (JSON values) that are kept beside it in
-    ``<path>.json``. Returns the notes, and whether the file had to be made. An interrupted ``make`` leaves
+    ``make`` writes the file at the path it is given and returns notes (JSON values) that are kept beside it
+    in ``<path>.json``. Returns the notes, and whether the file had to be made. An interrupted ``make`` leaves
     nothing behind that a later call would take for finished.
     """
     record = path.with_name(f"{path.name}.json")

@@ -28,7 +28,7 @@ SHOWN = 6
 
 
 def trained(directory: Path, data: network.Digits) -> tuple[network.DigitsNet, str]:
-    """The trained network and the key of its weights; trains only if the recipe changed since the last time."""
+    """The trained network and the key of its weights; trains only if the recipe changed."""
     weights = directory / "weights.pt"
     key = digest(Path(network.__file__), torch.__version__)
 

@@ -17,7 +17,7 @@ from examples.models.weights import initialise, seeded
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention of ``[N, T, width]`` on itself, to the keys whose ``mask`` ``[N, 1, 1, T]`` is true."""
+    """Multi-head attention of ``[N, T, width]`` on itself where ``mask`` ``[N, 1, 1, T]`` is true."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """A Llama-style decoder: 4 layers, width 256, 8 query heads over 2 key/value heads, 64 tokens, no cache.
 
 After Touvron et al. 2023, section 2: pre-norm RMSNorm (Zhang & Sennrich 2019), rotary positions (Su et al.
-2021), grouped-query attention (Ainslie et al. 2023), SwiGLU (Shazeer 2020), and the head tied to the embedding
-(Press & Wolf 2017).
+2021), grouped-query attention (Ainslie et al. 2023), SwiGLU (Shazeer 2020), and the head tied to the
+embedding (Press & Wolf 2017).
 
 Try it: ``et-compile examples/models/llama.py:llama -o llama.pte``
 """
@@ -16,7 +16,7 @@ from examples.models.weights import initialise, seeded
 
 
 def rotary_table(tokens: int, size: int, base: float = 10000.0) -> tuple[Tensor, Tensor]:
-    """Cosines and sines ``[tokens, size]`` f32: pair ``i`` of a head turns by ``position · base^(−2i/size)``."""
+    """Cosines, sines ``[tokens, size]`` f32: pair ``i`` of a head turns by ``position · base^(-2i/size)``."""
     frequencies = base ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
     angles = torch.outer(torch.arange(tokens, dtype=torch.float64), frequencies)
     angles = torch.cat((angles, angles), dim=-1)
@@ -24,7 +24,7 @@ def rotary_table(tokens: int, size: int, base: float = 10000.0) -> tuple[Tensor,
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turn each pair (element ``i`` of the first half of a head, element ``i`` of the second) by its angle."""
+    """Turn each pair (element ``i`` of a head's first half and of its second) by its angle."""
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin
 

@@ -33,7 +33,7 @@ def conv_bn(inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups:
 
 
 class InvertedResidual(nn.Module):
-    """Widen by 1×1, filter depthwise by 3×3, project by a linear 1×1; add the input where the shape allows it."""
+    """Widen by 1×1, filter depthwise by 3×3, project by a linear 1×1; add the input where it fits."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, expansion: int) -> None:
         super().__init__()

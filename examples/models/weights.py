@@ -1,8 +1,8 @@
 """Seeded weights that keep activations of order 1 through the depth of a network.
 
-A comparison with rtol 1e-4 / atol 1e-5 says little when activations have decayed to zero, blown up or saturated
-a clamp. So weights are scaled by fan-in, and batch norms get the statistics of a forward pass, blurred so that
-they are not exact.
+A comparison with rtol 1e-4 / atol 1e-5 says little when activations have decayed to zero, blown up or
+saturated a clamp. So weights are scaled by fan-in, and batch norms get the statistics of a forward pass,
+blurred so that they are not exact.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def seeded(seed: int) -> Iterator[None]:
 def initialise(module: nn.Module) -> nn.Module:
     """Draw every parameter of ``module`` from torch's current random state; returns it in eval mode.
 
-    Convolutions use He's gain (their inputs are mostly rectified), linear layers unit gain, embeddings half of
-    it (a tied head then gives logits of order 1/2). Vectors that default to an identity (norm scales and biases)
-    get values that a compiler cannot mistake for it.
+    Convolutions use He's gain (their inputs are mostly rectified), linear layers unit gain, embeddings half
+    of it (a tied head then gives logits of order 1/2). Vectors that default to an identity (norm scales and
+    biases) get values that a compiler cannot mistake for it.
     """
     for part in module.modules():
         if isinstance(part, nn.Conv2d):
@@ -50,7 +50,8 @@ def initialise(module: nn.Module) -> nn.Module:
 def calibrate(module: nn.Module, image: Tensor) -> nn.Module:
     """Set running statistics to about those of the forward pass ``module(image)``; returns it in eval mode.
 
-    Channel by channel, means move by some tenths of a standard deviation, variances by a factor in [0.7, 1.5].
+    Channel by channel, means move by some tenths of a standard deviation, variances by a factor in [0.7,
+    1.5].
     """
     norms = [part for part in module.modules() if isinstance(part, nn.BatchNorm2d)]
     momenta = [norm.momentum for norm in norms]

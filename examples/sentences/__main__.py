@@ -1,9 +1,10 @@
-"""Compile all-MiniLM-L6-v2, embed real sentences on the VM, find the nearest to a question, compare with eager.
+"""Compile all-MiniLM-L6-v2, embed real sentences on the VM, find the nearest to a question.
 
     python -m examples.sentences                                  # some questions that come with it
     python -m examples.sentences "Who owns the stars?"            # your own
 
-Exit codes: 0 when the VM's embeddings are eager's (rtol 1e-4, atol 1e-5), 1 when they are not, 2 for wrong usage.
+Exit codes: 0 when the VM's embeddings are eager's (rtol 1e-4, atol 1e-5), 1 when they are not, 2 for wrong
+usage.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ QUESTIONS = (
     ("Dying and paying taxes cannot be avoided.", "In this world nothing"),
     ("Democracy must survive.", "Government of the people"),
     ("Life is like a theatre play.", "All the world's a stage"),
-    ("I could look far only because great people came before me.", "If I have seen further"),
+    ("He owed his discoveries to the giants who came before him.", "If I have seen further"),
     ("Rule out what cannot be, and you are left with the answer.", "When you have eliminated"),
     ("A pirates' drinking song.", "Fifteen men"),
     ("Most of the planet's surface is ocean.", "The sea is everything"),
