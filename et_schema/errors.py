@@ -1,7 +1,7 @@
 """Error codes of ExecuTorch's runtime and the exceptions that carry them.
 
-The codes are part of the runtime's interface: a message here names the same code that the C++ runtime would return
-for the same fault, so that one can be searched for in the documentation of the other.
+The codes are part of the runtime's interface: a message here names the same code that the C++ runtime would
+return for the same fault, so that one can be searched for in the documentation of the other.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class SourceFrame(Protocol):
 class ExecutorchError(Exception):
     """A fault with its code, its place, and what to do about it.
 
-    ``where`` is a path of tables (``execution_plan[0].values[12].val.sizes``) or an operator's name, ``offset`` a byte
-    of the file. ``str()`` reads ``InvalidProgram (0x23): message at where, byte 0x1c0; hint``.
+    ``where`` is a path of tables (``execution_plan[0].values[12].val.sizes``) or an operator's name,
+    ``offset`` a byte of the file. ``str()`` reads ``InvalidProgram (0x23): message at where, byte 0x1c0;
+    hint``.
     """
 
     def __init__(
@@ -143,8 +144,8 @@ class InputError(ExecutorchError):
 class Trap(ExecutorchError):
     """A fault while a method executes.
 
-    ``instruction`` is the index in the chain, ``operator`` the name called there, ``frames`` the Python source that
-    the instruction was exported from (outermost first), when the file records it.
+    ``instruction`` is the index in the chain, ``operator`` the name called there, ``frames`` the Python
+    source that the instruction was exported from (outermost first), when the file records it.
     """
 
     def __init__(

@@ -1,0 +1,45 @@
+"""Where the tables of a decoded file are, for messages about what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple, cast
+
+
+class Location(NamedTuple):
+    """``path`` reads like Python (``execution_plan[0].values[12].val``); ``offset`` is a byte of the file."""
+
+    path: str
+    offset: int
+
+
+def locate_tables(root: object, offsets: dict[int, int]) -> dict[int, Location]:
+    """``id(table)`` to path and byte, for ``root`` and all tables below it.
+
+    ``offsets`` is what ``Reader(locate=True)`` recorded. Valid while the tree lives.
+    """
+    found: dict[int, Location] = {}
+    pending: list[tuple[Any, str]] = [(root, "")]
+    while pending:
+        item, path = pending.pop()
+        found[id(item)] = Location(path, offsets[id(item)])
+        for field in fields(item):
+            name = f"{path}.{field.name}" if path else field.name
+            value: Any = getattr(item, field.name)
+            if is_dataclass(value):
+                pending.append((value, name))
+            elif isinstance(value, list):
+                children = cast(list[Any], value)
+                pending += [(c, f"{name}[{i}]") for i, c in enumerate(children) if is_dataclass(c)]
+    return found
+
+
+def byte_of(where: str, locations: dict[int, Location]) -> int | None:
+    """The byte of the innermost table on the path ``where``: of ``a[1].b`` for ``a[1].b.sizes[0]``."""
+    by_path = dict(locations.values())
+    while where not in by_path:
+        if not where:
+            return None
+        cut = max(where.rfind("."), where.rfind("["))
+        where = where[: max(cut, 0)]
+    return by_path[where]

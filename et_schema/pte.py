@@ -1,0 +1,336 @@
+"""The ``.pte`` container: a program (flatbuffer), an extended header inside of it, and segments behind it.
+
+    byte 0   u32 position of the root table
+         4   "ET12"
+         8   "eh00", u32 header length            only when there are segments
+        16   u64 bytes of the program, u64 start of the segments, u64 bytes of the segments
+
+Readers that predate the header skip it: it lies in what the flatbuffer regards as padding.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from struct import Struct
+
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.flatbuffer import Reader, Source, Writer
+from et_schema.generated import program as schema
+from et_schema.generated.program import (
+    BackendDelegateDataReference,
+    DataLocation,
+    DataSegment,
+    Program,
+    SubsegmentOffsets,
+)
+from et_schema.locate import Location, byte_of, locate_tables
+from et_schema.segments import OutputStream, SegmentLike, align_up, place, write_segments, zeros
+
+MINIMUM_FILE_SIZE = 64
+HEADER_AT = 8
+HEADER_MAGIC = b"eh00"
+_HEADER = Struct("<4sIQQQ")
+# The length of headers from before segment_data_size.
+_SHORT_HEADER_SIZE = 24
+# Header and padding: with the 8 bytes in front a multiple of 16.
+_RESERVE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedHeader:
+    """Sizes in bytes. ``segment_base_offset`` 0: no segments; ``segment_data_size`` 0: none, or not
+    recorded."""
+
+    program_size: int
+    segment_base_offset: int
+    segment_data_size: int
+    length: int = _HEADER.size
+
+    @classmethod
+    def parse(cls, file: memoryview) -> ExtendedHeader | None:
+        """The header of a file of at least 64 bytes; ``None`` if there is none. Raises ``InvalidFile``."""
+        magic, length, program_size, base, data_size = _HEADER.unpack_from(file, HEADER_AT)
+        if magic != HEADER_MAGIC:
+            return None
+        if length < _SHORT_HEADER_SIZE:
+            raise InvalidFile(
+                f"extended header claims {length} bytes; {_SHORT_HEADER_SIZE} is the least",
+                where="extended header",
+                offset=HEADER_AT + 4,
+            )
+        return cls(program_size, base, data_size if length >= _HEADER.size else 0, length)
+
+    def pack(self) -> bytes:
+        return _HEADER.pack(
+            HEADER_MAGIC, _HEADER.size, self.program_size, self.segment_base_offset, self.segment_data_size
+        )
+
+
+@dataclass(slots=True)
+class PteFile:
+    """A decoded file. Segments and inline constants are views of the buffer that was read, not copies.
+
+    ``locations`` (only with ``read_pte(locate=True)``) maps ``id(table)`` of every table of ``program`` to
+    its path and byte. ``program.segments[i]`` describes ``segments[i]``.
+    """
+
+    program: Program
+    segments: list[memoryview]
+    header: ExtendedHeader | None
+    locations: dict[int, Location] | None = None
+
+    def constant(self, index: int, nbytes: int) -> memoryview:
+        """The first ``nbytes`` bytes of the constant ``index`` (``Tensor.data_buffer_idx``, from 1).
+
+        Raises ``InvalidFile`` if there is no such constant or it is shorter.
+        """
+        offsets = self.program.constant_segment
+        if offsets is not None and offsets.offsets:
+            return self._subsegment(offsets, index, nbytes, "constant_segment")
+        buffers = self.program.constant_buffer
+        if not 0 < index < len(buffers):
+            raise InvalidFile(f"no constant {index} among {len(buffers)}", where="constant_buffer")
+        data = memoryview(buffers[index].storage)
+        if nbytes > len(data):
+            raise InvalidFile(
+                f"constant of {len(data)} bytes where {nbytes} are needed",
+                where=f"constant_buffer[{index}].storage",
+            )
+        return data[:nbytes]
+
+    def mutable_data(self, segment: int, index: int, nbytes: int) -> memoryview:
+        """The initial ``nbytes`` bytes of mutable buffer ``index`` in ``mutable_data_segments[segment]``.
+
+        Raises ``InvalidFile``.
+        """
+        entries = self.program.mutable_data_segments
+        if not 0 <= segment < len(entries):
+            raise InvalidFile(f"no entry {segment} among {len(entries)}", where="mutable_data_segments")
+        return self._subsegment(entries[segment], index, nbytes, f"mutable_data_segments[{segment}]")
+
+    def _subsegment(self, entry: SubsegmentOffsets, index: int, nbytes: int, where: str) -> memoryview:
+        if not 0 < index < len(entry.offsets):
+            raise InvalidFile(f"no entry {index} among {len(entry.offsets)}", where=f"{where}.offsets")
+        segment = self.segments[entry.segment_index]
+        start = entry.offsets[index]
+        if start + nbytes > len(segment):
+            raise InvalidFile(
+                f"{nbytes} bytes from {start} run past segment {entry.segment_index} of {len(segment)} bytes",
+                where=f"{where}.offsets[{index}]",
+            )
+        return segment[start : start + nbytes]
+
+    def delegate_data(self, reference: BackendDelegateDataReference) -> memoryview:
+        """The blob of a delegate, inline or in a segment. ``reference`` is one of this file's: already
+        checked."""
+        if reference.location == DataLocation.SEGMENT:
+            return self.segments[reference.index]
+        return memoryview(self.program.backend_delegate_data[reference.index].data)
+
+    def named_data(self) -> dict[str, memoryview]:
+        """All named blobs by key."""
+        return {entry.key: self.segments[entry.segment_index] for entry in self.program.named_data}
+
+
+def open_pte(path: str | os.PathLike[str], *, locate: bool = False) -> PteFile:
+    """Map a file and read it; the map lives as long as views of it do.
+
+    Raises ``InvalidFile``, or ``ExecutorchError(AccessFailed)`` when the file cannot be opened.
+    """
+    try:
+        with open(path, "rb") as stream:
+            if os.fstat(stream.fileno()).st_size == 0:
+                raise InvalidFile("the file is empty", code=Error.InvalidArgument)
+            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise ExecutorchError(
+            Error.AccessFailed, f"cannot read {os.fspath(path)}: {error.strerror}"
+        ) from error
+    return read_pte(data, locate=locate)
+
+
+def read_pte(buffer: Source, *, locate: bool = False) -> PteFile:
+    """Decode a ``.pte`` file without copying its data.
+
+    Every offset, size and reference into segments and inline data is checked. What the values and
+    instructions of a plan mean to each other is the loader's to check. Raises ``InvalidFile`` with the
+    runtime's error code, the table path and the byte.
+    """
+    file = memoryview(buffer).cast("B").toreadonly()
+    if len(file) < MINIMUM_FILE_SIZE:
+        raise InvalidFile(
+            f"a file of {len(file)} bytes is too short to be a program",
+            code=Error.InvalidArgument,
+            hint=f"the least is {MINIMUM_FILE_SIZE} bytes",
+        )
+    header = ExtendedHeader.parse(file)
+    program_size = len(file)
+    if header is not None:
+        _check_header(header, len(file))
+        program_size = header.program_size
+    reader = Reader(file[:program_size], locate=locate)
+    program = schema.read(reader)
+    locations = None if reader.offsets is None else locate_tables(program, reader.offsets)
+    try:
+        segments = _segments(program, header, file)
+        _check_references(program, segments)
+    except InvalidFile as error:
+        if locations is None:
+            # Rare enough to find out where by reading again.
+            return read_pte(file, locate=True)
+        error.offset = byte_of(error.where or "", locations)
+        raise
+    return PteFile(program, segments, header, locations)
+
+
+def write_pte(
+    program: Program,
+    segments: Sequence[SegmentLike],
+    stream: OutputStream,
+    *,
+    tensor_alignment: int = 16,
+    delegate_alignment: int = 16,
+    segment_alignment: int = 128,
+) -> int:
+    """Write a ``.pte`` file and return its size in bytes. The bytes depend on the arguments alone.
+
+    ``program.segments`` is computed from ``segments`` (its own value is ignored). A segment is a sequence
+    of chunks, written in turn, or a ``Segment`` to align it more. Alignments are in bytes, powers of two;
+    the first two are for data inside of the flatbuffer. Without any segment bytes the file has no extended
+    header, as upstream's.
+
+    Raises ``ExecutorchError`` for values that the schema cannot hold.
+    """
+    placement = place(segments, segment_alignment)
+    described = replace(program, segments=[DataSegment(offset, size) for offset, size in placement.extents])
+    writer = Writer({"Buffer": tensor_alignment, "BackendDelegateInlineData": delegate_alignment})
+    root = schema.write(writer, described)
+    chunks = writer.finish(root, schema.FILE_IDENTIFIER, _RESERVE)
+    program_size = sum(map(len, chunks))
+    if placement.size == 0:
+        for chunk in chunks:
+            stream.write(chunk)
+        return program_size
+    base = align_up(program_size, placement.alignment)
+    header = ExtendedHeader(program_size, base, placement.size).pack()
+    head = chunks[0]
+    stream.write(bytes(head[:HEADER_AT]) + header + bytes(head[HEADER_AT + len(header) :]))
+    for chunk in chunks[1:]:
+        stream.write(chunk)
+    for block in zeros(base - program_size):
+        stream.write(block)
+    write_segments(segments, placement, stream)
+    return base + placement.size
+
+
+def serialize_pte(
+    program: Program,
+    segments: Sequence[SegmentLike] = (),
+    *,
+    tensor_alignment: int = 16,
+    delegate_alignment: int = 16,
+    segment_alignment: int = 128,
+) -> bytes:
+    """``write_pte`` to memory."""
+    stream = io.BytesIO()
+    write_pte(
+        program,
+        segments,
+        stream,
+        tensor_alignment=tensor_alignment,
+        delegate_alignment=delegate_alignment,
+        segment_alignment=segment_alignment,
+    )
+    return stream.getvalue()
+
+
+def _check_header(header: ExtendedHeader, file_size: int) -> None:
+    where = "extended header"
+    if header.program_size > file_size:
+        raise InvalidFile(
+            f"a program of {header.program_size} bytes in a file of {file_size}",
+            where=f"{where}.program_size",
+            offset=HEADER_AT + 8,
+            hint="the file may be truncated",
+        )
+    if header.segment_base_offset == 0:
+        return
+    if header.segment_base_offset < header.program_size:
+        raise InvalidFile(
+            f"segments from byte {header.segment_base_offset} overlap the program's {header.program_size} bytes",
+            where=f"{where}.segment_base_offset",
+            offset=HEADER_AT + 16,
+        )
+    end = header.segment_base_offset + header.segment_data_size
+    if end > file_size:
+        raise InvalidFile(
+            f"segments end at byte {end} in a file of {file_size}",
+            where=f"{where}.segment_data_size",
+            offset=HEADER_AT + 24,
+            hint="the file may be truncated",
+        )
+
+
+def _segments(program: Program, header: ExtendedHeader | None, file: memoryview) -> list[memoryview]:
+    """Views of the segments, all inside of the file."""
+    base = header.segment_base_offset if header is not None else 0
+    end = len(file)
+    if header is not None and header.segment_data_size:
+        end = base + header.segment_data_size
+    views: list[memoryview] = []
+    for index, segment in enumerate(program.segments):
+        start = base + segment.offset
+        if segment.size and base == 0:
+            raise InvalidFile(
+                "the program has segments but the extended header gives no start for them",
+                where=f"segments[{index}]",
+            )
+        if segment.size and start + segment.size > end:
+            raise InvalidFile(
+                f"segment at bytes {start}..{start + segment.size} runs past {end}",
+                where=f"segments[{index}]",
+                hint="the file may be truncated",
+            )
+        views.append(file[start : start + segment.size])
+    return views
+
+
+def _check_references(program: Program, segments: list[memoryview]) -> None:
+    """Everything that points into segments or inline data."""
+    if program.named_data and not segments:
+        raise InvalidFile("named data without segments", code=Error.InvalidArgument, where="named_data")
+    for index, entry in enumerate(program.named_data):
+        _check_index(entry.segment_index, len(segments), f"named_data[{index}].segment_index")
+    constants = program.constant_segment
+    if constants is not None and len(constants.offsets) > 1:
+        _check_offsets(constants, segments, "constant_segment")
+    for index, entry in enumerate(program.mutable_data_segments):
+        _check_offsets(entry, segments, f"mutable_data_segments[{index}]")
+    for plan_index, plan in enumerate(program.execution_plan):
+        for index, delegate in enumerate(plan.delegates):
+            where = f"execution_plan[{plan_index}].delegates[{index}].processed"
+            reference = delegate.processed
+            if reference is None:
+                raise InvalidFile("delegate without data", where=where)
+            inline = reference.location == DataLocation.INLINE
+            count = len(program.backend_delegate_data if inline else segments)
+            _check_index(reference.index, count, f"{where}.index")
+
+
+def _check_offsets(entry: SubsegmentOffsets, segments: list[memoryview], where: str) -> None:
+    _check_index(entry.segment_index, len(segments), f"{where}.segment_index")
+    size = len(segments[entry.segment_index])
+    for index, offset in enumerate(entry.offsets):
+        if offset > size:
+            raise InvalidFile(
+                f"offset {offset} in a segment of {size} bytes", where=f"{where}.offsets[{index}]"
+            )
+
+
+def _check_index(index: int, count: int, where: str) -> None:
+    if index >= count:
+        raise InvalidFile(f"index {index} where there are {count}", where=where)

@@ -1,0 +1,119 @@
+"""Segments: the aligned runs of bytes behind the flatbuffer in ``.pte`` and ``.ptd`` files.
+
+A segment is written from chunks, one after the other, so that gigabytes of weights pass from a mapped file
+to the output without a copy of the whole in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from et_schema.errors import Error, ExecutorchError
+from et_schema.flatbuffer import Bytes
+
+ZEROS = bytes(1 << 16)
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """``nbytes`` zero bytes."""
+
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """``nbytes`` bytes that ``produce()`` makes when they are written: computed weights need not be held
+    together."""
+
+    nbytes: int
+    produce: Callable[[], Bytes]
+
+
+Chunk = Bytes | Padding | Deferred
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Chunks with an alignment of their own (bytes), on top of the one that all segments of a file have."""
+
+    chunks: Sequence[Chunk]
+    alignment: int = 1
+
+
+SegmentLike = Segment | Sequence[Chunk]
+
+
+class OutputStream(Protocol):
+    def write(self, data: Bytes, /) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where segments go: (offset, size) each relative to a base that needs ``alignment``; ``size`` bytes
+    together."""
+
+    extents: list[tuple[int, int]]
+    alignment: int
+    size: int
+
+
+def align_up(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment
+
+
+def chunk_size(chunk: Chunk) -> int:
+    """Bytes of a chunk."""
+    return len(chunk) if isinstance(chunk, bytes | bytearray) else chunk.nbytes
+
+
+def place(segments: Sequence[SegmentLike], alignment: int) -> Placement:
+    """Lay out segments in order, each aligned to ``lcm(alignment, its own)``."""
+    extents: list[tuple[int, int]] = []
+    end, base_alignment = 0, alignment
+    for segment in segments:
+        chunks, own = (segment.chunks, segment.alignment) if isinstance(segment, Segment) else (segment, 1)
+        align = math.lcm(alignment, own)
+        base_alignment = math.lcm(base_alignment, align)
+        offset = align_up(end, align)
+        size = sum(map(chunk_size, chunks))
+        extents.append((offset, size))
+        end = offset + size
+    return Placement(extents, base_alignment, end)
+
+
+def write_segments(segments: Sequence[SegmentLike], placement: Placement, stream: OutputStream) -> None:
+    """Write segments as placed; the stream stands at their base."""
+    end = 0
+    for segment, (offset, size) in zip(segments, placement.extents, strict=True):
+        for block in zeros(offset - end):
+            stream.write(block)
+        for chunk in segment.chunks if isinstance(segment, Segment) else segment:
+            write_chunk(chunk, stream)
+        end = offset + size
+
+
+def write_chunk(chunk: Chunk, stream: OutputStream) -> None:
+    """Raises ``ExecutorchError(Internal)`` if a deferred chunk produces another size than it promised."""
+    if isinstance(chunk, Padding):
+        for block in zeros(chunk.nbytes):
+            stream.write(block)
+    elif isinstance(chunk, Deferred):
+        data = chunk.produce()
+        if chunk_size(data) != chunk.nbytes:
+            raise ExecutorchError(
+                Error.Internal, f"a chunk of {chunk.nbytes} bytes came out as {chunk_size(data)} bytes"
+            )
+        stream.write(data)
+    else:
+        stream.write(chunk)
+
+
+def zeros(count: int) -> Iterator[Bytes]:
+    while count > 0:
+        block = min(count, len(ZEROS))
+        yield memoryview(ZEROS)[:block]
+        count -= block
