@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,26 +15,22 @@ def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, Non
     """Open a temporary file beside ``path`` for writing; it replaces ``path`` when the block ends.
 
     If the block raises (``KeyboardInterrupt`` included) the temporary file is removed and ``path`` is as it
-    was. A link is followed: its target is replaced. Raises ``OSError`` when the directory cannot be
-    written.
+    was. A link is followed: its target is replaced, with its permissions kept. What is no regular file, such
+    as ``/dev/null`` or a pipe, is written in place. Raises ``OSError`` when the directory cannot be written.
     """
     target = Path(os.path.realpath(path))
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
+    exists = target.exists()
+    if exists and not target.is_file():
+        with target.open("wb") as stream:
             yield stream
-        os.chmod(name, _mode(target))
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _mode(target: Path) -> int:
-    """The replaced file's mode, or what ``open`` would give a new file; ``mkstemp`` makes private ones."""
+        return
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        return target.stat().st_mode & 0o7777
-    except FileNotFoundError:
-        umask = os.umask(0)
-        os.umask(umask)
-        return 0o666 & ~umask
+        with temporary.open("xb") as stream:
+            yield stream
+        if exists:
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -261,7 +261,7 @@ def _check_header(header: ExtendedHeader, file_size: int) -> None:
         return
     if header.segment_base_offset < header.program_size:
         raise InvalidFile(
-            f"segments from byte {header.segment_base_offset} overlap the program's {header.program_size} bytes",
+            f"segments from byte {header.segment_base_offset} overlap {header.program_size} bytes of program",
             where=f"{where}.segment_base_offset",
             offset=HEADER_AT + 16,
         )

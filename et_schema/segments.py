@@ -53,8 +53,7 @@ class OutputStream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where segments go: (offset, size) each relative to a base that needs ``alignment``; ``size`` bytes
-    together."""
+    """Where segments go: (offset, size) of each from a base that needs ``alignment``; ``size`` is the sum."""
 
     extents: list[tuple[int, int]]
     alignment: int

@@ -1,0 +1,126 @@
+"""The ``.ptd`` container: named tensors and blobs for programs that keep their data outside of the ``.pte``.
+
+    byte 0   u32 position of the root table
+         4   "FT01"
+         8   "FH01", u32 header length
+        16   u64 start and u64 bytes of the flatbuffer behind the header
+        32   u64 start of the segments, u64 bytes of the segments
+
+Positions in the flatbuffer count from byte 0, as in a ``.pte``.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from struct import Struct
+
+from et_schema.errors import Error, InvalidFile
+from et_schema.flatbuffer import Reader, Source, Writer
+from et_schema.generated import flat_tensor as schema
+from et_schema.generated.flat_tensor import DataSegment, FlatTensor
+from et_schema.segments import OutputStream, SegmentLike, align_up, place, write_segments, zeros
+
+HEADER_AT = 8
+HEADER_MAGIC = b"FH01"
+_HEADER = Struct("<4sIQQQQ")
+_RESERVE = _HEADER.size
+
+
+@dataclass(slots=True)
+class PtdFile:
+    """A decoded file; ``segments`` are views of the buffer that was read."""
+
+    tensors: FlatTensor
+    segments: list[memoryview]
+
+    def named_data(self) -> dict[str, memoryview]:
+        """All blobs by key."""
+        return {entry.key: self.segments[entry.segment_index] for entry in self.tensors.named_data}
+
+
+def read_ptd(buffer: Source) -> PtdFile:
+    """Decode a ``.ptd`` file without copying its data.
+
+    Raises ``InvalidFile(InvalidExternalData)`` with the table path and the byte.
+    """
+    try:
+        return _read(memoryview(buffer).cast("B").toreadonly())
+    except InvalidFile as error:
+        error.code = Error.InvalidExternalData
+        raise
+
+
+def _read(file: memoryview) -> PtdFile:
+    if len(file) < HEADER_AT + _HEADER.size:
+        raise InvalidFile(f"a file of {len(file)} bytes is too short to hold tensors")
+    where = "header"
+    magic, length, start, size, base, data_size = _HEADER.unpack_from(file, HEADER_AT)
+    if magic != HEADER_MAGIC:
+        raise InvalidFile(
+            f"header starts with {magic!r}, not {HEADER_MAGIC!r}", where=where, offset=HEADER_AT
+        )
+    if length < _HEADER.size:
+        message = f"header claims {length} bytes; {_HEADER.size} is the least"
+        raise InvalidFile(message, where=where, offset=HEADER_AT + 4)
+    if start + size > len(file):
+        message = f"a flatbuffer of {size} bytes from byte {start} in a file of {len(file)}"
+        raise InvalidFile(message, where=where, offset=HEADER_AT + 8, hint="the file may be truncated")
+    if data_size and (base < start + size or base + data_size > len(file)):
+        message = (
+            f"segments at bytes {base}..{base + data_size} overlap the flatbuffer or run past {len(file)}"
+        )
+        raise InvalidFile(message, where=where, offset=HEADER_AT + 24, hint="the file may be truncated")
+    tensors = schema.read(Reader(file[: start + size]))
+    segments: list[memoryview] = []
+    for index, segment in enumerate(tensors.segments):
+        if segment.offset + segment.size > data_size:
+            message = (
+                f"segment at bytes {segment.offset}..{segment.offset + segment.size} runs past {data_size}"
+            )
+            raise InvalidFile(message, where=f"segments[{index}]")
+        segments.append(file[base + segment.offset : base + segment.offset + segment.size])
+    for index, entry in enumerate(tensors.named_data):
+        if entry.segment_index >= len(segments):
+            message = f"index {entry.segment_index} where there are {len(segments)}"
+            raise InvalidFile(message, where=f"named_data[{index}].segment_index")
+    return PtdFile(tensors, segments)
+
+
+def write_ptd(
+    tensors: FlatTensor,
+    segments: Sequence[SegmentLike],
+    stream: OutputStream,
+    *,
+    segment_alignment: int = 128,
+) -> int:
+    """Write a ``.ptd`` file and return its size in bytes. The bytes depend on the arguments alone.
+
+    ``tensors.segments`` is computed from ``segments`` (its own value is ignored).
+    """
+    placement = place(segments, segment_alignment)
+    described = replace(tensors, segments=[DataSegment(offset, size) for offset, size in placement.extents])
+    writer = Writer()
+    root = schema.write(writer, described)
+    chunks = writer.finish(root, schema.FILE_IDENTIFIER, _RESERVE)
+    end = sum(map(len, chunks))
+    base = align_up(end, placement.alignment)
+    start = HEADER_AT + _RESERVE
+    header = _HEADER.pack(HEADER_MAGIC, _HEADER.size, start, end - start, base, placement.size)
+    stream.write(bytes(chunks[0][:HEADER_AT]) + header)
+    for chunk in chunks[1:]:
+        stream.write(chunk)
+    for block in zeros(base - end):
+        stream.write(block)
+    write_segments(segments, placement, stream)
+    return base + placement.size
+
+
+def serialize_ptd(
+    tensors: FlatTensor, segments: Sequence[SegmentLike] = (), *, segment_alignment: int = 128
+) -> bytes:
+    """``write_ptd`` to memory."""
+    stream = io.BytesIO()
+    write_ptd(tensors, segments, stream, segment_alignment=segment_alignment)
+    return stream.getvalue()
