@@ -1,0 +1,130 @@
+"""The stock ExecuTorch toolchain as an oracle: its compiler in this process, its runtime in one of its own.
+
+The stock runtime ends the process on some malformed files. It runs in a worker, so that a file of ours that
+upsets it fails one test, with the runtime's own log, and not the whole session. The worker starts once, as
+importing the stock runtime takes seconds.
+
+Run as a script this file is the worker: it reads pickled requests from standard input and answers on standard
+output.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+
+LOG_TAIL = 4000
+
+
+class StockError(Exception):
+    """The stock runtime refused a file or an input, or died of it; the message ends with its log."""
+
+
+def compile_stock(program: torch.export.ExportedProgram) -> bytes:
+    """The ``.pte`` that the stock compiler makes of an exported program with its default settings."""
+    with warnings.catch_warnings(action="ignore"):  # about its own use of deprecated functions
+        from executorch.exir import to_edge
+
+        return to_edge(program).to_executorch().buffer
+
+
+class StockRuntime:
+    """A worker process with the stock runtime; a context manager. Restarts by itself after a crash."""
+
+    def __init__(self) -> None:
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by __exit__)
+        self._worker: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+        self._log.close()
+
+    def run(self, path: Path, inputs: Sequence[Any], method: str = "forward") -> list[Any]:
+        """The outputs of ``method`` of the file at ``path``, flat; raises ``StockError``."""
+        worker = self._started()
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        mark = self._log.seek(0, os.SEEK_END)
+        try:
+            pickle.dump((str(path), method, list(inputs)), worker.stdin)
+            worker.stdin.flush()
+            outputs, failure = pickle.load(worker.stdout)
+        except (EOFError, BrokenPipeError):
+            code = self._stop()
+            raise StockError(f"the stock runtime died ({code}) of {path}\n{self._tail(mark)}") from None
+        if failure is not None:
+            raise StockError(f"{failure}\n{self._tail(mark)}")
+        return outputs
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._worker is None:
+            self._worker = subprocess.Popen(
+                [sys.executable, __file__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+            )
+        return self._worker
+
+    def _stop(self) -> int:
+        worker, self._worker = self._worker, None
+        if worker is None:
+            return 0
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        with suppress(BrokenPipeError):  # then it is gone already, and its exit status says how
+            worker.stdin.close()
+        worker.stdout.close()
+        return worker.wait()
+
+    def _tail(self, mark: int) -> str:
+        end = self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(mark, end - LOG_TAIL))
+        return self._log.read().decode(errors="replace")
+
+
+def answer(path: str, method: str, inputs: list[Any]) -> list[Any]:
+    from executorch.runtime import Runtime, Verification
+
+    program = Runtime.get().load_program(path, verification=Verification.InternalConsistency)
+    loaded = program.load_method(method)
+    assert loaded is not None
+    # The outputs live in the program's arena, which is freed with it.
+    return [value.clone() if isinstance(value, torch.Tensor) else value for value in loaded.execute(inputs)]
+
+
+def serve() -> None:
+    """Answer requests until standard input ends."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever the runtime prints must not end up between the answers
+    while True:
+        try:
+            path, method, inputs = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            reply = answer(path, method, inputs), None
+        except Exception as error:
+            reply = None, f"{type(error).__name__}: {error}"
+        pickle.dump(reply, replies)
+        replies.flush()
+
+
+if __name__ == "__main__":
+    serve()
