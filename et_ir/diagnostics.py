@@ -1,0 +1,101 @@
+"""Errors as a person reads them: place, what is wrong, what to do.
+
+    model.mlir:12:8: error: 'aten.foo': no such op
+      %1 = aten.foo %0
+           ^
+      fix: ...
+
+Every exception that a parser, verifier or pass raises for bad input becomes a list of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import ParseError
+
+from et_ir.verification import InvalidModule
+
+__all__ = ["Diagnostic", "diagnostics_of", "position_of", "render"]
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message about one place. `line` and `column` count from 1; 0 means unknown."""
+
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    fix: str = ""
+    severity: str = "error"
+
+
+def position_of(location: Attribute) -> tuple[str, int, int]:
+    """File, line and column of a location: of the innermost frame where there are several; `("", 0, 0)` for none."""
+    match location:
+        case FileLineColLoc():
+            return location.filename.data, location.line.data, location.column.data
+        case NameLoc():
+            return position_of(location.location)
+        case CallSiteLoc():
+            return position_of(location.callee)
+        case FusedLoc():
+            for inner in cast("Iterable[Attribute]", location.locations):
+                found = position_of(inner)
+                if found[0]:
+                    return found
+        case _:
+            pass
+    return "", 0, 0
+
+
+def diagnostics_of(error: BaseException, file: str = "", line_offset: int = 0) -> list[Diagnostic]:
+    """What an exception says, as diagnostics.
+
+    `file` and `line_offset` place parse errors: the name of the text, and the lines before the parsed chunk in it.
+    """
+    if isinstance(error, ParseError):
+        span = error.span
+        content = cast("str", span.input.content)
+        start = cast("int", span.start)
+        line = content.count("\n", 0, start) + 1
+        column = start - (content.rfind("\n", 0, start) + 1) + 1
+        return [Diagnostic(error.msg, file, line + line_offset, column)]
+    if isinstance(error, InvalidModule):
+        return [
+            Diagnostic(f"'{p.op.name}': {p.message}", *position_of(p.op.location)) for p in error.problems
+        ]
+    findings = getattr(error, "findings", None)
+    if findings is not None:
+        return [
+            Diagnostic(_finding_message(f), *position_of(f.location), fix=f.fix or "")
+            for f in cast("Iterable[Any]", findings)
+        ]
+    text = str(error).strip() or type(error).__name__
+    return [Diagnostic(text, file)]
+
+
+def _finding_message(finding: Any) -> str:
+    return f"'{finding.op_name}': {finding.message}" if finding.op_name else str(finding.message)
+
+
+def render(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str] | None = None) -> str:
+    """The text of diagnostics; `sources` gives the text of files whose lines may be quoted."""
+    lines: list[str] = []
+    for d in diagnostics:
+        place = f"{d.file}:{d.line}:{d.column}: " if d.line else (f"{d.file}: " if d.file else "")
+        lines.append(f"{place}{d.severity}: {d.message}")
+        source = (sources or {}).get(d.file)
+        if source is not None and d.line:
+            quoted = source.split("\n")
+            if d.line <= len(quoted):
+                lines.append(f"  {quoted[d.line - 1]}")
+                lines.append("  " + " " * max(d.column - 1, 0) + "^")
+        if d.fix:
+            lines.append(f"  fix: {d.fix}")
+    return "\n".join(lines)

@@ -1,0 +1,20 @@
+"""Configuration of the lit tests: text in, passes, text out, checked by FileCheck.
+
+Run one with `lit -v test/lit/passes/cse.mlir`.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import lit.formats
+
+config.name = "executorch-ir"  # noqa: F821  (lit provides `config`)
+config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
+config.suffixes = [".mlir", ".test"]  # noqa: F821
+config.test_source_root = str(Path(__file__).parent)  # noqa: F821
+# The commands of the environment that runs lit, whether or not it is activated.
+config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # noqa: F821
+for name in ("HOME", "OMP_NUM_THREADS", "NO_COLOR"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]  # noqa: F821

@@ -1,0 +1,49 @@
+"""Exit codes of all commands, and the last line of defence around their `main`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+
+__all__ = ["ExitCode", "UsageError", "guarded"]
+
+
+class ExitCode(IntEnum):
+    """What a command's exit says."""
+
+    OK = 0
+    CHECK_FAILED = 1
+    USAGE = 2
+    INVALID_INPUT = 3
+    MISSING_OPERATOR = 4
+    TRAP = 5
+    INFEASIBLE_MEMORY = 6
+    INTERRUPTED = 130
+
+
+class UsageError(Exception):
+    """The command line asks for something that is not there: a file, a pass, an option."""
+
+
+def guarded(main: Callable[[list[str]], int], arguments: list[str], command: str) -> int:
+    """Run a command; usage errors, missing files, a closed pipe and Ctrl-C end it with a message and their exit code."""
+    try:
+        code = main(arguments)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        print(f"{command}: error: {error}", file=sys.stderr)
+        return ExitCode.USAGE
+    except BrokenPipeError:
+        # The reader has gone; what is left in the buffer must not fail again when Python closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        print(f"{command}: error: {name}{error.strerror or error}", file=sys.stderr)
+        return ExitCode.USAGE
+    except KeyboardInterrupt:
+        print(f"{command}: interrupted", file=sys.stderr)
+        return ExitCode.INTERRUPTED
