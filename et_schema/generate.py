@@ -593,7 +593,7 @@ class Emitter:
                 return [
                     f"{name}: list[{slot.element}] = []",
                     f"if f{slot.index}:",
-                    f'    first, count = r.vector({position}, 4, "{name}")',
+                    f'    first, count = r.table_vector({position}, "{name}")',
                     "    u32 = r.u32",
                     "    try:",
                     "        for item in range(first, first + 4 * count, 4):",

@@ -129,7 +129,7 @@ def _read_flat_tensor(r: Reader, at: int) -> FlatTensor:
     version = r.u32[(at + f0) >> 2] if f0 else 0
     segments: list[DataSegment] = []
     if f1:
-        first, count = r.vector(at + f1, 4, "segments")
+        first, count = r.table_vector(at + f1, "segments")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -139,7 +139,7 @@ def _read_flat_tensor(r: Reader, at: int) -> FlatTensor:
             raise
     named_data: list[NamedData] = []
     if f2:
-        first, count = r.vector(at + f2, 4, "named_data")
+        first, count = r.table_vector(at + f2, "named_data")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):

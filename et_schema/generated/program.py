@@ -862,7 +862,7 @@ def _read_frame_list(r: Reader, at: int) -> FrameList:
     (f0,) = r.table(at, _FRAME_LIST)
     items: list[Frame] = []
     if f0:
-        first, count = r.vector(at + f0, 4, "items")
+        first, count = r.table_vector(at + f0, "items")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -882,7 +882,7 @@ def _read_chain(r: Reader, at: int) -> Chain:
     outputs = r.i32_vector(at + f1, "outputs") if f1 else []
     instructions: list[Instruction] = []
     if f2:
-        first, count = r.vector(at + f2, 4, "instructions")
+        first, count = r.table_vector(at + f2, "instructions")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -892,7 +892,7 @@ def _read_chain(r: Reader, at: int) -> Chain:
             raise
     stacktrace: list[FrameList] = []
     if f3:
-        first, count = r.vector(at + f3, 4, "stacktrace")
+        first, count = r.table_vector(at + f3, "stacktrace")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -950,7 +950,7 @@ def _read_backend_delegate(r: Reader, at: int) -> BackendDelegate:
             raise
     compile_specs: list[CompileSpec] = []
     if f2:
-        first, count = r.vector(at + f2, 4, "compile_specs")
+        first, count = r.table_vector(at + f2, "compile_specs")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -989,7 +989,7 @@ def _read_execution_plan(r: Reader, at: int) -> ExecutionPlan:
             raise
     values: list[EValue] = []
     if f2:
-        first, count = r.vector(at + f2, 4, "values")
+        first, count = r.table_vector(at + f2, "values")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -1001,7 +1001,7 @@ def _read_execution_plan(r: Reader, at: int) -> ExecutionPlan:
     outputs = r.i32_vector(at + f4, "outputs") if f4 else []
     chains: list[Chain] = []
     if f5:
-        first, count = r.vector(at + f5, 4, "chains")
+        first, count = r.table_vector(at + f5, "chains")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -1011,7 +1011,7 @@ def _read_execution_plan(r: Reader, at: int) -> ExecutionPlan:
             raise
     operators: list[Operator] = []
     if f6:
-        first, count = r.vector(at + f6, 4, "operators")
+        first, count = r.table_vector(at + f6, "operators")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -1021,7 +1021,7 @@ def _read_execution_plan(r: Reader, at: int) -> ExecutionPlan:
             raise
     delegates: list[BackendDelegate] = []
     if f7:
-        first, count = r.vector(at + f7, 4, "delegates")
+        first, count = r.table_vector(at + f7, "delegates")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -1032,7 +1032,7 @@ def _read_execution_plan(r: Reader, at: int) -> ExecutionPlan:
     non_const_buffer_sizes = r.i64_vector(at + f8, "non_const_buffer_sizes") if f8 else []
     non_const_buffer_device: list[NonConstBufferDevice] = []
     if f9:
-        first, count = r.vector(at + f9, 4, "non_const_buffer_device")
+        first, count = r.table_vector(at + f9, "non_const_buffer_device")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -1110,7 +1110,7 @@ def _read_program(r: Reader, at: int) -> Program:
     version = r.u32[(at + f0) >> 2] if f0 else 0
     execution_plan: list[ExecutionPlan] = []
     if f1:
-        first, count = r.vector(at + f1, 4, "execution_plan")
+        first, count = r.table_vector(at + f1, "execution_plan")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -1120,7 +1120,7 @@ def _read_program(r: Reader, at: int) -> Program:
             raise
     constant_buffer: list[Buffer] = []
     if f2:
-        first, count = r.vector(at + f2, 4, "constant_buffer")
+        first, count = r.table_vector(at + f2, "constant_buffer")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -1130,7 +1130,7 @@ def _read_program(r: Reader, at: int) -> Program:
             raise
     backend_delegate_data: list[BackendDelegateInlineData] = []
     if f3:
-        first, count = r.vector(at + f3, 4, "backend_delegate_data")
+        first, count = r.table_vector(at + f3, "backend_delegate_data")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -1140,7 +1140,7 @@ def _read_program(r: Reader, at: int) -> Program:
             raise
     segments: list[DataSegment] = []
     if f4:
-        first, count = r.vector(at + f4, 4, "segments")
+        first, count = r.table_vector(at + f4, "segments")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -1157,7 +1157,7 @@ def _read_program(r: Reader, at: int) -> Program:
             raise
     mutable_data_segments: list[SubsegmentOffsets] = []
     if f6:
-        first, count = r.vector(at + f6, 4, "mutable_data_segments")
+        first, count = r.table_vector(at + f6, "mutable_data_segments")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
@@ -1167,7 +1167,7 @@ def _read_program(r: Reader, at: int) -> Program:
             raise
     named_data: list[NamedData] = []
     if f7:
-        first, count = r.vector(at + f7, 4, "named_data")
+        first, count = r.table_vector(at + f7, "named_data")
         u32 = r.u32
         try:
             for item in range(first, first + 4 * count, 4):
