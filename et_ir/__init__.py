@@ -1,4 +1,39 @@
 """The ahead-of-time compiler: dialects, frontend, passes and emission.
 
-Importing this package imports neither torch nor xDSL; the public API of the compiler is loaded on first use.
+    from et_ir import to_edge
+    et = to_edge(torch.export.export(model, args)).to_executorch()
+    et.save("model.pte")
+
+Importing this package imports neither torch nor xDSL; the names below are loaded on first use.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from et_ir.program_manager import (
+        EdgeCompileConfig,
+        EdgeProgramManager,
+        ExecutorchBackendConfig,
+        ExecutorchProgramManager,
+        to_edge,
+        to_edge_transform_and_lower,
+    )
+
+__all__ = [
+    "EdgeCompileConfig",
+    "EdgeProgramManager",
+    "ExecutorchBackendConfig",
+    "ExecutorchProgramManager",
+    "to_edge",
+    "to_edge_transform_and_lower",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from et_ir import program_manager
+
+        return getattr(program_manager, name)
+    raise AttributeError(f"module 'et_ir' has no attribute '{name}'")

@@ -1,0 +1,104 @@
+"""The standard pipelines: which passes take a program from one level to the next.
+
+Each is a pipeline text, as `et-opt -p` takes it, and ends with the check of the level it reaches.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import parse_pipeline
+
+from et_ir.passes import load_pass
+
+__all__ = [
+    "ATEN",
+    "BACKEND",
+    "CORE_ATEN",
+    "EDGE",
+    "LEVELS",
+    "executorch_pipeline",
+    "parse_passes",
+    "quiet_collector",
+    "run_pipeline",
+]
+
+ATEN: Final = "verify-aten"
+
+CORE_ATEN: Final = ",".join(
+    (
+        "decompose",
+        "decompose-traced",
+        "canonicalize",
+        "fold-batch-norm",
+        "constant-fold",
+        "canonicalize",
+        "cse",
+        "dce",
+        "verify-core-aten",
+    )
+)
+
+EDGE: Final = "aten-to-edge,verify-edge"
+
+BACKEND: Final = "verify-backend"
+
+LEVELS: Final = ("aten", "core-aten", "edge", "backend", "executorch")
+"""The levels a program can be stopped and printed at, in order."""
+
+
+def executorch_pipeline(
+    *,
+    target: str = "stock-1.4",
+    algorithm: str = "greedy",
+    plan_inputs: bool = True,
+    plan_outputs: bool = True,
+) -> str:
+    """The passes from `backend` to a planned and checked `executorch` module."""
+    plan = (
+        f"plan-memory{{algorithm={algorithm} plan-inputs={str(plan_inputs).lower()} "
+        f"plan-outputs={str(plan_outputs).lower()}}}"
+    )
+    return ",".join(
+        ("to-out-variant", "views", "write-back", f"link-check{{target={target}}}", plan, "verify-executorch")
+    )
+
+
+def parse_passes(pipeline: str) -> list[ModulePass]:
+    """The passes of a pipeline text. Raises `KeyError` for an unknown pass."""
+    return [load_pass(spec.name).from_pass_spec(spec) for spec in parse_pipeline(pipeline)]
+
+
+def run_pipeline(
+    module: ModuleOp,
+    pipeline: str,
+    ctx: Context | None = None,
+    after: Callable[[ModulePass, ModuleOp], None] | None = None,
+) -> None:
+    """Run a pipeline on a module in place; `after` is called after each pass.
+
+    Raises what the passes raise: `PassFailedException` and its subclasses for programs they cannot take.
+    """
+    context = Context() if ctx is None else ctx
+    with quiet_collector():
+        for one in parse_passes(pipeline):
+            one.apply(context, module)
+            if after is not None:
+                after(one, module)
+
+
+@contextmanager
+def quiet_collector() -> Iterator[None]:
+    """Collect garbage rarely meanwhile: a module is a web of live objects that collections walk for nothing."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

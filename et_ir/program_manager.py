@@ -1,0 +1,204 @@
+"""The compiler from Python, under the names that users of ExecuTorch know.
+
+    edge = to_edge(torch.export.export(model, args))     # or {"method": exported_program, …}
+    et = edge.to_executorch()
+    et.save("model.pte")
+
+`edge.module` and `et.module` are the xDSL modules. Lowering never changes the module it starts from: every step works on
+a copy, so a manager can be lowered twice, with different options.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, quiet_collector, run_pipeline
+from et_schema.atomic import atomic_writer
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+__all__ = [
+    "EdgeCompileConfig",
+    "EdgeProgramManager",
+    "ExecutorchBackendConfig",
+    "ExecutorchProgramManager",
+    "Progress",
+    "to_edge",
+    "to_edge_transform_and_lower",
+]
+
+Progress = Callable[[str, ModuleOp], None]
+"""Called with the name of each level when the program has reached it, and the module as it is then."""
+
+
+@dataclass(frozen=True)
+class EdgeCompileConfig:
+    """How to lower to the edge level."""
+
+    transform_passes: Sequence[ModulePass] = ()
+    """Passes of the user's own, run on the edge module before it is checked."""
+    progress: Progress | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class ExecutorchBackendConfig:
+    """How to lower from the edge level to a file."""
+
+    target: str = "stock-1.4"
+    """The runtime whose kernels the program must make do with: `stock-1.4` or `et-vm`."""
+    memory_planning: str = "greedy"
+    """Planning algorithm: `greedy` or `naive`."""
+    alloc_graph_input: bool = True
+    """Whether inputs get planned memory, or point at the caller's."""
+    alloc_graph_output: bool = True
+    """Whether outputs get planned memory, or the caller gives it."""
+    emit_stacktrace: bool = False
+    """Whether the file says for each instruction which source lines it comes from."""
+    tensor_alignment: int = 16
+    segment_alignment: int = 128
+    passes: Sequence[ModulePass] = ()
+    """Passes of the user's own, run on the backend-level module first."""
+    progress: Progress | None = field(default=None, repr=False)
+
+
+def to_edge(
+    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    compile_config: EdgeCompileConfig | None = None,
+) -> EdgeProgramManager:
+    """Lower exported programs to the edge level; a single one becomes the method `forward`.
+
+    Raises `et_ir.frontend.UnsupportedProgram` where a program cannot be imported, and `PassFailedException` where a level's
+    contract cannot be met; both list every reason with its source line.
+    """
+    from et_ir.frontend import import_program
+
+    config = compile_config or EdgeCompileConfig()
+    report = config.progress or (lambda level, module: None)
+    with quiet_collector():
+        module = import_program(programs)
+        run_pipeline(module, ATEN)
+        report("aten", module)
+        run_pipeline(module, CORE_ATEN)
+        report("core-aten", module)
+        run_pipeline(module, EDGE.rpartition(",")[0])
+        _run_passes(module, config.transform_passes)
+        run_pipeline(module, EDGE.rpartition(",")[2])
+        report("edge", module)
+    return EdgeProgramManager(module)
+
+
+def to_edge_transform_and_lower(
+    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    transform_passes: Sequence[ModulePass] = (),
+    compile_config: EdgeCompileConfig | None = None,
+) -> EdgeProgramManager:
+    """`to_edge` with transformation passes given beside the configuration, as ExecuTorch's function of this name."""
+    config = compile_config or EdgeCompileConfig()
+    passes = (*config.transform_passes, *transform_passes)
+    return to_edge(programs, EdgeCompileConfig(passes, config.progress))
+
+
+def _run_passes(module: ModuleOp, passes: Sequence[ModulePass]) -> None:
+    from xdsl.context import Context
+
+    context = Context()
+    for one in passes:
+        one.apply(context, module)
+
+
+@dataclass(frozen=True)
+class EdgeProgramManager:
+    """A program at the edge level."""
+
+    module: ModuleOp
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """The names of the program's methods."""
+        return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FuncOp))
+
+    def transform(self, passes: Sequence[ModulePass]) -> EdgeProgramManager:
+        """The program after passes, checked against the edge level's contract."""
+        module = self.module.clone()
+        _run_passes(module, passes)
+        run_pipeline(module, "verify-edge")
+        return EdgeProgramManager(module)
+
+    def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
+        """Lower to registers, plan memory and check; the file is made when it is asked for.
+
+        Raises `PassFailedException`: among others where the target has no kernel for an operator.
+        """
+        config = config or ExecutorchBackendConfig()
+        report = config.progress or (lambda level, module: None)
+        with quiet_collector():
+            module = self.module.clone()
+            _run_passes(module, config.passes)
+            run_pipeline(module, BACKEND)
+            report("backend", module)
+            run_pipeline(
+                module,
+                executorch_pipeline(
+                    target=config.target,
+                    algorithm=config.memory_planning,
+                    plan_inputs=config.alloc_graph_input,
+                    plan_outputs=config.alloc_graph_output,
+                ),
+            )
+            report("executorch", module)
+        return ExecutorchProgramManager(module, config)
+
+
+class ExecutorchProgramManager:
+    """A program ready to be written as a `.pte` file."""
+
+    def __init__(self, module: ModuleOp, config: ExecutorchBackendConfig):
+        self.module = module
+        self.config = config
+        self._buffer: bytes | None = None
+
+    @property
+    def buffer(self) -> bytes:
+        """The file's bytes. For large weights prefer `save`, which streams them."""
+        if self._buffer is None:
+            stream = io.BytesIO()
+            self.write_to_file(stream)
+            self._buffer = stream.getvalue()
+        return self._buffer
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """The names of the program's methods."""
+        from et_ir.dialects.executorch import PlanOp
+
+        return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, PlanOp))
+
+    def write_to_file(self, stream: IO[bytes]) -> None:
+        """Write the file to a binary stream."""
+        from et_ir.emit import EmitOptions, write
+
+        with quiet_collector():
+            write(
+                self.module,
+                stream,
+                EmitOptions(
+                    stacktraces=self.config.emit_stacktrace,
+                    tensor_alignment=self.config.tensor_alignment,
+                    segment_alignment=self.config.segment_alignment,
+                ),
+            )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the file; an existing one is replaced only when the new one is complete."""
+        with atomic_writer(Path(path)) as stream:
+            self.write_to_file(stream)
