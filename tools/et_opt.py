@@ -23,21 +23,18 @@ from typing import IO, Any, NoReturn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.utils.arg_spec import parse_pipeline
-from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from et_ir.data import MissingData
 from et_ir.data.store import StoreError, WeightStore
 from et_ir.diagnostics import Diagnostic, diagnostics_of, render
 from et_ir.text import parse_module, print_module, resolve_weights, store_path, write_weights
 from et_ir.verification import verify_module
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.expected import check_expected
+from et_tools.failures import INPUT_ERRORS, exit_code_of
 
 __all__ = ["EtOptMain", "main"]
-
-# What a parser, a verifier or a pass raises for bad input. Everything else is a bug and shows as one.
-INPUT_ERRORS = (ParseError, DiagnosticException, MissingData, StoreError)
 
 
 class _ArgumentParser(argparse.ArgumentParser):
@@ -195,7 +192,7 @@ class EtOptMain(xDSLOptMain):
             )
             return [], output.getvalue()
         except INPUT_ERRORS as error:
-            self.exit_code = ExitCode(getattr(error, "exit_code", ExitCode.INVALID_INPUT))
+            self.exit_code = exit_code_of(error)
             return diagnostics_of(error, name, line - 1), None
 
     def _load_weights(self, module: ModuleOp) -> None:
