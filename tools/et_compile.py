@@ -128,10 +128,10 @@ def _compile(args: argparse.Namespace) -> None:
 
 
 def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:
-    if args.backend:
-        from et_ir.backends import select_backends
+    for spec in args.backend:
+        from et_ir.backends import find_backend
 
-        select_backends(args.backend)
+        find_backend(spec)
     if args.model.endswith(".mlir") or args.model == "-":
         from et_ir.verification import verify_module
         from et_tools.reading import read_text_module

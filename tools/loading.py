@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
+import logging
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,11 +101,23 @@ def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
     if not isinstance(args, tuple):
         raise ProgramError(f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}")
     try:
-        return torch.export.export(
-            module.eval(), args, kwargs, dynamic_shapes=parts[2] if len(parts) == 3 else None
-        )
+        with _quiet_torch():
+            return torch.export.export(
+                module.eval(), args, kwargs, dynamic_shapes=parts[2] if len(parts) == 3 else None
+            )
     except Exception as error:
         raise ProgramError(f"torch.export cannot export '{method}' of {spec}: {_told(error)}") from error
+
+
+@contextmanager
+def _quiet_torch() -> Iterator[None]:
+    """Without the graphs and warnings that torch prints while an export fails: the exception says what matters."""
+    logging.disable(logging.ERROR)
+    try:
+        with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _shape_of(parts: Any) -> str:

@@ -1,0 +1,59 @@
+# make demo   train, compile and run a small network, on a machine that has Python and nothing else
+# make test   everything CI checks
+# The environment is .venv; PYTHON chooses the interpreter it is made from.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint types lit unit conformance format regenerate bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/python -m examples.digits
+
+test: lint types lit unit conformance
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+types: $(VENV)/.test
+	$(BIN)/basedpyright --level error
+
+lit: $(VENV)/.test
+	$(BIN)/lit -sv test/lit
+
+unit: $(VENV)/.test
+	$(BIN)/python -m pytest test/unit
+
+conformance: $(VENV)/.test
+	$(BIN)/python -m pytest test/conformance
+
+format: $(VENV)/.test
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Sources that are generated from others, and checked by tests to be current.
+regenerate: $(VENV)/.test
+	$(BIN)/python -m et_schema.generate
+	$(BIN)/python -m et_ir.registry.snapshot
+	$(BIN)/python -m et_ir.registry.generate
+
+# Each stamp says which extras the environment has; it is made anew when what they pin has changed.
+$(VENV)/.made:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is %s: make PYTHON=..." % sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,examples]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,test,examples,sentences]'
+	touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis
