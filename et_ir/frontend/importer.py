@@ -1,0 +1,282 @@
+"""`torch.export.ExportedProgram` to a module of the `aten` dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import (
+    ConstantArgument,
+    CustomObjArgument,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    TensorArgument,
+    TokenArgument,
+)
+from torch.fx import GraphModule, Node
+from torch.utils._pytree import TreeSpec, treespec_dumps
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    ModuleOp,
+    StringAttr,
+    i64,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp
+from et_ir.dialects.program.ops import literal_attribute
+from et_ir.frontend.mutation import Mutations, plan_mutations, writes_memory
+from et_ir.frontend.nodes import NodeConverter
+from et_ir.frontend.sources import Frames, locate
+from et_ir.frontend.state import State, Symbol
+from et_ir.frontend.types import UnsupportedType, dim_order_of, result_type
+from et_ir.frontend.unsupported import Reasons
+
+__all__ = ["import_program"]
+
+_STATE: Final = {
+    InputKind.PARAMETER: "parameter",
+    InputKind.BUFFER: "buffer",
+    InputKind.CONSTANT_TENSOR: "constant",
+}
+
+
+@dataclass
+class _Method:
+    """A method to import: its program in a form without unexplained writes, and its placeholders by role."""
+
+    name: str
+    program: ExportedProgram
+    mutations: Mutations
+    inputs: list[tuple[Node, InputSpec]]
+    symbols: dict[Node, Symbol]
+
+
+def import_program(
+    program: ExportedProgram | Mapping[str, ExportedProgram], *, frames: Frames = "innermost"
+) -> ModuleOp:
+    """Import exported programs, one method each, into one module of the `aten` dialect.
+
+    A single program is the method `forward`. Weights are not copied: the module refers to the tensors' memory. Locations
+    keep the innermost line of user code, or with `frames="all"` the whole call stack.
+
+    Raises `UnsupportedProgram` with everything that stands in the way, over all methods.
+    """
+    programs = program if isinstance(program, Mapping) else {"forward": program}
+    reasons = Reasons()
+    state = State(reasons)
+    methods = [_prepare(name, each, state, reasons) for name, each in programs.items()]
+    state.check_aliases()
+    functions = [_import_method(method, reasons, frames) for method in methods]
+    reasons.check()
+    globals_: list[Operation] = [symbol.op() for symbol in state.symbols.values()]
+    return ModuleOp([*globals_, *functions])
+
+
+# -- before conversion -------------------------------------------------------------------------------------------------
+
+
+def _submodules(module: GraphModule) -> list[GraphModule]:
+    return [m for m in module.modules() if isinstance(m, GraphModule)]
+
+
+def _functionalise(program: ExportedProgram) -> tuple[ExportedProgram, Mutations]:
+    """The program without writes, or with writes that the converter knows how to replace."""
+    if not any(writes_memory(n) for m in _submodules(program.graph_module) for n in m.graph.nodes):
+        return program, Mutations()
+    module = program.graph_module
+    if not any(writes_memory(n) for m in _submodules(module) if m is not module for n in m.graph.nodes):
+        signature = program.graph_signature
+        writable = {
+            spec.arg.name
+            for spec in signature.input_specs
+            if spec.kind in (InputKind.BUFFER, InputKind.PARAMETER) and isinstance(spec.arg, TensorArgument)
+        }
+        nodes = {n for n in module.graph.nodes if n.op == "placeholder" and n.name in writable}
+        plan = plan_mutations(module.graph, nodes)
+        if plan is not None:
+            return program, plan
+    return program.run_decompositions({}), Mutations()
+
+
+def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons) -> _Method:
+    program, mutations = _functionalise(program)
+    signature = program.graph_signature
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    mutated = {signature.inputs_to_buffers.get(n.name) for n in mutations.stored}
+    mutated |= {signature.inputs_to_parameters.get(n.name) for n in mutations.stored}
+    for spec in signature.output_specs:
+        match spec.kind:
+            case OutputKind.BUFFER_MUTATION | OutputKind.PARAMETER_MUTATION:
+                mutated.add(spec.target)
+            case OutputKind.USER_INPUT_MUTATION:
+                reasons.add(
+                    f'input "{spec.target}" of method {name}',
+                    "the method writes into it",
+                    "work on a clone of the input, and return it if the caller needs the new value",
+                )
+            case OutputKind.USER_OUTPUT:
+                pass
+            case _:
+                reasons.add(
+                    f"output of method {name}",
+                    f"outputs of kind {spec.kind.name} are not supported",
+                    "export for inference",
+                )
+    method = _Method(name, program, mutations, [], {})
+    for node, spec in zip(placeholders, signature.input_specs, strict=True):
+        kind = _STATE.get(spec.kind)
+        if spec.kind is InputKind.USER_INPUT:
+            method.inputs.append((node, spec))
+        elif kind is None:
+            reasons.add(
+                f'input "{spec.arg.name}" of method {name}',
+                f"inputs of kind {spec.kind.name} are not supported",
+                "keep custom objects and effect tokens out of the exported module",
+            )
+        elif (node.users or spec.target in mutated) and spec.target is not None:
+            found = program.state_dict if spec.target in program.state_dict else program.constants
+            symbol = state.declare(name, spec.target, kind, found.get(spec.target), mutated=spec.target in mutated)
+            if symbol is not None:
+                method.symbols[node] = symbol
+    return method
+
+
+# -- conversion --------------------------------------------------------------------------------------------------------
+
+
+def _import_method(method: _Method, reasons: Reasons, frames: Frames) -> FuncOp:
+    converter = NodeConverter(reasons, lambda node: locate(node, frames), mutations=method.mutations)
+    block, attributes = _arguments(method, converter, reasons)
+
+    def read(node: Node) -> SSAValue | None:
+        """A weight or buffer, read where it is first used."""
+        symbol = method.symbols.get(node)
+        if symbol is None:
+            return None
+        op = (LoadOp if symbol.mutable else GetOp)(symbol.name, symbol.type)
+        converter.place(op)
+        op.result.name_hint = _hint(symbol.name)
+        converter.values[node] = op.result
+        return op.result
+
+    converter.missing = read
+    outputs = converter.convert(method.program.graph_module, dict(zip((n for n, _ in method.inputs), block.args, strict=True)))
+    results = _results(method, converter, cast("tuple[Any, ...]", outputs), reasons)
+    block.add_ops(converter.ops)
+    block.add_op(ReturnOp(*results))
+    function = FuncOp(
+        method.name,
+        ([a.type for a in block.args], [r.type for r in results]),
+        Region(block),
+        arg_attrs=ArrayAttr([DictionaryAttr(entry) for entry in attributes]) if attributes else None,
+    )
+    for name, spec in (("in_spec", method.program.call_spec.in_spec), ("out_spec", method.program.call_spec.out_spec)):
+        text = _dump_spec(spec, f"{name} of method {method.name}", reasons)
+        if text is not None:
+            function.attributes[f"program.{name}"] = StringAttr(text)
+    return function
+
+
+def _dump_spec(spec: TreeSpec | None, subject: str, reasons: Reasons) -> str | None:
+    if spec is None:
+        return None
+    try:
+        return treespec_dumps(spec)
+    except NotImplementedError as error:
+        reasons.add(
+            subject,
+            f"its structure cannot be written down: {error}",
+            "use tuples, lists and dicts, or register the class with torch.export.register_dataclass and a serialised name",
+        )
+        return None
+
+
+def _arguments(
+    method: _Method, converter: NodeConverter, reasons: Reasons
+) -> tuple[Block, list[dict[str, Attribute]]]:
+    """The entry block of a method and the attributes of its arguments."""
+    types: list[Attribute] = []
+    attributes: list[dict[str, Attribute]] = []
+    for node, spec in method.inputs:
+        subject = f'input "{spec.arg.name}" of method {method.name}'
+        entry: dict[str, Attribute] = {"program.name": StringAttr(spec.arg.name)}
+        try:
+            match spec.arg:
+                case ConstantArgument(value=value):
+                    attribute, type = literal_attribute(value)
+                    entry["program.value"] = attribute
+                case CustomObjArgument() | TokenArgument():
+                    raise UnsupportedType("custom objects are not supported", "pass tensors and Python scalars")
+                case _:
+                    example: Any = node.meta.get("val")
+                    type = result_type(example)
+                    order = dim_order_of(example) if isinstance(example, torch.Tensor) else None
+                    if order is not None:
+                        entry["program.dim_order"] = DenseArrayBase.from_list(i64, order)
+        except UnsupportedType as error:
+            reasons.add(subject, str(error), error.fix)
+            attribute, type = literal_attribute(None)
+        types.append(type)
+        attributes.append(entry)
+    block = Block(arg_types=types)
+    for argument, (_, spec) in zip(block.args, method.inputs, strict=True):
+        argument.name_hint = _hint(spec.arg.name)
+    return block, attributes
+
+
+def _results(
+    method: _Method, converter: NodeConverter, outputs: tuple[Any, ...], reasons: Reasons
+) -> list[SSAValue]:
+    """The values a method returns. New values of buffers are stored instead."""
+    results: list[SSAValue] = []
+    signature = method.program.graph_signature
+    buffers = {symbol_name(spec): node for node, spec in _state_inputs(method)}
+    stores: list[tuple[Symbol, Any]] = []
+    for spec, value in zip(signature.output_specs, outputs, strict=True):
+        if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
+            symbol = method.symbols.get(buffers[spec.target])
+            if symbol is not None:
+                stores.append((symbol, value))
+        elif isinstance(value, SSAValue):
+            results.append(cast("SSAValue[Attribute]", value))
+        elif value is None and not isinstance(spec.arg, ConstantArgument):
+            # Depends on something reported already; unless nothing was, and then it is a defect.
+            if not reasons:
+                raise AssertionError(f"output '{spec.arg.name}' was not converted")
+        elif isinstance(value, int | float | str | None):
+            literal = LiteralOp(value)
+            converter.ops.append(literal)
+            results.append(literal.result)
+    for node in method.mutations.stored:
+        symbol = method.symbols.get(node)
+        if symbol is not None:
+            stores.append((symbol, converter.values.get(node)))
+    for symbol, value in stores:
+        if isinstance(value, SSAValue):
+            converter.place(StoreOp(symbol.name, cast("SSAValue[Attribute]", value)))
+    return results
+
+
+def symbol_name(spec: InputSpec) -> str | None:
+    """The name that output specs refer to a module's tensor by."""
+    return spec.target
+
+
+def _state_inputs(method: _Method) -> list[tuple[Node, InputSpec]]:
+    placeholders = [node for node in method.program.graph.nodes if node.op == "placeholder"]
+    specs = method.program.graph_signature.input_specs
+    return [(n, s) for n, s in zip(placeholders, specs, strict=True) if s.kind in _STATE]
+
+
+def _hint(name: str) -> str | None:
+    """A name that the printer accepts for a value: letters, digits and underscores, no digit at the start."""
+    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
+    return text if text and not text[0].isdigit() else f"_{text}"

@@ -1,0 +1,259 @@
+"""Functional form of programs that write into tensors.
+
+Torch's own functionalisation traces the program again, which costs as much as all other steps of a compilation. Most
+programs need less: `relu_` on a value that nobody else can see is `relu`. `plan_mutations` proves that for each writing
+node, on may-alias classes of values, and gives up where it cannot; only then torch has to do it.
+
+A write to `x` may be replaced by a new value if no other value that may share memory with `x` is used afterwards, and if
+`x` is no memory that the caller can see. A buffer of the module is such memory, and the one kind that may be written
+to: its last value is stored at the end.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, Literal, cast
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import Graph, Node
+
+__all__ = ["IDENTITIES", "Mutations", "plan_mutations", "writes_memory"]
+
+# Composite operators that compute a new tensor although nothing in their registration says so. All other composite ones
+# may return their input or a view of it (`dropout`, `einsum`, `pad` do).
+_FRESH: Final = frozenset(
+    {
+        "aten::linear", "aten::matmul", "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::conv_transpose1d",
+        "aten::conv_transpose2d", "aten::conv_transpose3d", "aten::batch_norm", "aten::layer_norm", "aten::group_norm",
+        "aten::instance_norm", "aten::rms_norm", "aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d",
+        "aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d", "aten::softmax",
+        "aten::log_softmax", "aten::scaled_dot_product_attention", "aten::clone", "aten::one_hot",
+    }
+)  # fmt: skip
+
+IDENTITIES: Final = frozenset(
+    {"aten::detach_", "aten::detach", "aten::alias", "aten::lift", "aten::lift_fresh", "aten::lift_fresh_copy"}
+)
+"""Operators that give their argument back: they concern autograd and tracing, or copy what nobody writes to."""
+
+# Operators that write running statistics if their argument of that position is true, which their schemas do not say.
+_TRAINING: Final = {"aten::batch_norm": (3, 5), "aten::instance_norm": (3, 5), "aten::native_batch_norm": (3, 5)}
+
+Aliasing = Literal["fresh", "may"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What an operator does to memory."""
+
+    writes: bool
+    aliasing: Aliasing
+    functional: OpOverload | None
+    """The operator that computes what this one writes to its first argument, the only one it writes to."""
+
+
+@lru_cache(maxsize=None)
+def _facts(op: OpOverload) -> _Facts:
+    schema = op._schema
+    aliased = [a for a in schema.arguments if a.alias_info is not None]
+    returned = any(r.alias_info is not None for r in schema.returns)
+    composite = op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    fresh = not returned and (not composite or schema.name in _FRESH)
+    functional: OpOverload | None = None
+    if schema.is_mutable and len(aliased) == 1 and aliased[0] is not None and len(schema.returns) == 1:
+        functional = _functional(op)
+    return _Facts(schema.is_mutable, "fresh" if fresh else "may", functional)
+
+
+def _functional(op: OpOverload) -> OpOverload | None:
+    """`relu` for `relu_`: the overload of the same arguments without the underscore."""
+    schema = op._schema
+    namespace, _, name = schema.name.partition("::")
+    first = schema.arguments[0].alias_info
+    if not name.endswith("_") or name.endswith("__") or first is None or not first.is_write:
+        return None
+    packet = getattr(getattr(torch.ops, namespace), name[:-1], None)
+    found = getattr(packet, schema.overload_name or "default", None)
+    if not isinstance(found, OpOverload) or found._schema.is_mutable:
+        return None
+
+    def shape_of(overload: OpOverload) -> list[tuple[str, str]]:
+        return [(a.name, str(a.real_type)) for a in overload._schema.arguments]
+
+    return found if shape_of(found) == shape_of(op) and len(found._schema.returns) == 1 else None
+
+
+def writes_memory(node: Node) -> bool:
+    """Whether a node writes into one of its arguments."""
+    target = node.target
+    if not isinstance(target, OpOverload):
+        # Traced under another precision: only torch knows which conversions that means.
+        return "autocast" in str(target) and node.op == "call_function"
+    if target._schema.is_mutable:
+        return target._schema.name != "aten::detach_"
+    position = _TRAINING.get(target._schema.name)
+    if position is None:
+        return False
+    statistics, training = (node.args[i] if i < len(node.args) else None for i in position)
+    return statistics is not None and bool(training)
+
+
+@dataclass
+class Mutations:
+    """How to import a graph that writes into tensors: per writing node, its functional operator and the names that the
+    new value takes over; and the buffers (by placeholder) that end with another value."""
+
+    functional: dict[Node, OpOverload] = field(default_factory=dict[Node, OpOverload])
+    renamed: dict[Node, list[Node]] = field(default_factory=dict[Node, list[Node]])
+    stored: list[Node] = field(default_factory=list[Node])
+
+
+@dataclass(eq=False)
+class _Class:
+    """Values that may share memory. `external` ones are visible to the caller."""
+
+    members: list[Node]
+    external: bool = False
+
+
+def plan_mutations(graph: Graph, writable: set[Node]) -> Mutations | None:
+    """Prove that all writes of a graph can become new values.
+
+    `writable` are the placeholders of the module's own state. Returns `None` where the proof fails.
+    """
+    order = {node: index for index, node in enumerate(graph.nodes)}
+    last_use = {node: max((order[user] for user in node.users), default=-1) for node in graph.nodes}
+    classes: dict[Node, _Class] = {}
+    names: dict[Node, list[Node]] = {}
+    """For each value, all nodes that are that very tensor: after `y = relu_(x)`, `x` and `y`."""
+    plan = Mutations()
+
+    def merge(node: Node, others: Iterator[Node]) -> None:
+        mine = classes.setdefault(node, _Class([node]))
+        for other in others:
+            theirs = classes.get(other)
+            if theirs is None or theirs is mine:
+                continue
+            mine.external |= theirs.external
+            mine.members += theirs.members
+            for member in theirs.members:
+                classes[member] = mine
+
+    for node, index in order.items():
+        if node.op in ("placeholder", "get_attr"):
+            classes[node] = _Class([node], external=True)
+            names[node] = [node]
+            continue
+        if node.op == "output":
+            continue
+        target = node.target
+        inputs = (n for n in node.all_input_nodes if n in classes)
+        if target is operator.getitem:
+            merge(node, inputs)
+            names[node] = [node]
+            continue
+        if not isinstance(target, OpOverload):
+            if any(n in classes for n in node.all_input_nodes) and _holds_tensors(node):
+                merge(node, inputs)
+                names[node] = [node]
+            continue
+        facts = _facts(target)
+        written = node.args[0] if node.args else None
+        if target._schema.name == "aten::detach_" and isinstance(written, Node):
+            merge(node, inputs)
+            group = names[written]
+            group.append(node)
+            names[node] = group
+            continue
+        if not facts.writes:
+            if writes_memory(node):
+                return None
+            if facts.aliasing == "may":
+                merge(node, inputs)
+            else:
+                classes[node] = _Class([node])
+            names[node] = [node]
+            continue
+        if facts.functional is None or not isinstance(written, Node) or written not in classes:
+            return None
+        group, memory = names[written], classes[written]
+        others = [member for member in memory.members if member not in group]
+        if any(last_use[other] >= index for other in others):
+            return None
+        if memory.external:
+            owners = [member for member in memory.members if member.op in ("placeholder", "get_attr")]
+            if owners != [member for member in group if member.op == "placeholder" and member in writable]:
+                return None
+            plan.stored += [owner for owner in owners if owner not in plan.stored]
+        if not _same_type(node, written, facts.functional):
+            return None
+        plan.functional[node] = facts.functional
+        plan.renamed[node] = group
+        group.append(node)
+        names[node] = group
+        classes[node] = memory
+        memory.members.append(node)
+    return plan
+
+
+def _holds_tensors(node: Node) -> bool:
+    value: Any = node.meta.get("val")
+    return value is None or isinstance(value, torch.Tensor | list | tuple)
+
+
+_checked: Final[dict[object, bool]] = {}
+
+
+def _same_type(node: Node, written: Node, functional: OpOverload) -> bool:
+    """Whether the functional operator yields the shape and dtype of the tensor that is written to.
+
+    It may not: `a_f32.add_(b_f64)` stays f32. Found by running the operator without data.
+    """
+    if functional._schema.name == "aten::copy":
+        return True
+    key: list[object] = [functional]
+
+    def meta(argument: Any) -> Any:
+        if isinstance(argument, Node):
+            value: Any = argument.meta.get("val")
+            if not isinstance(value, torch.Tensor):
+                raise TypeError
+            shape = tuple(value.shape)
+            if any(type(size) is not int for size in shape):
+                raise TypeError
+            key.append((shape, value.dtype))
+            return (shape, value.dtype)
+        if isinstance(argument, list | tuple):
+            return [meta(item) for item in cast("list[Any]", argument)]
+        key.append((type(argument), repr(argument)))
+        return argument
+
+    try:
+        arguments = [meta(argument) for argument in node.args]
+        keywords = {name: meta(argument) for name, argument in node.kwargs.items()}
+    except TypeError:
+        return False
+    found = _checked.get(tuple(key))
+    if found is None:
+
+        def empty(argument: Any) -> Any:
+            match argument:
+                case (tuple() as shape, torch.dtype() as dtype):
+                    return torch.empty(cast("tuple[int, ...]", shape), dtype=dtype, device="meta")
+                case list():
+                    return [empty(item) for item in cast("list[Any]", argument)]
+                case _:
+                    return argument
+
+        value = written.meta["val"]
+        try:
+            result = functional(*map(empty, arguments), **{k: empty(v) for k, v in keywords.items()})
+        except (RuntimeError, NotImplementedError, TypeError):
+            result = None
+        found = isinstance(result, torch.Tensor) and result.dtype == value.dtype and result.shape == value.shape
+        _checked[tuple(key)] = found
+    return found

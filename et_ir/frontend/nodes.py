@@ -1,0 +1,382 @@
+"""Conversion of fx graphs of torch operators, node by node, into ops of the `aten` dialect.
+
+One `NodeConverter` fills one list of ops. It is used for whole programs and for the graphs that `decompose-traced`
+derives; where values of placeholders come from is the caller's business.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, cast
+
+import torch
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx import GraphModule, Node
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from et_ir.dialects.aten import OP_BY_NAME, AtenOp
+from et_ir.dialects.program import LiteralOp
+from et_ir.dialects.schema.literals import DYNAMIC, DYNAMIC_ATTR, attribute_of
+from et_ir.dialects.schema.op import OpInfo
+from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
+from et_ir.frontend.mutation import IDENTITIES, Mutations
+from et_ir.frontend.types import ELEMENT_OF, UnsupportedType, result_type
+from et_ir.frontend.unsupported import Reasons
+
+__all__ = ["Converted", "NodeConverter", "op_class"]
+
+Converted = Any
+"""What a node became: an SSA value, a tuple of them for operators with several results, or a Python literal."""
+
+Locate = Callable[[Node], LocationAttr]
+
+# Checks of the trace's assumptions, which the types of the IR already state.
+_DROPPED: Final = frozenset({"aten::_assert_tensor_metadata"})
+_SET_GRAD: Final = "wrap_with_set_grad_enabled"
+_CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "map", "scan", "associative_scan"})
+
+
+class Unknown(Exception):
+    """A node cannot be converted; `fix` says what the user can do. Without a message, because an operand already was."""
+
+    def __init__(self, message: str = "", fix: str = ""):
+        super().__init__(message)
+        self.fix = fix
+
+
+@lru_cache(maxsize=None)
+def op_class(target: OpOverload) -> type[AtenOp] | None:
+    """The op class of a torch operator, if the dialect has it and its schema is the one the class was made from."""
+    schema = target._schema
+    namespace, _, name = schema.name.partition("::")
+    if namespace != "aten":
+        return None
+    cls = OP_BY_NAME.get(f"{name}.{schema.overload_name}" if schema.overload_name else name)
+    if cls is None or [a.name for a in cls.schema().args] != [a.name for a in schema.arguments]:
+        return None
+    return cls
+
+
+@lru_cache(maxsize=4096)
+def _integers(values: tuple[int, ...]) -> Attribute:
+    from xdsl.dialects.builtin import i64
+
+    return DenseArrayBase.from_list(i64, list(values))
+
+
+@lru_cache(maxsize=1024)
+def _segments(sizes: tuple[int, ...]) -> Attribute:
+    return DenseArrayBase.from_list(i32, list(sizes))
+
+
+_LAYOUTS: Final = {torch.strided: "strided"}
+_MEMORY_FORMATS: Final = {
+    torch.contiguous_format: "contiguous_format",
+    torch.preserve_format: "preserve_format",
+    torch.channels_last: "channels_last",
+    torch.channels_last_3d: "channels_last_3d",
+}
+
+
+class NodeConverter:
+    """Converts nodes in order. `ops` grows; `values` maps each node to what it became.
+
+    What cannot be converted is added to `reasons`, and so are not the nodes that only depend on it.
+    """
+
+    def __init__(
+        self,
+        reasons: Reasons,
+        locate: Locate,
+        *,
+        mutations: Mutations | None = None,
+        decompose: Callable[[NodeConverter, Node], Converted] | None = None,
+    ):
+        self.reasons = reasons
+        self.locate = locate
+        self.ops: list[Operation] = []
+        self.values: dict[Node, Converted] = {}
+        self.missing: Callable[[Node], Converted] | None = None
+        """Gives the value of a node that was not converted because it is only made on first use (weights)."""
+        self.mutations = mutations if mutations is not None else Mutations()
+        self._location: LocationAttr | None = None
+
+    # -- graphs ------------------------------------------------------------------------------------------------------
+
+    def convert(self, module: GraphModule, placeholders: Mapping[Node, Converted]) -> Any:
+        """Convert all nodes of a module's graph; returns what its output became, in the output's own structure.
+
+        Placeholders not in the mapping are asked from `missing` when they are used. Returns `None` for an output that
+        depends on what cannot be converted.
+        """
+        self.values.update(placeholders)
+        for node in module.graph.nodes:
+            match node.op:
+                case "call_function":
+                    self.convert_call(module, node)
+                case "output":
+                    return self._output(node.args[0])
+                case "placeholder" | "get_attr":
+                    pass
+                case _:
+                    self.reasons.add(
+                        f"{node.op} {node.target}",
+                        "is no node of an exported program",
+                        "pass what torch.export.export returns",
+                        self.locate(node),
+                    )
+        raise ValueError("the graph has no output node")
+
+    def _output(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return tuple(self._output(item) for item in cast("Sequence[Any]", value))
+        if isinstance(value, dict):
+            return {name: self._output(item) for name, item in cast("dict[str, Any]", value).items()}
+        if not isinstance(value, Node):
+            return value
+        try:
+            return self.value_of(value)
+        except Unknown:
+            return None
+
+    def value_of(self, node: Node) -> Converted:
+        """What a node became. Raises `Unknown` if it could not be converted."""
+        try:
+            return self.values[node]
+        except KeyError:
+            if self.missing is None:
+                raise Unknown from None
+        value = self.missing(node)
+        if value is None and node not in self.values:
+            raise Unknown
+        return value
+
+    def convert_call(self, module: GraphModule, node: Node) -> None:
+        """Convert one `call_function` node of a module."""
+        target: Any = node.target
+        self._location = location = self.locate(node)
+        try:
+            if isinstance(target, OpOverload):
+                self._convert_operator(target, node)
+            elif target is operator.getitem:
+                self.values[node] = self.value_of(cast(Node, node.args[0]))[cast(int, node.args[1])]
+            elif isinstance(target, HigherOrderOperator):
+                self._convert_higher_order(target, module, node)
+            else:
+                name = getattr(target, "__name__", str(target))
+                raise Unknown(
+                    f"arithmetic on sizes known at run time only ({name}) is not supported",
+                    "export with static shapes, or compute the size from constants",
+                )
+        except Unknown as problem:
+            if str(problem):
+                self.reasons.add(_subject(target), str(problem), problem.fix, location)
+        except UnsupportedType as problem:
+            self.reasons.add(_subject(target), str(problem), problem.fix, location)
+
+    def place(self, op: Operation) -> None:
+        """Append an op that stands for no node, with the location of the node being converted."""
+        if self._location is not None:
+            op.location = self._location
+        self.ops.append(op)
+
+    # -- operators ---------------------------------------------------------------------------------------------------
+
+    def _convert_operator(self, target: OpOverload, node: Node) -> None:
+        name = target._schema.name
+        if name in _DROPPED:
+            return
+        if name in IDENTITIES:
+            self.values[node] = self.value_of(cast(Node, node.args[0]))
+            return
+        functional = self.mutations.functional.get(node)
+        if functional is not None:
+            target = functional
+            name = target._schema.name
+        elif target._schema.is_mutable:
+            raise Unknown(
+                "it writes into a tensor that others can see, which has no functional form",
+                "return a new tensor instead of writing in place",
+            )
+        cls = op_class(target)
+        if cls is None:
+            if not name.startswith("aten::"):
+                raise Unknown(
+                    f"the operator's namespace '{name.partition('::')[0]}' is not known",
+                    "express it in torch operators before export, for example by giving the custom operator a "
+                    "decomposition and calling run_decompositions",
+                )
+            raise Unknown(
+                "the aten dialect has no such operator",
+                "call run_decompositions() on the exported program, or use operators listed in "
+                "et_ir/registry/schemas.txt",
+            )
+        value: Any = node.meta.get("val")
+        if functional is not None and name == "aten::copy":
+            source = self._tensor(node.args[1])
+            if source.type == result_type(value):
+                self._rename(node, source)
+                return
+        self._rename(node, self.create(cls, node.args, node.kwargs, value))
+
+    def _rename(self, node: Node, value: Converted) -> None:
+        self.values[node] = value
+        for other in self.mutations.renamed.get(node, ()):
+            self.values[other] = value
+
+    def create(
+        self, cls: type[AtenOp], args: Sequence[Any], kwargs: Mapping[str, Any], value: Any
+    ) -> SSAValue | tuple[SSAValue, ...] | None:
+        """Append an op for a call of an operator whose result torch knows as `value`; returns its result(s).
+
+        Raises `Unknown` and `UnsupportedType`.
+        """
+        info = cls.info()
+        operands: list[SSAValue] = []
+        symbols: list[SSAValue] = []
+        segments: list[int] = []
+        properties: dict[str, Attribute] = {}
+        given = len(args)
+        for index, arg in enumerate(info.schema.args):
+            item: Any = args[index] if index < given else kwargs.get(arg.name)
+            if not arg.type.is_tensor:
+                if item is not None:
+                    attribute = self._literal(item, arg, symbols)
+                    if attribute is not None:
+                        properties[arg.name] = attribute
+                continue
+            before = len(operands)
+            if arg.type.is_list:
+                items = cast("Sequence[Any]", () if item is None else item)
+                if isinstance(items, Node):
+                    items = cast("Sequence[Any]", self.value_of(items))
+                if arg.type.element_optional:
+                    properties[present(arg)] = attribute_of(tuple(i is not None for i in items), BOOL_LIST)
+                for entry in items:
+                    if entry is not None:
+                        operands.append(self._tensor(entry))
+            elif item is not None:
+                operands.append(self._tensor(item))
+            segments.append(len(operands) - before)
+        if info.needs_segments:
+            properties[SEGMENTS] = _segments((*segments, len(symbols)))
+        if symbols:
+            operands += symbols
+        op = cls.create(
+            operands=operands,
+            result_types=_result_types(info, value),
+            properties=properties,
+            location=self._location,
+        )
+        self.ops.append(op)
+        results = op.results
+        if info.variadic_results or len(results) > 1:
+            return tuple(results)
+        return results[0] if results else None
+
+    def _tensor(self, item: Any) -> SSAValue:
+        """The SSA value for something in a tensor slot; Python numbers become literals."""
+        if isinstance(item, Node):
+            item = self.value_of(item)
+        if isinstance(item, SSAValue):
+            return cast("SSAValue[Attribute]", item)
+        if isinstance(item, int | float):
+            literal = LiteralOp(item)
+            self.place(literal)
+            return literal.result
+        raise Unknown(f"a value of type {type(item).__name__} stands where a tensor is expected", "pass a tensor")
+
+    def _literal(self, item: Any, arg: Arg, symbols: list[SSAValue]) -> Attribute | None:
+        """The property for a literal, or `None` to leave it out; run-time values are added to `symbols`."""
+        if isinstance(item, Node):
+            item = self.value_of(item)
+            if item is None:
+                return None
+        match item:
+            case SSAValue():
+                if not arg.type.may_be_symbolic:
+                    raise Unknown(
+                        f"its argument '{arg.name}' is known at run time only", "make it a Python constant"
+                    )
+                symbols.append(cast("SSAValue[Attribute]", item))
+                return DYNAMIC_ATTR
+            case torch.dtype():
+                element = ELEMENT_OF.get(item)
+                if element is None:
+                    raise Unknown(f"its argument '{arg.name}' is the unsupported dtype {item}", "use another dtype")
+                return element
+            case torch.device():
+                # Programs have no devices; only an argument that cannot be left out is kept.
+                return None if arg.type.optional else attribute_of(item.type, arg.type)
+            case torch.layout():
+                if item not in _LAYOUTS:
+                    raise Unknown(f"its argument '{arg.name}' is the unsupported {item}", "use dense tensors")
+                return None if arg.type.optional else attribute_of(_LAYOUTS[item], arg.type)
+            case torch.memory_format():
+                return attribute_of(_MEMORY_FORMATS[item], arg.type)
+            case False if arg.name == "pin_memory":
+                return None
+            case list() | tuple() if arg.type.base in ("int", "SymInt"):
+                values = cast("Sequence[Any]", item)
+                if all(type(entry) is int for entry in values):
+                    return _integers(tuple(values))
+                entries: list[int] = []
+                for entry in values:
+                    number: Any = self.value_of(entry) if isinstance(entry, Node) else entry
+                    if isinstance(number, SSAValue):
+                        symbols.append(cast("SSAValue[Attribute]", number))
+                        number = DYNAMIC
+                    entries.append(int(number))
+                return _integers(tuple(entries))
+            case _:
+                if arg.type.is_list and arg.type.list_size is not None and isinstance(item, int | float):
+                    item = [item] * arg.type.list_size
+                try:
+                    return attribute_of(item, arg.type)
+                except TypeError:
+                    raise Unknown(
+                        f"its argument '{arg.name}' is {item!r}, which is no {arg.type}", "pass a plain Python value"
+                    ) from None
+
+    # -- higher-order operators --------------------------------------------------------------------------------------
+
+    def _convert_higher_order(self, target: HigherOrderOperator, module: GraphModule, node: Node) -> None:
+        name = target.name()
+        if name == _SET_GRAD:
+            # Gradients are no matter of inference: the body is inlined.
+            body = node.args[1]
+            inner = getattr(module, str(cast(Node, body).target))
+            arguments = [self.value_of(a) if isinstance(a, Node) else a for a in node.args[2:]]
+            placeholders = [n for n in inner.graph.nodes if n.op == "placeholder"]
+            self.values[node] = self.convert(inner, dict(zip(placeholders, arguments, strict=True)))
+            return
+        if name in _CONTROL_FLOW:
+            raise Unknown(
+                "control flow that depends on tensor values is not supported",
+                "compute both branches and select with torch.where, or unroll the loop",
+            )
+        raise Unknown("the higher-order operator is not supported", "export without it")
+
+
+def _result_types(info: OpInfo, value: Any) -> list[Attribute]:
+    returns = info.schema.returns
+    if not returns:
+        return []
+    if len(returns) == 1 and not info.variadic_results:
+        if value is None:
+            raise Unknown("the node has no metadata to take its type from", "export the program again")
+        return [result_type(value)]
+    if not isinstance(value, list | tuple):
+        raise Unknown("the node has no metadata to take its types from", "export the program again")
+    return [result_type(item) for item in cast("Sequence[Any]", value)]
+
+
+def _subject(target: Any) -> str:
+    if isinstance(target, OpOverload):
+        return str(target).removesuffix(".default")
+    if isinstance(target, HigherOrderOperator):
+        return f"higher_order.{target.name()}"
+    return str(getattr(target, "__name__", target))

@@ -1,0 +1,70 @@
+"""Locations of fx nodes, from the stack trace and module stack that torch's tracing leaves in their metadata."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any, Final, Literal, cast
+
+import torch
+from torch.fx import Node
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+
+from et_ir.locations import Frame, location_of
+
+__all__ = ["Frames", "locate", "node_module_path", "parse_stack_trace"]
+
+Frames = Literal["innermost", "all"]
+"""Which frames of the user's code a location keeps."""
+
+_FRAME: Final = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.*)\n?(?P<context>.*)', re.MULTILINE)
+_TORCH: Final = os.path.dirname(cast(str, torch.__file__)) + os.sep
+
+
+def parse_stack_trace(text: str) -> list[Frame]:
+    """The frames of a traceback's text, outermost first."""
+    return [
+        Frame(match["file"], int(match["line"]), match["name"].strip(), match["context"].strip())
+        for match in _FRAME.finditer(text)
+    ]
+
+
+def _innermost(text: str) -> Sequence[Frame]:
+    """The last frame outside of torch, or the last one of all, found without parsing those before it."""
+    end = len(text)
+    last: Frame | None = None
+    while True:
+        start = text.rfind('File "', 0, end)
+        if start < 0:
+            return () if last is None else (last,)
+        if last is None or not text.startswith(_TORCH, start + 6):
+            match = _FRAME.match(text, start)
+            if match is not None:
+                frame = Frame(match["file"], int(match["line"]), match["name"].strip(), match["context"].strip())
+                if not frame.filename.startswith(_TORCH):
+                    return (frame,)
+                last = last or frame
+        end = start
+
+
+def node_module_path(node: Node) -> str:
+    """The path of the module whose `forward` made the node, as in `named_modules()`."""
+    stack: Any = node.meta.get("nn_module_stack")
+    if not stack:
+        return ""
+    path: Any = next(reversed(stack.values()))
+    path = path[0] if isinstance(path, tuple) else path
+    return path if isinstance(path, str) else ""
+
+
+def locate(node: Node, frames: Frames = "innermost") -> LocationAttr:
+    """The location of a node: frames of user code (torch's own are left out where there are others), module path."""
+    path = node_module_path(node)
+    text: Any = node.meta.get("stack_trace")
+    if not isinstance(text, str):
+        return location_of((), path) if path else UNKNOWN_LOC
+    if frames == "innermost":
+        return location_of(_innermost(text), path)
+    parsed = parse_stack_trace(text)
+    return location_of([f for f in parsed if not f.filename.startswith(_TORCH)] or parsed, path)

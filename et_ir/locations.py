@@ -1,0 +1,132 @@
+"""Source locations: the line of Python and the module path that an op comes from.
+
+    "blocks.0.norm1"("forward"(fused<"y = self.norm1(x)">["model.py":34:0]))
+
+A *frame* is one line of a Python traceback. It is a file location, wrapped in the function's name and, where it is known,
+the text of the line. Several frames nest as call sites, callee first. The module path (`blocks.0.norm1`, as in
+`named_modules()`) is a name around all of it. What other tools put into locations is read as far as it goes: the first
+frame or path that a fused location holds stands for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    NameLoc,
+    StringAttr,
+)
+from xdsl.ir import Attribute
+
+__all__ = ["Frame", "frames_of", "location_of", "module_path", "source_line"]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a Python traceback: `name` is the function, `context` the text of the line; both may be empty."""
+
+    filename: str
+    lineno: int
+    name: str = ""
+    context: str = ""
+
+
+@lru_cache(maxsize=4096)
+def _frame_location(frame: Frame) -> LocationAttr:
+    location: LocationAttr = FileLineColLoc(StringAttr(frame.filename), IntAttr(frame.lineno), IntAttr(0))
+    if frame.context or frame.name:
+        location = NameLoc(StringAttr(frame.name), FusedLoc([location], StringAttr(frame.context)))
+    return location
+
+
+@lru_cache(maxsize=16384)
+def _location(frames: tuple[Frame, ...], path: str) -> LocationAttr:
+    location: LocationAttr = UNKNOWN_LOC
+    for index, frame in enumerate(frames):
+        inner = _frame_location(frame)
+        location = CallSiteLoc(inner, location) if index else inner
+    return NameLoc(StringAttr(path), location) if path else location
+
+
+def location_of(frames: Sequence[Frame], module_path: str = "") -> LocationAttr:
+    """The location of frames, outermost first as in a traceback, in a module; equal ones are one object."""
+    return _location(tuple(frames), module_path)
+
+
+def _frame_of(location: Attribute) -> Frame | None:
+    """The frame that a location is, if it is one frame."""
+    match location:
+        case FileLineColLoc():
+            return Frame(location.filename.data, location.line.data)
+        case NameLoc(desc=name, location=FusedLoc(locations=files, metadata=StringAttr(data=context))):
+            match cast("ArrayAttr[Attribute]", files).data:
+                case (FileLineColLoc(filename=file, line=line),):
+                    return Frame(file.data, line.data, name.data, context)
+                case _:
+                    return None
+        case _:
+            return None
+
+
+def frames_of(location: Attribute) -> list[Frame]:
+    """The frames of a location, outermost first as in a traceback; empty if it has none."""
+    frame = _frame_of(location)
+    if frame is not None:
+        return [frame]
+    match location:
+        case CallSiteLoc():
+            return frames_of(location.caller) + frames_of(location.callee)
+        case NameLoc():
+            return frames_of(location.location)
+        case FusedLoc():
+            for part in cast("ArrayAttr[Attribute]", location.locations):
+                frames = frames_of(part)
+                if frames:
+                    return frames
+            return []
+        case _:
+            return []
+
+
+def module_path(location: Attribute) -> str:
+    """The path of the module that a location is in; empty for the root module and where it is not known."""
+    if _frame_of(location) is not None:
+        return ""
+    match location:
+        case NameLoc():
+            return location.desc.data
+        case CallSiteLoc():
+            return module_path(location.callee) or module_path(location.caller)
+        case FusedLoc():
+            for part in cast("ArrayAttr[Attribute]", location.locations):
+                path = module_path(part)
+                if path:
+                    return path
+            return ""
+        case _:
+            return ""
+
+
+def source_line(location: Attribute) -> str:
+    """Where an op comes from, for messages: `model.py:12 in fc`.
+
+    The place after `in` is the module path, or the function's name where there is none. Without a frame the text is the
+    module path alone, and `unknown location` without either.
+    """
+    frames = frames_of(location)
+    path = module_path(location)
+    if not frames:
+        return path or "unknown location"
+    frame = frames[-1]
+    place = path or frame.name
+    return f"{frame.filename}:{frame.lineno}" + (f" in {place}" if place else "")
