@@ -1,0 +1,68 @@
+"""Timing of alternatives side by side, and the table they end in.
+
+Absolute times drift with whatever else a machine does; a ratio of two things that took turns does not. So
+every figure is a ratio of medians over rounds in which each candidate ran once.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+Seconds = list[float]
+
+
+def take_turns(
+    candidates: Mapping[str, Callable[[], object]], rounds: int, warmup: int = 1
+) -> dict[str, Seconds]:
+    """Seconds of each candidate in each of ``rounds`` rounds, after ``warmup`` rounds that do not count.
+
+    Each run starts with the garbage of the others collected.
+    """
+    seconds: dict[str, Seconds] = {name: [] for name in candidates}
+    for round_ in range(-warmup, rounds):
+        for name, run in candidates.items():
+            gc.collect()
+            start = time.perf_counter()
+            run()
+            elapsed = time.perf_counter() - start
+            if round_ >= 0:
+                seconds[name].append(elapsed)
+    return seconds
+
+
+def rounds_for(seconds: float, budget: float = 8.0, least: int = 3, most: int = 50) -> int:
+    """How many rounds of about ``seconds`` fit into ``budget`` seconds, within bounds."""
+    return max(least, min(most, int(budget / max(seconds, 1e-9))))
+
+
+def show_time(seconds: float) -> str:
+    """A duration with three significant digits and its unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * scale >= 1 or unit == "µs":
+            return f"{seconds * scale:.3g} {unit}"
+    raise AssertionError("the smallest unit takes everything")
+
+
+def verdict(value: float, goal: float) -> str:
+    """Whether a figure that should be at most ``goal`` is."""
+    return f"≤ {goal:g}: {'reached' if value <= goal else 'MISSED'}"
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a Markdown table with aligned columns; the first column is text, the others right-aligned."""
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    marks = ["-" * width if column == 0 else "-" * (width - 1) + ":" for column, width in enumerate(widths)]
+    for row in [head, marks, *rows]:
+        cells = [
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def median_ratio(ours: Seconds, theirs: Seconds) -> float:
+    """Median of ``ours`` over median of ``theirs``: below 1, ours is faster."""
+    return statistics.median(ours) / statistics.median(theirs)

@@ -1,0 +1,111 @@
+"""Peak memory while compiling a model with 1 GB of weights, above torch's own copy.
+
+    python -m bench.memory [--gigabytes 1.0] [--stock]
+
+A child process makes the model and exports it; then it says so, waits, and compiles to a file. The parent
+reads the child's anonymous memory (``RssAnon`` of ``/proc/<pid>/status``: heap, and nothing that is merely a
+mapped file and can be dropped) every few milliseconds: no thread of the child that has to wait for the
+interpreter's lock can miss the peak. The figure is the highest value seen while compiling less the value
+before it, at which the only large thing is torch's copy of the weights. Goal: at most 256 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+from bench.measure import print_table, verdict
+
+WIDTH = 4096
+INTERVAL = 0.002
+GOAL = 256.0
+MEGABYTE = 1e6
+
+
+def child(compiler: str, gigabytes: float, output: Path) -> None:
+    """Make a model of that size, export it, wait for a line on standard input, compile to ``output``."""
+    import torch
+
+    layers = max(1, round(gigabytes * 1e9 / (4 * WIDTH * WIDTH)))
+    module = torch.nn.Sequential(*(torch.nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(layers))).eval()
+    program = torch.export.export(module, (torch.ones(1, WIDTH),))
+    if compiler == "ours":
+        from et_ir import to_edge
+    else:
+        warnings.simplefilter("ignore")  # about its own use of deprecated functions
+        from executorch.exir import to_edge
+    print("ready", flush=True)
+    sys.stdin.readline()
+    manager = to_edge(program).to_executorch()
+    if compiler == "ours":
+        manager.save(output)
+    else:
+        with output.open("wb") as file:
+            manager.write_to_file(file)
+
+
+def anonymous(pid: int) -> int:
+    """Bytes of anonymous memory of a process that is resident; 0 once the process has ended."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def measure(compiler: str, gigabytes: float) -> tuple[int, int, float, int]:
+    """Bytes before compiling, bytes at the peak, seconds, and the size of the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "model.pte"
+        line = [sys.executable, "-m", "bench.memory", "--child", compiler, "--gigabytes", str(gigabytes)]
+        with subprocess.Popen(
+            [*line, "--output", str(output)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            if process.stdout.readline() != "ready\n":
+                raise SystemExit(f"the process that should compile ended early ({process.wait()})")
+            before = peak = anonymous(process.pid)
+            start = time.perf_counter()
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            while process.poll() is None:
+                peak = max(peak, anonymous(process.pid))
+                time.sleep(INTERVAL)
+            seconds = time.perf_counter() - start
+        if process.returncode:
+            raise SystemExit(f"compiling failed ({process.returncode})")
+        return before, peak, seconds, output.stat().st_size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.memory",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--gigabytes", type=float, default=1.0, help="of weights, 10^9 bytes each")
+    parser.add_argument("--stock", action="store_true", help="measure the stock compiler too, for comparison")
+    parser.add_argument("--child", choices=["ours", "stock"], help=argparse.SUPPRESS)
+    parser.add_argument("--output", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        child(options.child, options.gigabytes, options.output)
+        return
+    rows: list[list[str]] = []
+    for compiler in ("ours", "stock") if options.stock else ("ours",):
+        before, peak, seconds, size = measure(compiler, options.gigabytes)
+        above = (peak - before) / MEGABYTE
+        megabytes = [f"{count / MEGABYTE:,.0f} MB" for count in (size, before, peak, peak - before)]
+        rows.append(
+            [compiler, *megabytes, f"{seconds:.1f} s", verdict(above, GOAL) if compiler == "ours" else ""]
+        )
+    print_table(["compiler", "file", "before", "peak", "above", "time", "goal in MB"], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""What the measurements run on: example models, compiled by both toolchains and kept between runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from examples.artefacts import digest, keep, package
+from examples.models import NAMES, factory
+from examples.stages import compiler_key
+
+FOLDER = Path("build/bench")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An example model with its inputs, flat."""
+
+    name: str
+    module: torch.nn.Module
+    arguments: tuple[Any, ...]
+
+    @property
+    def inputs(self) -> list[Any]:
+        return pytree.tree_leaves(self.arguments)
+
+    def export(self) -> torch.export.ExportedProgram:
+        return torch.export.export(self.module, self.arguments)
+
+
+def subject(name: str) -> Subject:
+    """The example model ``name``."""
+    return Subject(name, *factory(name)())
+
+
+def compile_ours(program: torch.export.ExportedProgram) -> bytes:
+    """Our compiler, from an exported program to bytes."""
+    from et_ir import to_edge
+
+    return to_edge(program).to_executorch().buffer
+
+
+def compile_stock(program: torch.export.ExportedProgram) -> bytes:
+    """The stock compiler, from an exported program to bytes."""
+    with warnings.catch_warnings(action="ignore"):  # about its own use of deprecated functions
+        from executorch.exir import to_edge
+
+        return to_edge(program).to_executorch().buffer
+
+
+COMPILERS = {"ours": compile_ours, "stock": compile_stock}
+
+
+def file(model: Subject, compiler: str) -> Path:
+    """The ``.pte`` by ``compiler``, "ours" or "stock"; compiled again only if something changed."""
+    toolchain = compiler_key() if compiler == "ours" else version("executorch")
+    key = digest(package("examples") / "models", torch.__version__, toolchain)
+
+    def make(path: Path) -> dict[str, Any]:
+        path.write_bytes(COMPILERS[compiler](model.export()))
+        return {}
+
+    path = FOLDER / f"{model.name}.{compiler}.pte"
+    keep(path, key, make)
+    return path
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Send file descriptor 2 to nowhere: the stock runtime logs there from C++ whenever it loads a file."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+__all__ = ["COMPILERS", "NAMES", "Subject", "compile_ours", "compile_stock", "file", "quiet", "subject"]
