@@ -52,12 +52,15 @@ class Backend(ABC):
     ) -> Handle:
         """Build what :meth:`execute` needs from the blob that preprocessing made.
 
-        Raises ExecutorchError with DelegateInvalidCompatibility for a blob that this backend does not understand.
+        Raises ExecutorchError with DelegateInvalidCompatibility for a blob that this backend does not
+        understand.
         """
 
     @abstractmethod
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
-        """Read the inputs and write the outputs in ``args`` (inputs, then outputs), which are the values of registers."""
+        """Read the inputs and write the outputs in ``args`` (inputs, then outputs), which are the values of
+        registers.
+        """
 
     def destroy(self, handle: Handle) -> None:
         """Release what :meth:`init` made; called once when the method goes away."""
@@ -104,8 +107,8 @@ class BackendRegistry:
     def set_option(self, backend_id: str, options: Mapping[str, OptionValue]) -> None:
         """Set options of one backend.
 
-        Raises ExecutorchError: NotFound for an unknown backend or option, InvalidArgument for a key above 64 bytes or a string
-        value above 256, InvalidType for a value that is neither bool, int nor str.
+        Raises ExecutorchError: NotFound for an unknown backend or option, InvalidArgument for a key above
+        64 bytes or a string value above 256, InvalidType for a value that is neither bool, int nor str.
         """
         backend = self._require(backend_id)
         for key, value in options.items():

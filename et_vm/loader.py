@@ -10,7 +10,9 @@ from et_schema.errors import Error, ExecutorchError
 
 
 class DataLoader(ABC):
-    """Random access to the bytes of a file, which stay valid and unchanged as long as a view of them is alive."""
+    """Random access to the bytes of a file, which stay valid and unchanged as long as a view of them is
+    alive.
+    """
 
     name: str = "<program>"
 
@@ -66,7 +68,9 @@ class FileDataLoader(BytesDataLoader):
 
 
 class MmapDataLoader(BytesDataLoader):
-    """A file mapped read-only: weights are paged in when a kernel first reads them, and shared between processes."""
+    """A file mapped read-only: weights are paged in when a kernel first reads them, and shared between
+    processes.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Raises ExecutorchError(AccessFailed) when the file cannot be mapped."""

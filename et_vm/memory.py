@@ -14,14 +14,17 @@ from et_vm.values import Array
 class MemoryManager:
     """Owns the banks that planned tensors live in; the caller decides where they are and how large.
 
-    Memory ids start at 1, as in the file. A bank made from a size is zeroed and 64-byte aligned. Methods that are given the same
-    manager share their arenas, and with them the state of their mutable buffers; they must then not run at the same time.
+    Memory ids start at 1, as in the file. A bank made from a size is zeroed and 64-byte aligned. Methods
+    that are given the same manager share their arenas, and with them the state of their mutable buffers;
+    they must then not run at the same time.
     """
 
     def __init__(self, banks: Mapping[int, Array | int], *, platform: Platform | None = None) -> None:
-        """``banks`` maps a memory id to a size in bytes, or to a writable contiguous array whose bytes are the bank.
+        """``banks`` maps a memory id to a size in bytes, or to a writable contiguous array whose bytes are
+        the bank.
 
-        Raises ValueError for an id below 1 or an array that cannot be used, OutOfMemory when a size cannot be had.
+        Raises ValueError for an id below 1 or an array that cannot be used, OutOfMemory when a size cannot
+        be had.
         """
         platform = platform or Platform()
         self._banks: dict[int, Array] = {}
@@ -37,7 +40,9 @@ class MemoryManager:
 
     @classmethod
     def for_sizes(cls, plans: Iterable[Sequence[int]], platform: Platform | None = None) -> MemoryManager:
-        """A manager large enough for each of several plans, given their ``non_const_buffer_sizes`` (entry 0 is reserved)."""
+        """A manager large enough for each of several plans, given their ``non_const_buffer_sizes`` (entry 0
+        is reserved).
+        """
         banks: dict[int, Array | int] = {}
         for sizes in plans:
             for memory_id, size in enumerate(sizes):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 class Opcode(NamedTuple):
     """One kind of instruction.
 
-    ``table`` is the schema table of its arguments, ``mnemonic`` its name in listings, ``operands`` the roles of its fields
-    (``field: role``) and ``synopsis`` what it does.
+    ``table`` is the schema table of its arguments, ``mnemonic`` its name in listings, ``operands`` the
+    roles of its fields (``field: role``) and ``synopsis`` what it does.
     """
 
     table: str
@@ -23,7 +23,7 @@ OPCODES: tuple[Opcode, ...] = (
         "KernelCall",
         "call",
         (("op_index", "operator"), ("args", "registers")),
-        "Run the kernel of an operator on registers; the last of them are its outputs, and then the outputs again.",
+        "Run an operator's kernel on registers: inputs, outputs, and the outputs again.",
     ),
     Opcode(
         "DelegateCall",

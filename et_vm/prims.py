@@ -1,7 +1,8 @@
 """The primitive operators: arithmetic on scalar registers, sizes, views, and the stacking of loop results.
 
-They belong to the VM, not to a kernel library: they write registers, where kernels write the bytes of tensors. One table,
-:data:`PRIMS`; the last argument of each is its output. Unlike kernel calls, calls of prims do not repeat the output.
+They belong to the VM, not to a kernel library: they write registers, where kernels write the bytes of
+tensors. One table, :data:`PRIMS`; the last argument of each is its output. Unlike kernel calls, calls of
+prims do not repeat the output.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError
+from et_schema.generated.program import TensorShapeDynamism
 from et_vm.kernels.registry import Step
 from et_vm.values import ListRegister, Tensor
 
@@ -33,8 +35,9 @@ _INT_LIST = frozenset({"IntList"})
 class Prim(NamedTuple):
     """One primitive operator.
 
-    ``params`` are names and value kinds of the inputs, ``result`` the kinds that the output register may hold afterwards (empty:
-    those of the inputs), ``make(registers, *indices)`` the step for a call whose arguments are those registers.
+    ``params`` are names and value kinds of the inputs, ``result`` the kinds that the output register may
+    hold afterwards (empty: those of the inputs), ``make(registers, *indices)`` the step for a call whose
+    arguments are those registers.
     """
 
     name: str
@@ -241,7 +244,8 @@ def _run_item(registers: Registers, tensor: int, out: int) -> None:
 def view_sizes(tensor: Tensor, sizes: Sequence[object]) -> tuple[int, ...]:
     """The shape that ``et_view`` gives: ``sizes`` with its only -1 worked out.
 
-    Raises ExecutorchError(InvalidArgument) for a shape with other negative sizes or another number of elements.
+    Raises ExecutorchError(InvalidArgument) for a shape with other negative sizes or another number of
+    elements.
     """
     shape: list[int] = []
     for size in sizes:
@@ -276,8 +280,9 @@ def _run_view(registers: Registers, tensor: int, sizes: int, out: int) -> None:
 def alias(source: Tensor, target: Tensor, sizes: tuple[int, ...]) -> None:
     """Make ``target`` a view of shape ``sizes`` on the bytes of ``source``; a no-op when it is one already.
 
-    Raises ExecutorchError: InvalidArgument for different element types or layouts that are not both contiguous, NotSupported
-    for a shape that ``target`` cannot take, InvalidState for a source without data.
+    Raises ExecutorchError: InvalidArgument for different element types or layouts that are not both
+    contiguous, NotSupported for a shape that ``target`` cannot take, InvalidState for a source without
+    data.
     """
     if source.dtype != target.dtype:
         raise ExecutorchError(
@@ -312,15 +317,20 @@ def _run_copy_index(registers: Registers, to: int, source: int, index: int) -> N
     ):
         raise ExecutorchError(
             Error.InvalidArgument,
-            f"{item.scalar_type.name}{list(item.sizes)} is no item of {target.scalar_type.name}{list(target.sizes)}",
+            f"{item!r} is no item of {target!r}",
         )
     if at < 0:
         raise ExecutorchError(Error.InvalidArgument, f"index {at} is negative")
-    if at >= target.sizes[0]:
+    if target.dynamism != TensorShapeDynamism.STATIC:
+        # A loop fills the tensor from the front; what is left from a longer run before must go.
         kept = target.array
         target.resize((at + 1, *target.sizes[1:]))
         if not np.may_share_memory(kept, target.array):
-            np.copyto(target.array[: len(kept)], kept)
+            np.copyto(target.array[: min(at, len(kept))], kept[: min(at, len(kept))])
+    elif at >= target.sizes[0]:
+        raise ExecutorchError(
+            Error.NotSupported, f"index {at} is outside of a static tensor of {target.sizes[0]} items"
+        )
     np.copyto(target.array[at], item.array)
 
 
@@ -443,7 +453,7 @@ PRIMS: dict[str, Prim] = {
             COPY_INDEX,
             (("to", _TENSOR), ("from", _TENSOR), ("index", _INT)),
             frozenset(),
-            "to[index] = from, growing the first dimension of to as far as its memory goes",
+            "to[index] = from; the first dimension of a dynamic to becomes index + 1",
             _run_copy_index,
         ),
         _direct(

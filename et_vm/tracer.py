@@ -1,14 +1,17 @@
-"""Events of loading and running a method. A method without a tracer pays nothing: its loop is chosen when it is loaded."""
+"""Events of loading and running a method. A method without a tracer pays nothing: its loop is chosen when
+it is loaded.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
 class EventTracer:
     """Receives events; every hook of this class does nothing, so a subclass overrides the ones it wants.
 
-    Times are the platform's ticks, in nanoseconds. Set ``wants_values`` to receive the outputs of every instruction.
+    Times are the platform's ticks, in nanoseconds. Set ``wants_values`` to receive the outputs of every
+    instruction.
     """
 
     wants_values: bool = False
@@ -26,10 +29,13 @@ class EventTracer:
         """An instruction ran; ``name`` is the operator, the backend or the mnemonic."""
 
     def on_value(self, method: str, index: int, register: int, value: object) -> None:
-        """Instruction ``index`` wrote ``value`` into ``register``. A tensor is only valid until the next instruction."""
+        """Instruction ``index`` wrote ``value`` into ``register``. A tensor is only valid until the next
+        instruction.
+        """
 
 
-class InstructionEvent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class InstructionEvent:
     """One executed instruction; times in nanoseconds."""
 
     index: int

@@ -1,7 +1,8 @@
 """What a register of a method holds.
 
-A register holds a Python ``int``, ``float``, ``bool``, ``str`` or ``None``, a :class:`Tensor`, a plain ``list`` of floats or
-bools, or a :class:`ListRegister` (integer and tensor lists, whose items are registers themselves and are read again at each use).
+A register holds a Python ``int``, ``float``, ``bool``, ``str`` or ``None``, a :class:`Tensor`, a plain
+``list`` of floats or bools, or a :class:`ListRegister` (integer and tensor lists, whose items are registers
+themselves and are read again at each use).
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ _next_version = itertools.count(1).__next__
 
 
 def contiguous_strides(sizes: Sequence[int], dim_order: Sequence[int]) -> tuple[int, ...]:
-    """Strides in elements, by logical dimension, of a dense tensor of ``sizes`` laid out outer-to-inner as ``dim_order`` says.
+    """Strides in elements, by logical dimension, of a dense tensor of ``sizes`` laid out outer-to-inner as
+    ``dim_order`` says.
 
-    Dimensions of size zero count as one, so that the strides of an empty tensor are still those of its layout.
+    Dimensions of size zero count as one, so that the strides of an empty tensor are still those of its
+    layout.
     """
     strides = [0] * len(sizes)
     step = 1
@@ -48,10 +51,11 @@ def element_count(sizes: Sequence[int]) -> int:
 class Tensor:
     """A tensor register: type, current shape, layout, and a numpy view of the bytes it lives in.
 
-    ``array`` has the logical axes (NCHW for an image) with the strides of ``dim_order``, so a channels-last tensor is an ordinary
-    strided array to numpy. ``storage`` is the flat ``uint8`` view of the tensor's whole capacity; both are missing until the
-    tensor has data, and reading ``array`` before that raises InvalidState. ``version`` changes, to a number no other tensor has
-    had, whenever ``array`` is replaced: a step prepared for a set of versions is valid as long as they are current.
+    ``array`` has the logical axes (NCHW for an image) with the strides of ``dim_order``, so a channels-last
+    tensor is an ordinary strided array to numpy. ``storage`` is the flat ``uint8`` view of the tensor's
+    whole capacity; both are missing until the tensor has data, and reading ``array`` before that raises
+    InvalidState. ``version`` changes, to a number no other tensor has had, whenever ``array`` is replaced:
+    a step prepared for a set of versions is valid as long as they are current.
     """
 
     __slots__ = (
@@ -95,8 +99,9 @@ class Tensor:
         name: str = "",
         allocate: Allocate | None = None,
     ) -> None:
-        """``storage`` is a flat uint8 array of at least the tensor's bytes; ``allocate(nbytes)`` returns one, and makes a
-        DYNAMIC_UNBOUND tensor grow on demand."""
+        """``storage`` is a flat uint8 array of at least the tensor's bytes; ``allocate(nbytes)`` returns
+        one, and makes a DYNAMIC_UNBOUND tensor grow on demand.
+        """
         self.scalar_type = scalar_type
         self.dtype = numpy_dtype(scalar_type)
         self.sizes = tuple(sizes)
@@ -123,7 +128,9 @@ class Tensor:
         constant: bool = False,
         name: str = "",
     ) -> Tensor:
-        """A tensor with its own storage holding a copy of ``array`` (logical axes), laid out as ``dim_order``."""
+        """A tensor with its own storage holding a copy of ``array`` (logical axes), laid out as
+        ``dim_order``.
+        """
         tensor = cls(scalar_type, array.shape, dim_order, dynamism=dynamism, constant=constant, name=name)
         storage = np.empty(tensor.capacity_bytes, np.uint8)
         tensor.bind(storage)
@@ -149,7 +156,9 @@ class Tensor:
         return self.storage is not None
 
     def bind(self, storage: Array, sizes: Sequence[int] | None = None) -> None:
-        """Point the tensor at ``storage`` (flat uint8, at least the bytes of the shape), optionally with other ``sizes``."""
+        """Point the tensor at ``storage`` (flat uint8, at least the bytes of the shape), optionally with
+        other ``sizes``.
+        """
         if sizes is not None:
             self.sizes = tuple(sizes)
             self.strides = contiguous_strides(self.sizes, self.dim_order)
@@ -157,7 +166,9 @@ class Tensor:
         self._make_array(storage)
 
     def unbind(self) -> None:
-        """Drop the storage: reading ``array`` raises InvalidState until the next :meth:`bind` or growing :meth:`resize`."""
+        """Drop the storage: reading ``array`` raises InvalidState until the next :meth:`bind` or growing
+        :meth:`resize`.
+        """
         if self.storage is not None:
             self.storage = None
             del self.array
@@ -166,8 +177,9 @@ class Tensor:
     def resize(self, sizes: Sequence[int]) -> None:
         """Give the tensor the shape ``sizes``; a no-op when it already has it.
 
-        Raises ExecutorchError(NotSupported) when the rank differs, when a STATIC tensor would change, or when the elements do not
-        fit the planned capacity. A DYNAMIC_UNBOUND tensor that nobody planned gets (more) memory instead.
+        Raises ExecutorchError(NotSupported) when the rank differs, when a STATIC tensor would change, or
+        when the elements do not fit the planned capacity. A DYNAMIC_UNBOUND tensor that nobody planned gets
+        (more) memory instead.
         """
         wanted = tuple(sizes)
         storage = self.storage
@@ -187,7 +199,9 @@ class Tensor:
             self._make_array(storage)
 
     def check_shape(self, sizes: tuple[int, ...]) -> None:
-        """Raise ExecutorchError(NotSupported) when the tensor's rank or dynamism forbid the shape ``sizes``."""
+        """Raise ExecutorchError(NotSupported) when the tensor's rank or dynamism forbid the shape
+        ``sizes``.
+        """
         if len(sizes) != len(self.sizes):
             raise self._resize_error(sizes, f"its rank is fixed at {len(self.sizes)}")
         if self.dynamism == TensorShapeDynamism.STATIC and sizes != self.sizes:
@@ -210,7 +224,8 @@ class Tensor:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            # Reached only for a slot without a value, which by construction is `array` of a tensor without data.
+            # Reached only for a slot without a value, which by construction is `array` of a tensor without
+            # data.
             if name == "array":
                 raise ExecutorchError(Error.InvalidState, "tensor has no data", where=self.name or None)
             raise AttributeError(name)

@@ -1,21 +1,23 @@
 """The kernel contract: how a kernel is written, registered and found.
 
-A kernel is a *prepare function*. The method calls it when it is loaded (and again only when shapes or scalars have changed) with
-the arguments of the operator's out variant in schema order; it checks them, resizes the outputs and returns a :data:`Step`, which
-is all that execution runs::
+A kernel is a *prepare function*. The method calls it when it is loaded (and again only when shapes or
+scalars have changed) with the arguments of the operator's out variant in schema order; it checks them,
+resizes the outputs and returns a :data:`Step`, which is all that execution runs::
 
     def add_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: int | float, out: Tensor) -> Step:
         out.resize(broadcast(ctx, self, other))
         return np.add, (self.array, other.array, out.array)
 
-Arguments: ``Tensor``; Python ``int``, ``float``, ``bool``, ``str``; ``list[int]``, ``list[float]``, ``list[bool]``,
-``list[Tensor]``, ``list[Tensor | None]``; ``None`` where the schema allows it. The trailing arguments by which ExecuTorch repeats the
-returned tensors are not passed. The annotations are not decoration: together with the number of parameters they are the operator's
-schema to the verifier, which rejects a file whose call does not fit them.
+Arguments: ``Tensor``; Python ``int``, ``float``, ``bool``, ``str``; ``list[int]``, ``list[float]``,
+``list[bool]``, ``list[Tensor]``, ``list[Tensor | None]``; ``None`` where the schema allows it. The trailing
+arguments by which ExecuTorch repeats the returned tensors are not passed. The annotations are not
+decoration: together with the number of parameters they are the operator's schema to the verifier, which
+rejects a file whose call does not fit them.
 
-Rules: nothing is written to an output, and nothing is resized, before every check has passed. A prepare function reads shapes and
-constants but never the data of other tensors; a step whose output shape depends on data resizes the output itself. A prepare function
-may run more than once for a call; what is expensive (a repacked weight) goes through :meth:`PrepareContext.memo`.
+Rules: nothing is written to an output, and nothing is resized, before every check has passed. A prepare
+function reads shapes and constants but never the data of other tensors; a step whose output shape depends
+on data resizes the output itself. A prepare function may run more than once for a call; what is expensive
+(a repacked weight) goes through :meth:`PrepareContext.memo`.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from et_schema.errors import Error, ExecutorchError, Trap
 if TYPE_CHECKING:
     from et_schema.generated.program import Frame
     from et_schema.scalar_type import ScalarType
-    from et_vm.values import Array, Tensor
+    from et_vm.values import Array
 
 Step: TypeAlias = tuple[Callable[..., object], tuple[object, ...]]
 """A prepared call, executed as ``fn(*args)``; the result is ignored."""
@@ -39,12 +41,22 @@ Prepare: TypeAlias = Callable[..., Step]
 """``prepare(ctx, *arguments) -> Step``."""
 
 KernelKey: TypeAlias = "tuple[tuple[ScalarType, tuple[int, ...]], ...]"
-"""Scalar type and dim order of each argument that is a Tensor, in order (members of lists and None do not count)."""
+"""Scalar type and dim order of each argument that is a Tensor, in order (members of lists and None do not
+count).
+"""
 
 KernelLibrary: TypeAlias = "Callable[[KernelRegistry], None]"
 """Fills a registry with the kernels of one library."""
 
 _T = TypeVar("_T")
+
+
+def nothing() -> None:
+    """A step with nothing to do."""
+
+
+NOTHING: Step = (nothing, ())
+"""What a prepare function returns when the outputs need no work; the loops leave it out."""
 
 SCRATCH_ALIGNMENT = 64
 
@@ -52,8 +64,9 @@ SCRATCH_ALIGNMENT = 64
 class Scratch:
     """Working memory that the steps of one method share: as large as the largest call needs.
 
-    Nothing survives from one step to the next. A buffer that has to grow is replaced; steps prepared before keep the old one until
-    the method prepares them again, which it does at the end of loading (see :attr:`generation`).
+    Nothing survives from one step to the next. A buffer that has to grow is replaced; steps prepared before
+    keep the old one until the method prepares them again, which it does at the end of loading (see
+    :attr:`generation`).
     """
 
     __slots__ = ("_buffer", "_used", "generation")
@@ -78,7 +91,9 @@ class Scratch:
         self._used = 0
 
     def take(self, nbytes: int) -> Array:
-        """``nbytes`` uninitialised bytes, 64-byte aligned, disjoint from the others taken since :meth:`restart`."""
+        """``nbytes`` uninitialised bytes, 64-byte aligned, disjoint from the others taken since
+        :meth:`restart`.
+        """
         start = self._used
         end = start + nbytes
         self._used = -(-end // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
@@ -96,7 +111,7 @@ class PrepareContext:
     Tests of a kernel make their own: ``PrepareContext("aten::add.out")``.
     """
 
-    __slots__ = ("_memo", "_scratch", "frames", "instruction", "op")
+    __slots__ = ("_memo", "_memo_key", "_scratch", "frames", "instruction", "op")
 
     def __init__(
         self,
@@ -106,18 +121,26 @@ class PrepareContext:
         frames: Sequence[Frame] = (),
         scratch: Scratch | None = None,
         memo: dict[object, object] | None = None,
+        memo_key: int = 0,
     ) -> None:
         self.op = op
         self.instruction = instruction
         self.frames = frames
         self._scratch = Scratch() if scratch is None else scratch
         self._memo: dict[object, object] = {} if memo is None else memo
+        self._memo_key = memo_key
+        self._scratch.restart()
+
+    def restart(self) -> None:
+        """Begin preparing the call again; scratch taken before may be handed out anew."""
         self._scratch.restart()
 
     def scratch(self, shape: int | Sequence[int], dtype: object = np.uint8) -> Array:
-        """An uninitialised C-contiguous array that the step may write; shared with the other steps of the method.
+        """An uninitialised C-contiguous array that the step may write; shared with the other steps of the
+        method.
 
-        Buffers taken by one call of the prepare function do not overlap. Contents do not survive until the next step.
+        Buffers taken by one call of the prepare function do not overlap. Contents do not survive until the
+        next step.
         """
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         count = 1
@@ -127,8 +150,10 @@ class PrepareContext:
         return np.ndarray(sizes, kind, self._scratch.take(count * kind.itemsize))
 
     def memo(self, key: object, build: Callable[[], _T]) -> _T:
-        """``build()``, kept for this call as long as the method lives: for data derived from constants, such as packed weights."""
-        slot = (self.instruction, key)
+        """``build()``, kept for this call as long as the method lives: for data derived from constants,
+        such as packed weights.
+        """
+        slot = (self._memo_key, key)
         if slot not in self._memo:
             self._memo[slot] = build()
         return self._memo[slot]  # pyright: ignore[reportReturnType] the slot was filled by a build() of this call
@@ -142,7 +167,9 @@ class PrepareContext:
         code: Error = Error.InvalidArgument,
         hint: str | None = None,
     ) -> Trap:
-        """The error for an argument that the kernel cannot take; the prepare function or the step raises it."""
+        """The error for an argument that the kernel cannot take; the prepare function or the step raises
+        it.
+        """
         return self.error(f"argument '{arg}': expected {expected}, got {got}", code=code, hint=hint)
 
     def error(self, message: str, *, code: Error = Error.InvalidArgument, hint: str | None = None) -> Trap:
@@ -210,10 +237,11 @@ def _parse_annotation(annotation: object) -> tuple[frozenset[str], bool]:
 
 
 def parameters_of(prepare: Prepare) -> tuple[Param, ...] | None:
-    """The parameters after ``ctx`` as the function's own signature states them, or None when it takes ``*args``.
+    """The parameters after ``ctx`` as the function's own signature states them, or None when it takes
+    ``*args``.
 
-    A parameter annotated ``float`` takes an Int too (as the upstream runtime does), and ``is_float`` says that it wants it
-    converted; ``int | float`` is a torch Scalar and takes a Bool as well.
+    A parameter annotated ``float`` takes an Int too (as the upstream runtime does), and ``is_float`` says
+    that it wants it converted; ``int | float`` is a torch Scalar and takes a Bool as well.
     """
     code = getattr(prepare, "__code__", None)
     if code is None or code.co_flags & 0x04:  # CO_VARARGS
@@ -226,7 +254,8 @@ def parameters_of(prepare: Prepare) -> tuple[Param, ...] | None:
 class KernelRegistry:
     """The kernels one runtime has, by operator name (``aten::add.out``) and by kernel key.
 
-    An instance, never a global: two runtimes in a process may have different kernels. Filling it is not thread-safe; looking up is.
+    An instance, never a global: two runtimes in a process may have different kernels. Filling it is not
+    thread-safe; looking up is.
     """
 
     __slots__ = ("_fallback", "_keyed", "_lazy")
@@ -271,6 +300,10 @@ class KernelRegistry:
                 return None
             prepare = self._fallback[name] = load()
         return prepare
+
+    def is_keyed(self, name: str) -> bool:
+        """Whether some kernel of ``name`` is for one key only, so that :meth:`lookup` looks at the key."""
+        return name in self._keyed
 
     def __contains__(self, name: object) -> bool:
         return name in self._fallback or name in self._lazy or name in self._keyed

@@ -1,0 +1,210 @@
+"""Kernel calls: finding the kernel, giving it its arguments, and preparing the step, once or whenever
+shapes change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence, Set
+from typing import TYPE_CHECKING, Any
+
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.generated.program import TensorShapeDynamism
+from et_vm.instructions import Instruction, call_outputs
+from et_vm.kernels.registry import (
+    KernelKey,
+    KernelRegistry,
+    Param,
+    Prepare,
+    PrepareContext,
+    Step,
+    parameters_of,
+)
+from et_vm.prims import kind_of
+from et_vm.values import ListRegister, Tensor
+
+if TYPE_CHECKING:
+    from et_schema.generated.program import ExecutionPlan
+
+
+def kernel_key(args: Sequence[object]) -> KernelKey:
+    """Element type and dim order of each argument that is a tensor."""
+    return tuple([(arg.scalar_type, arg.dim_order) for arg in args if isinstance(arg, Tensor)])
+
+
+class Call:
+    """One kernel call: its kernel, and how its arguments come from registers.
+
+    ``prepare_now`` builds the step from the current values. Raises Trap for arguments the kernel does not
+    take.
+    """
+
+    __slots__ = ("context", "instruction", "params", "prepare", "registers", "schema_args")
+
+    def __init__(
+        self,
+        instruction: Instruction,
+        prepare: Prepare,
+        params: Sequence[Param] | None,
+        registers: list[object],
+        context: PrepareContext,
+    ) -> None:
+        self.instruction = instruction
+        self.prepare = prepare
+        self.params = params
+        self.registers = registers
+        self.context = context
+        # The last argument repeats the outputs.
+        self.schema_args = instruction.args[:-1]
+
+    def arguments(self) -> list[object]:
+        """The current values of the arguments in the types that the kernel declares."""
+        values: list[object] = []
+        for at, register in enumerate(self.schema_args):
+            value: Any = self.registers[register]
+            param = self.params[at] if self.params is not None else None
+            if isinstance(value, ListRegister):
+                value = self._read_list(value, at, param)
+            elif param is not None and param.kinds:
+                kind = kind_of(value)
+                if kind not in param.kinds and not (isinstance(value, list) and not value):
+                    raise self._wrong_type(at, param, kind)
+                if param.is_float and type(value) is int:
+                    value = float(value)
+            values.append(value)
+        return values
+
+    def _read_list(self, value: ListRegister, at: int, param: Param | None) -> list[object]:
+        if param is not None and param.kinds and value.items and value.kind not in param.kinds:
+            raise self._wrong_type(at, param, value.kind)
+        items = value.read(self.registers)
+        wanted = {"IntList": ("Int",), "TensorList": ("Tensor",)}.get(value.kind, ("Tensor", "Null"))
+        for item in items:
+            if kind_of(item) not in wanted:
+                name = param.name if param is not None else str(at)
+                raise self.context.trap(
+                    arg=name, expected=f"items of type {wanted[0]}", got=kind_of(item), code=Error.InvalidType
+                )
+        return items
+
+    def _wrong_type(self, at: int, param: Param, kind: str) -> ExecutorchError:
+        return self.context.trap(
+            arg=param.name, expected=" or ".join(sorted(param.kinds)), got=kind, code=Error.InvalidType
+        )
+
+    def prepare_now(self) -> Step:
+        """Check the arguments, resize the outputs and bind a step to both."""
+        self.context.restart()
+        return self.prepare(self.context, *self.arguments())
+
+
+class DynamicCall:
+    """A call whose arguments change between executions: prepared again when a shape, a binding or a scalar
+    is not what it was.
+    """
+
+    __slots__ = ("_arguments", "_call", "_function", "_key")
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._key: list[object] = []
+        self._function: Callable[..., object] | None = None
+        self._arguments: tuple[object, ...] = ()
+
+    def run(self) -> None:
+        """Prepare if needed, and execute."""
+        if self._function is None or self._current_key() != self._key:
+            # A call that traps must not leave the step of another shape behind.
+            self._function = None
+            self._function, self._arguments = self._call.prepare_now()
+            self._key = self._current_key()
+        self._function(*self._arguments)
+
+    def _current_key(self) -> list[object]:
+        registers = self._call.registers
+        key: list[object] = []
+        for register in self._call.schema_args:
+            value = registers[register]
+            if isinstance(value, ListRegister):
+                for item in value.read(registers):
+                    _extend_key(key, item)
+            else:
+                _extend_key(key, value)
+        return key
+
+
+def _extend_key(key: list[object], value: object) -> None:
+    if isinstance(value, Tensor):
+        key.append(value.version)
+    elif isinstance(value, float):
+        # -0.0 equals 0.0, and 1.0 equals 1, but a kernel may tell them apart.
+        key.append((value, math.copysign(1.0, value)))
+    else:
+        key.append((type(value), value))
+
+
+def check_arity(
+    instruction: Instruction, params: Sequence[Param] | None, plan: ExecutionPlan, registers: Sequence[object]
+) -> None:
+    """Raise InvalidFile when the call has not the arguments of the operator's schema, then its outputs once
+    more.
+    """
+    args = instruction.args
+    if params is not None and len(args) != len(params) + 1:
+        raise InvalidFile(
+            f"{instruction.name} takes {len(params)} arguments and its outputs again, got {len(args)}",
+            where=f"{instruction.where}.args",
+        )
+    named: set[int] = set(args[:-1])
+    for register in args[:-1]:
+        value = registers[register]
+        if isinstance(value, ListRegister):
+            named.update(value.items)
+    for register in call_outputs(instruction, plan):
+        if register not in named:
+            raise InvalidFile(
+                f"the last argument of {instruction.name} is not one of its outputs",
+                where=f"{instruction.where}.args[{len(args) - 1}]",
+            )
+
+
+def resolve(
+    instructions: Sequence[Instruction], registers: Sequence[object], registry: KernelRegistry
+) -> tuple[dict[int, Prepare], list[str]]:
+    """The kernel of each kernel call by instruction index, and the operators for which there is none."""
+    found: dict[int, Prepare] = {}
+    missing: dict[str, None] = {}
+    for instruction in instructions:
+        key: KernelKey = ()
+        if registry.is_keyed(instruction.name):
+            key = kernel_key([registers[register] for register in instruction.args[:-1]])
+        prepare = registry.lookup(instruction.name, key)
+        if prepare is None:
+            missing[instruction.name] = None
+        else:
+            found[instruction.index] = prepare
+    return found, list(missing)
+
+
+def signature_cache() -> Callable[[Prepare], Sequence[Param] | None]:
+    """``parameters_of`` that remembers."""
+    known: dict[Prepare, Sequence[Param] | None] = {}
+
+    def signature(prepare: Prepare) -> Sequence[Param] | None:
+        if prepare not in known:
+            known[prepare] = parameters_of(prepare)
+        return known[prepare]
+
+    return signature
+
+
+def is_volatile(register: int, registers: Sequence[object], rebound: Set[int]) -> bool:
+    """Whether what a kernel would bind for this register can change while the method is loaded."""
+    if register in rebound:
+        return True
+    value = registers[register]
+    if isinstance(value, Tensor):
+        return value.dynamism != TensorShapeDynamism.STATIC
+    if isinstance(value, ListRegister):
+        return any(item >= 0 and is_volatile(item, registers, rebound) for item in value.items)
+    return False

@@ -1,0 +1,39 @@
+"""The kernel libraries that come with the VM, by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from et_schema.errors import Error, ExecutorchError
+from et_vm.kernels.registry import KernelRegistry
+
+LIBRARIES: dict[str, str] = {
+    "portable": "et_vm.kernels.portable",
+    "aten": "et_vm.kernels.aten",
+}
+"""Module of each library; it has a function ``register(registry)``."""
+
+
+def load_library(name: str) -> KernelRegistry:
+    """A new registry with the kernels of one library.
+
+    Raises ExecutorchError: NotFound for an unknown name, NotSupported when what the library builds on is
+    not installed.
+    """
+    module = LIBRARIES.get(name)
+    if module is None:
+        raise ExecutorchError(
+            Error.NotFound, f"no kernel library {name!r}", hint=f"the libraries are {', '.join(LIBRARIES)}"
+        )
+    registry = KernelRegistry()
+    try:
+        import_module(module).register(registry)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "et_vm":
+            raise
+        raise ExecutorchError(
+            Error.NotSupported,
+            f"the {name} kernels need the package {error.name!r}, which is not installed",
+            hint="install it, or use the portable kernels",
+        ) from error
+    return registry

@@ -1,0 +1,614 @@
+"""A loaded method: registers bound to memory, calls bound to kernels, and the loop that runs them."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from et_schema.errors import Error, ExecutorchError, InputError, MissingBackend, MissingOperator, Trap
+from et_schema.generated.program import TensorShapeDynamism
+from et_vm.backend import BackendExecuteContext, BackendInitContext
+from et_vm.calls import Call, DynamicCall, check_arity, is_volatile, resolve, signature_cache
+from et_vm.flow import Flow
+from et_vm.instructions import Instruction, call_outputs
+from et_vm.interchange import any_torch, to_numpy, to_torch
+from et_vm.interpreter import (
+    Block,
+    StepFailure,
+    run_blocks,
+    run_observed,
+    run_straight,
+    step_once,
+    trap_of,
+)
+from et_vm.kernels.registry import NOTHING, PrepareContext, Scratch, Step
+from et_vm.meta import MethodMeta
+from et_vm.platform import LogLevel
+from et_vm.poison import Liveness, bind_ranges
+from et_vm.prims import PRIMS, VIEW, alias, kind_of, view_sizes
+from et_vm.registers import RegisterFile
+from et_vm.values import Array, ListRegister, Tensor
+from et_vm.verify import verified
+
+if TYPE_CHECKING:
+    from et_vm.backend import Backend, BackendRegistry, Handle
+    from et_vm.kernels.registry import KernelRegistry, Prepare
+    from et_vm.memory import MemoryManager
+    from et_vm.platform import Platform
+    from et_vm.program import Program
+    from et_vm.tracer import EventTracer
+
+# How close a float input must be to the one that was traced: upstream's tolerances.
+_ATOL, _RTOL = 1e-4, 1e-5
+
+
+class Method:
+    """One method of a program, ready to execute. Made by :meth:`et_vm.program.Program.load_method`.
+
+    A method owns everything it changes (unless its MemoryManager is shared), so methods run in parallel;
+    one method runs one execution at a time, and says InvalidState to another.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        index: int,
+        *,
+        kernels: KernelRegistry,
+        memory: MemoryManager,
+        backends: BackendRegistry,
+        platform: Platform,
+        tracer: EventTracer | None = None,
+        poison: bool = False,
+        external: Mapping[str, memoryview] | None = None,
+    ) -> None:
+        """Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method
+        without jumps contains a call whose shapes or types its kernel rejects.
+        """
+        self._plan = program.pte.program.execution_plan[index]
+        self._where = f"execution_plan[{index}]"
+        self._program = program
+        self._platform = platform
+        self._tracer = tracer
+        self._lock = threading.Lock()
+        self._position: int | None = None
+        self._instructions = program.instructions(index)
+        self._flow = Flow(self._plan, self._instructions, self._where)
+        self._scratch = Scratch()
+        self._memo: dict[object, object] = {}
+        self._delegates: list[tuple[Backend, Handle]] = []
+        self._has_jumps = any(instruction.target >= 0 for instruction in self._instructions)
+
+        started = platform.ticks()
+        with verified(program.file):
+            owned = {*self._plan.inputs, *self._flow.owned_outputs()}
+            file = RegisterFile(self._plan, self._where, program.pte, memory, platform, owned, external or {})
+        self._registers = file.registers
+        self._owned_bytes = file.owned_bytes
+        self._memory = memory
+        started = self._loaded("registers", started)
+        self._init_delegates(backends)
+        started = self._loaded("delegates", started)
+        calls = self._link(kernels)
+        started = self._loaded("link", started)
+        self._inputs = self._plan.inputs
+        self._outputs = self._plan.outputs
+        self._steps = self._prepare(calls)
+        # What moves, frees and prims change is put back before each execution, so that one that trapped
+        # leaves no trace.
+        self._changing = [(register, self._registers[register]) for register in sorted(self._flow.rebound)]
+        self._freed = self._freed_storage()
+        self._loop = self._choose_loop(poison)
+        self._loaded("prepare", started)
+        self._report_allocations()
+
+    # Loading
+
+    def _loaded(self, phase: str, started: int) -> int:
+        now = self._platform.ticks()
+        if self._tracer is not None:
+            self._tracer.on_load(self.name, phase, started, now)
+        return now
+
+    def _report_allocations(self) -> None:
+        if self._tracer is not None:
+            for label, nbytes in self.memory_report().items():
+                self._tracer.on_allocate(self.name, label, nbytes)
+
+    def _init_delegates(self, backends: BackendRegistry) -> None:
+        pte = self._program.pte
+        missing = [d.id for d in self._plan.delegates if not backends.is_available(d.id)]
+        if missing:
+            for backend_id in missing:
+                self._platform.log(LogLevel.INFO, f"no backend {backend_id!r} for method {self.name!r}")
+            at = next(at for at, d in enumerate(self._plan.delegates) if d.id == missing[0])
+            raise MissingBackend(missing[0], where=f"{self._where}.delegates[{at}].id")
+        context = BackendInitContext(self._platform, self._tracer, self.name, pte.named_data())
+        for delegate in self._plan.delegates:
+            backend = backends.lookup(delegate.id)
+            assert backend is not None
+            assert delegate.processed is not None
+            processed = pte.delegate_data(delegate.processed)
+            self._delegates.append((backend, backend.init(context, processed, delegate.compile_specs)))
+
+    def _link(self, kernels: KernelRegistry) -> dict[int, Call]:
+        calls = [
+            instruction
+            for instruction in self._instructions
+            if instruction.opcode.mnemonic == "call" and instruction.name not in PRIMS
+        ]
+        found, missing = resolve(calls, self._registers, kernels)
+        if missing:
+            for name in missing:
+                self._platform.log(LogLevel.INFO, f"no kernel for {name} in method {self.name!r}")
+            raise MissingOperator(missing, where=self.name)
+        signature = signature_cache()
+
+        def params_of(instruction: Instruction) -> Any:
+            prepare: Prepare | None = found.get(instruction.index)
+            return None if prepare is None else signature(prepare)
+
+        with verified(self._program.file):
+            for instruction in calls:
+                check_arity(instruction, params_of(instruction), self._plan, self._registers)
+            self._flow.check(params_of)
+        linked: dict[int, Call] = {}
+        for instruction in calls:
+            context = PrepareContext(
+                instruction.name,
+                instruction=instruction.position,
+                frames=instruction.frames,
+                scratch=self._scratch,
+                memo=self._memo,
+                memo_key=instruction.index,
+            )
+            prepare = found[instruction.index]
+            linked[instruction.index] = Call(
+                instruction, prepare, signature(prepare), self._registers, context
+            )
+        return linked
+
+    def _prepare(self, calls: dict[int, Call]) -> list[Step]:
+        rebound = set(self._flow.rebound)
+        writers = self._count_writers()
+        steps: list[Step] = []
+        # Static calls with their scratch generation, for those that have to be prepared again.
+        scratched: list[tuple[int, Call, int]] = []
+        for instruction in self._instructions:
+            mnemonic = instruction.opcode.mnemonic
+            args = instruction.args
+            if mnemonic == "call" and instruction.name in PRIMS:
+                if instruction.name == VIEW and self._dissolve_view(instruction, rebound, writers):
+                    steps.append(NOTHING)
+                else:
+                    steps.append(PRIMS[instruction.name].make(self._registers, *args))
+            elif mnemonic == "call":
+                call = calls[instruction.index]
+                if any(is_volatile(register, self._registers, rebound) for register in call.schema_args):
+                    steps.append((DynamicCall(call).run, ()))
+                    continue
+                steps.append(self._prepare_static(call))
+                if self._scratch.used:
+                    scratched.append((instruction.index, call, self._scratch.generation))
+            elif mnemonic == "delegate":
+                steps.append(self._delegate_step(instruction))
+            elif mnemonic == "move":
+                steps.append((self._move, args))
+            elif mnemonic == "free":
+                steps.append((self._free, args))
+            else:
+                steps.append(NOTHING)
+        for index, call, generation in scratched:
+            if generation != self._scratch.generation:
+                steps[index] = self._prepare_static(call)
+        return steps
+
+    def _prepare_static(self, call: Call) -> Step:
+        try:
+            return call.prepare_now()
+        except Exception as error:
+            trap = trap_of(error, call.instruction)
+            if not self._has_jumps:
+                raise trap from error
+            # The call may never be reached; it traps when it is.
+            return _raise, (trap,)
+
+    def _count_writers(self) -> dict[int, int]:
+        """How many instructions write each register, by value or by bytes."""
+        writers: dict[int, int] = {}
+        for instruction in self._instructions:
+            mnemonic = instruction.opcode.mnemonic
+            if mnemonic == "call" and instruction.name not in PRIMS:
+                written = set(call_outputs(instruction, self._plan))
+            elif mnemonic == "delegate":
+                written = set(instruction.args)
+            elif mnemonic == "jump_false":
+                continue
+            else:
+                written = {instruction.args[-1]}
+            for register in written:
+                writers[register] = writers.get(register, 0) + 1
+        return writers
+
+    def _dissolve_view(self, instruction: Instruction, rebound: set[int], writers: dict[int, int]) -> bool:
+        """Make a view whose source, shape and target never change when the method is loaded, instead of in
+        each execution.
+        """
+        source, size, out = instruction.args
+        if writers.get(out) != 1 or out in self._plan.inputs:
+            return False
+        if any(is_volatile(register, self._registers, rebound) for register in (source, size)):
+            return False
+        target = self._registers[out]
+        tensor = self._registers[source]
+        shape = self._registers[size]
+        if (
+            not isinstance(target, Tensor)
+            or not isinstance(tensor, Tensor)
+            or not isinstance(shape, ListRegister)
+        ):
+            return False
+        if target.dynamism != TensorShapeDynamism.STATIC or not tensor.has_data:
+            return False
+        try:
+            alias(tensor, target, view_sizes(tensor, shape.read(self._registers)))
+        except ExecutorchError:
+            # Left to the step, which traps with its place.
+            return False
+        rebound.discard(out)
+        return True
+
+    def _delegate_step(self, instruction: Instruction) -> Step:
+        backend, handle = self._delegates[instruction.callee]
+        context = BackendExecuteContext(self._platform, self._tracer, self.name)
+        registers, args = self._registers, instruction.args
+
+        def run() -> None:
+            values = [registers[register] for register in args]
+            backend.execute(
+                context,
+                handle,
+                [value.read(registers) if isinstance(value, ListRegister) else value for value in values],
+            )
+
+        return run, ()
+
+    def _freed_storage(self) -> list[tuple[Tensor, Array]]:
+        """Tensors that the method frees, with the bytes to give back before the next execution."""
+        freed: list[tuple[Tensor, Array]] = []
+        for instruction in self._instructions:
+            if instruction.opcode.mnemonic == "free":
+                value = self._registers[instruction.args[0]]
+                if isinstance(value, Tensor) and value.storage is not None:
+                    freed.append((value, value.storage))
+        return freed
+
+    def _choose_loop(self, poison: bool) -> Callable[[], None]:
+        instructions, steps, registers = self._instructions, self._steps, self._registers
+        if poison or self._tracer is not None:
+            return self._observed_loop(poison)
+        if self._has_jumps:
+            blocks = _blocks(instructions, steps)
+            return lambda: run_blocks(blocks, registers)
+        live = [index for index, step in enumerate(steps) if step is not NOTHING]
+        walk = [steps[index] for index in live]
+        return lambda: run_straight(walk, live)
+
+    def _observed_loop(self, poison: bool) -> Callable[[], None]:
+        instructions, steps, registers = self._instructions, self._steps, self._registers
+        dying: list[list[tuple[Array, int]]] = [[] for _ in instructions]
+        if poison:
+            liveness = Liveness(self._plan, instructions, self._flow.rebound)
+            dying = [bind_ranges(ranges, self._memory) for ranges in liveness.dead_after]
+        tracer, ticks, name = self._tracer, self._platform.ticks, self.name
+        wants_values = tracer is not None and tracer.wants_values
+        started = 0
+
+        def after(instruction: Instruction) -> None:
+            nonlocal started
+            if tracer is not None:
+                now = ticks()
+                tracer.on_instruction(
+                    name, instruction.index, instruction.opcode.mnemonic, instruction.name, started, now
+                )
+                if wants_values:
+                    for register in self._written(instruction):
+                        tracer.on_value(name, instruction.index, register, registers[register])
+            for view, pattern in dying[instruction.index]:
+                view.fill(pattern)
+            started = ticks()
+
+        def run() -> None:
+            nonlocal started
+            started = ticks()
+            run_observed(instructions, steps, registers, after)
+
+        return run
+
+    def _written(self, instruction: Instruction) -> tuple[int, ...]:
+        mnemonic = instruction.opcode.mnemonic
+        if mnemonic == "call" and instruction.name not in PRIMS:
+            return call_outputs(instruction, self._plan)
+        if mnemonic == "delegate":
+            return instruction.args
+        return instruction.args[-1:] if mnemonic in ("call", "move") else ()
+
+    # Steps that change registers
+
+    def _move(self, source: int, target: int) -> None:
+        self._registers[target] = self._registers[source]
+
+    def _free(self, register: int) -> None:
+        value = self._registers[register]
+        if not isinstance(value, Tensor):
+            raise ExecutorchError(Error.InvalidType, f"free of a {kind_of(value)}, not a Tensor")
+        value.unbind()
+
+    # Executing
+
+    @property
+    def name(self) -> str:
+        """Name of the method."""
+        return self._plan.name
+
+    @property
+    def metadata(self) -> MethodMeta:
+        """Inputs, outputs and memory as the file states them."""
+        return MethodMeta(self._plan)
+
+    def execute(self, inputs: Sequence[object] = (), *, clone_outputs: bool = True) -> list[Any]:
+        """Set the inputs, run the method and return the outputs.
+
+        Inputs are numpy arrays or torch tensors of the exact element type, and for scalars the values the
+        method was exported with. Outputs are torch tensors if an input was one, numpy arrays otherwise.
+        They are copies unless ``clone_outputs`` is False: then they are views of the method's memory, valid
+        until it executes again.
+
+        Raises InputError for inputs that do not fit, Trap when an instruction fails,
+        ExecutorchError(InvalidState) while the method is executing. The method can be executed again after
+        any of them.
+        """
+        with self._exclusive(at_start=True):
+            started = self._platform.ticks()
+            self._set_inputs(inputs)
+            try:
+                with np.errstate(all="ignore"):
+                    self._loop()
+            except StepFailure as failure:
+                raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
+            outputs = self._collect(clone_outputs, any_torch(inputs))
+            if self._tracer is not None:
+                self._tracer.on_execute(self.name, started, self._platform.ticks())
+            return outputs
+
+    def set_inputs(self, inputs: Sequence[object]) -> None:
+        """Set all inputs for :meth:`step`. Raises InputError, or ExecutorchError(InvalidState) in the
+        middle of an execution.
+        """
+        with self._exclusive(at_start=True):
+            self._set_inputs(inputs)
+
+    def set_input(self, index: int, value: object) -> None:
+        """Set one input for :meth:`step`. Raises like :meth:`set_inputs`."""
+        with self._exclusive(at_start=True):
+            if not 0 <= index < len(self._inputs):
+                raise InputError(
+                    f"there is no input {index}, the method has {len(self._inputs)}", where=self.name
+                )
+            self._set_input(index, value)
+
+    def step(self) -> Error:
+        """Run one instruction: Ok, or EndOfMethod (with nothing run) when there are no more.
+
+        After EndOfMethod the outputs can be read; :meth:`reset_execution` starts over. Raises Trap, which
+        starts over as well.
+        """
+        with self._exclusive(at_start=False):
+            if self._position is None:
+                self._begin()
+                self._position = 0
+            if self._position >= len(self._instructions):
+                return Error.EndOfMethod
+            at = self._position
+            try:
+                with np.errstate(all="ignore"):
+                    self._position = step_once(self._instructions[at], self._steps[at], self._registers)
+            except StepFailure as failure:
+                self._position = None
+                raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
+            return Error.Ok
+
+    def reset_execution(self) -> None:
+        """Forget how far :meth:`step` has come, so that inputs can be set and the method be run again."""
+        with self._exclusive(at_start=False):
+            self._position = None
+
+    def get_output(self, index: int) -> Any:
+        """A copy of one output as the last execution left it (numpy for tensors).
+
+        Raises ExecutorchError(InvalidArgument) when there is no such output.
+        """
+        if not 0 <= index < len(self._outputs):
+            raise ExecutorchError(
+                Error.InvalidArgument,
+                f"there is no output {index}, the method has {len(self._outputs)}",
+                where=self.name,
+            )
+        return self._output(self._registers[self._outputs[index]], True, False)
+
+    def memory_report(self) -> dict[str, int]:
+        """Bytes by what they are for: each arena, inputs and outputs nobody planned, scratch, data derived
+        from constants.
+        """
+        report = {
+            f"arena {memory_id}": size
+            for memory_id, size in enumerate(self._plan.non_const_buffer_sizes)
+            if memory_id
+        }
+        report["unplanned inputs and outputs"] = self._owned_bytes
+        report["scratch"] = self._scratch.nbytes
+        report["derived constants"] = sum(map(_array_bytes, self._memo.values()))
+        return report
+
+    def __del__(self) -> None:
+        for backend, handle in getattr(self, "_delegates", ()):
+            backend.destroy(handle)
+
+    @contextmanager
+    def _exclusive(self, *, at_start: bool) -> Generator[None]:
+        """Keep other threads out, and with ``at_start`` require that no :meth:`step` has been made."""
+        if not self._lock.acquire(blocking=False):
+            raise ExecutorchError(Error.InvalidState, "the method is executing", where=self.name)
+        try:
+            if at_start and self._position is not None:
+                raise ExecutorchError(
+                    Error.InvalidState,
+                    "the method is in the middle of an execution",
+                    where=self.name,
+                    hint="step() it to the end, then call reset_execution()",
+                )
+            yield
+        finally:
+            self._lock.release()
+
+    def _begin(self) -> None:
+        for register, value in self._changing:
+            self._registers[register] = value
+        for tensor, storage in self._freed:
+            if tensor.storage is None:
+                tensor.bind(storage)
+
+    def _set_inputs(self, values: Sequence[object]) -> None:
+        if len(values) != len(self._inputs):
+            raise InputError(
+                f"the method takes {len(self._inputs)} inputs, got {len(values)}", where=self.name
+            )
+        # Moves may have left something else in the registers of inputs.
+        self._begin()
+        for index, value in enumerate(values):
+            self._set_input(index, value)
+
+    def _set_input(self, index: int, value: object) -> None:
+        held = self._registers[self._inputs[index]]
+        if not isinstance(held, Tensor):
+            _check_scalar(index, held, value)
+            return
+        array = to_numpy(value)
+        if array is None:
+            raise InputError(
+                f"expected a {held.scalar_type.torch_name} tensor, got {_describe(value)}",
+                where=f"input {index}",
+            )
+        if array.dtype != held.dtype:
+            raise InputError(
+                f"expected element type {held.scalar_type.torch_name}, got {array.dtype.name}",
+                where=f"input {index}",
+            )
+        if array.shape != held.sizes or held.storage is None:
+            self._resize_input(index, held, array.shape)
+        np.copyto(held.array, array)
+
+    def _resize_input(self, index: int, tensor: Tensor, shape: tuple[int, ...]) -> None:
+        table: Any = self._plan.values[self._inputs[index]].val
+        bounds: list[int] = table.sizes
+        if tensor.dynamism == TensorShapeDynamism.DYNAMIC_BOUND and len(shape) == len(bounds):
+            for dim, (size, bound) in enumerate(zip(shape, bounds, strict=True)):
+                if size > bound:
+                    raise InputError(
+                        f"dimension {dim} is {size}, the most it may be is {bound}",
+                        code=Error.NotSupported,
+                        where=f"input {index}",
+                    )
+        try:
+            tensor.resize(shape)
+        except ExecutorchError as error:
+            if error.code != Error.NotSupported:
+                raise
+            raise InputError(
+                f"expected shape {bounds}, got {list(shape)}", code=error.code, where=f"input {index}"
+            ) from error
+
+    def _collect(self, clone: bool, torch: bool) -> list[Any]:
+        return [self._output(self._registers[register], clone, torch) for register in self._outputs]
+
+    def _output(self, value: object, clone: bool, torch: bool) -> Any:
+        if isinstance(value, Tensor):
+            array = value.array
+            if clone or (torch and not array.flags.writeable):
+                array = array.copy(order="K")
+            return to_torch(array) if torch else array
+        if isinstance(value, ListRegister):
+            return [self._output(item, clone, torch) for item in value.read(self._registers)]
+        return list(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _raise(trap: Trap) -> None:
+    raise trap.with_traceback(None)
+
+
+def _array_bytes(value: object) -> int:
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, (tuple, list)):
+        return sum(map(_array_bytes, value))  # pyright: ignore[reportUnknownArgumentType]
+    return 0
+
+
+def _describe(value: object) -> str:
+    return (
+        f"{type(value).__name__} {value!r}" if isinstance(value, (int, float, str)) else type(value).__name__
+    )
+
+
+def _check_scalar(index: int, held: object, value: object) -> None:
+    """Raise InputError unless ``value`` is what the method was exported with: it is part of the compiled
+    program.
+    """
+    array = to_numpy(value)
+    if array is not None and array.ndim == 0:
+        value = array.item()
+    where = f"input {index}"
+    same_type = type(value) is type(held) or (type(held) is float and type(value) is int)
+    if not same_type:
+        raise InputError(f"expected {_describe(held)}, got {_describe(value)}", where=where)
+    if isinstance(held, float) and isinstance(value, (int, float)):
+        equal = value == held or math.isclose(value, held, rel_tol=_RTOL, abs_tol=_ATOL)
+    else:
+        equal = value == held
+    if not equal:
+        raise InputError(
+            f"expected {held!r}, the value the method was exported with, got {value!r}", where=where
+        )
+
+
+def _blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> list[Block]:
+    """Cut the instruction list into basic blocks; block numbers replace instruction indices."""
+    starts = {0, len(instructions)}
+    for instruction in instructions:
+        if instruction.target >= 0:
+            starts |= {instruction.target, instruction.index + 1}
+    ordered = sorted(starts)
+    number = {start: at for at, start in enumerate(ordered)}
+    blocks: list[Block] = []
+    for start, end in pairwise(ordered):
+        last = instructions[end - 1]
+        jump = last.target >= 0
+        indices = [at for at in range(start, end - jump) if steps[at] is not NOTHING]
+        blocks.append(
+            Block(
+                steps=[steps[at] for at in indices],
+                indices=indices,
+                weight=end - start,
+                last=end - 1,
+                condition=last.args[0] if jump else -1,
+                taken=number[last.target] if jump else -1,
+                after=number[end],
+            )
+        )
+    return blocks

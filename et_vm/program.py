@@ -1,0 +1,175 @@
+"""A program: a verified file, and the methods that can be loaded from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.pte import read_pte
+from et_vm.flow import Flow
+from et_vm.instructions import Instruction
+from et_vm.loader import BytesDataLoader, DataLoader, MmapDataLoader
+from et_vm.memory import MemoryManager
+from et_vm.meta import MethodMeta
+from et_vm.platform import Platform
+from et_vm.verify import verified, verify_plan, verify_program
+
+if TYPE_CHECKING:
+    from et_schema.generated.program import ExecutionPlan
+    from et_schema.pte import PteFile
+    from et_vm.backend import BackendRegistry
+    from et_vm.kernels.registry import KernelRegistry
+    from et_vm.method import Method
+    from et_vm.tracer import EventTracer
+
+
+class Verification(IntEnum):
+    """How much of a file is checked when it is loaded. What is left out is checked when a method is loaded;
+    nothing is skipped.
+    """
+
+    Minimal = 0
+    """The container: header, flatbuffer, segments, and every reference into them."""
+    InternalConsistency = 1
+    """Every value and instruction of every method as well."""
+
+
+class Program:
+    """A loaded file. Immutable, so threads may share it."""
+
+    def __init__(
+        self,
+        loader: DataLoader,
+        verification: Verification = Verification.InternalConsistency,
+        *,
+        platform: Platform | None = None,
+    ) -> None:
+        """Raises InvalidFile, with the table and the byte, for a file that does not pass ``verification``."""
+        self.name = loader.name
+        self.file = loader.load_all()
+        self.platform = platform or Platform()
+        self.pte: PteFile = read_pte(self.file)
+        self._plans = {plan.name: index for index, plan in enumerate(self.pte.program.execution_plan)}
+        self._instructions: dict[int, Sequence[Instruction]] = {}
+        with verified(self.file):
+            verify_program(self.pte)
+        if verification == Verification.InternalConsistency:
+            for index in range(len(self.pte.program.execution_plan)):
+                self.instructions(index)
+
+    @classmethod
+    def load(
+        cls,
+        data: str | os.PathLike[str] | bytes | bytearray | memoryview,
+        verification: Verification = Verification.InternalConsistency,
+        *,
+        platform: Platform | None = None,
+    ) -> Program:
+        """From a path, which is mapped, or from bytes. Raises InvalidFile, or
+        ExecutorchError(AccessFailed).
+        """
+        if isinstance(data, (bytes, bytearray, memoryview)):
+            return cls(BytesDataLoader(data), verification, platform=platform)
+        return cls(MmapDataLoader(data), verification, platform=platform)
+
+    @property
+    def method_names(self) -> tuple[str, ...]:
+        """Names of the methods in the order of the file."""
+        return tuple(self._plans)
+
+    def plan_index(self, name: str) -> int:
+        """Index of a method's plan. Raises ExecutorchError(InvalidArgument) for an unknown name."""
+        index = self._plans.get(name)
+        if index is None:
+            raise ExecutorchError(
+                Error.InvalidArgument,
+                f"no method named {name!r}",
+                hint=f"the methods are {', '.join(self._plans)}",
+            )
+        return index
+
+    def plan(self, name: str) -> ExecutionPlan:
+        """The schema object of a method. Raises ExecutorchError(InvalidArgument) for an unknown name."""
+        return self.pte.program.execution_plan[self.plan_index(name)]
+
+    def instructions(self, index: int) -> Sequence[Instruction]:
+        """The verified instructions of plan ``index``. Raises InvalidFile when the plan is not valid."""
+        known = self._instructions.get(index)
+        if known is None:
+            with verified(self.file):
+                known = verify_plan(self.pte, index)
+                plan = self.pte.program.execution_plan[index]
+                Flow(plan, known, f"execution_plan[{index}]").check(lambda _: None)
+            self._instructions[index] = known
+        return known
+
+    def method_meta(self, name: str) -> MethodMeta:
+        """Inputs, outputs and memory of a method. Raises ExecutorchError(InvalidArgument) for an unknown
+        name.
+        """
+        return MethodMeta(self.plan(name))
+
+    def new_memory(self, names: Sequence[str] | None = None, *, poison: bool = False) -> MemoryManager:
+        """Fresh arenas that are large enough for each of the methods ``names`` (all by default).
+
+        Zeroed, or filled with poison except for mutable buffers. Raises OutOfMemory when the system has not
+        that much, InvalidFile when poison is asked for and a plan is not valid.
+        """
+        indices = [self.plan_index(name) for name in (self.method_names if names is None else names)]
+        plans = [self.pte.program.execution_plan[index] for index in indices]
+        for index, plan in zip(indices, plans, strict=True):
+            if plan.non_const_buffer_sizes and min(plan.non_const_buffer_sizes) < 0:
+                raise InvalidFile(
+                    "negative arena size", where=f"execution_plan[{index}].non_const_buffer_sizes"
+                )
+        memory = MemoryManager.for_sizes([plan.non_const_buffer_sizes for plan in plans], self.platform)
+        if poison:
+            from et_vm.poison import Liveness, poison_arenas
+
+            analysed: list[tuple[ExecutionPlan, Liveness]] = []
+            for index, plan in zip(indices, plans, strict=True):
+                instructions = self.instructions(index)
+                flow = Flow(plan, instructions, f"execution_plan[{index}]")
+                analysed.append((plan, Liveness(plan, instructions, flow.rebound)))
+            poison_arenas(memory, analysed)
+        return memory
+
+    def load_method(
+        self,
+        name: str,
+        *,
+        kernels: KernelRegistry | str = "portable",
+        memory: MemoryManager | None = None,
+        backends: BackendRegistry | None = None,
+        tracer: EventTracer | None = None,
+        poison: bool = False,
+        external: Mapping[str, memoryview] | None = None,
+    ) -> Method:
+        """Load a method with its own arenas, or those of ``memory``.
+
+        ``kernels`` is a registry or the name of a library. ``external`` holds the data of tensors outside
+        of the file, by name. With ``poison``, dead arena bytes are overwritten while the method runs.
+
+        Raises ExecutorchError(InvalidArgument) for an unknown name, and what :class:`et_vm.method.Method`
+        raises.
+        """
+        from et_vm.backend import BackendRegistry
+        from et_vm.kernels.libraries import load_library
+        from et_vm.method import Method
+
+        index = self.plan_index(name)
+        self.instructions(index)
+        return Method(
+            self,
+            index,
+            kernels=load_library(kernels) if isinstance(kernels, str) else kernels,
+            memory=self.new_memory((name,), poison=poison) if memory is None else memory,
+            backends=backends or BackendRegistry(),
+            platform=self.platform,
+            tracer=tracer,
+            poison=poison,
+            external=external,
+        )

@@ -1,0 +1,156 @@
+"""The register file of a method: every value of its plan, bound to the bytes it lives in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from et_schema.errors import Error, InvalidFile
+from et_schema.generated.program import (
+    Bool,
+    BoolList,
+    Double,
+    DoubleList,
+    ExecutionPlan,
+    Int,
+    IntList,
+    OptionalTensorList,
+    String,
+    TensorDataLocation,
+    TensorList,
+    TensorShapeDynamism,
+)
+from et_schema.generated.program import Tensor as TensorTable
+from et_vm.values import Array, ListRegister, Tensor
+from et_vm.verify import tensor_bytes, tensor_data
+
+if TYPE_CHECKING:
+    from et_schema.pte import PteFile
+    from et_vm.memory import MemoryManager
+    from et_vm.platform import Platform
+
+
+class RegisterFile:
+    """Builds the registers of one plan, whose table path is ``where``.
+
+    ``owned`` are the registers of tensors without data in the file that the method has to give memory to.
+    ``external`` holds the data of tensors that are not in the file, by name. ``registers`` is the result;
+    ``owned_bytes`` the memory taken.
+
+    Raises OutOfMemory when an arena is too small, and InvalidFile(InvalidExternalData) for a tensor whose
+    external data is missing or too short.
+    """
+
+    def __init__(
+        self,
+        plan: ExecutionPlan,
+        where: str,
+        pte: PteFile,
+        memory: MemoryManager,
+        platform: Platform,
+        owned: Collection[int],
+        external: Mapping[str, memoryview],
+    ) -> None:
+        self._pte = pte
+        self._platform = platform
+        self._external = external
+        self._banks = {
+            memory_id: memory.bank(memory_id, size)
+            for memory_id, size in enumerate(plan.non_const_buffer_sizes)
+            if memory_id and size
+        }
+        self.owned_bytes = 0
+        self.registers: list[object] = []
+        for index, value in enumerate(plan.values):
+            table = value.val
+            if isinstance(table, TensorTable):
+                path = f"{where}.values[{index}].val"
+                register: object = self._tensor(table, index, path, index in owned)
+            elif isinstance(table, Int):
+                register = table.int_val
+            elif isinstance(table, Bool):
+                register = table.bool_val
+            elif isinstance(table, Double):
+                register = table.double_val
+            elif isinstance(table, String):
+                register = table.string_val
+            elif isinstance(table, (DoubleList, BoolList)):
+                register = list(table.items)
+            elif isinstance(table, (IntList, TensorList, OptionalTensorList)):
+                register = ListRegister(type(table).__name__, tuple(table.items))
+            else:
+                register = None
+            self.registers.append(register)
+
+    def _tensor(self, table: TensorTable, index: int, path: str, owned: bool) -> Tensor:
+        extra = table.extra_tensor_info
+        allocation = table.allocation_info
+        external = extra is not None and extra.location == TensorDataLocation.EXTERNAL
+        name = f"value {index}"
+        if extra is not None and extra.fully_qualified_name:
+            name += f" ({extra.fully_qualified_name})"
+        nbytes = tensor_bytes(table)
+        constant = False
+        storage: Array | None = None
+        if allocation is not None:
+            offset = allocation.memory_offset_high << 32 | allocation.memory_offset_low
+            bank = self._banks.get(allocation.memory_id)
+            storage = np.empty(0, np.uint8) if bank is None else bank[offset : offset + nbytes]
+            if external:
+                storage[:] = np.frombuffer(self._external_data(table, nbytes, path), np.uint8)
+            elif table.data_buffer_idx:
+                storage[:] = np.frombuffer(tensor_data(table, nbytes, self._pte), np.uint8)
+        elif external or table.data_buffer_idx:
+            constant = True
+            data = (
+                self._external_data(table, nbytes, path)
+                if external
+                else tensor_data(table, nbytes, self._pte)
+            )
+            storage = _aligned(np.frombuffer(data, np.uint8), table.scalar_type.itemsize)
+        unbound = table.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND and storage is None
+        if owned and storage is None:
+            storage = self._platform.allocate(nbytes)
+            self.owned_bytes += nbytes
+        return Tensor(
+            table.scalar_type,
+            table.sizes,
+            table.dim_order,
+            storage=storage,
+            dynamism=table.shape_dynamism,
+            constant=constant,
+            name=name,
+            allocate=self._platform.allocate if unbound else None,
+        )
+
+    def _external_data(self, table: TensorTable, nbytes: int, path: str) -> memoryview:
+        name = table.extra_tensor_info.fully_qualified_name if table.extra_tensor_info else ""
+        data = self._external.get(name)
+        if data is None:
+            raise InvalidFile(
+                f"the data of tensor {name!r} is not in the file",
+                code=Error.InvalidExternalData,
+                where=path,
+                hint="load the program together with its data file",
+            )
+        if data.nbytes < nbytes:
+            raise InvalidFile(
+                f"external data of {name!r} has {data.nbytes} bytes, the tensor needs {nbytes}",
+                code=Error.InvalidExternalData,
+                where=path,
+            )
+        return data[:nbytes]
+
+
+def _aligned(data: Array, alignment: int) -> Array:
+    """``data``, or a read-only copy when its address would make every kernel take numpy's slow path."""
+    if data.ctypes.data % alignment == 0:
+        return data
+    raw = np.empty(data.nbytes + alignment, np.uint8)
+    skip = -raw.ctypes.data % alignment
+    copy = raw[skip : skip + data.nbytes]
+    copy[:] = data
+    copy.flags.writeable = False
+    return copy

@@ -1,0 +1,194 @@
+"""The runtime under the names of ``executorch.runtime``: changing the import is the migration.
+
+from et_vm.runtime import Runtime
+
+program = Runtime.get().load_program("model.pte")
+outputs = program.load_method("forward").execute([x])
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import BinaryIO
+
+from et_schema.errors import Error, ExecutorchError
+from et_vm.backend import BackendRegistry
+from et_vm.kernels.libraries import load_library
+from et_vm.kernels.registry import KernelRegistry
+from et_vm.loader import BytesDataLoader
+from et_vm.memory import MemoryManager
+from et_vm.meta import MethodMeta, TensorInfo
+from et_vm.method import Method
+from et_vm.platform import Platform
+from et_vm.prims import PRIMS
+from et_vm.program import Program as CoreProgram
+from et_vm.program import Verification
+from et_vm.tracer import EventTracer
+
+__all__ = [
+    "BackendRegistry",
+    "Method",
+    "MethodMeta",
+    "OperatorRegistry",
+    "Program",
+    "Runtime",
+    "TensorInfo",
+    "Verification",
+]
+
+
+class OperatorRegistry:
+    """The operators that a runtime's portable library and the VM itself implement."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    @property
+    def operator_names(self) -> set[str]:
+        """Names such as ``aten::add.out``."""
+        return {*self._runtime.kernels("portable").names(), *PRIMS}
+
+
+class Program:
+    """A loaded program with its methods. All of them share one set of arenas, each as large as the largest
+    method needs, and so do mutable buffers that the file places in the same bytes; they must not execute at
+    the same time.
+    """
+
+    def __init__(
+        self,
+        program: CoreProgram,
+        kernels: KernelRegistry,
+        backends: BackendRegistry,
+        *,
+        tracer: EventTracer | None,
+        poison: bool,
+        external: Mapping[str, memoryview] | None,
+    ) -> None:
+        self._program = program
+        self._kernels = kernels
+        self._backends = backends
+        self._tracer = tracer
+        self._poison = poison
+        self._external = external
+        self._memory: MemoryManager | None = None
+        self._methods: dict[str, Method] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def core(self) -> CoreProgram:
+        """The program beneath, whose ``load_method`` gives each method arenas of its own."""
+        return self._program
+
+    @property
+    def method_names(self) -> set[str]:
+        """Names of the methods."""
+        return set(self._program.method_names)
+
+    def load_method(self, name: str) -> Method:
+        """The method, loaded on the first call.
+
+        Raises KeyError for an unknown name, and what :class:`et_vm.method.Method` raises.
+        """
+        if name not in self.method_names:
+            raise KeyError(name)
+        with self._lock:
+            method = self._methods.get(name)
+            if method is None:
+                if self._memory is None:
+                    self._memory = self._program.new_memory(poison=self._poison)
+                method = self._methods[name] = self._program.load_method(
+                    name,
+                    kernels=self._kernels,
+                    memory=self._memory,
+                    backends=self._backends,
+                    tracer=self._tracer,
+                    poison=self._poison,
+                    external=self._external,
+                )
+            return method
+
+    def metadata(self, method_name: str) -> MethodMeta:
+        """Inputs, outputs and memory of a method. Raises ExecutorchError(InvalidArgument) for an unknown
+        name.
+        """
+        return self._program.method_meta(method_name)
+
+
+class Runtime:
+    """Kernels and backends, and the programs that run with them. :meth:`get` is the one most programs
+    need.
+    """
+
+    _instance: Runtime | None = None
+    _instance_lock = threading.Lock()
+
+    def __init__(self, *, backends: BackendRegistry | None = None, platform: Platform | None = None) -> None:
+        """A runtime apart from the process's own, with its own backends."""
+        self.backend_registry = backends or BackendRegistry()
+        self.operator_registry = OperatorRegistry(self)
+        self._platform = platform or Platform()
+        self._libraries: dict[str, KernelRegistry] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def get(cls) -> Runtime:
+        """The runtime of the process."""
+        with cls._instance_lock:
+            if cls._instance is None:
+                cls._instance = cls()
+            return cls._instance
+
+    def kernels(self, library: str) -> KernelRegistry:
+        """The registry of a kernel library, ``portable`` or ``aten``; one per runtime.
+
+        Raises ExecutorchError: NotFound for another name, NotSupported when what it builds on is not
+        installed.
+        """
+        with self._lock:
+            registry = self._libraries.get(library)
+            if registry is None:
+                registry = self._libraries[library] = load_library(library)
+            return registry
+
+    def load_program(
+        self,
+        data: bytes | bytearray | memoryview | BinaryIO | str | os.PathLike[str],
+        *,
+        verification: Verification = Verification.InternalConsistency,
+        enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
+        kernels: str | KernelRegistry = "portable",
+        poison: bool = False,
+        tracer: EventTracer | None = None,
+        external: Mapping[str, memoryview] | None = None,
+    ) -> Program:
+        """Load a file (a path is mapped, a file object is read) and verify it.
+
+        ``kernels`` is ``portable`` (numpy), ``aten`` (torch) or a registry. ``poison`` overwrites dead
+        memory while methods run. ``external`` holds the data of tensors outside of the file, by name.
+        ``debug_buffer_size`` has no effect without ``enable_etdump``.
+
+        Raises InvalidFile; ExecutorchError with AccessFailed for a file that cannot be read, NotImplemented
+        for ``enable_etdump`` (pass a ``tracer`` instead), and those of :meth:`kernels`.
+        """
+        if enable_etdump:
+            raise ExecutorchError(
+                Error.NotImplemented, "ETDump files are not written", hint="pass tracer= an EventTracer"
+            )
+        del debug_buffer_size
+        if isinstance(data, (bytes, bytearray, memoryview, str, os.PathLike)):
+            core = CoreProgram.load(data, verification, platform=self._platform)
+        else:
+            loader = BytesDataLoader(data.read(), getattr(data, "name", "<file>"))
+            core = CoreProgram(loader, verification, platform=self._platform)
+        return Program(
+            core,
+            self.kernels(kernels) if isinstance(kernels, str) else kernels,
+            self.backend_registry,
+            tracer=tracer,
+            poison=poison,
+            external=external,
+        )
