@@ -67,7 +67,7 @@ class Call:
                 value = self._read_list(value, at, param)
             elif param is not None and param.kinds:
                 kind = kind_of(value)
-                if kind not in param.kinds and not (isinstance(value, list) and not value):
+                if kind not in param.kinds and value != []:
                     raise self._wrong_type(at, param, kind)
                 if param.is_float and type(value) is int:
                     value = float(value)

@@ -11,6 +11,8 @@ import numpy as np
 from et_schema.errors import InputError
 from et_vm.values import Array
 
+_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
+
 
 def is_torch(value: object) -> bool:
     """Whether ``value`` is a ``torch.Tensor`` (or a subclass from torch)."""
@@ -28,7 +30,7 @@ def to_numpy(value: Any) -> Array | None:
     bfloat16 and float8 tensors become the ml_dtypes type of the same name. Raises InputError for a torch
     tensor that numpy cannot hold (sparse, quantized, or on another device).
     """
-    if isinstance(value, (np.ndarray, np.generic)):
+    if isinstance(value, _NUMPY):
         array: Array = np.asarray(value)
         return array
     if not is_torch(value):

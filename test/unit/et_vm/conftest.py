@@ -1,0 +1,18 @@
+"""Makes the test-only modules of this folder importable by the tests below it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from vm_programs import kernels  # noqa: E402  needs the path
+
+from et_vm.kernels.registry import KernelRegistry  # noqa: E402  stays below the import above
+
+
+@pytest.fixture
+def registry() -> KernelRegistry:
+    """A few kernels written here, so that the VM is tested apart from its kernel libraries."""
+    return kernels()
