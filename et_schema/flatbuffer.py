@@ -98,8 +98,8 @@ class Reader:
         self.i64 = view[: end & ~7].cast("q")
         self.u64 = view[: end & ~7].cast("Q")
         self.f64 = view[: end & ~7].cast("d")
-        # A file that shares nothing spends 1 per byte. The writer below shares vectors of up to 64 bytes; what
-        # leads to one takes 24 bytes or more of the file, worth 192.
+        # A file that shares nothing spends 1 per byte. The writer below shares vectors of up to 64 bytes;
+        # what leads to one takes 24 bytes or more of the file, worth 192.
         self.budget = 8 * end
         self.offsets: dict[int, int] | None = {} if locate else None
         self._layouts: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from et_schema.atomic import atomic_writer
+
+
+def test_the_file_appears_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "model.pte"
+    with atomic_writer(path) as stream:
+        stream.write(b"new")
+        assert not path.exists()
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_leaves_the_old_file(tmp_path: Path, error: type[BaseException]) -> None:
+    path = tmp_path / "model.pte"
+    path.write_bytes(b"old")
+
+    def fail() -> None:
+        with atomic_writer(path) as stream:
+            stream.write(b"new")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_permissions(tmp_path: Path) -> None:
+    old, new, plain = tmp_path / "old", tmp_path / "new", tmp_path / "plain"
+    old.write_bytes(b"")
+    old.chmod(0o640)
+    plain.write_bytes(b"")
+    for path in (old, new):
+        with atomic_writer(path) as stream:
+            stream.write(b"x")
+    assert old.stat().st_mode & 0o777 == 0o640
+    assert new.stat().st_mode == plain.stat().st_mode
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real" / "model.pte", tmp_path / "link.pte"
+    link.symlink_to(target)
+    with atomic_writer(link) as stream:
+        stream.write(b"x")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"x"
+
+
+def test_a_device_is_written_in_place() -> None:
+    with atomic_writer(os.devnull) as stream:
+        stream.write(b"x")
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_missing_directory_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), atomic_writer(tmp_path / "no" / "model.pte"):
+        pass
