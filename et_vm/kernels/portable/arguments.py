@@ -1,0 +1,135 @@
+"""Checks that many kernels share. Each raises the context's trap, which names the operator, the argument and what was expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from et_schema.scalar_type import ScalarType, numpy_dtype
+from et_vm.kernels.portable.declare import Scalar
+from et_vm.kernels.portable.promotion import can_cast, kind
+from et_vm.kernels.registry import PrepareContext
+from et_vm.values import Array, Tensor
+
+_KIND_NAMES = ("bool", "integer", "float", "complex")
+BOOL, INTEGER, FLOAT, COMPLEX = range(4)
+
+
+def describe(tensor: Tensor) -> str:
+    """``float32[2, 3]``, for messages."""
+    return f"{tensor.scalar_type.torch_name}{list(tensor.sizes)}"
+
+
+def dimension(ctx: PrepareContext, dim: int, rank: int, *, arg: str = "dim") -> int:
+    """``dim`` counted from the front. A 0-d tensor has, as in torch, the dimensions 0 and -1."""
+    limit = max(rank, 1)
+    if not -limit <= dim < limit:
+        raise ctx.trap(arg=arg, expected=f"a dimension in [{-limit}, {limit - 1}]", got=dim)
+    return dim + limit if dim < 0 else dim
+
+
+def dimensions(
+    ctx: PrepareContext, dims: Sequence[int] | None, rank: int, *, arg: str = "dim", empty_is_all: bool = True
+) -> tuple[int, ...]:
+    """``dims`` counted from the front, without repetition; all of them for None and, if ``empty_is_all``, for ``[]``."""
+    if dims is None or (not dims and empty_is_all):
+        return tuple(range(rank))
+    found = [dimension(ctx, dim, rank, arg=arg) for dim in dims]
+    if len(set(found)) != len(found):
+        raise ctx.trap(arg=arg, expected="distinct dimensions", got=list(dims))
+    return tuple(dim for dim in found if dim < rank)
+
+
+def broadcast(ctx: PrepareContext, *tensors: Tensor) -> tuple[int, ...]:
+    """The shape that ``tensors`` broadcast to."""
+    return broadcast_shapes(ctx, *(tensor.sizes for tensor in tensors))
+
+
+def broadcast_shapes(ctx: PrepareContext, *shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that ``shapes`` broadcast to."""
+    first = tuple(shapes[0])
+    if all(tuple(shape) == first for shape in shapes[1:]):
+        return first
+    result = [1] * max(len(shape) for shape in shapes)
+    for shape in shapes:
+        offset = len(result) - len(shape)
+        for at, size in enumerate(shape, offset):
+            if size != 1:
+                if result[at] not in (1, size):
+                    raise ctx.error(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast")
+                result[at] = size
+    return tuple(result)
+
+
+def check_kinds(ctx: PrepareContext, scalar_type: ScalarType, kinds: Sequence[int], *, arg: str) -> None:
+    """``scalar_type`` is of one of ``kinds``."""
+    if kind(scalar_type) not in kinds:
+        expected = " or ".join(_KIND_NAMES[k] for k in kinds)
+        raise ctx.trap(arg=arg, expected=f"a tensor of {expected} type", got=scalar_type.torch_name)
+
+
+def check_same_type(ctx: PrepareContext, expected: Tensor, *others: tuple[str, Tensor | None]) -> None:
+    """The (name, tensor) pairs ``others`` have the scalar type of ``expected``; None passes."""
+    for arg, tensor in others:
+        if tensor is not None and tensor.scalar_type != expected.scalar_type:
+            raise ctx.trap(arg=arg, expected=expected.scalar_type.torch_name, got=describe(tensor))
+
+
+def check_out_type(ctx: PrepareContext, result: ScalarType, out: Tensor, *, arg: str = "out") -> None:
+    """A result of type ``result`` may be stored into ``out``."""
+    if not can_cast(result, out.scalar_type):
+        raise ctx.trap(
+            arg=arg, expected=f"a type that {result.torch_name} casts to", got=out.scalar_type.torch_name
+        )
+
+
+def check_type(ctx: PrepareContext, scalar_type: ScalarType, tensor: Tensor, *, arg: str) -> None:
+    """``tensor`` has exactly ``scalar_type``."""
+    if tensor.scalar_type != scalar_type:
+        raise ctx.trap(arg=arg, expected=scalar_type.torch_name, got=describe(tensor))
+
+
+def check_rank(ctx: PrepareContext, tensor: Tensor, *ranks: int, arg: str) -> None:
+    """``tensor`` has one of ``ranks`` dimensions."""
+    if len(tensor.sizes) not in ranks:
+        expected = " or ".join(map(str, ranks))
+        raise ctx.trap(arg=arg, expected=f"{expected} dimensions", got=describe(tensor))
+
+
+def check_shape(ctx: PrepareContext, tensor: Tensor, shape: Sequence[int], *, arg: str) -> None:
+    """``tensor`` has exactly ``shape``."""
+    if tensor.sizes != tuple(shape):
+        raise ctx.trap(arg=arg, expected=f"shape {list(shape)}", got=describe(tensor))
+
+
+def constant(value: Scalar, scalar_type: ScalarType) -> Array:
+    """``value`` as a 0-d array; integers wrap and floats round to ``scalar_type`` as torch's own casts do."""
+    with np.errstate(all="ignore"):
+        if isinstance(value, float) and not math.isfinite(value) and kind(scalar_type) == INTEGER:
+            return np.array(np.iinfo(numpy_dtype(scalar_type)).min, numpy_dtype(scalar_type))
+        if isinstance(value, float) and kind(scalar_type) == INTEGER:
+            value = int(value)
+        return np.array(value).astype(numpy_dtype(scalar_type))
+
+
+def checked_constant(ctx: PrepareContext, value: Scalar, scalar_type: ScalarType, *, arg: str) -> Array:
+    """``value`` as a 0-d array of ``scalar_type``; a number that the type cannot hold traps.
+
+    As in torch a negative integer may wrap into an unsigned type when its magnitude fits.
+    """
+    scalar_kind = kind(scalar_type)
+    fits = True
+    if scalar_kind == INTEGER:
+        info = np.iinfo(numpy_dtype(scalar_type))
+        lowest = -int(info.max) if info.min == 0 else int(info.min)
+        fits = math.isfinite(value) and lowest <= value <= int(info.max)
+    elif scalar_kind == FLOAT and scalar_type != ScalarType.DOUBLE and math.isfinite(value):
+        with np.errstate(all="ignore"):
+            fits = bool(
+                np.isfinite(np.array(float(value)).astype(numpy_dtype(scalar_type)).astype(np.float64))
+            )
+    if not fits:
+        raise ctx.trap(arg=arg, expected=f"a number that fits {scalar_type.torch_name}", got=value)
+    return constant(value, scalar_type)

@@ -1,0 +1,80 @@
+"""Copying between arrays of one shape and different layouts."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from et_vm.kernels.portable.steps import NOTHING, cast, chain, copy, overlaps, same_view
+from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.values import Array
+
+_TILE = 64
+_WORTH_TILING = 1 << 17
+
+
+def move(ctx: PrepareContext, source: Array, target: Array) -> Step:
+    """The step that stores ``source`` into ``target``, of the same shape, converting between dtypes as torch does.
+
+    Nothing is done when the two are one view. Large transposes go in tiles that stay in the cache. Scratch: see :func:`steps.cast`;
+    numpy itself copies through a temporary when the two overlap in memory without being one view.
+    """
+    return chain(moves(ctx, source, target)) if target.size else NOTHING
+
+
+def moves(ctx: PrepareContext, source: Array, target: Array) -> list[Step]:
+    """:func:`move` as a list of calls."""
+    if target.size == 0 or same_view(source, target):
+        return []
+    if source.dtype != target.dtype:
+        return cast(ctx, source, target)
+    if source.flags.c_contiguous and target.flags.c_contiguous and source.ndim != 1:
+        return [copy(source.reshape(-1), target.reshape(-1))]
+    if target.size >= _WORTH_TILING and not overlaps(source, target):
+        return [copy(*pair) for pair in _tiles(source, target)]
+    return [copy(source, target)]
+
+
+def _tiles(source: Array, target: Array) -> list[tuple[Array, Array]]:
+    """Tiles of the plane in which one array runs along the first axis and the other along the second; else the whole."""
+    itemsize = target.itemsize
+    fast_target = [axis for axis in range(target.ndim) if target.strides[axis] == itemsize and target.shape[axis] > 1]
+    fast_source = [axis for axis in range(source.ndim) if source.strides[axis] == itemsize and source.shape[axis] > 1]
+    if not fast_target or not fast_source or fast_target[0] == fast_source[0]:
+        return [(source, target)]
+    a, b = fast_target[0], fast_source[0]
+    stride_is_short = abs(source.strides[a]) < 4 * _TILE * itemsize
+    if stride_is_short or min(target.shape[a], target.shape[b]) < 2 * _TILE:
+        return [(source, target)]
+    pairs: list[tuple[Array, Array]] = []
+    ranges = (range(0, target.shape[axis], _TILE) for axis in (a, b))
+    for at_a, at_b in itertools.product(*ranges):
+        index: list[slice] = [slice(None)] * target.ndim
+        index[a], index[b] = slice(at_a, at_a + _TILE), slice(at_b, at_b + _TILE)
+        pairs.append((source[tuple(index)], target[tuple(index)]))
+    return pairs
+
+
+def contiguous(ctx: PrepareContext, array: Array) -> tuple[list[Step], Array]:
+    """``array`` itself when it is C-contiguous, else scratch and the calls that copy it there."""
+    if array.flags.c_contiguous:
+        return [], array
+    packed = ctx.scratch(array.shape, array.dtype)
+    return moves(ctx, array, packed), packed
+
+
+def reshape_moves(ctx: PrepareContext, source: Array, target: Array) -> list[Step]:
+    """Calls that store the elements of ``source`` into ``target`` in the order of their logical indices, the shapes differing.
+
+    Scratch: a copy of ``source`` when neither is C-contiguous.
+    """
+    if target.flags.c_contiguous:
+        return moves(ctx, source, target.reshape(source.shape))
+    calls, packed = contiguous(ctx, source)
+    return [*calls, *moves(ctx, packed.reshape(target.shape), target)]
+
+
+def as_array(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """A view of ``array`` with the given shape and byte strides."""
+    return np.lib.stride_tricks.as_strided(array, shape, strides)

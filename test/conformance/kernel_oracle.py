@@ -1,0 +1,215 @@
+"""Torch as the oracle for kernels: record the aten calls a function makes, replay each through a kernel, compare."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from et_schema.scalar_type import ScalarType
+from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch
+from et_vm.values import Tensor
+
+FACTORY_ARGS = frozenset({"dtype", "layout", "device", "pin_memory", "memory_format"})
+TOLERANCES = {torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1e-2), torch.float32: (1e-5, 1e-5)}
+
+_DTYPES = {
+    getattr(torch, member.torch_name): member
+    for member in ScalarType
+    if isinstance(getattr(torch, member.torch_name, None), torch.dtype)
+}
+
+
+@functools.cache
+def registry(library: str) -> KernelRegistry:
+    """The kernels of one library, ``portable`` or ``aten``."""
+    return KernelRegistry([importlib.import_module(f"et_vm.kernels.{library}").register])
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One aten call and what torch returned for it."""
+
+    operator: str
+    arguments: tuple[object, ...]
+    results: tuple[torch.Tensor, ...]
+
+    def __str__(self) -> str:
+        return f"{self.operator}({', '.join(map(brief, self.arguments))})"
+
+
+def brief(value: object) -> str:
+    """A short form of an argument, for test output."""
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(brief, value))}]"
+    return repr(value)
+
+
+def _is_output(argument: torch.Argument) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write
+
+
+@functools.cache
+def out_variant(overload: torch._ops.OpOverload) -> tuple[str, tuple[str, ...]] | None:
+    """The out variant of a functional (or view) overload as ExecuTorch names it, and its arguments but the outputs."""
+    schema = overload._schema
+    if any(_is_output(argument) for argument in schema.arguments):
+        return None
+    namespace, name = schema.name.split("::")
+    wanted = [(argument.name, str(argument.type)) for argument in schema.arguments]
+    library = getattr(torch.ops, namespace)
+    for candidate in (name, f"{name}_copy"):
+        packet = getattr(library, candidate, None)
+        for which in packet.overloads() if packet is not None else ():
+            arguments = getattr(packet, which)._schema.arguments
+            outs = [argument for argument in arguments if _is_output(argument)]
+            if not outs or not all(argument.kwarg_only for argument in outs):
+                continue
+            given = [(a.name, str(a.type)) for a in arguments if not _is_output(a)]
+            names = {name for name, _ in given}
+            if given == [w for w in wanted if w[0] in names or w[0] not in FACTORY_ARGS]:
+                return f"{namespace}::{candidate}.{which}", tuple(name for name, _ in given)
+    return None
+
+
+class Recorder(TorchDispatchMode):
+    """Collects the calls that have an out variant; ``calls`` holds copies of their arguments and results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[Recorded] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        variant = out_variant(func)
+        bound = None
+        if variant is not None:
+            values: dict[str, object] = {}
+            for at, argument in enumerate(func._schema.arguments):
+                if at < len(args):
+                    values[argument.name] = args[at]
+                elif argument.name in kwargs:
+                    values[argument.name] = kwargs[argument.name]
+                else:
+                    values[argument.name] = argument.default_value
+            bound = tuple(_own(values[name]) for name in variant[1])
+        result = func(*args, **kwargs)
+        if variant is not None and bound is not None:
+            results = result if isinstance(result, tuple | list) else (result,)
+            if all(isinstance(r, torch.Tensor) for r in results):
+                self.calls.append(Recorded(variant[0], bound, tuple(_own(r) for r in results)))
+        return result
+
+
+def _own(value: object) -> object:
+    if isinstance(value, torch.Tensor):
+        value = value.detach().resolve_conj().resolve_neg()
+        return value.clone(memory_format=_layout(value))
+    if isinstance(value, tuple | list):
+        return [_own(item) for item in value]
+    return value
+
+
+def _layout(tensor: torch.Tensor) -> torch.memory_format:
+    if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
+        return torch.channels_last if not tensor.is_contiguous() else torch.contiguous_format
+    return torch.contiguous_format
+
+
+def dim_order(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The order of a dense tensor's dimensions in memory, outermost first."""
+    return tensor.dim_order() if _layout(tensor) == torch.channels_last else tuple(range(tensor.dim()))
+
+
+def bytes_of(tensor: torch.Tensor) -> np.ndarray:
+    """The elements of a dense tensor as flat bytes, in memory order."""
+    physical = tensor.permute(dim_order(tensor)).contiguous()
+    return np.array(physical.reshape(-1).view(torch.uint8).numpy()) if tensor.numel() else np.empty(0, np.uint8)
+
+
+def register_of(tensor: torch.Tensor, *, constant: bool = False) -> Tensor:
+    """A tensor register holding a copy of ``tensor``."""
+    storage = bytes_of(tensor)
+    if constant:
+        storage.flags.writeable = False
+    return Tensor(
+        _DTYPES[tensor.dtype], tuple(tensor.shape), dim_order(tensor), storage=storage, constant=constant
+    )
+
+
+def blank_like(tensor: torch.Tensor) -> Tensor:
+    """An output register for a result like ``tensor``, filled with a pattern no kernel should leave behind."""
+    register = register_of(tensor)
+    if register.storage is not None:
+        register.storage.fill(0x01 if tensor.dtype == torch.bool else 0xA5)
+    return register
+
+
+def tensor_of(register: Tensor) -> torch.Tensor:
+    """The current value of a register as a torch tensor."""
+    dtype = getattr(torch, register.scalar_type.torch_name)
+    if not register.numel:
+        return torch.empty(register.sizes, dtype=dtype)
+    flat = np.ascontiguousarray(register.array).reshape(-1).view(np.uint8)
+    return torch.from_numpy(flat.copy()).view(dtype).reshape(register.sizes)
+
+
+def as_argument(value: object, *, constant: bool = False) -> object:
+    """``value`` as the VM hands it to a kernel."""
+    if isinstance(value, torch.Tensor):
+        return register_of(value, constant=constant)
+    if isinstance(value, tuple | list):
+        return [as_argument(item, constant=constant) for item in value]
+    if isinstance(value, torch.dtype):
+        return int(_DTYPES[value])
+    if isinstance(value, torch.memory_format):
+        return {torch.contiguous_format: 0, torch.preserve_format: 1, torch.channels_last: 2}[value]
+    return value
+
+
+def run_kernel(library: str, operator: str, arguments: tuple[object, ...], outs: list[Tensor]) -> None:
+    """Prepare and execute one call; a list of outputs is passed as one argument where the schema has a list."""
+    prepare = registry(library).lookup(operator, ())
+    assert prepare is not None, operator
+    scratch = Scratch()
+    with np.errstate(all="ignore"):
+        fn, args = prepare(PrepareContext(operator, scratch=scratch), *arguments, *outs)
+        fn(*args)
+
+
+def check(library: str, recorded: Recorded, *, constants: bool = False) -> None:
+    """Replay ``recorded`` through ``library`` and compare every result with torch's."""
+    outs = [blank_like(result) for result in recorded.results]
+    arguments = tuple(as_argument(argument, constant=constants) for argument in recorded.arguments)
+    grouped: list[object] = [outs] if returns_list(recorded.operator) else list(outs)
+    run_kernel(library, recorded.operator, arguments, grouped)  # type: ignore[arg-type]
+    for at, (expected, out) in enumerate(zip(recorded.results, outs, strict=True)):
+        rtol, atol = TOLERANCES.get(expected.dtype, (1e-7, 1e-7))
+        torch.testing.assert_close(
+            tensor_of(out), expected.contiguous(), rtol=rtol, atol=atol, equal_nan=True,
+            msg=lambda text, at=at: f"{recorded}: result {at}: {text}",
+        )  # fmt: skip
+
+
+@functools.cache
+def returns_list(operator: str) -> bool:
+    """Whether the out variant writes a list of tensors (split, unbind)."""
+    namespace, _, rest = operator.partition("::")
+    name, _, overload = rest.partition(".")
+    schema = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")._schema
+    return any(_is_output(argument) and "List" in str(argument.type) for argument in schema.arguments)
+
+
+def record(function: Callable[[], object]) -> Iterator[Recorded]:
+    """The aten calls of ``function`` that have an out variant."""
+    recorder = Recorder()
+    with torch.no_grad(), recorder:
+        function()
+    return iter(recorder.calls)
