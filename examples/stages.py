@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from examples.artefacts import digest, keep, package
+from et_schema.generated.program import KernelCall
 from et_schema.pte import read_pte
+from examples.artefacts import digest, keep, package
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+# Ops that hold a program together and compute nothing: functions, weights and where they are read.
+STRUCTURE = ("builtin.", "func.", "program.")
+WIDTH = 110
 
 Ops = Mapping[str, int]
-Progress = Callable[[str, float, int], None]
 
 
 def compiler_key() -> str:
@@ -24,23 +32,23 @@ def compiler_key() -> str:
 
 
 def exported_ops(program: torch.export.ExportedProgram) -> Ops:
-    """How often each ATen op is called in a program as exported."""
+    """How often each operator is called in a program as exported."""
     calls = (node.target for node in program.graph.nodes if node.op == "call_function")
-    return Counter(str(target).removesuffix(".default") for target in calls)
+    return Counter(str(target).removesuffix(".default").removeprefix("aten.") for target in calls)
 
 
-def dialect_ops(module: Any, dialect: str) -> Ops:
-    """How often each op of ``dialect`` occurs in an xDSL module; reads of weights do not count."""
-    names = (op.name for op in module.walk() if op.name.startswith(f"{dialect}."))
-    return Counter(name.removesuffix(".default") for name in names if name != f"{dialect}.get")
+def level_ops(module: ModuleOp) -> Ops:
+    """How often each op occurs in a module, without those of ``STRUCTURE``."""
+    names = (op.name for op in module.walk() if not op.name.startswith(STRUCTURE))
+    return Counter(name.partition(".")[2] for name in names)
 
 
 def kernel_ops(path: Path) -> Ops:
     """How often each kernel is called by the first method of a ``.pte``."""
     plan = read_pte(path.read_bytes()).program.execution_plan[0]
     names = [f"{op.name}.{op.overload}" if op.overload else op.name for op in plan.operators]
-    instructions = (step.instr_args for chain in plan.chains for step in chain.instructions)
-    return Counter(names[call.op_index] for call in instructions if hasattr(call, "op_index"))
+    calls = (step.instr_args for chain in plan.chains for step in chain.instructions)
+    return Counter(names[call.op_index] for call in calls if isinstance(call, KernelCall))
 
 
 def arena_bytes(path: Path) -> int:
@@ -48,57 +56,52 @@ def arena_bytes(path: Path) -> int:
     return sum(read_pte(path.read_bytes()).program.execution_plan[0].non_const_buffer_sizes)
 
 
-def compile_to(
-    path: Path, module: nn.Module, arguments: tuple[Any, ...], progress: Progress
-) -> dict[str, Ops]:
-    """Compile ``module`` to the file ``path``; ``progress(stage, seconds, ops)`` is called after each stage.
+def compile_to(path: Path, module: nn.Module, arguments: tuple[Any, ...]) -> dict[str, Ops]:
+    """Compile ``module`` to the file ``path``, printing a line after each stage.
 
-    Returns the ops of each level, in the order of lowering.
+    Returns the ops of each level in the order of lowering, from the exported graph to the file's kernels.
     """
-    from et_ir import to_edge
+    from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 
     levels: dict[str, Ops] = {}
     start = time.perf_counter()
 
-    def done(stage: str, ops: Ops) -> None:
+    def done(level: str, ops: Ops) -> None:
         nonlocal start
-        levels[stage] = ops
-        progress(stage, time.perf_counter() - start, sum(ops.values()))
+        levels[level] = ops
+        print(f"{level:11} {time.perf_counter() - start:6.2f} s  {sum(ops.values())} ops", flush=True)
         start = time.perf_counter()
 
+    def lowered(level: str, module: ModuleOp) -> None:
+        done(level, level_ops(module))
+
     program = torch.export.export(module, arguments)
-    done("aten", exported_ops(program))
-    edge = to_edge(program)
-    done("edge", dialect_ops(edge.module, "edge"))
-    edge.to_executorch().save(path)
-    done("executorch", kernel_ops(path))
+    done("export", exported_ops(program))
+    edge = to_edge(program, EdgeCompileConfig(progress=lowered))
+    edge.to_executorch(ExecutorchBackendConfig(progress=lowered)).save(path)
+    done("pte", kernel_ops(path))
     return levels
 
 
-def compile_once(
-    path: Path, key: str, module: nn.Module, arguments: tuple[Any, ...], progress: Progress
-) -> tuple[dict[str, Ops], bool]:
+def compile_once(path: Path, key: str, module: nn.Module, arguments: tuple[Any, ...]) -> dict[str, Ops]:
     """``compile_to``, unless ``path`` was compiled under the same ``key`` by the same compiler.
 
-    Returns the ops of each level and whether the file had to be compiled.
+    Returns the ops of each level.
     """
-    return keep(
-        path, digest(key, compiler_key()), lambda draft: compile_to(draft, module, arguments, progress)
-    )
+    key = digest(key, compiler_key())
+    levels, made = keep(path, key, lambda draft: compile_to(draft, module, arguments))
+    if not made:
+        print("compile     kept from an earlier run: neither the model nor the compiler has changed")
+    print(f"wrote       {path}, {path.stat().st_size:,} bytes")
+    return levels
 
 
-def table(levels: Mapping[str, Ops]) -> list[str]:
-    """Lines of a table with a column per level: its number of ops, then each op with its count."""
-    columns: list[Sequence[str]] = []
+def table(levels: Mapping[str, Ops]) -> str:
+    """A row per level: how many ops it has, and how many of each, the most frequent first."""
+    rows = [f"{'level':11} {'ops':>5}", "─" * WIDTH]
     for level, ops in levels.items():
-        names = [f"{count:4} {name.removeprefix(f'{level}.')}" for name, count in ops.items()]
-        columns.append([f"{level} ({sum(ops.values())} ops)", *names])
-    widths = [max(map(len, column)) for column in columns]
-    lines: list[str] = []
-    for row in range(max(map(len, columns))):
-        cells = [column[row] if row < len(column) else "" for column in columns]
-        lines.append(
-            "   ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
-        )
-    rule = "   ".join("─" * width for width in widths)
-    return [lines[0], rule, *lines[1:]]
+        counted = sorted(ops.items(), key=lambda item: -item[1])
+        each = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counted)
+        head = f"{level:11} {sum(ops.values()):5}  "
+        rows += textwrap.wrap(each, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+    return "\n".join(rows)

@@ -38,15 +38,11 @@ def trained(directory: Path, data: network.Digits) -> tuple[network.DigitsNet, s
         return {"seconds": time.perf_counter() - start}
 
     notes, made = keep(weights, key, make)
-    how = f"{notes['seconds']:.1f} s" if made else f"kept from an earlier run, {weights}"
-    print(f"train       {len(data.train_labels)} digits, {network.EPOCHS} epochs: {how}", flush=True)
+    how = f"{notes['seconds']:6.2f} s" if made else "kept from an earlier run"
+    print(f"train       {how}: {len(data.train_labels)} digits, {network.EPOCHS} epochs", flush=True)
     model = network.DigitsNet().eval()
     model.load_state_dict(torch.load(weights, weights_only=True))
     return model, key
-
-
-def progress(stage: str, seconds: float, ops: int) -> None:
-    print(f"{stage:11} {ops} ops: {seconds:.2f} s", flush=True)
 
 
 def timed(
@@ -87,15 +83,12 @@ def main(arguments: list[str] | None = None) -> int:
     data = network.dataset()
     model, key = trained(directory, data)
     path = directory / "model.pte"
-    levels, made = compile_once(path, key, model, (data.test_images[:1],), progress)
-    if not made:
-        print("compile     kept from an earlier run: neither the network nor the compiler has changed")
-    print(f"wrote       {path}: {path.stat().st_size:,} bytes\n")
-    print("\n".join(table(levels)) + "\n")
+    levels = compile_once(path, key, model, (data.test_images[:1],))
+    print(f"\n{table(levels)}")
 
     method = Runtime.get().load_program(path).load_method("forward")
     images, labels = data.test_images.numpy(), data.test_labels.numpy()
-    with torch.no_grad():
+    with torch.no_grad(), network.one_thread():
         expected, eager_seconds = timed(lambda x: model(x).numpy(), list(data.test_images.split(1)))
     actual, vm_seconds = timed(lambda x: method.execute([x])[0], np.split(images, len(images)))
     guesses = actual.argmax(1)

@@ -5,6 +5,8 @@ Try it: ``et-compile examples/digits/network.py:digits -o digits.pte`` (trains f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -29,10 +31,10 @@ class Digits(NamedTuple):
 
 def dataset() -> Digits:
     """The 1797 digits that come with scikit-learn, a fifth of them held out (stratified, seeded)."""
-    bunch = load_digits()
-    images = (bunch.data / 16.0).astype(np.float32).reshape(-1, 1, 8, 8)
+    pixels, labels = load_digits(return_X_y=True)
+    images = (pixels / 16.0).astype(np.float32).reshape(-1, 1, 8, 8)
     train_x, test_x, train_y, test_y = train_test_split(
-        images, bunch.target, test_size=0.2, random_state=SEED, stratify=bunch.target
+        images, labels, test_size=0.2, random_state=SEED, stratify=labels
     )
     return Digits(*(torch.from_numpy(part) for part in (train_x, train_y, test_x, test_y)))
 
@@ -62,9 +64,20 @@ class DigitsNet(nn.Module):
         return self.classifier(self.dropout(torch.flatten(self.features(image), 1)))
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run the body on one torch thread: in work this small, threads mostly wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def train(digits: Digits) -> DigitsNet:
     """A ``DigitsNet`` trained on the training part, in eval mode; seeded, the random state is given back."""
-    with torch.random.fork_rng(devices=[]):
+    with one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         network = DigitsNet().train()
         steps = EPOCHS * -(-len(digits.train_labels) // BATCH)

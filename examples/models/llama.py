@@ -83,6 +83,9 @@ class DecoderLayer(nn.Module):
 class Llama(nn.Module):
     """Token ids ``[N, T]`` i64 to logits ``[N, T, vocabulary]`` f32."""
 
+    cos: Tensor
+    sin: Tensor
+
     def __init__(
         self,
         vocabulary: int = 8192,

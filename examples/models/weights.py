@@ -60,7 +60,8 @@ def calibrate(module: nn.Module, image: Tensor) -> nn.Module:
     module(image)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
-        assert norm.running_mean is not None and norm.running_var is not None
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
         norm.running_mean += 0.1 * norm.running_var.sqrt() * torch.randn_like(norm.running_mean)
         norm.running_var *= torch.empty_like(norm.running_var).uniform_(0.7, 1.5)
     return module.eval()

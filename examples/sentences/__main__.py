@@ -26,10 +26,6 @@ from examples.stages import arena_bytes, compile_once, table
 from et_vm.runtime import Runtime
 
 
-def progress(stage: str, seconds: float, ops: int) -> None:
-    print(f"{stage:11} {ops} ops: {seconds:.2f} s", flush=True)
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m examples.sentences",
@@ -50,11 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
     path: Path = options.output_dir / "model.pte"
     weights = Path(encoder.get_model_path()) / "model.safetensors"
     key = digest(Path(encoder.__file__), weights, transformers.__version__)
-    levels, made = compile_once(path, key, model, tokens[0], progress)
-    if not made:
-        print("compile     kept from an earlier run: neither the model nor the compiler has changed")
-    print(f"wrote       {path}: {path.stat().st_size:,} bytes\n")
-    print("\n".join(table(levels)) + "\n")
+    levels = compile_once(path, key, model, tokens[0])
+    print(f"\n{table(levels)}\n")
 
     method = Runtime.get().load_program(path).load_method("forward")
     actual: list[NDArray[np.float32]] = []
