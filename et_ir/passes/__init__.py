@@ -13,7 +13,11 @@ from xdsl.passes import ModulePass
 
 __all__ = ["PASSES", "load_pass", "pass_factories"]
 
-PASSES: Final[dict[str, str]] = {}
+PASSES: Final[dict[str, str]] = {
+    "decompose-traced": "decompose_traced:DecomposeTracedPass",
+    "verify-aten": "verify_aten:VerifyAtenPass",
+    "verify-core-aten": "verify_core_aten:VerifyCoreAtenPass",
+}
 """Where each pass is: its name in pipelines, then `module:class` below this package."""
 
 

@@ -4,7 +4,7 @@
     y, = interpreter.run(x)                    # method "forward"
     interpreter.run(x, method="step")          # state of mutable buffers is kept between runs
 
-Each op calls torch's operator of that name. With `check_types`, the default, every result has to have the type that the
+Each op calls torch's operator of that name. Tensors have no strides in the IR, so every value is made contiguous. With `check_types`, the default, every result has to have the type that the
 module says, so that wrong type inference shows at the op it is wrong for.
 """
 
@@ -114,7 +114,7 @@ class Interpreter:
         block = self.methods[method].body.block
         if len(inputs) != len(block.args):
             raise TypeError(f"{method} takes {len(block.args)} inputs, got {len(inputs)}")
-        values: dict[SSAValue, Any] = dict(zip(block.args, inputs, strict=True))
+        values: dict[SSAValue, Any] = dict(zip(block.args, map(_contiguous, inputs), strict=True))
         for op in block.ops:
             if isinstance(op, ReturnOp):
                 return [values[operand] for operand in op.operands]
@@ -122,7 +122,7 @@ class Interpreter:
             for result, value in zip(op.results, results, strict=True):
                 if self.check_types:
                     self._check(op, result, value)
-                values[result] = value
+                values[result] = _contiguous(value)
         raise TypeError(f"{method} has no func.return")
 
     def evaluate(self, op: Operation, operands: list[Any]) -> list[Any]:
@@ -148,6 +148,10 @@ class Interpreter:
         fits = len(shape) == value.dim() and all(a in (b, -1) for a, b in zip(shape, value.shape, strict=True))
         if not fits or DTYPES[element_type_name(type.element_type)] != value.dtype:
             raise TypeMismatch(f"'{op.name}' yields {tuple(value.shape)} {value.dtype}, the module says {type}")
+
+
+def _contiguous(value: Any) -> Any:
+    return value.contiguous() if isinstance(value, torch.Tensor) else value
 
 
 def _call(op: SchemaOp, operands: list[Any]) -> list[Any]:

@@ -1,0 +1,257 @@
+"""Torch's own decomposition of an operator, as an fx graph of Core ATen operators.
+
+The operator is called on tensors without data while every operator that is not core is replaced by torch's
+decomposition of it, and what is left is recorded. Composite operators decompose by their own kernel; others by the
+tables that `torch.export` uses, and by torch's reference implementations where those have nothing.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Final, cast
+
+import torch
+from torch._decomp import global_decomposition_table
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.export import default_decompositions
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from et_ir.data.tensors import blob_of_tensor
+from et_ir.dialects.aten import OP_BY_NAME, AtenOp
+from et_ir.dialects.program import GetOp, Globals, LiteralOp
+from et_ir.dialects.schema.literals import literal_of
+from et_ir.frontend.nodes import NodeConverter
+from et_ir.frontend.types import ELEMENT_OF, tensor_type
+from et_ir.frontend.unsupported import Reasons
+
+__all__ = ["derive", "is_core", "overload", "trace_decomposition"]
+
+Table = dict[OpOverload, Callable[..., Any]]
+
+
+@lru_cache(maxsize=None)
+def is_core(target: OpOverload) -> bool:
+    """Whether torch tags an operator as Core ATen, or as the copying form of a view."""
+    tags = target.tags
+    return torch.Tag.core in tags or torch.Tag.view_copy in tags
+
+
+def overload(name: str) -> OpOverload:
+    """Torch's operator for the name of an `aten` op class, as `aten.add.Tensor`."""
+    schema = OP_BY_NAME[name.removeprefix("aten.")].schema()
+    return cast(OpOverload, getattr(getattr(torch.ops.aten, schema.name), schema.overload or "default"))
+
+
+@lru_cache(maxsize=8)
+def _table(preserve: frozenset[str]) -> Table:
+    """Decompositions of everything that is neither core nor preserved."""
+    kept = {overload(name) for name in preserve if name in OP_BY_NAME}
+    table: Table = {}
+    for op, function in global_decomposition_table["post_autograd"].items():
+        # Composite operators decompose by their kernel, and writing ones are functionalised.
+        if not isinstance(op, OpOverload) or is_core(op) or op._schema.is_mutable:
+            continue
+        composite = op.py_kernels.get(_COMPOSITE)
+        if composite is not None:
+            table[op] = composite
+        elif not op.has_kernel_for_dispatch_key(_COMPOSITE):
+            table[op] = function
+    for op, function in default_decompositions().items():
+        if isinstance(op, OpOverload) and not is_core(op):
+            table[op] = cast("Callable[..., Any]", function)
+    return {op: function for op, function in table.items() if op not in kept}
+
+
+_COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+def trace_decomposition(
+    target: OpOverload,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    preserve: frozenset[str] = frozenset(),
+) -> GraphModule | None:
+    """Core ATen for a call of an operator; the graph's placeholders are the tensors in `args` and `kwargs`, in order.
+
+    The tensors say shape and dtype; their data is not looked at. Operators in `preserve` (`linear`, `add.Tensor`) stay.
+    Returns `None` where torch has no decomposition into core operators.
+    """
+    leaves, spec = pytree.tree_flatten((list(args), dict(kwargs)))
+    positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def call(*tensors: torch.Tensor) -> Any:
+        filled = list(leaves)
+        for position, tensor in zip(positions, tensors, strict=True):
+            filled[position] = tensor
+        args, kwargs = pytree.tree_unflatten(filled, spec)
+        return target(*args, **kwargs)
+
+    table = _table(preserve)
+    kept = {overload(name) for name in preserve if name in OP_BY_NAME}
+    tensors = [leaves[i] for i in positions]
+    module = _trace(call, tensors, table)
+    if module is not None and any(_writes(node.target) for node in module.graph.nodes):
+        module = _trace(torch.func.functionalize(module, remove="mutations"), tensors, table)
+    if module is None:
+        return None
+    for node in module.graph.nodes:
+        if node.op != "call_function" or node.target is operator.getitem:
+            continue
+        op = node.target
+        if not isinstance(op, OpOverload) or op is target or _writes(op) or not (is_core(op) or op in kept):
+            return None
+    return module
+
+
+def _writes(target: object) -> bool:
+    return isinstance(target, OpOverload) and target._schema.is_mutable
+
+
+@contextmanager
+def _without_onednn() -> Iterator[None]:
+    """Recurrent networks decompose into matrix products only where oneDNN's kernels for them are not to be called."""
+    enabled = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(enabled)
+
+
+def _trace(function: Callable[..., Any], tensors: list[torch.Tensor], table: Table) -> GraphModule | None:
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    with mode, torch.no_grad(), _without_onednn():
+        fakes = [torch.empty(tuple(t.shape), dtype=t.dtype) for t in tensors]
+        try:
+            module = make_fx(function, decomposition_table=table, tracing_mode="real")(*fakes)
+        except (RuntimeError, NotImplementedError, TypeError, ValueError):
+            # Also what data-dependent operators raise. The op stays, and the level's verifier reports it.
+            return None
+    module.graph.eliminate_dead_code()
+    return module
+
+
+# -- ops of the dialect ------------------------------------------------------------------------------------------------
+
+_DTYPES: Final = {element: dtype for dtype, element in ELEMENT_OF.items()}
+_MEMORY_FORMATS: Final = {
+    "contiguous_format": torch.contiguous_format,
+    "preserve_format": torch.preserve_format,
+    "channels_last": torch.channels_last,
+    "channels_last_3d": torch.channels_last_3d,
+}
+
+# Tracing costs milliseconds, and models repeat their layers. Keyed by op class, literals, operand types and `preserve`.
+_derived: Final[dict[object, GraphModule | None]] = {}
+
+
+def derive(
+    op: AtenOp, symbols: Globals, preserve: frozenset[str] = frozenset()
+) -> tuple[list[Operation], list[SSAValue]] | None:
+    """Ops of Core ATen that compute what an op does, and the values that take the place of its results.
+
+    The new ops have the location of `op` and are not in a block yet; constants that a decomposition needs are added to
+    the module's symbols. Returns `None` where torch has no decomposition, or none for these operands.
+    """
+    operands = [_operand(value) for value in op.operands]
+    if op.symbols or any(operand is None for operand in operands):
+        return None
+    key = (type(op), frozenset(op.properties.items()), tuple(operands), preserve)
+    if key not in _derived:
+        args, kwargs = _call_of(op)
+        _derived[key] = trace_decomposition(overload(op.name), args, kwargs, preserve)
+    module = _derived[key]
+    if module is None:
+        return None
+    return _inline(op, module, symbols)
+
+
+def _operand(value: SSAValue) -> Attribute | None:
+    """What tracing depends on: the type of a tensor, the value of a number; `None` if it cannot be traced."""
+    if isinstance(value.owner, LiteralOp):
+        return value.owner.value
+    type = value.type
+    if isinstance(type, TensorType) and type.element_type in _DTYPES and DYNAMIC_INDEX not in type.get_shape():
+        return cast("TensorType[Attribute]", type)
+    return None
+
+
+def _call_of(op: AtenOp) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of torch's operator for an op; tensors have no data."""
+
+    def python(value: Any) -> Any:
+        match value:
+            case SSAValue():
+                if isinstance(value.owner, LiteralOp):
+                    return literal_of(value.owner.value)
+                type = cast("TensorType[Attribute]", value.type)
+                return torch.empty(type.get_shape(), dtype=_DTYPES[type.element_type], device="meta")
+            case tuple():
+                return [python(item) for item in cast("tuple[Any, ...]", value)]
+            case Attribute():
+                return _DTYPES[value]
+            case _:
+                return value
+
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for arg in op.schema().args:
+        value: Any = python(op.arg(arg.name))
+        if arg.type.base == "MemoryFormat" and value is not None:
+            value = _MEMORY_FORMATS[value]
+        elif arg.type.base == "Layout" and value is not None:
+            value = getattr(torch, value)
+        if arg.kwarg_only:
+            kwargs[arg.name] = value
+        else:
+            args.append(value)
+    return args, kwargs
+
+
+def _inline(
+    op: AtenOp, module: GraphModule, symbols: Globals
+) -> tuple[list[Operation], list[SSAValue]] | None:
+    reasons = Reasons()
+    converter = NodeConverter(reasons, lambda _: op.location)
+
+    def constant(node: Node) -> SSAValue | None:
+        if node.op != "get_attr":
+            return None
+        tensor = cast(torch.Tensor, getattr(module, str(node.target)))
+        symbol = symbols.add_constant("traced", tensor_type(tensor), blob_of_tensor("traced", tensor))
+        read = GetOp(symbol.key, symbol.type)
+        converter.place(read)
+        converter.values[node] = read.result
+        return read.result
+
+    converter.missing = constant
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    tensors = [value for value in _in_schema_order(op) if not isinstance(value.owner, LiteralOp)]
+    found = converter.convert(module, dict(zip(placeholders, tensors, strict=True)))
+    values: list[SSAValue] = list(found) if isinstance(found, tuple) else [found]
+    fits = (
+        not reasons
+        and len(values) == len(op.results)
+        and all(isinstance(v, SSAValue) and v.type == r.type for v, r in zip(values, op.results, strict=True))
+    )
+    return (converter.ops, values) if fits else None
+
+
+def _in_schema_order(op: AtenOp) -> list[SSAValue]:
+    """The tensors of an op in the order in which a call lists them: keyword-only ones last."""
+    positional: list[SSAValue] = []
+    keyword: list[SSAValue] = []
+    for arg in op.schema().args:
+        value: Any = op.arg(arg.name) if arg.type.is_tensor else None
+        items = cast("tuple[SSAValue | None, ...]", value if isinstance(value, tuple) else (value,))
+        (keyword if arg.kwarg_only else positional).extend(item for item in items if item is not None)
+    return positional + keyword

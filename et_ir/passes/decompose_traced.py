@@ -1,0 +1,69 @@
+"""Decompose to Core ATen what no pattern was written for, by tracing torch's own decomposition.
+
+For each op that is not Core ATen, torch's operator is called on tensors of the operands' types, decomposed, and the
+operators it comes down to take the op's place. An op that torch cannot decompose into core operators stays, and so does
+one with sizes known at run time only; `verify-core-aten` reports them.
+
+```mlir
+%1 = aten.logit %0 {eps = 0.5} : tensor<4xf32>
+```
+becomes
+```mlir
+%1 = aten.lt.Scalar %0 {other = 0.5} : (tensor<4xf32>) -> tensor<4xi1>
+%2 = aten.gt.Scalar …
+…
+```
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from et_ir.dialects.aten import AtenOp
+from et_ir.dialects.aten.generated.ops import OPS
+from et_ir.dialects.program import Globals
+from et_ir.passes.rewriting import rewrite
+from et_ir.passes.verify_core_aten import is_core
+
+__all__ = ["DecomposeTracedPass", "TracedDecomposition"]
+
+
+@dataclass
+class TracedDecomposition(RewritePattern):
+    """Replaces an op by torch's decomposition of it. Torch is imported by the first op that matches."""
+
+    symbols: Globals
+    preserve: frozenset[str]
+    roots: tuple[type[Operation], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        kept = {f"aten.{name}" for name in self.preserve}
+        self.roots = tuple(cls for cls in OPS if not is_core(cls) and cls.name not in kept)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        from et_ir.frontend.decomposition import derive
+
+        if not isinstance(op, AtenOp):
+            return
+        derived = derive(op, self.symbols, self.preserve)
+        if derived is not None:
+            rewriter.replace(op, *derived)
+
+
+@dataclass(frozen=True)
+class DecomposeTracedPass(ModulePass):
+    """Decompose ops that are not Core ATen by tracing torch's own decomposition."""
+
+    name = "decompose-traced"
+
+    preserve: tuple[str, ...] = ()
+    """Operators to leave as they are though they are not core, as `linear` or `upsample_bilinear2d.vec`."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewrite(op, [TracedDecomposition(Globals(op), frozenset(self.preserve))])
