@@ -1,7 +1,7 @@
 """Generate the op classes of the `aten` and `edge` dialects from the schema snapshot.
 
-    python -m et_ir.registry.generate            # rewrite dialects/{aten,edge}/generated/ops.py
-    python -m et_ir.registry.generate --check    # exit 1 if they are not current
+python -m et_ir.registry.generate            # rewrite dialects/{aten,edge}/generated/ops.py
+python -m et_ir.registry.generate --check    # exit 1 if they are not current
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ DIALECTS = Path(__file__).parent.parent / "dialects"
 
 # Names that every xDSL operation has: arguments called so are reached by `op.arg(name)` only.
 RESERVED = frozenset(
-    "name parent results regions operands properties attributes location successors print parse verify erase clone "
-    "detach walk traits result symbols schema infer info tags args arg make create build".split()  # noqa: SIM905
+    """
+    name parent results regions operands properties attributes location successors print parse verify erase
+    clone detach walk traits result symbols schema infer info tags args arg make create build
+    """.split()  # noqa: SIM905
 )
 
 
@@ -119,11 +121,19 @@ def emit(dialect: str, base: str, doc: str, entries: Iterable[Entry]) -> Iterato
         names[cls] = name
         yield f"\nclass {cls}({base}):\n"
         yield f"    name = {name!r}\n".replace("'", '"')
-        yield f"    schema_text = {schema.text!r}\n" if '"' in schema.text else f'    schema_text = "{schema.text}"\n'
+        yield (
+            f"    schema_text = {schema.text!r}\n"
+            if '"' in schema.text
+            else f'    schema_text = "{schema.text}"\n'
+        )
         if entry.tags:
             yield f"    tags = frozenset({{{', '.join(repr(t) for t in entry.tags)}}})\n".replace("'", '"')
         if entry.out:
-            yield f"    out_schema = {entry.out!r}\n" if '"' in entry.out else f'    out_schema = "{entry.out}"\n'
+            yield (
+                f"    out_schema = {entry.out!r}\n"
+                if '"' in entry.out
+                else f'    out_schema = "{entry.out}"\n'
+            )
         if "nondeterministic_seeded" in entry.tags:
             yield "    traits = RANDOM\n"
         elif not schema.returns:
@@ -137,7 +147,7 @@ def emit(dialect: str, base: str, doc: str, entries: Iterable[Entry]) -> Iterato
             yield "    if TYPE_CHECKING:\n"
             yield from annotations
         yield "\n"
-    yield "\nOPS: Final = (\n"
+    yield f"\nOPS: Final[tuple[type[{base}], ...]] = (\n"
     yield from (f"    {cls},\n" for cls in names)
     yield ")\n"
     yield f'"""Every op class of the `{dialect}` dialect that has a schema."""\n'
@@ -146,8 +156,8 @@ def emit(dialect: str, base: str, doc: str, entries: Iterable[Entry]) -> Iterato
 def edge_entries(entries: list[Entry]) -> list[Entry]:
     """The operators of the edge dialect.
 
-    Core ATen without its views (their `*_copy` forms take their place), every functional operator that a known target
-    has an out kernel for, and the operators of the extra namespaces.
+    Core ATen without its views (their `*_copy` forms take their place), every functional operator that a
+    known target has an out kernel for, and the operators of the extra namespaces.
     """
     kernels = load_manifest("stock-1.4") | load_manifest("et-vm")
     chosen: list[Entry] = []
@@ -169,13 +179,17 @@ def generate() -> dict[Path, str]:
             emit("aten", "AtenOp", "Op classes of the `aten` dialect, one per overload.", aten)
         ),
         DIALECTS / "edge" / "generated" / "ops.py": "".join(
-            emit("edge", "EdgeOp", "Op classes of the `edge` dialect, one per overload.", edge_entries(entries))
+            emit(
+                "edge", "EdgeOp", "Op classes of the `edge` dialect, one per overload.", edge_entries(entries)
+            )
         ),
     }
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     arguments = parser.parse_args()
     stale = 0
@@ -183,8 +197,10 @@ def main() -> int:
         if not arguments.check:
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            print(f"{path.name} of {path.parent.parent.name} is not current: python -m et_ir.registry.generate",
-                  file=sys.stderr)  # fmt: skip
+            dialect = path.parent.parent.name
+            print(
+                f"{path.name} of {dialect} is not current: python -m et_ir.registry.generate", file=sys.stderr
+            )
             stale = 1
     return stale
 

@@ -1,11 +1,12 @@
-"""Make or check `schemas.txt`, the snapshot of torch's operator registry that the dialects are generated from.
+"""Make or check `schemas.txt`, the snapshot of torch's operator registry that the dialects are generated
+from.
 
     python -m et_ir.registry.snapshot            # rewrite the snapshot
     python -m et_ir.registry.snapshot --check    # exit 1 if it is not what this torch registers
 
-Each line is one functional overload, sorted, its fields separated by tabs: schema, tags, schema of its out variant. An
-overload is in the snapshot if inference programs can hold it after `torch.export`: it is core ATen, tagged `view_copy`,
-decomposed by torch's default table, or named in `ALSO`.
+Each line is one functional overload, sorted, its fields separated by tabs: schema, tags, schema of its out
+variant. An overload is in the snapshot if inference programs can hold it after `torch.export`: it is core
+ATen, tagged `view_copy`, decomposed by torch's default table, or named in `ALSO`.
 """
 
 from __future__ import annotations
@@ -13,25 +14,54 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 SNAPSHOT = Path(__file__).with_name("schemas.txt")
 
-# Overloads that programs hold before decomposition although none of the rules above selects them: composite ops that may
-# alias their input or may write running statistics, and that torch therefore tags differently.
+# Overloads that programs hold before decomposition although none of the rules above selects them: composite
+# ops that may alias their input or may write running statistics and that torch therefore tags differently,
+# and ops that torch neither decomposes nor counts as core.
 ALSO = frozenset(
     """
-    _assert_async.msg _assert_tensor_metadata _fft_c2c _fft_c2r _fft_r2c _native_batch_norm_legit_functional _unique2
-    alias_copy atleast_1d atleast_2d atleast_3d batch_norm broadcast_to chunk contiguous conv1d.padding conv2d.padding
-    conv3d.padding dropout einsum expand_as feature_dropout flatten.using_ints instance_norm matmul
-    max_pool1d_with_indices movedim.int movedim.intlist narrow.Tensor numpy_T reshape reshape_as rms_norm tensor_split.indices
-    tensor_split.sections to.device to.dtype to.dtype_layout to.other unflatten.int unsafe_chunk unsafe_split.Tensor
-    unsafe_split_with_sizes view_as where.ScalarOther where.ScalarSelf where.Scalar type_as gru.input lstm.input
-    upsample_bicubic2d.vec upsample_nearest1d.vec upsample_trilinear3d.vec adjoint mT mH matrix_H swapaxes swapdims
-    hsplit.int vsplit.int dsplit.int hsplit.array vsplit.array dsplit.array ravel square fix float_power.Tensor_Tensor
-    linalg_norm linalg_vector_norm linalg_matmul one_hot cosine_similarity pairwise_distance pad
+    __lshift__.Scalar __lshift__.Tensor __rshift__.Scalar __rshift__.Tensor _assert_async.msg
+    _assert_tensor_metadata _conj _conj_physical _fft_c2c _fft_c2r _fft_r2c _int_mm
+    _native_batch_norm_legit_functional _unique2 _upsample_bicubic2d_aa _upsample_bilinear2d_aa
+    adaptive_max_pool2d adaptive_max_pool3d addbmm addmv adjoint alias_copy alpha_dropout angle
+    as_strided_scatter atleast_1d atleast_2d atleast_3d batch_norm bernoulli.p bincount
+    bitwise_and.Scalar_Tensor bitwise_left_shift.Scalar_Tensor bitwise_left_shift.Tensor
+    bitwise_left_shift.Tensor_Scalar bitwise_or.Scalar_Tensor bitwise_right_shift.Scalar_Tensor
+    bitwise_right_shift.Tensor bitwise_right_shift.Tensor_Scalar bitwise_xor.Scalar_Tensor broadcast_to
+    bucketize.Scalar bucketize.Tensor cartesian_prod chunk complex conj conj_physical contiguous
+    conv1d.padding conv2d.padding conv3d.padding copysign.Scalar copysign.Tensor cosine_similarity cummax
+    cummin cumprod diagonal_scatter digamma dist dropout dsplit.array dsplit.int einsum equal erfc erfinv exp2
+    expand_as feature_alpha_dropout feature_dropout fix flatten.using_ints float_power.Tensor_Tensor fmax fmin
+    frexp.Tensor gcd grid_sampler_3d gru.input histc hsplit.array hsplit.int hypot i0 igamma igammac imag
+    index_reduce instance_norm kthvalue lcm ldexp.Tensor lgamma linalg_cholesky_ex linalg_diagonal
+    linalg_inv_ex linalg_lu_factor_ex linalg_matmul linalg_norm linalg_qr linalg_solve_triangular
+    linalg_vector_norm logcumsumexp lstm.input mH mT masked_select matmul matrix_H max max_pool1d_with_indices
+    median median.dim min mode moveaxis.int moveaxis.intlist movedim.int movedim.intlist multinomial nanmedian
+    nanmedian.dim narrow narrow.Tensor nextafter nonzero_static numpy_T one_hot pad pairwise_distance polar
+    polygamma positive rand_like randint randint.low randint_like randn_like ravel real
+    remainder.Scalar_Tensor repeat_interleave.Tensor reshape reshape_as resolve_conj resolve_neg rms_norm
+    round.decimals scatter.reduce scatter.value_reduce searchsorted.Scalar searchsorted.Tensor signbit
+    sort.stable split.sizes square swapaxes swapdims tensor_split.indices tensor_split.sections to.device
+    to.dtype to.dtype_layout to.other tril_indices triu_indices type_as unflatten.int unfold
+    unique_consecutive unique_dim unsafe_chunk unsafe_split.Tensor unsafe_split_with_sizes upsample_bicubic2d
+    upsample_bicubic2d.vec upsample_bilinear2d upsample_nearest1d.vec upsample_trilinear3d
+    upsample_trilinear3d.vec var_mean.correction view.dtype view_as view_as_complex view_as_real vsplit.array
+    vsplit.int where.Scalar where.ScalarOther where.ScalarSelf
     """.split()  # noqa: SIM905
 )
+
+KEPT_TAGS: Final = {
+    "core",
+    "data_dependent_output",
+    "dynamic_output_shape",
+    "nondeterministic_seeded",
+    "pointwise",
+    "reduction",
+    "view_copy",
+}
 
 # Internals of autograd, autocast and other backends that no exported program holds.
 EXCLUDED_PREFIXES = ("_propagate_xla", "_test_", "_cudnn", "_thnn_", "miopen_", "cudnn_", "mkldnn_", "_mps")
@@ -84,9 +114,10 @@ def collect() -> list[str]:
     import torch
     from torch.export.exported_program import default_decompositions
 
-    decomposed = set(default_decompositions().keys())
+    decomposed: set[Any] = set(cast("dict[Any, Any]", default_decompositions()))
     overloads: dict[str, list[Any]] = {}
-    for schema in torch._C._jit_get_all_schemas():  # pyright: ignore
+    registered: Any = torch._C
+    for schema in registered._jit_get_all_schemas():
         if not schema.name.startswith("aten::"):
             continue
         packet = getattr(torch.ops.aten, schema.name.removeprefix("aten::"), None)
@@ -107,24 +138,29 @@ def collect() -> list[str]:
                 continue
             if not (tags & {"core", "view_copy"} or op in decomposed or name in ALSO):
                 continue
-            kept = sorted(tags & {"core", "view_copy", "pointwise", "nondeterministic_seeded", "data_dependent_output",
-                                  "dynamic_output_shape", "reduction"})  # fmt: skip
+            kept = sorted(tags & KEPT_TAGS)
             lines.append("\t".join((_text(op), ",".join(kept), _out_variant(op, ops))))
     missing = ALSO - {line.partition("(")[0] for line in lines}
     if missing:
-        raise SystemExit(f"ALSO names operators that this torch does not register: {', '.join(sorted(missing))}")
+        raise SystemExit(
+            f"ALSO names operators that this torch does not register: {', '.join(sorted(missing))}"
+        )
     return sorted(lines)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     arguments = parser.parse_args()
     text = "\n".join(collect()) + "\n"
     if arguments.check:
         if text == SNAPSHOT.read_text(encoding="utf-8"):
             return 0
-        print("schemas.txt is not what this torch registers: python -m et_ir.registry.snapshot", file=sys.stderr)
+        print(
+            "schemas.txt is not what this torch registers: python -m et_ir.registry.snapshot", file=sys.stderr
+        )
         return 1
     SNAPSHOT.write_text(text, encoding="utf-8")
     return 0

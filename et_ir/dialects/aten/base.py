@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.irdl import traits_def
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
 from et_ir.dialects.schema import SchemaOp
 
@@ -14,7 +15,9 @@ __all__ = ["PURE", "RANDOM", "SIDE_EFFECT", "AtenOp"]
 
 
 class RandomState(MemoryEffect):
-    """The op draws from the random generator: two equal ops differ in value, an unused one can still be dropped."""
+    """The op draws from the random generator: two equal ops differ in value, an unused one can still be
+    dropped.
+    """
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
@@ -42,3 +45,9 @@ class AtenOp(SchemaOp):
 
     out_schema: ClassVar[str] = ""
     traits = PURE
+
+    @staticmethod
+    def infer(op: SchemaOp) -> Sequence[Attribute] | None:
+        from et_ir.dialects.aten.inference import infer
+
+        return infer(op)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -29,7 +29,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     Float16Type,
     Float32Type,
-    Float64Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -37,6 +36,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     f64,
     i1,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute
@@ -51,6 +51,7 @@ __all__ = [
     "attribute_of",
     "element_type_name",
     "literal_of",
+    "segment_sizes",
 ]
 
 DYNAMIC: Final = -(2**63)
@@ -79,11 +80,32 @@ ELEMENT_TYPES: Final[dict[str, Attribute]] = {
 
 _NAMES: Final = {type: name for name, type in ELEMENT_TYPES.items()}
 
-# Interned: a graph of thousands of ops holds a few dozen distinct literals.
-_int = lru_cache(maxsize=4096)(lambda value: IntegerAttr(value, i64))  # pyright: ignore[reportUnknownLambdaType]
 DYNAMIC_ATTR: Final = IntegerAttr(DYNAMIC, i64)
 _TRUE: Final = IntegerAttr(1, i1)
 _FALSE: Final = IntegerAttr(0, i1)
+
+
+@lru_cache(maxsize=4096)
+def _int(value: int) -> IntegerAttr[IntegerType]:
+    """Interned: a graph of thousands of ops holds a few dozen distinct literals."""
+    return IntegerAttr(value, i64)
+
+
+@lru_cache(maxsize=4096)
+def _ints(values: tuple[Any, ...]) -> DenseArrayBase[IntegerType]:
+    return DenseArrayBase.from_list(i64, [int(v) for v in values])
+
+
+@lru_cache(maxsize=4096)
+def segment_sizes(sizes: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
+    """The property that says how many operands each tensor argument has."""
+    return DenseArrayBase.from_list(i32, sizes)
+
+
+@lru_cache(maxsize=4096)
+def _items(attr: DenseArrayBase[IntegerType]) -> tuple[Scalar, ...]:
+    values = tuple(attr.get_values())
+    return tuple(bool(v) for v in values) if attr.elt_type == i1 else values
 
 
 def element_type_name(type: Attribute) -> str:
@@ -95,7 +117,7 @@ def _scalar(value: Scalar) -> Attribute:
     if value is True or value is False:
         return _TRUE if value else _FALSE
     if isinstance(value, int):
-        return cast(Attribute, _int(value))
+        return _int(value)
     return FloatAttr(value, f64)
 
 
@@ -111,7 +133,7 @@ def attribute_of(value: Value, type: ArgType) -> Attribute:
             raise TypeError(f"expected a list for schema type {type}, got {value!r}")
         match type.base:
             case "int" | "SymInt":
-                return DenseArrayBase.from_list(i64, [int(v) for v in value])
+                return _ints(tuple(value))
             case "float":
                 return DenseArrayBase.from_list(f64, [float(v) for v in value])
             case "bool":
@@ -121,13 +143,13 @@ def attribute_of(value: Value, type: ArgType) -> Attribute:
     match type.base, value:
         case "bool", bool():
             return _scalar(value)
-        case ("int" | "SymInt"), int():
+        case (("int" | "SymInt"), int()):
             return _scalar(int(value))
         case "float", int() | float():
             return FloatAttr(float(value), f64)
         case "Scalar", int() | float():
             return _scalar(value)
-        case ("str" | "Layout" | "Device" | "MemoryFormat"), str():
+        case (("str" | "Layout" | "Device" | "MemoryFormat"), str()):
             return StringAttr(value)
         case "ScalarType", str() if value in ELEMENT_TYPES:
             return ELEMENT_TYPES[value]
@@ -136,7 +158,9 @@ def attribute_of(value: Value, type: ArgType) -> Attribute:
 
 
 def literal_of(attr: Attribute) -> Value:
-    """The Python literal of an attribute made by `attribute_of`; lists are tuples, element types stay attributes."""
+    """The Python literal of an attribute made by `attribute_of`; lists are tuples, element types stay
+    attributes.
+    """
     match attr:
         case IntegerAttr():
             integer = cast("IntegerAttr[IntegerType]", attr)
@@ -146,9 +170,8 @@ def literal_of(attr: Attribute) -> Value:
         case StringAttr():
             return attr.data
         case DenseArrayBase():
-            values = tuple(attr.get_values())
-            return tuple(bool(v) for v in values) if attr.elt_type == i1 else values
+            return _items(cast("DenseArrayBase[IntegerType]", attr))
         case ArrayAttr():
-            return tuple(cast(Scalar, literal_of(a)) for a in cast("ArrayAttr[Attribute]", attr))
+            return tuple(cast(Scalar, literal_of(item)) for item in attr)
         case _:
             return attr

@@ -1,21 +1,22 @@
 """The base class of operations that have a PyTorch schema.
 
-Tensor arguments are operands; literals are properties. Where a literal is known at run time only (a symbolic size), its
-property holds `DYNAMIC` and its value is one of the op's *symbols*: operands after all tensor operands, in the order in
-which the `DYNAMIC` marks stand in the schema's arguments.
+Tensor arguments are operands; literals are properties. Where a literal is known at run time only (a symbolic
+size), its property holds `DYNAMIC` and its value is one of the op's *symbols*: operands after all tensor
+operands, in the order in which the `DYNAMIC` marks stand in the schema's arguments.
 
-Classes are defined by their schema alone, which costs some microseconds each; what IRDL needs (operand, property and
-result definitions) is built when it is first asked for, since a program uses a few dozen of some thousand ops.
+Classes are defined by their schema alone, which costs some microseconds each; what IRDL needs (operand,
+property and result definitions) is built when it is first asked for, since a program uses a few dozen of some
+thousand ops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any, ClassVar, Protocol, Self, cast
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, i32, i64
-from xdsl.ir import Attribute, Operation, OpTraits, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, i64
+from xdsl.ir import Attribute, Operation, OpResult, OpTraits, SSAValue, SSAValues
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -31,25 +32,26 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from et_ir.dialects.schema.literals import DYNAMIC, DYNAMIC_ATTR, Value, attribute_of, literal_of
+from et_ir.dialects.schema.literals import (
+    DYNAMIC,
+    DYNAMIC_ATTR,
+    Value,
+    attribute_of,
+    literal_of,
+    segment_sizes,
+)
 from et_ir.dialects.schema.schema import BOOL_LIST, PRESENT, SEGMENTS, Arg, Schema, parse_schema, present
 
-__all__ = ["DYNAMIC", "OpBuilder", "OpInfo", "SchemaOp", "op_info"]
+__all__ = ["DYNAMIC", "OpInfo", "SchemaOp", "compatible", "op_info"]
 
 Argument = SSAValue | Operation | Value | Sequence["SSAValue | Operation | int | None"]
 """What `SchemaOp.make` takes for one schema argument."""
 
 
-class OpBuilder(Protocol):
-    """Result types of an op from its operands and properties; see `et_ir.dialects.aten.inference`."""
-
-    def __call__(self, op: SchemaOp) -> Sequence[Attribute]: ...
-
-
 class OpInfo:
     """What can be known of an op class from its schema, computed once per class."""
 
-    __slots__ = ("alignment", "defaults", "literals", "needs_segments", "schema", "tensors", "variadic_results")
+    __slots__ = ("defaults", "literals", "needs_segments", "schema", "tensors", "variadic_results")
 
     def __init__(self, schema: Schema):
         self.schema = schema
@@ -65,22 +67,29 @@ class OpInfo:
         self.defaults = defaults
 
 
-@lru_cache(maxsize=None)
+@cache
 def op_info(schema_text: str) -> OpInfo:
     """The `OpInfo` of a schema text."""
     return OpInfo(parse_schema(schema_text))
 
 
 class SchemaOp(IRDLOperation):
-    """An operation defined by `schema_text`. Subclasses are generated; see `et_ir/dialects/aten/generated`."""
+    """An operation defined by `schema_text`. Subclasses are generated: `et_ir/dialects/aten/generated`."""
 
     schema_text: ClassVar[str]
     tags: ClassVar[frozenset[str]] = frozenset()
     traits: ClassVar[OpTraits]
-    infer: ClassVar[Callable[[SchemaOp], Sequence[Attribute] | None] | None] = None
-    """Infers result types; `None` where the dialect has no rule for the op."""
 
-    # -- schema ------------------------------------------------------------------------------------------------------
+    @staticmethod
+    def infer(op: SchemaOp) -> Sequence[Attribute] | None:
+        """The result types of an op, or `None` where the dialect has no rule for it.
+
+        Raises `ValueError` if the operator does not take such operands.
+        """
+        return None
+
+    # -- schema
+    # ------------------------------------------------------------------------------------------------------
 
     @classmethod
     def info(cls) -> OpInfo:
@@ -94,7 +103,8 @@ class SchemaOp(IRDLOperation):
     def schema(cls) -> Schema:
         return cls.info().schema
 
-    # -- construction ------------------------------------------------------------------------------------------------
+    # -- construction
+    # ------------------------------------------------------------------------------------------------
 
     def __post_init__(self) -> None:
         properties = self.properties
@@ -112,9 +122,9 @@ class SchemaOp(IRDLOperation):
     ) -> Self:
         """Build an op from schema arguments, given as in a call of the operator.
 
-        Tensors are SSA values (or single-result operations), literals Python values, symbolic literals SSA values.
-        Without `result_types` they are inferred; `TypeError` is raised where no rule is known or an argument does not
-        fit the schema.
+        Tensors are SSA values (or single-result operations), literals Python values, symbolic literals SSA
+        values. Without `result_types` they are inferred; `TypeError` is raised where no rule is known or an
+        argument does not fit the schema.
         """
         info = cls.info()
         schema = info.schema
@@ -151,24 +161,26 @@ class SchemaOp(IRDLOperation):
         if values:
             raise TypeError(f"{cls.name} has no argument '{next(iter(values))}'")
         if info.needs_segments:
-            properties[SEGMENTS] = DenseArrayBase.from_list(i32, [*segments, len(symbols)])
-        if result_types is None:
-            probe = cls.create(operands=[*operands, *symbols], properties=properties)
-            try:
-                inferred = cls.infer(probe) if cls.infer is not None else None
-            finally:
-                probe.drop_all_references()
-            if inferred is None:
-                raise TypeError(f"{cls.name}: result types cannot be inferred, pass result_types")
-            result_types = inferred
-        return cls.create(
+            properties[SEGMENTS] = segment_sizes((*segments, len(symbols)))
+        op = cls.create(
             operands=[*operands, *symbols],
-            result_types=result_types,
+            result_types=result_types or (),
             properties=properties,
             location=location,
         )
+        if result_types is None:
+            try:
+                result_types = cls.infer(op)
+                if result_types is None:
+                    raise TypeError("result types cannot be inferred, pass result_types")
+            except (TypeError, ValueError) as error:
+                op.drop_all_references()
+                raise TypeError(f"{cls.name}: {error}") from error
+            op.results = SSAValues(OpResult(type, op, index) for index, type in enumerate(result_types))
+        return op
 
-    # -- access ------------------------------------------------------------------------------------------------------
+    # -- access
+    # ------------------------------------------------------------------------------------------------------
 
     def _segment_sizes(self) -> Sequence[int]:
         info = self.info()
@@ -181,9 +193,9 @@ class SchemaOp(IRDLOperation):
         tensors = len(info.tensors)
         return [*([1] * tensors), len(self._operands) - tensors]
 
-    def tensor_operands(self) -> list[SSAValue | None | tuple[SSAValue | None, ...]]:
+    def tensor_operands(self) -> list[SSAValue | tuple[SSAValue | None, ...] | None]:
         """One entry per tensor argument of the schema, in order: a value, `None`, or a tuple for a list."""
-        found: list[SSAValue | None | tuple[SSAValue | None, ...]] = []
+        found: list[SSAValue | tuple[SSAValue | None, ...] | None] = []
         start = 0
         for arg, size in zip(self.info().tensors, self._segment_sizes(), strict=False):
             values = tuple(self._operands[start : start + size])
@@ -207,7 +219,8 @@ class SchemaOp(IRDLOperation):
     def arg(self, name: str) -> Any:
         """The value of a schema argument: SSA value(s) for a tensor, a Python literal or `None` otherwise.
 
-        Lists are tuples. An entry known at run time only is its SSA value. Raises `KeyError` for an unknown name.
+        Lists are tuples. An entry known at run time only is its SSA value. Raises `KeyError` for an unknown
+        name.
         """
         info = self.info()
         arg = info.schema.by_name[name]
@@ -255,15 +268,18 @@ class SchemaOp(IRDLOperation):
         (result,) = self.results
         return result
 
-    # -- verification ------------------------------------------------------------------------------------------------
+    # -- verification
+    # ------------------------------------------------------------------------------------------------
 
     def verify_(self) -> None:
         """Check operands and properties against the schema, and result types where a rule infers them.
 
         Each rule has a label, which its message and its negative test carry:
-        `operand_c1` number of operands, `operand_c2` operand types, `property_c1` required property missing,
-        `property_c2` property of the wrong kind, `property_c3` unknown property, `symbol_c1` DYNAMIC marks and symbols
-        differ in number, `result_c1` number of results, `result_c2` result types differ from the inferred ones.
+        `operand_c1` number of operands, `operand_c2` an operand is no tensor or number, `operand_c3` the
+        operator does not take operands of such types with such arguments, `property_c1` required property
+        missing, `property_c2` property of the wrong kind, `property_c3` unknown property, `symbol_c1` DYNAMIC
+        marks and symbols differ in number, `result_c1` number of results, `result_c2` result types differ
+        from the inferred ones.
         """
         info = self.info()
         sizes = self._segment_sizes()
@@ -280,19 +296,25 @@ class SchemaOp(IRDLOperation):
         for index in range(count):
             given = self._operands[index].type
             if not isinstance(given, TensorType) and not is_scalar_type(given):
-                raise VerifyException(f"[operand_c2] operand {index} has type {given}, expected a tensor or a number")
+                raise VerifyException(
+                    f"[operand_c2] operand {index} has type {given}, expected a tensor or a number"
+                )
         marks = 0
         for arg in info.literals:
             attr = self.properties.get(arg.name)
             if attr is None:
                 if not arg.type.optional and arg.type.base != "Generator":
-                    raise VerifyException(f"[property_c1] missing property '{arg.name}' of schema type {arg.type}")
+                    raise VerifyException(
+                        f"[property_c1] missing property '{arg.name}' of schema type {arg.type}"
+                    )
                 continue
             if attr is info.defaults.get(arg.name):
                 continue
             marks += check_literal(arg, attr)
         if marks != sizes[-1]:
-            raise VerifyException(f"[symbol_c1] {marks} literals are DYNAMIC, but there are {sizes[-1]} symbols")
+            raise VerifyException(
+                f"[symbol_c1] {marks} literals are DYNAMIC, but there are {sizes[-1]} symbols"
+            )
         allowed = info.schema.by_name
         for name in self.properties:
             if name not in allowed and name != SEGMENTS and not name.endswith(PRESENT):
@@ -301,21 +323,20 @@ class SchemaOp(IRDLOperation):
             raise VerifyException(
                 f"[result_c1] expected {len(info.schema.returns)} results, got {len(self.results)}"
             )
-        infer = type(self).infer
-        if infer is None:
-            return
         try:
-            inferred = infer(self)
-        except (TypeError, ValueError, IndexError) as error:
-            raise VerifyException(f"[operand_c2] {error}") from error
-        if inferred is not None:
-            types = tuple(r.type for r in self.results)
-            if tuple(inferred) != types:
-                raise VerifyException(
-                    f"[result_c2] result types are {_join(types)}, expected {_join(inferred)} for these operands"
-                )
+            inferred = self.infer(self)
+        except ValueError as error:
+            raise VerifyException(f"[operand_c3] {error}") from error
+        if inferred is None:
+            return
+        types = tuple(result.type for result in self.results)
+        if len(types) != len(inferred) or not all(map(compatible, types, inferred)):
+            raise VerifyException(
+                f"[result_c2] result types are {_join(types)}, expected {_join(inferred)} for these operands"
+            )
 
-    # -- IRDL --------------------------------------------------------------------------------------------------------
+    # -- IRDL
+    # --------------------------------------------------------------------------------------------------------
 
     @classmethod
     def get_irdl_definition(cls) -> OpDef:
@@ -325,7 +346,8 @@ class SchemaOp(IRDLOperation):
             cls._op_def = cached
         return cast(OpDef, cached)
 
-    # -- syntax ------------------------------------------------------------------------------------------------------
+    # -- syntax
+    # ------------------------------------------------------------------------------------------------------
 
     def print(self, printer: Any) -> None:
         from et_ir.dialects.schema.syntax import print_op
@@ -340,8 +362,24 @@ class SchemaOp(IRDLOperation):
 
 
 def is_scalar_type(type: Attribute) -> bool:
-    """Whether a type is that of a number: Python scalars in tensor slots promote as torch's wrapped numbers do."""
+    """Whether a type is that of a number: Python scalars in tensor slots promote as torch's wrapped numbers
+    do.
+    """
     return getattr(type, "name", None) in ("integer_type", "f64", "index") or type == i64
+
+
+def compatible(a: Attribute, b: Attribute) -> bool:
+    """Whether two types may be those of one value: encodings aside, and a size known to one may be unknown to
+    the other.
+    """
+    if a == b:
+        return True
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return False
+    ours, theirs = cast("TensorType[Attribute]", a), cast("TensorType[Attribute]", b)
+    if ours.element_type != theirs.element_type or ours.get_num_dims() != theirs.get_num_dims():
+        return False
+    return all(m == n or m < 0 or n < 0 for m, n in zip(ours.get_shape(), theirs.get_shape(), strict=True))
 
 
 def _join(types: Sequence[Attribute]) -> str:
@@ -358,10 +396,8 @@ def _literal(value: Any, arg: Arg, symbols: list[SSAValue]) -> Attribute:
     if arg.type.is_list and isinstance(value, list | tuple):
         items: list[Any] = []
         for item in cast(Sequence[Any], value):
-            if isinstance(item, Operation):
-                item = SSAValue.get(item)
-            if isinstance(item, SSAValue):
-                symbols.append(cast("SSAValue[Attribute]", item))
+            if isinstance(item, Operation | SSAValue):
+                symbols.append(SSAValue.get(cast("Operation | SSAValue[Attribute]", item)))
                 items.append(DYNAMIC)
             else:
                 items.append(item)
@@ -385,7 +421,9 @@ def check_literal(arg: Arg, attr: Attribute) -> int:
     try:
         attribute_of(value, arg.type)
     except (TypeError, ValueError):
-        raise VerifyException(f"[property_c2] '{arg.name}' is {attr}, expected schema type {arg.type}") from None
+        raise VerifyException(
+            f"[property_c2] '{arg.name}' is {attr}, expected schema type {arg.type}"
+        ) from None
     if arg.type.is_list and isinstance(value, tuple):
         return sum(v == DYNAMIC for v in value)
     return 0

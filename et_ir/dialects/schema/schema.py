@@ -12,8 +12,8 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Final
+from functools import cache, cached_property
+from typing import Final, cast
 
 __all__ = [
     "BOOL_LIST",
@@ -185,7 +185,7 @@ def _parse_default(text: str, type: ArgType) -> Literal:
     if type.base == "ScalarType" and isinstance(value, int):
         return scalar_types[value]
     if type.is_list and value is not None and not isinstance(value, list):
-        return [value] * (type.list_size or 1)
+        return cast("Literal", [value] * (type.list_size or 1))
     if type.base == "float" and isinstance(value, int):
         return float(value)
     return value
@@ -208,7 +208,7 @@ def _parse_return(text: str, index: int) -> Arg:
     return Arg(f"result{index}" if index else "result", type, alias=alias)
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_schema(text: str) -> Schema:
     """Parse a schema text. Raises `ValueError` where the text is not one that this grammar covers."""
     open_ = text.index("(")
@@ -240,7 +240,9 @@ def parse_schema(text: str) -> Schema:
 
 
 SEGMENTS: Final = "operandSegmentSizes"
-"""The property with the number of operands per tensor argument, as every IRDL op with variadic operands has it."""
+"""The property with the number of operands per tensor argument, as every IRDL op with variadic operands has
+it.
+"""
 PRESENT: Final = "_present"
 BOOL_LIST: Final = ArgType("bool", is_list=True)
 

@@ -1,14 +1,15 @@
 """One custom syntax for every op that has a schema.
 
-    %3 = aten.addmm %b, %x, %w {beta = 2} : (tensor<4xf32>, tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    %3 = aten.addmm %b, %x, %w {beta = 2} : (tensor<4xf32>, tensor<2x3xf32>, tensor<3x4xf32>)
+             -> tensor<2x4xf32>
     %4 = aten.relu %3 : tensor<2x4xf32>
     %5 = aten.cat [%3, %4] {dim = 1} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
-    %6 = aten.view %5 {size = [%s0, 16]} : (tensor<2x8xf32>, i64) -> tensor<1x16xf32>
+    %6 = aten.view %5 {size = [%s0, 16]} : (tensor<2x8xf32>, i64) -> tensor<?x16xf32>
 
-Tensor arguments come in the schema's order: a value, `none` for one that is absent, a bracketed list. Absent ones at the
-end are left out. Literals stand in braces by name, those equal to the schema's default left out; a literal known at run
-time is the SSA value. The types are those of all operands in order, then of the results; where all are the same, that
-type stands once.
+Tensor arguments come in the schema's order: a value, `none` for one that is absent, a bracketed list. Absent
+ones at the end are left out. Literals stand in braces by name, those equal to the schema's default left out;
+a literal known at run time is the SSA value. The types are those of all operands in order, then of the
+results; where all are the same, that type stands once.
 """
 
 from __future__ import annotations
@@ -16,13 +17,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i32
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from et_ir.dialects.schema.literals import DYNAMIC, DYNAMIC_ATTR, Value, attribute_of, element_type_name, literal_of
+from et_ir.dialects.schema.literals import (
+    DYNAMIC,
+    DYNAMIC_ATTR,
+    Value,
+    attribute_of,
+    element_type_name,
+    literal_of,
+    segment_sizes,
+)
 from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
 
 if TYPE_CHECKING:
@@ -30,11 +39,14 @@ if TYPE_CHECKING:
 
 __all__ = ["format_float", "parse_op", "print_op"]
 
-# -- printing ----------------------------------------------------------------------------------------------------------
+# -- printing
+# ----------------------------------------------------------------------------------------------------------
 
 
 def format_float(value: float) -> str:
-    """The shortest text that reads back as the same float64: decimal with a point or exponent, or `inf`, `nan`."""
+    """The shortest text that reads back as the same float64: decimal with a point or exponent, or `inf`,
+    `nan`.
+    """
     text = repr(value)
     if text in ("inf", "-inf", "nan") or "." in text:
         return text
@@ -122,7 +134,8 @@ def _print_types(op: SchemaOp, printer: Printer) -> None:
         printer.print_string(")")
 
 
-# -- parsing -----------------------------------------------------------------------------------------------------------
+# -- parsing
+# -----------------------------------------------------------------------------------------------------------
 
 
 def _parse_operand(parser: Parser) -> UnresolvedOperand | None:
@@ -156,9 +169,9 @@ def _parse_scalar(parser: Parser, symbols: list[UnresolvedOperand]) -> Any:
     if number is not None:
         return number
     type = parser.parse_optional_type()
-    if type is not None:
-        return type
-    parser.raise_error("expected a number, a boolean, a string, an element type, a list or an SSA value")
+    if type is None:
+        parser.raise_error("expected a number, a boolean, a string, an element type, a list or an SSA value")
+    return type
 
 
 def _parse_literal(parser: Parser, arg: Arg, symbols: list[UnresolvedOperand]) -> Attribute:
@@ -190,6 +203,7 @@ def parse_op(cls: type[SchemaOp], parser: Parser) -> SchemaOp:
     properties: dict[str, Attribute] = {}
     first = True
     ended = False
+    found: UnresolvedOperand | list[UnresolvedOperand | None] | None = None
     for arg in info.tensors:
         if not first and not ended:
             ended = parser.parse_optional_punctuation(",") is None
@@ -197,21 +211,17 @@ def parse_op(cls: type[SchemaOp], parser: Parser) -> SchemaOp:
         if first:
             # An op whose leading tensors are all absent, or that takes none, starts with its literals.
             found = _parse_first(parser, arg)
-            if found is _ABSENT:
-                ended = True
-                found = [] if arg.type.is_list else None
-        elif ended:
-            found = [] if arg.type.is_list else None
-        else:
+            ended = found is _ABSENT
+        elif not ended:
             found = _parse_tensor(parser, arg)
+        if ended:
+            found = [] if arg.type.is_list else None
         first = False
         if ended and not arg.type.optional and not arg.type.is_list:
             parser.raise_error(f"{cls.name}: expected the tensor argument '{arg.name}'")
         if isinstance(found, list):
             if arg.type.element_optional:
-                properties[present(arg)] = attribute_of(
-                    tuple(item is not None for item in found), BOOL_LIST
-                )
+                properties[present(arg)] = attribute_of(tuple(item is not None for item in found), BOOL_LIST)
             operands.extend(item for item in found if item is not None)
         elif found is not None:
             operands.append(found)
@@ -224,7 +234,9 @@ def parse_op(cls: type[SchemaOp], parser: Parser) -> SchemaOp:
             name = parser.parse_identifier("expected the name of a literal argument")
             arg = info.schema.by_name.get(name)
             if arg is None or arg.type.is_tensor or name in literals:
-                problem = "is given twice" if name in literals else f"is no literal argument of {info.schema.text}"
+                problem = (
+                    "is given twice" if name in literals else f"is no literal argument of {info.schema.text}"
+                )
                 parser.raise_error(f"'{name}' {problem}", position, position + len(name))
             parser.parse_punctuation("=")
             mine: list[UnresolvedOperand] = []
@@ -243,7 +255,7 @@ def parse_op(cls: type[SchemaOp], parser: Parser) -> SchemaOp:
     operand_types, result_types = _parse_types(parser, len(operands) + len(symbols))
     values = parser.resolve_operands([*operands, *symbols], operand_types, position)
     if info.needs_segments:
-        properties[SEGMENTS] = DenseArrayBase.from_list(i32, [*segments, len(symbols)])
+        properties[SEGMENTS] = segment_sizes((*segments, len(symbols)))
     return cls.create(
         operands=values,
         result_types=result_types,
@@ -268,7 +280,7 @@ def _at_bracket(parser: Parser) -> bool:
     return parser._current_token.text == "["  # pyright: ignore[reportPrivateUsage]
 
 
-def _parse_tensor(parser: Parser, arg: Arg) -> UnresolvedOperand | None | list[UnresolvedOperand | None]:
+def _parse_tensor(parser: Parser, arg: Arg) -> UnresolvedOperand | list[UnresolvedOperand | None] | None:
     if not arg.type.is_list:
         return _parse_operand(parser)
     return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_operand(parser))
@@ -294,4 +306,3 @@ def _parse_types(parser: Parser, operands: int) -> tuple[Sequence[Attribute], Se
             outputs.append(parser.parse_type())
         parser.parse_punctuation(")")
     return inputs, outputs
-

@@ -34,6 +34,26 @@ class UnderscoreUnderscoreAndTensorOp(AtenOp):
         other: SSAValue
 
 
+class UnderscoreUnderscoreLshiftScalarOp(AtenOp):
+    name = "aten.__lshift__.Scalar"
+    schema_text = "__lshift__.Scalar(Tensor self, Scalar other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "__lshift__.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: Scalar
+
+
+class UnderscoreUnderscoreLshiftTensorOp(AtenOp):
+    name = "aten.__lshift__.Tensor"
+    schema_text = "__lshift__.Tensor(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "__lshift__.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
 class UnderscoreUnderscoreOrScalarOp(AtenOp):
     name = "aten.__or__.Scalar"
     schema_text = "__or__.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -45,6 +65,26 @@ class UnderscoreUnderscoreOrScalarOp(AtenOp):
 class UnderscoreUnderscoreOrTensorOp(AtenOp):
     name = "aten.__or__.Tensor"
     schema_text = "__or__.Tensor(Tensor self, Tensor other) -> Tensor"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class UnderscoreUnderscoreRshiftScalarOp(AtenOp):
+    name = "aten.__rshift__.Scalar"
+    schema_text = "__rshift__.Scalar(Tensor self, Scalar other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "__rshift__.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: Scalar
+
+
+class UnderscoreUnderscoreRshiftTensorOp(AtenOp):
+    name = "aten.__rshift__.Tensor"
+    schema_text = "__rshift__.Tensor(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "__rshift__.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
@@ -213,11 +253,27 @@ class UnderscoreChunkCatOp(AtenOp):
         num_chunks: int
 
 
+class UnderscoreConjOp(AtenOp):
+    name = "aten._conj"
+    schema_text = "_conj(Tensor(a) self) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class UnderscoreConjCopyOp(AtenOp):
     name = "aten._conj_copy"
     schema_text = "_conj_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
     out_schema = "_conj_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class UnderscoreConjPhysicalOp(AtenOp):
+    name = "aten._conj_physical"
+    schema_text = "_conj_physical(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
 
@@ -394,6 +450,15 @@ class UnderscoreIndicesCopyOp(AtenOp):
     out_schema = "_indices_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class UnderscoreIntMmOp(AtenOp):
+    name = "aten._int_mm"
+    schema_text = "_int_mm(Tensor self, Tensor mat2) -> Tensor"
+    out_schema = "_int_mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        mat2: SSAValue
 
 
 class UnderscoreIsZerotensorOp(AtenOp):
@@ -942,6 +1007,18 @@ class UnderscoreUnsafeViewOp(AtenOp):
         size: tuple[int | SSAValue, ...]
 
 
+class UnderscoreUpsampleBicubic2dAaOp(AtenOp):
+    name = "aten._upsample_bicubic2d_aa"
+    schema_text = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
+    out_schema = "_upsample_bicubic2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+        align_corners: bool
+        scales_h: float | None
+        scales_w: float | None
+
+
 class UnderscoreUpsampleBicubic2dAaVecOp(AtenOp):
     name = "aten._upsample_bicubic2d_aa.vec"
     schema_text = "_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
@@ -950,6 +1027,18 @@ class UnderscoreUpsampleBicubic2dAaVecOp(AtenOp):
         output_size: tuple[int | SSAValue, ...] | None
         align_corners: bool
         scale_factors: tuple[float, ...] | None
+
+
+class UnderscoreUpsampleBilinear2dAaOp(AtenOp):
+    name = "aten._upsample_bilinear2d_aa"
+    schema_text = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
+    out_schema = "_upsample_bilinear2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+        align_corners: bool
+        scales_h: float | None
+        scales_w: float | None
 
 
 class UnderscoreUpsampleBilinear2dAaVecOp(AtenOp):
@@ -1239,6 +1328,24 @@ class AdaptiveMaxPool1dOp(AtenOp):
         output_size: tuple[int, ...]
 
 
+class AdaptiveMaxPool2dOp(AtenOp):
+    name = "aten.adaptive_max_pool2d"
+    schema_text = "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"
+    out_schema = "adaptive_max_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int, ...]
+
+
+class AdaptiveMaxPool3dOp(AtenOp):
+    name = "aten.adaptive_max_pool3d"
+    schema_text = "adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"
+    out_schema = "adaptive_max_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int, ...]
+
+
 class AddScalarOp(AtenOp):
     name = "aten.add.Scalar"
     schema_text = "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"
@@ -1258,6 +1365,18 @@ class AddTensorOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
+        alpha: Scalar
+
+
+class AddbmmOp(AtenOp):
+    name = "aten.addbmm"
+    schema_text = "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
+    out_schema = "addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        batch1: SSAValue
+        batch2: SSAValue
+        beta: Scalar
         alpha: Scalar
 
 
@@ -1294,6 +1413,18 @@ class AddmmOp(AtenOp):
         self: SSAValue
         mat1: SSAValue
         mat2: SSAValue
+        beta: Scalar
+        alpha: Scalar
+
+
+class AddmvOp(AtenOp):
+    name = "aten.addmv"
+    schema_text = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
+    out_schema = "addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        mat: SSAValue
+        vec: SSAValue
         beta: Scalar
         alpha: Scalar
 
@@ -1375,6 +1506,17 @@ class AllDimsOp(AtenOp):
         keepdim: bool
 
 
+class AlphaDropoutOp(AtenOp):
+    name = "aten.alpha_dropout"
+    schema_text = "alpha_dropout(Tensor input, float p, bool train) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    traits = RANDOM
+    if TYPE_CHECKING:
+        input: SSAValue
+        p: float
+        train: bool
+
+
 class AmaxOp(AtenOp):
     name = "aten.amax"
     schema_text = "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"
@@ -1406,6 +1548,15 @@ class AminmaxOp(AtenOp):
         self: SSAValue
         dim: int | None
         keepdim: bool
+
+
+class AngleOp(AtenOp):
+    name = "aten.angle"
+    schema_text = "angle(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "angle.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class AnyOp(AtenOp):
@@ -1608,6 +1759,18 @@ class AsStridedCopyOp(AtenOp):
         storage_offset: int | SSAValue | None
 
 
+class AsStridedScatterOp(AtenOp):
+    name = "aten.as_strided_scatter"
+    schema_text = "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"
+    out_schema = "as_strided_scatter.out(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        src: SSAValue
+        size: tuple[int | SSAValue, ...]
+        stride: tuple[int | SSAValue, ...]
+        storage_offset: int | SSAValue | None
+
+
 class AsinOp(AtenOp):
     name = "aten.asin"
     schema_text = "asin(Tensor self) -> Tensor"
@@ -1791,6 +1954,18 @@ class BernoulliOp(AtenOp):
         generator: str | None
 
 
+class BernoulliPOp(AtenOp):
+    name = "aten.bernoulli.p"
+    schema_text = "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "bernoulli.float_out(Tensor self, float p=0.5, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        p: float
+        generator: str | None
+
+
 class BilinearOp(AtenOp):
     name = "aten.bilinear"
     schema_text = "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"
@@ -1824,6 +1999,17 @@ class BinaryCrossEntropyWithLogitsOp(AtenOp):
         reduction: int
 
 
+class BincountOp(AtenOp):
+    name = "aten.bincount"
+    schema_text = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        weights: SSAValue | None
+        minlength: int | SSAValue
+
+
 class BitwiseAndScalarOp(AtenOp):
     name = "aten.bitwise_and.Scalar"
     schema_text = "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -1834,6 +2020,16 @@ class BitwiseAndScalarOp(AtenOp):
         other: Scalar
 
 
+class BitwiseAndScalarTensorOp(AtenOp):
+    name = "aten.bitwise_and.Scalar_Tensor"
+    schema_text = "bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_and.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: Scalar
+        other: SSAValue
+
+
 class BitwiseAndTensorOp(AtenOp):
     name = "aten.bitwise_and.Tensor"
     schema_text = "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"
@@ -1842,6 +2038,36 @@ class BitwiseAndTensorOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
+
+
+class BitwiseLeftShiftScalarTensorOp(AtenOp):
+    name = "aten.bitwise_left_shift.Scalar_Tensor"
+    schema_text = "bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_left_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: Scalar
+        other: SSAValue
+
+
+class BitwiseLeftShiftTensorOp(AtenOp):
+    name = "aten.bitwise_left_shift.Tensor"
+    schema_text = "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class BitwiseLeftShiftTensorScalarOp(AtenOp):
+    name = "aten.bitwise_left_shift.Tensor_Scalar"
+    schema_text = "bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: Scalar
 
 
 class BitwiseNotOp(AtenOp):
@@ -1863,6 +2089,16 @@ class BitwiseOrScalarOp(AtenOp):
         other: Scalar
 
 
+class BitwiseOrScalarTensorOp(AtenOp):
+    name = "aten.bitwise_or.Scalar_Tensor"
+    schema_text = "bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_or.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: Scalar
+        other: SSAValue
+
+
 class BitwiseOrTensorOp(AtenOp):
     name = "aten.bitwise_or.Tensor"
     schema_text = "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"
@@ -1873,6 +2109,36 @@ class BitwiseOrTensorOp(AtenOp):
         other: SSAValue
 
 
+class BitwiseRightShiftScalarTensorOp(AtenOp):
+    name = "aten.bitwise_right_shift.Scalar_Tensor"
+    schema_text = "bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_right_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: Scalar
+        other: SSAValue
+
+
+class BitwiseRightShiftTensorOp(AtenOp):
+    name = "aten.bitwise_right_shift.Tensor"
+    schema_text = "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class BitwiseRightShiftTensorScalarOp(AtenOp):
+    name = "aten.bitwise_right_shift.Tensor_Scalar"
+    schema_text = "bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: Scalar
+
+
 class BitwiseXorScalarOp(AtenOp):
     name = "aten.bitwise_xor.Scalar"
     schema_text = "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -1881,6 +2147,16 @@ class BitwiseXorScalarOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: Scalar
+
+
+class BitwiseXorScalarTensorOp(AtenOp):
+    name = "aten.bitwise_xor.Scalar_Tensor"
+    schema_text = "bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_xor.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: Scalar
+        other: SSAValue
 
 
 class BitwiseXorTensorOp(AtenOp):
@@ -1926,12 +2202,41 @@ class BroadcastToOp(AtenOp):
         size: tuple[int | SSAValue, ...]
 
 
+class BucketizeScalarOp(AtenOp):
+    name = "aten.bucketize.Scalar"
+    schema_text = "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"
+    out_schema = "bucketize.Scalar_out(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: Scalar
+        boundaries: SSAValue
+        out_int32: bool
+        right: bool
+
+
+class BucketizeTensorOp(AtenOp):
+    name = "aten.bucketize.Tensor"
+    schema_text = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"
+    out_schema = "bucketize.Tensor_out(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        boundaries: SSAValue
+        out_int32: bool
+        right: bool
+
+
 class CanCastOp(AtenOp):
     name = "aten.can_cast"
     schema_text = "can_cast(ScalarType from_, ScalarType to) -> bool"
     if TYPE_CHECKING:
         from_: Attribute
         to: Attribute
+
+
+class CartesianProdOp(AtenOp):
+    name = "aten.cartesian_prod"
+    schema_text = "cartesian_prod(Tensor[] tensors) -> Tensor"
+    if TYPE_CHECKING:
+        tensors: tuple[SSAValue, ...]
 
 
 class CatOp(AtenOp):
@@ -2161,6 +2466,15 @@ class CombinationsOp(AtenOp):
         with_replacement: bool
 
 
+class ComplexOp(AtenOp):
+    name = "aten.complex"
+    schema_text = "complex(Tensor real, Tensor imag) -> Tensor"
+    out_schema = "complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        real: SSAValue
+        imag: SSAValue
+
+
 class ConcatOp(AtenOp):
     name = "aten.concat"
     schema_text = "concat(Tensor[] tensors, int dim=0) -> Tensor"
@@ -2177,6 +2491,22 @@ class ConcatenateOp(AtenOp):
     if TYPE_CHECKING:
         tensors: tuple[SSAValue, ...]
         dim: int
+
+
+class ConjOp(AtenOp):
+    name = "aten.conj"
+    schema_text = "conj(Tensor(a) self) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class ConjPhysicalOp(AtenOp):
+    name = "aten.conj_physical"
+    schema_text = "conj_physical(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class ConstantPadNdOp(AtenOp):
@@ -2346,6 +2676,26 @@ class CopyOp(AtenOp):
         non_blocking: bool
 
 
+class CopysignScalarOp(AtenOp):
+    name = "aten.copysign.Scalar"
+    schema_text = "copysign.Scalar(Tensor self, Scalar other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: Scalar
+
+
+class CopysignTensorOp(AtenOp):
+    name = "aten.copysign.Tensor"
+    schema_text = "copysign.Tensor(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
 class CorrcoefOp(AtenOp):
     name = "aten.corrcoef"
     schema_text = "corrcoef(Tensor self) -> Tensor"
@@ -2479,6 +2829,34 @@ class CtcLossTensorOp(AtenOp):
         zero_infinity: bool
 
 
+class CummaxOp(AtenOp):
+    name = "aten.cummax"
+    schema_text = "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"
+    out_schema = "cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+
+
+class CumminOp(AtenOp):
+    name = "aten.cummin"
+    schema_text = "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"
+    out_schema = "cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+
+
+class CumprodOp(AtenOp):
+    name = "aten.cumprod"
+    schema_text = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
+    out_schema = "cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        dtype: Attribute | None
+
+
 class CumsumOp(AtenOp):
     name = "aten.cumsum"
     schema_text = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
@@ -2598,6 +2976,18 @@ class DiagonalCopyOp(AtenOp):
         dim2: int
 
 
+class DiagonalScatterOp(AtenOp):
+    name = "aten.diagonal_scatter"
+    schema_text = "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"
+    out_schema = "diagonal_scatter.out(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        src: SSAValue
+        offset: int
+        dim1: int
+        dim2: int
+
+
 class DiffOp(AtenOp):
     name = "aten.diff"
     schema_text = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"
@@ -2608,6 +2998,25 @@ class DiffOp(AtenOp):
         dim: int
         prepend: SSAValue | None
         append: SSAValue | None
+
+
+class DigammaOp(AtenOp):
+    name = "aten.digamma"
+    schema_text = "digamma(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class DistOp(AtenOp):
+    name = "aten.dist"
+    schema_text = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"
+    out_schema = "dist.out(Tensor self, Tensor other, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+        p: Scalar
 
 
 class DivScalarOp(AtenOp):
@@ -2856,6 +3265,15 @@ class EqTensorOp(AtenOp):
         other: SSAValue
 
 
+class EqualOp(AtenOp):
+    name = "aten.equal"
+    schema_text = "equal(Tensor self, Tensor other) -> bool"
+    tags = frozenset({"data_dependent_output", "pointwise"})
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
 class ErfOp(AtenOp):
     name = "aten.erf"
     schema_text = "erf(Tensor self) -> Tensor"
@@ -2865,11 +3283,38 @@ class ErfOp(AtenOp):
         self: SSAValue
 
 
+class ErfcOp(AtenOp):
+    name = "aten.erfc"
+    schema_text = "erfc(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class ErfinvOp(AtenOp):
+    name = "aten.erfinv"
+    schema_text = "erfinv(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class ExpOp(AtenOp):
     name = "aten.exp"
     schema_text = "exp(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
     out_schema = "exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class Exp2Op(AtenOp):
+    name = "aten.exp2"
+    schema_text = "exp2(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
 
@@ -3043,6 +3488,17 @@ class FbgemmPackQuantizedMatrixKNOp(AtenOp):
         input: SSAValue
         K: int
         N: int
+
+
+class FeatureAlphaDropoutOp(AtenOp):
+    name = "aten.feature_alpha_dropout"
+    schema_text = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    traits = RANDOM
+    if TYPE_CHECKING:
+        input: SSAValue
+        p: float
+        train: bool
 
 
 class FeatureDropoutOp(AtenOp):
@@ -3394,6 +3850,26 @@ class FloorDivideScalarOp(AtenOp):
         other: Scalar
 
 
+class FmaxOp(AtenOp):
+    name = "aten.fmax"
+    schema_text = "fmax(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class FminOp(AtenOp):
+    name = "aten.fmin"
+    schema_text = "fmin(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
 class FmodScalarOp(AtenOp):
     name = "aten.fmod.Scalar"
     schema_text = "fmod.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -3419,6 +3895,15 @@ class FracOp(AtenOp):
     schema_text = "frac(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
     out_schema = "frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class FrexpTensorOp(AtenOp):
+    name = "aten.frexp.Tensor"
+    schema_text = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"
+    tags = frozenset({"pointwise"})
+    out_schema = "frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) exponent)"
     if TYPE_CHECKING:
         self: SSAValue
 
@@ -3472,6 +3957,16 @@ class GatherOp(AtenOp):
         dim: int
         index: SSAValue
         sparse_grad: bool
+
+
+class GcdOp(AtenOp):
+    name = "aten.gcd"
+    schema_text = "gcd(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
 
 
 class GeScalarOp(AtenOp):
@@ -3658,6 +4153,18 @@ class GridSampler2dOp(AtenOp):
         align_corners: bool
 
 
+class GridSampler3dOp(AtenOp):
+    name = "aten.grid_sampler_3d"
+    schema_text = "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
+    out_schema = "grid_sampler_3d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        grid: SSAValue
+        interpolation_mode: int
+        padding_mode: int
+        align_corners: bool
+
+
 class GroupNormOp(AtenOp):
     name = "aten.group_norm"
     schema_text = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor"
@@ -3819,6 +4326,17 @@ class HingeEmbeddingLossOp(AtenOp):
         reduction: int
 
 
+class HistcOp(AtenOp):
+    name = "aten.histc"
+    schema_text = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"
+    out_schema = "histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        bins: int
+        min: Scalar
+        max: Scalar
+
+
 class HistogramddOp(AtenOp):
     name = "aten.histogramdd"
     schema_text = "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"
@@ -3887,6 +4405,45 @@ class HuberLossOp(AtenOp):
         delta: float
 
 
+class HypotOp(AtenOp):
+    name = "aten.hypot"
+    schema_text = "hypot(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class I0Op(AtenOp):
+    name = "aten.i0"
+    schema_text = "i0(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class IgammaOp(AtenOp):
+    name = "aten.igamma"
+    schema_text = "igamma(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "igamma.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class IgammacOp(AtenOp):
+    name = "aten.igammac"
+    schema_text = "igammac(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "igammac.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
 class Im2colOp(AtenOp):
     name = "aten.im2col"
     schema_text = "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"
@@ -3897,6 +4454,13 @@ class Im2colOp(AtenOp):
         dilation: tuple[int, ...]
         padding: tuple[int, ...]
         stride: tuple[int, ...]
+
+
+class ImagOp(AtenOp):
+    name = "aten.imag"
+    schema_text = "imag(Tensor(a) self) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class IndexTensorOp(AtenOp):
@@ -3964,6 +4528,19 @@ class IndexPutOp(AtenOp):
         indices: tuple[SSAValue | None, ...]
         values: SSAValue
         accumulate: bool
+
+
+class IndexReduceOp(AtenOp):
+    name = "aten.index_reduce"
+    schema_text = "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"
+    out_schema = "index_reduce.out(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        index: SSAValue
+        source: SSAValue
+        reduce: str
+        include_self: bool
 
 
 class IndexSelectOp(AtenOp):
@@ -4224,6 +4801,17 @@ class KronOp(AtenOp):
         other: SSAValue
 
 
+class KthvalueOp(AtenOp):
+    name = "aten.kthvalue"
+    schema_text = "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"
+    out_schema = "kthvalue.values(Tensor self, SymInt k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        k: int | SSAValue
+        dim: int
+        keepdim: bool
+
+
 class L1LossOp(AtenOp):
     name = "aten.l1_loss"
     schema_text = "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
@@ -4243,6 +4831,26 @@ class LayerNormOp(AtenOp):
         bias: SSAValue | None
         eps: float
         cudnn_enable: bool
+
+
+class LcmOp(AtenOp):
+    name = "aten.lcm"
+    schema_text = "lcm(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class LdexpTensorOp(AtenOp):
+    name = "aten.ldexp.Tensor"
+    schema_text = "ldexp.Tensor(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
 
 
 class LeScalarOp(AtenOp):
@@ -4333,6 +4941,15 @@ class LessEqualTensorOp(AtenOp):
         other: SSAValue
 
 
+class LgammaOp(AtenOp):
+    name = "aten.lgamma"
+    schema_text = "lgamma(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class LiftFreshCopyOp(AtenOp):
     name = "aten.lift_fresh_copy"
     schema_text = "lift_fresh_copy(Tensor self) -> Tensor"
@@ -4349,6 +4966,16 @@ class LinalgCholeskyOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         upper: bool
+
+
+class LinalgCholeskyExOp(AtenOp):
+    name = "aten.linalg_cholesky_ex"
+    schema_text = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"
+    out_schema = "linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        upper: bool
+        check_errors: bool
 
 
 class LinalgCondOp(AtenOp):
@@ -4387,6 +5014,16 @@ class LinalgDetOp(AtenOp):
         A: SSAValue
 
 
+class LinalgDiagonalOp(AtenOp):
+    name = "aten.linalg_diagonal"
+    schema_text = "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        offset: int
+        dim1: int
+        dim2: int
+
+
 class LinalgEighOp(AtenOp):
     name = "aten.linalg_eigh"
     schema_text = 'linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)'
@@ -4421,6 +5058,15 @@ class LinalgInvOp(AtenOp):
         A: SSAValue
 
 
+class LinalgInvExOp(AtenOp):
+    name = "aten.linalg_inv_ex"
+    schema_text = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"
+    out_schema = "linalg_inv_ex.inverse(Tensor A, *, bool check_errors=False, Tensor(a!) inverse, Tensor(b!) info) -> (Tensor(a!) inverse, Tensor(b!) info)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        check_errors: bool
+
+
 class LinalgLdlFactorOp(AtenOp):
     name = "aten.linalg_ldl_factor"
     schema_text = "linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"
@@ -4437,6 +5083,16 @@ class LinalgLuFactorOp(AtenOp):
     if TYPE_CHECKING:
         A: SSAValue
         pivot: bool
+
+
+class LinalgLuFactorExOp(AtenOp):
+    name = "aten.linalg_lu_factor_ex"
+    schema_text = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"
+    out_schema = "linalg_lu_factor_ex.out(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        pivot: bool
+        check_errors: bool
 
 
 class LinalgMatmulOp(AtenOp):
@@ -4586,6 +5242,15 @@ class LinalgPinvRcondTensorOp(AtenOp):
         hermitian: bool
 
 
+class LinalgQrOp(AtenOp):
+    name = "aten.linalg_qr"
+    schema_text = 'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)'
+    out_schema = 'linalg_qr.out(Tensor A, str mode="reduced", *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)'
+    if TYPE_CHECKING:
+        A: SSAValue
+        mode: str
+
+
 class LinalgSlogdetOp(AtenOp):
     name = "aten.linalg_slogdet"
     schema_text = "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"
@@ -4613,6 +5278,18 @@ class LinalgSolveExOp(AtenOp):
         B: SSAValue
         left: bool
         check_errors: bool
+
+
+class LinalgSolveTriangularOp(AtenOp):
+    name = "aten.linalg_solve_triangular"
+    schema_text = "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"
+    out_schema = "linalg_solve_triangular.out(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        B: SSAValue
+        upper: bool
+        left: bool
+        unitriangular: bool
 
 
 class LinalgSvdOp(AtenOp):
@@ -4830,6 +5507,15 @@ class Logaddexp2Op(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
+
+
+class LogcumsumexpOp(AtenOp):
+    name = "aten.logcumsumexp"
+    schema_text = "logcumsumexp(Tensor self, int dim) -> Tensor"
+    out_schema = "logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
 
 
 class LogdetOp(AtenOp):
@@ -5092,6 +5778,16 @@ class MaskedScatterOp(AtenOp):
         source: SSAValue
 
 
+class MaskedSelectOp(AtenOp):
+    name = "aten.masked_select"
+    schema_text = "masked_select(Tensor self, Tensor mask) -> Tensor"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        mask: SSAValue
+
+
 class MatmulOp(AtenOp):
     name = "aten.matmul"
     schema_text = "matmul(Tensor self, Tensor other) -> Tensor"
@@ -5122,6 +5818,15 @@ class MatrixPowerOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         n: int
+
+
+class MaxOp(AtenOp):
+    name = "aten.max"
+    schema_text = "max(Tensor self) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class MaxDimOp(AtenOp):
@@ -5275,6 +5980,24 @@ class MeanDimOp(AtenOp):
         dtype: Attribute | None
 
 
+class MedianOp(AtenOp):
+    name = "aten.median"
+    schema_text = "median(Tensor self) -> Tensor"
+    out_schema = "median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class MedianDimOp(AtenOp):
+    name = "aten.median.dim"
+    schema_text = "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
+    out_schema = "median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        keepdim: bool
+
+
 class MeshgridOp(AtenOp):
     name = "aten.meshgrid"
     schema_text = "meshgrid(Tensor[] tensors) -> Tensor[]"
@@ -5288,6 +6011,15 @@ class MeshgridIndexingOp(AtenOp):
     if TYPE_CHECKING:
         tensors: tuple[SSAValue, ...]
         indexing: str
+
+
+class MinOp(AtenOp):
+    name = "aten.min"
+    schema_text = "min(Tensor self) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class MinDimOp(AtenOp):
@@ -5338,6 +6070,34 @@ class MmOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         mat2: SSAValue
+
+
+class ModeOp(AtenOp):
+    name = "aten.mode"
+    schema_text = "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"
+    out_schema = "mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        keepdim: bool
+
+
+class MoveaxisIntOp(AtenOp):
+    name = "aten.moveaxis.int"
+    schema_text = "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        source: int
+        destination: int
+
+
+class MoveaxisIntlistOp(AtenOp):
+    name = "aten.moveaxis.intlist"
+    schema_text = "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        source: tuple[int, ...]
+        destination: tuple[int, ...]
 
 
 class MovedimIntOp(AtenOp):
@@ -5429,6 +6189,19 @@ class MultilabelMarginLossForwardOp(AtenOp):
         reduction: int
 
 
+class MultinomialOp(AtenOp):
+    name = "aten.multinomial"
+    schema_text = "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "multinomial.out(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        num_samples: int | SSAValue
+        replacement: bool
+        generator: str | None
+
+
 class MultiplyScalarOp(AtenOp):
     name = "aten.multiply.Scalar"
     schema_text = "multiply.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -5488,6 +6261,24 @@ class NanmeanOp(AtenOp):
         dtype: Attribute | None
 
 
+class NanmedianOp(AtenOp):
+    name = "aten.nanmedian"
+    schema_text = "nanmedian(Tensor self) -> Tensor"
+    out_schema = "nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class NanmedianDimOp(AtenOp):
+    name = "aten.nanmedian.dim"
+    schema_text = "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
+    out_schema = "nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        keepdim: bool
+
+
 class NanquantileOp(AtenOp):
     name = "aten.nanquantile"
     schema_text = 'nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor'
@@ -5522,6 +6313,16 @@ class NansumOp(AtenOp):
         dim: tuple[int, ...] | None
         keepdim: bool
         dtype: Attribute | None
+
+
+class NarrowOp(AtenOp):
+    name = "aten.narrow"
+    schema_text = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        start: int | SSAValue
+        length: int | SSAValue
 
 
 class NarrowTensorOp(AtenOp):
@@ -5694,6 +6495,16 @@ class NewZerosOp(AtenOp):
         pin_memory: bool | None
 
 
+class NextafterOp(AtenOp):
+    name = "aten.nextafter"
+    schema_text = "nextafter(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "nextafter.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
 class NllLossOp(AtenOp):
     name = "aten.nll_loss"
     schema_text = "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
@@ -5767,6 +6578,16 @@ class NonzeroNumpyOp(AtenOp):
     schema_text = "nonzero_numpy(Tensor self) -> Tensor[]"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class NonzeroStaticOp(AtenOp):
+    name = "aten.nonzero_static"
+    schema_text = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor"
+    out_schema = "nonzero_static.out(Tensor self, *, SymInt size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        size: int | SSAValue
+        fill_value: int
 
 
 class NormScalarOp(AtenOp):
@@ -6023,6 +6844,33 @@ class PoissonNllLossOp(AtenOp):
         reduction: int
 
 
+class PolarOp(AtenOp):
+    name = "aten.polar"
+    schema_text = "polar(Tensor abs, Tensor angle) -> Tensor"
+    out_schema = "polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        abs: SSAValue
+        angle: SSAValue
+
+
+class PolygammaOp(AtenOp):
+    name = "aten.polygamma"
+    schema_text = "polygamma(int n, Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        n: int
+        self: SSAValue
+
+
+class PositiveOp(AtenOp):
+    name = "aten.positive"
+    schema_text = "positive(Tensor(a) self) -> Tensor(a)"
+    tags = frozenset({"pointwise"})
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class PowScalarOp(AtenOp):
     name = "aten.pow.Scalar"
     schema_text = "pow.Scalar(Scalar self, Tensor exponent) -> Tensor"
@@ -6227,6 +7075,68 @@ class RandOp(AtenOp):
         pin_memory: bool | None
 
 
+class RandLikeOp(AtenOp):
+    name = "aten.rand_like"
+    schema_text = "rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "rand_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
+
+
+class RandintOp(AtenOp):
+    name = "aten.randint"
+    schema_text = "randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "randint.out(SymInt high, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        high: int | SSAValue
+        size: tuple[int | SSAValue, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
+class RandintLowOp(AtenOp):
+    name = "aten.randint.low"
+    schema_text = "randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "randint.low_out(SymInt low, SymInt high, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        low: int | SSAValue
+        high: int | SSAValue
+        size: tuple[int | SSAValue, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
+class RandintLikeOp(AtenOp):
+    name = "aten.randint_like"
+    schema_text = "randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "randint_like.out(Tensor self, SymInt high, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        high: int | SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
+
+
 class RandnOp(AtenOp):
     name = "aten.randn"
     schema_text = "randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
@@ -6239,6 +7149,21 @@ class RandnOp(AtenOp):
         layout: str | None
         device: str | None
         pin_memory: bool | None
+
+
+class RandnLikeOp(AtenOp):
+    name = "aten.randn_like"
+    schema_text = "randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "randn_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
 
 
 class RandpermOp(AtenOp):
@@ -6258,6 +7183,13 @@ class RandpermOp(AtenOp):
 class RavelOp(AtenOp):
     name = "aten.ravel"
     schema_text = "ravel(Tensor(a) self) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class RealOp(AtenOp):
+    name = "aten.real"
+    schema_text = "real(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
         self: SSAValue
 
@@ -6328,6 +7260,16 @@ class RemainderScalarOp(AtenOp):
         other: Scalar
 
 
+class RemainderScalarTensorOp(AtenOp):
+    name = "aten.remainder.Scalar_Tensor"
+    schema_text = "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: Scalar
+        other: SSAValue
+
+
 class RemainderTensorOp(AtenOp):
     name = "aten.remainder.Tensor"
     schema_text = "remainder.Tensor(Tensor self, Tensor other) -> Tensor"
@@ -6357,6 +7299,16 @@ class RepeatOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         repeats: tuple[int | SSAValue, ...]
+
+
+class RepeatInterleaveTensorOp(AtenOp):
+    name = "aten.repeat_interleave.Tensor"
+    schema_text = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "repeat_interleave.Tensor_out(Tensor repeats, *, SymInt? output_size=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        repeats: SSAValue
+        output_size: int | SSAValue | None
 
 
 class RepeatInterleaveSelfTensorOp(AtenOp):
@@ -6432,6 +7384,20 @@ class ResizeAsOp(AtenOp):
         self: SSAValue
         the_template: SSAValue
         memory_format: str | None
+
+
+class ResolveConjOp(AtenOp):
+    name = "aten.resolve_conj"
+    schema_text = "resolve_conj(Tensor(a) self) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class ResolveNegOp(AtenOp):
+    name = "aten.resolve_neg"
+    schema_text = "resolve_neg(Tensor(a) self) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class ResultTypeScalarOp(AtenOp):
@@ -6604,6 +7570,16 @@ class RoundOp(AtenOp):
         self: SSAValue
 
 
+class RoundDecimalsOp(AtenOp):
+    name = "aten.round.decimals"
+    schema_text = "round.decimals(Tensor self, *, int decimals) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        decimals: int
+
+
 class RowIndicesCopyOp(AtenOp):
     name = "aten.row_indices_copy"
     schema_text = "row_indices_copy(Tensor self) -> Tensor"
@@ -6693,6 +7669,18 @@ class ScaledDotProductAttentionOp(AtenOp):
         enable_gqa: bool
 
 
+class ScatterReduceOp(AtenOp):
+    name = "aten.scatter.reduce"
+    schema_text = "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"
+    out_schema = "scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        index: SSAValue
+        src: SSAValue
+        reduce: str
+
+
 class ScatterSrcOp(AtenOp):
     name = "aten.scatter.src"
     schema_text = "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"
@@ -6715,6 +7703,18 @@ class ScatterValueOp(AtenOp):
         dim: int
         index: SSAValue
         value: Scalar
+
+
+class ScatterValueReduceOp(AtenOp):
+    name = "aten.scatter.value_reduce"
+    schema_text = "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"
+    out_schema = "scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        index: SSAValue
+        value: Scalar
+        reduce: str
 
 
 class ScatterAddOp(AtenOp):
@@ -6741,6 +7741,32 @@ class ScatterReduceTwoOp(AtenOp):
         src: SSAValue
         reduce: str
         include_self: bool
+
+
+class SearchsortedScalarOp(AtenOp):
+    name = "aten.searchsorted.Scalar"
+    schema_text = "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"
+    out_schema = "searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        sorted_sequence: SSAValue
+        self: Scalar
+        out_int32: bool
+        right: bool
+        side: str | None
+        sorter: SSAValue | None
+
+
+class SearchsortedTensorOp(AtenOp):
+    name = "aten.searchsorted.Tensor"
+    schema_text = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"
+    out_schema = "searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        sorted_sequence: SSAValue
+        self: SSAValue
+        out_int32: bool
+        right: bool
+        side: str | None
+        sorter: SSAValue | None
 
 
 class SelectIntOp(AtenOp):
@@ -6807,6 +7833,15 @@ class SignOp(AtenOp):
     schema_text = "sign(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
     out_schema = "sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SignbitOp(AtenOp):
+    name = "aten.signbit"
+    schema_text = "signbit(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
 
@@ -6982,6 +8017,17 @@ class SortOp(AtenOp):
     out_schema = "sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
     if TYPE_CHECKING:
         self: SSAValue
+        dim: int
+        descending: bool
+
+
+class SortStableOp(AtenOp):
+    name = "aten.sort.stable"
+    schema_text = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"
+    out_schema = "sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        stable: bool | None
         dim: int
         descending: bool
 
@@ -7388,6 +8434,15 @@ class SplitTensorOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         split_size: int | SSAValue
+        dim: int
+
+
+class SplitSizesOp(AtenOp):
+    name = "aten.split.sizes"
+    schema_text = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"
+    if TYPE_CHECKING:
+        self: SSAValue
+        split_size: tuple[int | SSAValue, ...]
         dim: int
 
 
@@ -8072,6 +9127,20 @@ class TrilOp(AtenOp):
         diagonal: int | SSAValue
 
 
+class TrilIndicesOp(AtenOp):
+    name = "aten.tril_indices"
+    schema_text = "tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "tril_indices.out(int row, int col, int offset=0, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        row: int
+        col: int
+        offset: int
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
 class TripletMarginLossOp(AtenOp):
     name = "aten.triplet_margin_loss"
     schema_text = "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor"
@@ -8093,6 +9162,20 @@ class TriuOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         diagonal: int | SSAValue
+
+
+class TriuIndicesOp(AtenOp):
+    name = "aten.triu_indices"
+    schema_text = "triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "triu_indices.out(int row, int col, int offset=0, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        row: int
+        col: int
+        offset: int
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
 
 
 class TrueDivideScalarOp(AtenOp):
@@ -8165,6 +9248,16 @@ class UnflattenDenseTensorsOp(AtenOp):
         tensors: tuple[SSAValue, ...]
 
 
+class UnfoldOp(AtenOp):
+    name = "aten.unfold"
+    schema_text = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dimension: int
+        size: int
+        step: int
+
+
 class UnfoldCopyOp(AtenOp):
     name = "aten.unfold_copy"
     schema_text = "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor"
@@ -8175,6 +9268,31 @@ class UnfoldCopyOp(AtenOp):
         dimension: int
         size: int
         step: int
+
+
+class UniqueConsecutiveOp(AtenOp):
+    name = "aten.unique_consecutive"
+    schema_text = "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "unique_consecutive.out(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        return_inverse: bool
+        return_counts: bool
+        dim: int | None
+
+
+class UniqueDimOp(AtenOp):
+    name = "aten.unique_dim"
+    schema_text = "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "unique_dim.out(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        sorted: bool
+        return_inverse: bool
+        return_counts: bool
 
 
 class UnsafeChunkOp(AtenOp):
@@ -8225,6 +9343,18 @@ class UnsqueezeCopyOp(AtenOp):
         dim: int
 
 
+class UpsampleBicubic2dOp(AtenOp):
+    name = "aten.upsample_bicubic2d"
+    schema_text = "upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
+    out_schema = "upsample_bicubic2d.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+        align_corners: bool
+        scales_h: float | None
+        scales_w: float | None
+
+
 class UpsampleBicubic2dVecOp(AtenOp):
     name = "aten.upsample_bicubic2d.vec"
     schema_text = "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
@@ -8233,6 +9363,18 @@ class UpsampleBicubic2dVecOp(AtenOp):
         output_size: tuple[int | SSAValue, ...] | None
         align_corners: bool
         scale_factors: tuple[float, ...] | None
+
+
+class UpsampleBilinear2dOp(AtenOp):
+    name = "aten.upsample_bilinear2d"
+    schema_text = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
+    out_schema = "upsample_bilinear2d.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+        align_corners: bool
+        scales_h: float | None
+        scales_w: float | None
 
 
 class UpsampleBilinear2dVecOp(AtenOp):
@@ -8330,6 +9472,19 @@ class UpsampleNearest3dVecOp(AtenOp):
         scale_factors: tuple[float, ...] | None
 
 
+class UpsampleTrilinear3dOp(AtenOp):
+    name = "aten.upsample_trilinear3d"
+    schema_text = "upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"
+    out_schema = "upsample_trilinear3d.out(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+        align_corners: bool
+        scales_d: float | None
+        scales_h: float | None
+        scales_w: float | None
+
+
 class UpsampleTrilinear3dVecOp(AtenOp):
     name = "aten.upsample_trilinear3d.vec"
     schema_text = "upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
@@ -8400,6 +9555,18 @@ class VarMeanOp(AtenOp):
         unbiased: bool
 
 
+class VarMeanCorrectionOp(AtenOp):
+    name = "aten.var_mean.correction"
+    schema_text = "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"
+    tags = frozenset({"reduction"})
+    out_schema = "var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: tuple[int, ...] | None
+        correction: Scalar | None
+        keepdim: bool
+
+
 class VarMeanDimOp(AtenOp):
     name = "aten.var_mean.dim"
     schema_text = "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"
@@ -8429,6 +9596,14 @@ class ViewOp(AtenOp):
         size: tuple[int | SSAValue, ...]
 
 
+class ViewDtypeOp(AtenOp):
+    name = "aten.view.dtype"
+    schema_text = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dtype: Attribute
+
+
 class ViewAsOp(AtenOp):
     name = "aten.view_as"
     schema_text = "view_as(Tensor(a) self, Tensor other) -> Tensor(a)"
@@ -8437,11 +9612,25 @@ class ViewAsOp(AtenOp):
         other: SSAValue
 
 
+class ViewAsComplexOp(AtenOp):
+    name = "aten.view_as_complex"
+    schema_text = "view_as_complex(Tensor(a) self) -> Tensor(a)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class ViewAsComplexCopyOp(AtenOp):
     name = "aten.view_as_complex_copy"
     schema_text = "view_as_complex_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
     out_schema = "view_as_complex_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class ViewAsRealOp(AtenOp):
+    name = "aten.view_as_real"
+    schema_text = "view_as_real(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
         self: SSAValue
 
@@ -8607,11 +9796,15 @@ class ZerosLikeOp(AtenOp):
         memory_format: str | None
 
 
-OPS: Final = (
+OPS: Final[tuple[type[AtenOp], ...]] = (
     UnderscoreUnderscoreAndScalarOp,
     UnderscoreUnderscoreAndTensorOp,
+    UnderscoreUnderscoreLshiftScalarOp,
+    UnderscoreUnderscoreLshiftTensorOp,
     UnderscoreUnderscoreOrScalarOp,
     UnderscoreUnderscoreOrTensorOp,
+    UnderscoreUnderscoreRshiftScalarOp,
+    UnderscoreUnderscoreRshiftTensorOp,
     UnderscoreUnderscoreXorScalarOp,
     UnderscoreUnderscoreXorTensorOp,
     UnderscoreAdaptiveAvgPool2dOp,
@@ -8630,7 +9823,9 @@ OPS: Final = (
     UnderscoreCdistForwardOp,
     UnderscoreChooseQparamsPerTensorOp,
     UnderscoreChunkCatOp,
+    UnderscoreConjOp,
     UnderscoreConjCopyOp,
+    UnderscoreConjPhysicalOp,
     UnderscoreConvolutionDeprecatedOp,
     UnderscoreConvolutionModeOp,
     UnderscoreCufftClearPlanCacheOp,
@@ -8648,6 +9843,7 @@ OPS: Final = (
     UnderscoreFwPrimalCopyOp,
     UnderscoreHasCompatibleShallowCopyTypeOp,
     UnderscoreIndicesCopyOp,
+    UnderscoreIntMmOp,
     UnderscoreIsZerotensorOp,
     UnderscoreLocalScalarDenseOp,
     UnderscoreLogSoftmaxOp,
@@ -8700,7 +9896,9 @@ OPS: Final = (
     UnderscoreUnsafeMaskedIndexOp,
     UnderscoreUnsafeMaskedIndexPutAccumulateOp,
     UnderscoreUnsafeViewOp,
+    UnderscoreUpsampleBicubic2dAaOp,
     UnderscoreUpsampleBicubic2dAaVecOp,
+    UnderscoreUpsampleBilinear2dAaOp,
     UnderscoreUpsampleBilinear2dAaVecOp,
     UnderscoreUpsampleLanczos2dAaVecOp,
     UnderscoreUpsampleNearestExact1dOp,
@@ -8730,11 +9928,15 @@ OPS: Final = (
     AdaptiveAvgPool2dOp,
     AdaptiveAvgPool3dOp,
     AdaptiveMaxPool1dOp,
+    AdaptiveMaxPool2dOp,
+    AdaptiveMaxPool3dOp,
     AddScalarOp,
     AddTensorOp,
+    AddbmmOp,
     AddcdivOp,
     AddcmulOp,
     AddmmOp,
+    AddmvOp,
     AddrOp,
     AdjointOp,
     AffineGridGeneratorOp,
@@ -8743,9 +9945,11 @@ OPS: Final = (
     AllOp,
     AllDimOp,
     AllDimsOp,
+    AlphaDropoutOp,
     AmaxOp,
     AminOp,
     AminmaxOp,
+    AngleOp,
     AnyOp,
     AnyDimOp,
     AnyDimsOp,
@@ -8766,6 +9970,7 @@ OPS: Final = (
     ArgwhereOp,
     AsStridedOp,
     AsStridedCopyOp,
+    AsStridedScatterOp,
     AsinOp,
     AsinhOp,
     AtanOp,
@@ -8784,21 +9989,35 @@ OPS: Final = (
     BaddbmmDtypeOp,
     BatchNormOp,
     BernoulliOp,
+    BernoulliPOp,
     BilinearOp,
     BinaryCrossEntropyOp,
     BinaryCrossEntropyWithLogitsOp,
+    BincountOp,
     BitwiseAndScalarOp,
+    BitwiseAndScalarTensorOp,
     BitwiseAndTensorOp,
+    BitwiseLeftShiftScalarTensorOp,
+    BitwiseLeftShiftTensorOp,
+    BitwiseLeftShiftTensorScalarOp,
     BitwiseNotOp,
     BitwiseOrScalarOp,
+    BitwiseOrScalarTensorOp,
     BitwiseOrTensorOp,
+    BitwiseRightShiftScalarTensorOp,
+    BitwiseRightShiftTensorOp,
+    BitwiseRightShiftTensorScalarOp,
     BitwiseXorScalarOp,
+    BitwiseXorScalarTensorOp,
     BitwiseXorTensorOp,
     BlockDiagOp,
     BmmOp,
     BroadcastTensorsOp,
     BroadcastToOp,
+    BucketizeScalarOp,
+    BucketizeTensorOp,
     CanCastOp,
+    CartesianProdOp,
     CatOp,
     CcolIndicesCopyOp,
     CdistOp,
@@ -8822,8 +10041,11 @@ OPS: Final = (
     ColIndicesCopyOp,
     ColumnStackOp,
     CombinationsOp,
+    ComplexOp,
     ConcatOp,
     ConcatenateOp,
+    ConjOp,
+    ConjPhysicalOp,
     ConstantPadNdOp,
     ContiguousOp,
     Conv1dOp,
@@ -8837,6 +10059,8 @@ OPS: Final = (
     ConvTranspose3dInputOp,
     ConvolutionOp,
     CopyOp,
+    CopysignScalarOp,
+    CopysignTensorOp,
     CorrcoefOp,
     CosOp,
     CoshOp,
@@ -8850,6 +10074,9 @@ OPS: Final = (
     CrowIndicesCopyOp,
     CtcLossIntListOp,
     CtcLossTensorOp,
+    CummaxOp,
+    CumminOp,
+    CumprodOp,
     CumsumOp,
     CumulativeTrapezoidDxOp,
     CumulativeTrapezoidXOp,
@@ -8863,7 +10090,10 @@ OPS: Final = (
     DiagflatOp,
     DiagonalOp,
     DiagonalCopyOp,
+    DiagonalScatterOp,
     DiffOp,
+    DigammaOp,
+    DistOp,
     DivScalarOp,
     DivScalarModeOp,
     DivTensorOp,
@@ -8887,8 +10117,12 @@ OPS: Final = (
     EmptyStridedOp,
     EqScalarOp,
     EqTensorOp,
+    EqualOp,
     ErfOp,
+    ErfcOp,
+    ErfinvOp,
     ExpOp,
+    Exp2Op,
     ExpandOp,
     ExpandAsOp,
     ExpandCopyOp,
@@ -8906,6 +10140,7 @@ OPS: Final = (
     FbgemmPackGemmMatrixFp16Op,
     FbgemmPackQuantizedMatrixOp,
     FbgemmPackQuantizedMatrixKNOp,
+    FeatureAlphaDropoutOp,
     FeatureDropoutOp,
     FftFftOp,
     FftFft2Op,
@@ -8941,13 +10176,17 @@ OPS: Final = (
     FloorOp,
     FloorDivideOp,
     FloorDivideScalarOp,
+    FmaxOp,
+    FminOp,
     FmodScalarOp,
     FmodTensorOp,
     FracOp,
+    FrexpTensorOp,
     FrobeniusNormDimOp,
     FullOp,
     FullLikeOp,
     GatherOp,
+    GcdOp,
     GeScalarOp,
     GeTensorOp,
     GeluOp,
@@ -8967,6 +10206,7 @@ OPS: Final = (
     GreaterEqualTensorOp,
     GridSamplerOp,
     GridSampler2dOp,
+    GridSampler3dOp,
     GroupNormOp,
     GruDataOp,
     GruInputOp,
@@ -8981,6 +10221,7 @@ OPS: Final = (
     HardtanhOp,
     HeavisideOp,
     HingeEmbeddingLossOp,
+    HistcOp,
     HistogramddOp,
     HistogramddTensorListBinsOp,
     HistogramddIntBinsOp,
@@ -8988,13 +10229,19 @@ OPS: Final = (
     HsplitIntOp,
     HstackOp,
     HuberLossOp,
+    HypotOp,
+    I0Op,
+    IgammaOp,
+    IgammacOp,
     Im2colOp,
+    ImagOp,
     IndexTensorOp,
     IndexAddOp,
     IndexCopyOp,
     IndexFillIntScalarOp,
     IndexFillIntTensorOp,
     IndexPutOp,
+    IndexReduceOp,
     IndexSelectOp,
     IndicesCopyOp,
     InnerOp,
@@ -9024,8 +10271,11 @@ OPS: Final = (
     ItemOp,
     KlDivOp,
     KronOp,
+    KthvalueOp,
     L1LossOp,
     LayerNormOp,
+    LcmOp,
+    LdexpTensorOp,
     LeScalarOp,
     LeTensorOp,
     LeakyReluOp,
@@ -9035,18 +10285,23 @@ OPS: Final = (
     LessTensorOp,
     LessEqualScalarOp,
     LessEqualTensorOp,
+    LgammaOp,
     LiftFreshCopyOp,
     LinalgCholeskyOp,
+    LinalgCholeskyExOp,
     LinalgCondOp,
     LinalgCondPStrOp,
     LinalgCrossOp,
     LinalgDetOp,
+    LinalgDiagonalOp,
     LinalgEighOp,
     LinalgEigvalsOp,
     LinalgEigvalshOp,
     LinalgInvOp,
+    LinalgInvExOp,
     LinalgLdlFactorOp,
     LinalgLuFactorOp,
+    LinalgLuFactorExOp,
     LinalgMatmulOp,
     LinalgMatrixNormOp,
     LinalgMatrixNormStrOrdOp,
@@ -9061,9 +10316,11 @@ OPS: Final = (
     LinalgPinvOp,
     LinalgPinvAtolRtolFloatOp,
     LinalgPinvRcondTensorOp,
+    LinalgQrOp,
     LinalgSlogdetOp,
     LinalgSolveOp,
     LinalgSolveExOp,
+    LinalgSolveTriangularOp,
     LinalgSvdOp,
     LinalgSvdvalsOp,
     LinalgTensorinvOp,
@@ -9085,6 +10342,7 @@ OPS: Final = (
     LogSoftmaxIntOp,
     LogaddexpOp,
     Logaddexp2Op,
+    LogcumsumexpOp,
     LogdetOp,
     LogicalAndOp,
     LogicalNotOp,
@@ -9108,10 +10366,12 @@ OPS: Final = (
     MaskedFillScalarOp,
     MaskedFillTensorOp,
     MaskedScatterOp,
+    MaskedSelectOp,
     MatmulOp,
     MatrixHOp,
     MatrixExpOp,
     MatrixPowerOp,
+    MaxOp,
     MaxDimOp,
     MaxOtherOp,
     MaxPool1dOp,
@@ -9125,13 +10385,19 @@ OPS: Final = (
     MaximumOp,
     MeanOp,
     MeanDimOp,
+    MedianOp,
+    MedianDimOp,
     MeshgridOp,
     MeshgridIndexingOp,
+    MinOp,
     MinDimOp,
     MinOtherOp,
     MinimumOp,
     MishOp,
     MmOp,
+    ModeOp,
+    MoveaxisIntOp,
+    MoveaxisIntlistOp,
     MovedimIntOp,
     MovedimIntlistOp,
     MseLossOp,
@@ -9141,15 +10407,19 @@ OPS: Final = (
     MultiMarginLossOp,
     MultilabelMarginLossOp,
     MultilabelMarginLossForwardOp,
+    MultinomialOp,
     MultiplyScalarOp,
     MultiplyTensorOp,
     MvOp,
     MvlgammaOp,
     NanToNumOp,
     NanmeanOp,
+    NanmedianOp,
+    NanmedianDimOp,
     NanquantileOp,
     NanquantileScalarOp,
     NansumOp,
+    NarrowOp,
     NarrowTensorOp,
     NarrowCopyOp,
     NativeChannelShuffleOp,
@@ -9165,6 +10435,7 @@ OPS: Final = (
     NewFullOp,
     NewOnesOp,
     NewZerosOp,
+    NextafterOp,
     NllLossOp,
     NllLoss2dOp,
     NllLoss2dForwardOp,
@@ -9172,6 +10443,7 @@ OPS: Final = (
     NllLossNdOp,
     NonzeroOp,
     NonzeroNumpyOp,
+    NonzeroStaticOp,
     NormScalarOp,
     NormScalarOptDimOp,
     NormScalarOptDimDtypeOp,
@@ -9198,6 +10470,9 @@ OPS: Final = (
     PixelShuffleOp,
     PixelUnshuffleOp,
     PoissonNllLossOp,
+    PolarOp,
+    PolygammaOp,
+    PositiveOp,
     PowScalarOp,
     PowTensorScalarOp,
     PowTensorTensorOp,
@@ -9214,9 +10489,15 @@ OPS: Final = (
     QuantizedRnnTanhCellOp,
     Rad2degOp,
     RandOp,
+    RandLikeOp,
+    RandintOp,
+    RandintLowOp,
+    RandintLikeOp,
     RandnOp,
+    RandnLikeOp,
     RandpermOp,
     RavelOp,
+    RealOp,
     ReciprocalOp,
     ReflectionPad1dOp,
     ReflectionPad2dOp,
@@ -9224,9 +10505,11 @@ OPS: Final = (
     ReluOp,
     Relu6Op,
     RemainderScalarOp,
+    RemainderScalarTensorOp,
     RemainderTensorOp,
     RenormOp,
     RepeatOp,
+    RepeatInterleaveTensorOp,
     RepeatInterleaveSelfTensorOp,
     RepeatInterleaveSelfIntOp,
     ReplicationPad1dOp,
@@ -9235,6 +10518,8 @@ OPS: Final = (
     ReshapeOp,
     ReshapeAsOp,
     ResizeAsOp,
+    ResolveConjOp,
+    ResolveNegOp,
     ResultTypeScalarOp,
     ResultTypeScalarScalarOp,
     ResultTypeScalarTensorOp,
@@ -9250,6 +10535,7 @@ OPS: Final = (
     RollOp,
     Rot90Op,
     RoundOp,
+    RoundDecimalsOp,
     RowIndicesCopyOp,
     RowStackOp,
     RreluOp,
@@ -9258,10 +10544,14 @@ OPS: Final = (
     RsubTensorOp,
     ScalarTensorOp,
     ScaledDotProductAttentionOp,
+    ScatterReduceOp,
     ScatterSrcOp,
     ScatterValueOp,
+    ScatterValueReduceOp,
     ScatterAddOp,
     ScatterReduceTwoOp,
+    SearchsortedScalarOp,
+    SearchsortedTensorOp,
     SelectIntOp,
     SelectCopyIntOp,
     SelectScatterOp,
@@ -9269,6 +10559,7 @@ OPS: Final = (
     SgnOp,
     SigmoidOp,
     SignOp,
+    SignbitOp,
     SiluOp,
     SinOp,
     SincOp,
@@ -9286,6 +10577,7 @@ OPS: Final = (
     SoftplusOp,
     SoftshrinkOp,
     SortOp,
+    SortStableOp,
     SparseBscTensorCcolRowValueOp,
     SparseBscTensorCcolRowValueSizeOp,
     SparseBsrTensorCrowColValueOp,
@@ -9327,6 +10619,7 @@ OPS: Final = (
     SpecialXlogyOtherScalarOp,
     SpecialXlogySelfScalarOp,
     SplitTensorOp,
+    SplitSizesOp,
     SplitCopyTensorOp,
     SplitWithSizesOp,
     SplitWithSizesCopyOp,
@@ -9396,8 +10689,10 @@ OPS: Final = (
     TrapzDxOp,
     TrapzXOp,
     TrilOp,
+    TrilIndicesOp,
     TripletMarginLossOp,
     TriuOp,
+    TriuIndicesOp,
     TrueDivideScalarOp,
     TrueDivideTensorOp,
     TruncOp,
@@ -9406,13 +10701,18 @@ OPS: Final = (
     UnbindCopyIntOp,
     UnflattenIntOp,
     UnflattenDenseTensorsOp,
+    UnfoldOp,
     UnfoldCopyOp,
+    UniqueConsecutiveOp,
+    UniqueDimOp,
     UnsafeChunkOp,
     UnsafeSplitTensorOp,
     UnsafeSplitWithSizesOp,
     UnsqueezeOp,
     UnsqueezeCopyOp,
+    UpsampleBicubic2dOp,
     UpsampleBicubic2dVecOp,
+    UpsampleBilinear2dOp,
     UpsampleBilinear2dVecOp,
     UpsampleLinear1dOp,
     UpsampleLinear1dVecOp,
@@ -9422,6 +10722,7 @@ OPS: Final = (
     UpsampleNearest2dVecOp,
     UpsampleNearest3dOp,
     UpsampleNearest3dVecOp,
+    UpsampleTrilinear3dOp,
     UpsampleTrilinear3dVecOp,
     ValuesCopyOp,
     VanderOp,
@@ -9429,11 +10730,15 @@ OPS: Final = (
     VarCorrectionOp,
     VarDimOp,
     VarMeanOp,
+    VarMeanCorrectionOp,
     VarMeanDimOp,
     VdotOp,
     ViewOp,
+    ViewDtypeOp,
     ViewAsOp,
+    ViewAsComplexOp,
     ViewAsComplexCopyOp,
+    ViewAsRealOp,
     ViewAsRealCopyOp,
     ViewCopyOp,
     ViewCopyDtypeOp,

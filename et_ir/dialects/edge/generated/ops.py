@@ -59,6 +59,15 @@ class UnderscoreConjCopyOp(EdgeOp):
         self: SSAValue
 
 
+class UnderscoreConjPhysicalOp(EdgeOp):
+    name = "edge._conj_physical"
+    schema_text = "_conj_physical(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class UnderscoreEmbeddingBagOp(EdgeOp):
     name = "edge._embedding_bag"
     schema_text = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
@@ -278,6 +287,18 @@ class UnderscoreToCopyOp(EdgeOp):
         pin_memory: bool | None
         non_blocking: bool
         memory_format: str | None
+
+
+class UnderscoreUpsampleBilinear2dAaOp(EdgeOp):
+    name = "edge._upsample_bilinear2d_aa"
+    schema_text = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
+    out_schema = "_upsample_bilinear2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+        align_corners: bool
+        scales_h: float | None
+        scales_w: float | None
 
 
 class UnderscoreValuesCopyOp(EdgeOp):
@@ -594,6 +615,26 @@ class BitwiseAndTensorOp(EdgeOp):
         other: SSAValue
 
 
+class BitwiseLeftShiftTensorOp(EdgeOp):
+    name = "edge.bitwise_left_shift.Tensor"
+    schema_text = "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class BitwiseLeftShiftTensorScalarOp(EdgeOp):
+    name = "edge.bitwise_left_shift.Tensor_Scalar"
+    schema_text = "bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: Scalar
+
+
 class BitwiseNotOp(EdgeOp):
     name = "edge.bitwise_not"
     schema_text = "bitwise_not(Tensor self) -> Tensor"
@@ -621,6 +662,26 @@ class BitwiseOrTensorOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
+
+
+class BitwiseRightShiftTensorOp(EdgeOp):
+    name = "edge.bitwise_right_shift.Tensor"
+    schema_text = "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class BitwiseRightShiftTensorScalarOp(EdgeOp):
+    name = "edge.bitwise_right_shift.Tensor_Scalar"
+    schema_text = "bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: Scalar
 
 
 class BitwiseXorScalarOp(EdgeOp):
@@ -1414,6 +1475,25 @@ class MaskedScatterOp(EdgeOp):
         source: SSAValue
 
 
+class MaskedSelectOp(EdgeOp):
+    name = "edge.masked_select"
+    schema_text = "masked_select(Tensor self, Tensor mask) -> Tensor"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        mask: SSAValue
+
+
+class MaxOp(EdgeOp):
+    name = "edge.max"
+    schema_text = "max(Tensor self) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class MaxDimOp(EdgeOp):
     name = "edge.max.dim"
     schema_text = "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
@@ -1483,6 +1563,15 @@ class MeanDimOp(EdgeOp):
         dim: tuple[int, ...] | None
         keepdim: bool
         dtype: Attribute | None
+
+
+class MinOp(EdgeOp):
+    name = "edge.min"
+    schema_text = "min(Tensor self) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class MinDimOp(EdgeOp):
@@ -1837,6 +1926,16 @@ class RepeatOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         repeats: tuple[int | SSAValue, ...]
+
+
+class RepeatInterleaveTensorOp(EdgeOp):
+    name = "edge.repeat_interleave.Tensor"
+    schema_text = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "repeat_interleave.Tensor_out(Tensor repeats, *, SymInt? output_size=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        repeats: SSAValue
+        output_size: int | SSAValue | None
 
 
 class ReplicationPad1dOp(EdgeOp):
@@ -2379,6 +2478,18 @@ class VarDimOp(EdgeOp):
         keepdim: bool
 
 
+class VarMeanCorrectionOp(EdgeOp):
+    name = "edge.var_mean.correction"
+    schema_text = "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"
+    tags = frozenset({"reduction"})
+    out_schema = "var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: tuple[int, ...] | None
+        correction: Scalar | None
+        keepdim: bool
+
+
 class ViewAsComplexCopyOp(EdgeOp):
     name = "edge.view_as_complex_copy"
     schema_text = "view_as_complex_copy(Tensor self) -> Tensor"
@@ -2477,11 +2588,12 @@ class DimOrderOpsUnderscoreToDimOrderCopyOp(EdgeOp):
         dim_order: tuple[int, ...] | None
 
 
-OPS: Final = (
+OPS: Final[tuple[type[EdgeOp], ...]] = (
     UnderscoreAdaptiveAvgPool2dOp,
     UnderscoreAdaptiveAvgPool3dOp,
     UnderscoreCdistForwardOp,
     UnderscoreConjCopyOp,
+    UnderscoreConjPhysicalOp,
     UnderscoreEmbeddingBagOp,
     UnderscoreFftC2rOp,
     UnderscoreFftR2cOp,
@@ -2501,6 +2613,7 @@ OPS: Final = (
     UnderscoreSoftmaxOp,
     UnderscoreSparseBroadcastToCopyOp,
     UnderscoreToCopyOp,
+    UnderscoreUpsampleBilinear2dAaOp,
     UnderscoreValuesCopyOp,
     AbsOp,
     AcosOp,
@@ -2530,9 +2643,13 @@ OPS: Final = (
     AvgPool3dOp,
     BitwiseAndScalarOp,
     BitwiseAndTensorOp,
+    BitwiseLeftShiftTensorOp,
+    BitwiseLeftShiftTensorScalarOp,
     BitwiseNotOp,
     BitwiseOrScalarOp,
     BitwiseOrTensorOp,
+    BitwiseRightShiftTensorOp,
+    BitwiseRightShiftTensorScalarOp,
     BitwiseXorScalarOp,
     BitwiseXorTensorOp,
     BmmOp,
@@ -2609,12 +2726,15 @@ OPS: Final = (
     LtTensorOp,
     MaskedFillScalarOp,
     MaskedScatterOp,
+    MaskedSelectOp,
+    MaxOp,
     MaxDimOp,
     MaxPool2dWithIndicesOp,
     MaxPool3dWithIndicesOp,
     MaximumOp,
     MeanOp,
     MeanDimOp,
+    MinOp,
     MinDimOp,
     MinimumOp,
     MmOp,
@@ -2648,6 +2768,7 @@ OPS: Final = (
     RemainderScalarOp,
     RemainderTensorOp,
     RepeatOp,
+    RepeatInterleaveTensorOp,
     ReplicationPad1dOp,
     ReplicationPad2dOp,
     ReplicationPad3dOp,
@@ -2700,6 +2821,7 @@ OPS: Final = (
     ValuesCopyOp,
     VarCorrectionOp,
     VarDimOp,
+    VarMeanCorrectionOp,
     ViewAsComplexCopyOp,
     ViewAsRealCopyOp,
     ViewCopyOp,

@@ -1,0 +1,132 @@
+"""Gather, scatter and advanced indexing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from et_ir.dialects.aten.inference.dtypes import BOOL, I64, U8
+from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, rule
+from et_ir.dialects.aten.inference.shapes import Shape, broadcast, known, numel, with_size, wrap_dim
+from et_ir.dialects.schema import DYNAMIC
+
+
+@rule("embedding")
+def embedding(weight: Meta, indices: Meta, *_: object) -> Meta:
+    if weight.rank != 2:
+        raise ValueError(f"embedding takes a matrix of weights, got shape {weight.shape}")
+    return Meta((*indices.shape, weight.shape[1]), weight.dtype)
+
+
+@rule("gather")
+def gather(self: Meta, dim: int, index: Meta, sparse_grad: bool) -> Meta:
+    return Meta(index.shape, self.dtype)
+
+
+@rule("take")
+def take(self: Meta, index: Meta) -> Meta:
+    return Meta(index.shape, self.dtype)
+
+
+@rule("take_along_dim")
+def take_along_dim(self: Meta, indices: Meta, dim: int | None) -> Meta | None:
+    if dim is None:
+        count = numel(indices.shape)
+        return Meta((UNKNOWN if count is None else count,), self.dtype)
+    if self.rank != indices.rank:
+        return None
+    axis = wrap_dim(dim, self.rank)
+    shape = broadcast(with_size(self.shape, axis, 1), with_size(indices.shape, axis, 1))
+    return Meta(with_size(shape, axis, indices.shape[axis]), self.dtype)
+
+
+@rule("index_select")
+def index_select(self: Meta, dim: int, index: Meta) -> Meta:
+    if not self.shape:
+        return self
+    count = index.shape[0] if index.shape else 1
+    return Meta(with_size(self.shape, wrap_dim(dim, self.rank), count), self.dtype)
+
+
+@rule(
+    """
+    diagonal_scatter index_add index_copy index_fill.int_Scalar index_fill.int_Tensor index_put
+    scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add scatter_reduce.two
+    select_scatter slice_scatter _unsafe_index_put _unsafe_masked_index_put_accumulate index_reduce
+    """
+)
+def updated(self: Meta, *_: object) -> Meta:
+    return Meta(self.shape, self.dtype)
+
+
+def indexed_shape(shape: Shape, indices: Sequence[Meta | None]) -> Shape | None:
+    """The shape of advanced indexing: NumPy's rules; a mask stands for the indices where it is true.
+
+    Raises `ValueError` for too many indices.
+    """
+    expanded: list[Shape | None] = []
+    for index in indices:
+        if index is None:
+            expanded.append(None)
+        elif index.dtype in (BOOL, U8):
+            expanded.extend([(UNKNOWN,)] * index.rank)
+            if index.rank == 0:
+                return None
+        else:
+            expanded.append(index.shape)
+    if len(expanded) > len(shape):
+        raise ValueError(f"{len(expanded)} indices into a tensor of rank {len(shape)}")
+    expanded += [None] * (len(shape) - len(expanded))
+    places = [i for i, index in enumerate(expanded) if index is not None]
+    if not places:
+        return shape
+    joined = broadcast(*(index for index in expanded if index is not None))
+    rest = [size for size, index in zip(shape, expanded, strict=True) if index is None]
+    # Indices that stand together put their dimensions where they stand, others in front.
+    lead = places[0] if places == list(range(places[0], places[-1] + 1)) else 0
+    return (*rest[:lead], *joined, *rest[lead:])
+
+
+@rule("index.Tensor", "_unsafe_index.Tensor")
+def index_tensor(self: Meta, indices: Sequence[Meta | None]) -> Meta | None:
+    shape = indexed_shape(self.shape, indices)
+    return None if shape is None else Meta(shape, self.dtype)
+
+
+@rule("_unsafe_masked_index")
+def masked_index(self: Meta, mask: Meta, indices: Sequence[Meta | None], fill: object) -> Meta | None:
+    shape = indexed_shape(self.shape, indices)
+    return None if shape is None else Meta(broadcast(shape, mask.shape), self.dtype)
+
+
+@rule("repeat_interleave.self_int")
+def repeat_interleave(self: Meta, repeats: int, dim: int | None, output_size: int | None) -> Meta:
+    if dim is None:
+        count = numel(self.shape)
+        total = UNKNOWN if count is None or repeats == DYNAMIC else count * repeats
+        return Meta((total,), self.dtype)
+    if not self.shape:
+        return Meta((max(repeats, UNKNOWN),), self.dtype)
+    axis = wrap_dim(dim, self.rank)
+    size = self.shape[axis]
+    return Meta(
+        with_size(self.shape, axis, size * repeats if known(size) and repeats != DYNAMIC else UNKNOWN),
+        self.dtype,
+    )
+
+
+@rule("repeat_interleave.self_Tensor")
+def repeat_interleave_tensor(self: Meta, repeats: Meta, dim: int | None, output_size: int | None) -> Meta:
+    size = UNKNOWN if output_size is None else output_size
+    if dim is None or not self.shape:
+        return Meta((max(size, UNKNOWN),), self.dtype)
+    return Meta(with_size(self.shape, wrap_dim(dim, self.rank), size), self.dtype)
+
+
+@rule("searchsorted.Tensor")
+def searchsorted(sorted_sequence: Meta, self: Meta, out_int32: bool, *_: object) -> Meta | None:
+    return None if out_int32 else Meta(self.shape, I64)
+
+
+@rule("bucketize.Tensor")
+def bucketize(self: Meta, boundaries: Meta, out_int32: bool, right: bool) -> Meta | None:
+    return None if out_int32 else Meta(self.shape, I64)
