@@ -1,0 +1,261 @@
+"""Ops of the `backend` dialect: subgraphs that a backend takes over, before and after it compiles them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FlatSymbolRefAttrConstr,
+    IntegerAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    lazy_traits_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import HasParent, IsTerminator, SingleBlockImplicitTerminator, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from et_ir.dialects.backend.attributes import CompileSpecAttr
+from et_ir.dialects.program import DataAttr
+
+__all__ = ["CallOp", "LoweredOp", "NamedDataOp", "PartitionOp", "YieldOp"]
+
+_SPECS = base(ArrayAttr[CompileSpecAttr])
+
+
+@irdl_op_definition
+class PartitionOp(IRDLOperation):
+    """A subgraph that a backend will compile.
+
+    Its body computes the results from the inputs, and from constants that it reads itself.
+
+    ```mlir
+    %1 = backend.partition "demo" specs [#backend.compile_spec<"k", "v">](%x) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      %b = edge.relu %a : tensor<4xf32>
+      backend.yield %b : tensor<4xf32>
+    }
+    ```
+
+    Rules: `partition_c1` the body's arguments are the inputs; `partition_c2` it yields the results;
+    `partition_c3` the backend has a name; `partition_c4` the body uses no value from outside but through its
+    arguments.
+    """
+
+    name = "backend.partition"
+    backend = prop_def(StringAttr)
+    specs = opt_prop_def(_SPECS)
+    inputs = var_operand_def(AnyAttr())
+    outputs = var_result_def(AnyAttr())
+    body = region_def("single_block")
+
+    traits = lazy_traits_def(lambda: (SingleBlockImplicitTerminator(YieldOp),))
+    assembly_format = (
+        "$backend (`specs` $specs^)? `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body"
+    )
+
+    def __init__(
+        self,
+        backend: str,
+        specs: Sequence[CompileSpecAttr],
+        inputs: Sequence[SSAValue],
+        result_types: Sequence[Attribute],
+        body: Region,
+    ):
+        super().__init__(
+            operands=[inputs],
+            properties={"backend": StringAttr(backend), **_specs(specs)},
+            result_types=[result_types],
+            regions=[body],
+        )
+
+    def verify_(self) -> None:
+        if not self.backend.data:
+            raise VerifyException("[partition_c3] the backend has no name")
+        block = self.body.block
+        arguments = [argument.type for argument in block.args]
+        inputs = [value.type for value in self.inputs]
+        if arguments != inputs:
+            raise VerifyException(
+                f"[partition_c1] the body takes {_join(arguments)}, the inputs are {_join(inputs)}"
+            )
+        last = block.last_op
+        yielded = [value.type for value in last.operands] if isinstance(last, YieldOp) else []
+        results = [result.type for result in self.outputs]
+        if yielded != results:
+            raise VerifyException(
+                f"[partition_c2] the body yields {_join(yielded)}, the results are {_join(results)}"
+            )
+        for op in self.body.walk():
+            if not all(self.is_ancestor(operand.owner) for operand in op.operands):
+                raise VerifyException(f"[partition_c4] '{op.name}' uses a value from outside")
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """The results of a partition.
+
+    ```mlir
+    backend.yield %b : tensor<4xf32>
+    ```
+    """
+
+    name = "backend.yield"
+    values = var_operand_def(AnyAttr())
+    traits = traits_def(IsTerminator(), HasParent(PartitionOp))
+    assembly_format = "($values^ `:` type($values))? attr-dict"
+
+    def __init__(self, values: Sequence[SSAValue] = ()):
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class LoweredOp(IRDLOperation):
+    """A subgraph that a backend has compiled: what it made of it, and the settings it is loaded with.
+
+    `debug_handles` maps the backend's own handles to those of the program (upstream's debug handle map).
+    `alignment` is that of the blob in the file, in bytes, where the backend needs more than every segment
+    has.
+
+    ```mlir
+    backend.lowered @lowered_0 "demo" specs [#backend.compile_spec<"k", "v">] = #program.data<ui8, [1, 2]>
+    ```
+
+    Rules: `lowered_c1` the backend has a name; `lowered_c2` the alignment is a power of two.
+    """
+
+    name = "backend.lowered"
+    sym_name = prop_def(SymbolNameConstraint())
+    backend = prop_def(StringAttr)
+    specs = opt_prop_def(_SPECS)
+    value = prop_def(DataAttr)
+    debug_handles = opt_prop_def(DictionaryAttr)
+    alignment = opt_prop_def(IntegerAttr.constr(i64))
+
+    traits = traits_def(SymbolOpInterface())
+    assembly_format = (
+        "$sym_name $backend (`specs` $specs^)? (`align` $alignment^)? (`debug_handles` $debug_handles^)? "
+        "`=` qualified($value) attr-dict"
+    )
+
+    def __init__(
+        self,
+        name: str,
+        backend: str,
+        specs: Sequence[CompileSpecAttr],
+        value: DataAttr,
+        *,
+        debug_handles: DictionaryAttr | None = None,
+        alignment: int = 1,
+    ):
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(name),
+            "backend": StringAttr(backend),
+            "value": value,
+            **_specs(specs),
+        }
+        if debug_handles is not None:
+            properties["debug_handles"] = debug_handles
+        if alignment != 1:
+            properties["alignment"] = IntegerAttr(alignment, i64)
+        super().__init__(properties=properties)
+
+    @property
+    def key(self) -> str:
+        """The symbol's name."""
+        return self.sym_name.data
+
+    def verify_(self) -> None:
+        if not self.backend.data:
+            raise VerifyException("[lowered_c1] the backend has no name")
+        _verify_alignment(self.alignment, "lowered_c2")
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """The results of a compiled subgraph.
+
+    ```mlir
+    %1 = backend.call @lowered_0(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+
+    Rule, checked by `verify-backend`: `call_c1` the symbol is a `backend.lowered`.
+    """
+
+    name = "backend.call"
+    callee = prop_def(FlatSymbolRefAttrConstr)
+    inputs = var_operand_def(AnyAttr())
+    outputs = var_result_def(AnyAttr())
+    assembly_format = "$callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)"
+
+    def __init__(self, callee: str, inputs: Sequence[SSAValue], result_types: Sequence[Attribute]):
+        super().__init__(
+            operands=[inputs],
+            properties={"callee": SymbolRefAttr(callee)},
+            result_types=[result_types],
+        )
+
+
+@irdl_op_definition
+class NamedDataOp(IRDLOperation):
+    """Bytes that a backend finds in the file by their name, such as weights that several partitions share.
+
+    ```mlir
+    backend.named_data @"weights" align 64 = #program.data<ui8, [1, 2]>
+    ```
+
+    Rule: `named_data_c1` the alignment is a power of two.
+    """
+
+    name = "backend.named_data"
+    sym_name = prop_def(SymbolNameConstraint())
+    alignment = opt_prop_def(IntegerAttr.constr(i64))
+    value = prop_def(DataAttr)
+
+    traits = traits_def(SymbolOpInterface())
+    assembly_format = "$sym_name (`align` $alignment^)? `=` qualified($value) attr-dict"
+
+    def __init__(self, name: str, value: DataAttr, *, alignment: int = 1):
+        properties: dict[str, Attribute] = {"sym_name": StringAttr(name), "value": value}
+        if alignment != 1:
+            properties["alignment"] = IntegerAttr(alignment, i64)
+        super().__init__(properties=properties)
+
+    @property
+    def key(self) -> str:
+        """The name."""
+        return self.sym_name.data
+
+    def verify_(self) -> None:
+        _verify_alignment(self.alignment, "named_data_c1")
+
+
+def _specs(specs: Sequence[CompileSpecAttr]) -> dict[str, Attribute]:
+    return {"specs": ArrayAttr(specs)} if specs else {}
+
+
+def _verify_alignment(alignment: IntegerAttr | None, label: str) -> None:
+    if alignment is not None:
+        value = alignment.value.data
+        if value < 1 or value & (value - 1):
+            raise VerifyException(f"[{label}] an alignment of {value} bytes is no power of two")
+
+
+def _join(types: Sequence[Attribute]) -> str:
+    return ", ".join(map(str, types)) or "nothing"

@@ -1,0 +1,74 @@
+"""The `executorch` dialect: a program as the runtime executes it, one op per table of the file's schema.
+
+A method is a plan of registers and instructions. Text and file translate into each other;
+`docs/rationale/executorch.md` says why the dialect is as it is.
+"""
+
+from xdsl.ir import Dialect
+
+from et_ir.dialects.executorch.arguments import Argument, ListValue
+from et_ir.dialects.executorch.attributes import ArenaDeviceAttr, ElementType, ListAttr, ListKind, OperandAttr
+from et_ir.dialects.executorch.instructions import (
+    DelegateCallOp,
+    FreeOp,
+    Instruction,
+    JumpFalseOp,
+    JumpOp,
+    KernelCallOp,
+    MoveOp,
+    ReturnOp,
+)
+from et_ir.dialects.executorch.plan import PlanOp
+from et_ir.dialects.executorch.registers import (
+    AllocOp,
+    ConstantOp,
+    InputOp,
+    MemoryRegisterOp,
+    ReferenceOp,
+    RegisterOp,
+    StateOp,
+    SymbolRegisterOp,
+    TensorRegisterOp,
+    ValueOp,
+    ViewOp,
+)
+
+__all__ = [
+    "AllocOp",
+    "ArenaDeviceAttr",
+    "Argument",
+    "ConstantOp",
+    "DelegateCallOp",
+    "ElementType",
+    "Executorch",
+    "FreeOp",
+    "InputOp",
+    "Instruction",
+    "JumpFalseOp",
+    "JumpOp",
+    "KernelCallOp",
+    "ListAttr",
+    "ListKind",
+    "ListValue",
+    "MemoryRegisterOp",
+    "MoveOp",
+    "OperandAttr",
+    "PlanOp",
+    "ReferenceOp",
+    "RegisterOp",
+    "ReturnOp",
+    "StateOp",
+    "SymbolRegisterOp",
+    "TensorRegisterOp",
+    "ValueOp",
+    "ViewOp",
+]
+
+Executorch = Dialect(
+    "executorch",
+    [
+        PlanOp, InputOp, ConstantOp, StateOp, AllocOp, ViewOp, ReferenceOp, ValueOp,
+        KernelCallOp, DelegateCallOp, MoveOp, FreeOp, JumpFalseOp, JumpOp, ReturnOp,
+    ],
+    [OperandAttr, ListAttr, ElementType, ArenaDeviceAttr],
+)  # fmt: skip

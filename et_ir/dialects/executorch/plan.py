@@ -1,0 +1,171 @@
+"""A method: its registers and its instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, SymbolNameConstraint, UnitAttr, i64
+from xdsl.ir import Attribute, Block, Region
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from et_ir.dialects.executorch.attributes import ArenaDeviceAttr
+from et_ir.dialects.executorch.instructions import (
+    DelegateCallOp,
+    FreeOp,
+    Instruction,
+    JumpFalseOp,
+    JumpOp,
+    KernelCallOp,
+    MoveOp,
+    ReturnOp,
+)
+from et_ir.dialects.executorch.registers import InputOp, RegisterOp
+
+__all__ = ["PlanOp"]
+
+_INSTRUCTIONS = (KernelCallOp, DelegateCallOp, MoveOp, FreeOp, JumpFalseOp, JumpOp, ReturnOp)
+_OPTIONS = ("arenas", "devices", "in_spec", "out_spec", "stack_traces")
+
+
+@irdl_op_definition
+class PlanOp(IRDLOperation):
+    """One method as the runtime executes it: blocks of registers and instructions.
+
+    The order of registers in the text is their order in the file. `arenas` are the bytes of each arena from
+    number 1 on, written by memory planning, and `devices` those that are not on the CPU. `in_spec` and
+    `out_spec` say how nested inputs and outputs flatten (torch's pytree specs as JSON). With `stack_traces`
+    the file has the source lines of each instruction.
+
+    ```mlir
+    executorch.plan @forward {arenas = array<i64: 32>} {
+      %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
+      %r = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
+      executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+      executorch.return %r
+    }
+    ```
+
+    Rules: `plan_c1` it holds registers and instructions; `plan_c2` its last block ends with the only return;
+    `plan_c3` a plan of several blocks declares its registers in the first; `plan_c4` no block has arguments.
+    """
+
+    name = "executorch.plan"
+    sym_name = prop_def(SymbolNameConstraint())
+    arenas = opt_prop_def(DenseArrayBase.constr(i64))
+    devices = opt_prop_def(base(ArrayAttr[ArenaDeviceAttr]))
+    in_spec = opt_prop_def(StringAttr)
+    out_spec = opt_prop_def(StringAttr)
+    stack_traces = opt_prop_def(UnitAttr)
+    body = region_def()
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+
+    def __init__(self, name: str, body: Region, *, in_spec: str | None = None, out_spec: str | None = None):
+        properties: dict[str, Attribute] = {"sym_name": StringAttr(name)}
+        if in_spec is not None:
+            properties["in_spec"] = StringAttr(in_spec)
+        if out_spec is not None:
+            properties["out_spec"] = StringAttr(out_spec)
+        super().__init__(properties=properties, regions=[body])
+
+    @property
+    def key(self) -> str:
+        """The method's name."""
+        return self.sym_name.data
+
+    @property
+    def blocks(self) -> list[Block]:
+        return list(self.body.blocks)
+
+    @property
+    def registers(self) -> list[RegisterOp]:
+        """The declarations in the order of the file's values."""
+        return [op for op in self.body.walk() if isinstance(op, RegisterOp)]
+
+    @property
+    def inputs(self) -> list[InputOp]:
+        """The inputs in the order of the method's signature."""
+        return [op for op in self.body.walk() if isinstance(op, InputOp)]
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """Instructions and ends of blocks in the order of the text."""
+        return [op for op in self.body.walk() if isinstance(op, _INSTRUCTIONS)]
+
+    @property
+    def return_op(self) -> ReturnOp:
+        """The end of the plan. Raises `VerifyException` if it has none."""
+        block = self.body.last_block
+        op = None if block is None else block.last_op
+        if not isinstance(op, ReturnOp):
+            raise VerifyException("[plan_c2] the last block must end with executorch.return")
+        return op
+
+    @property
+    def arena_sizes(self) -> list[int] | None:
+        """Bytes of each arena from number 1 on; `None` before memory planning."""
+        return None if self.arenas is None else list(cast(Sequence[int], self.arenas.get_values()))
+
+    def set_arena_sizes(self, sizes: Sequence[int]) -> None:
+        self.arenas = DenseArrayBase.from_list(i64, list(sizes))
+
+    def verify_(self) -> None:
+        blocks = self.blocks
+        returns = 0
+        for index, block in enumerate(blocks):
+            if block.args:
+                raise VerifyException("[plan_c4] blocks take no arguments: registers hold what they share")
+            for op in block.ops:
+                if isinstance(op, RegisterOp):
+                    if index:
+                        raise VerifyException(f"[plan_c3] '{op.name}' is declared behind the first block")
+                elif isinstance(op, ReturnOp):
+                    returns += 1
+                elif not isinstance(op, _INSTRUCTIONS) and op.name not in _TEMPORARY:
+                    raise VerifyException(f"[plan_c1] '{op.name}' is neither a register nor an instruction")
+        if returns != 1 or not isinstance(blocks[-1].last_op, ReturnOp):
+            raise VerifyException("[plan_c2] the last block must end with the only executorch.return")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.key)
+        shown = {name: self.properties[name] for name in _OPTIONS if name in self.properties}
+        if shown:
+            printer.print_string(" ")
+            printer.print_attr_dict(shown)
+        if self.attributes:
+            printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        name = parser.parse_symbol_name()
+        position = parser.pos
+        properties = parser.parse_optional_dictionary_attr_dict()
+        for key in properties:
+            if key not in _OPTIONS:
+                parser.raise_error(f"'{key}' is none of {', '.join(_OPTIONS)}", position, parser.pos)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        body = parser.parse_region()
+        return cls.create(
+            properties={"sym_name": name, **properties},
+            attributes={} if attributes is None else attributes.data,
+            regions=[body],
+        )
+
+
+_TEMPORARY = frozenset({"program.store"})
+"""Ops of other dialects that stand in a plan between two passes: a store waits for write-back."""
