@@ -17,7 +17,9 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from bench.measure import print_table, verdict
 
@@ -27,6 +29,25 @@ GOAL = 256.0
 MEGABYTE = 1e6
 
 
+def ours(output: Path) -> Callable[[Any], None]:
+    """Our compiler, imported, as a function from an exported program to the file ``output``."""
+    from et_ir import to_edge
+
+    return lambda program: to_edge(program).to_executorch().save(output)
+
+
+def stock(output: Path) -> Callable[[Any], None]:
+    """The same of the stock compiler."""
+    warnings.simplefilter("ignore")  # about its own use of deprecated functions
+    from executorch.exir import to_edge
+
+    def lower(program: Any) -> None:
+        with output.open("wb") as file:
+            to_edge(program).to_executorch().write_to_file(file)
+
+    return lower
+
+
 def child(compiler: str, gigabytes: float, output: Path) -> None:
     """Make a model of that size, export it, wait for a line on standard input, compile to ``output``."""
     import torch
@@ -34,19 +55,10 @@ def child(compiler: str, gigabytes: float, output: Path) -> None:
     layers = max(1, round(gigabytes * 1e9 / (4 * WIDTH * WIDTH)))
     module = torch.nn.Sequential(*(torch.nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(layers))).eval()
     program = torch.export.export(module, (torch.ones(1, WIDTH),))
-    if compiler == "ours":
-        from et_ir import to_edge
-    else:
-        warnings.simplefilter("ignore")  # about its own use of deprecated functions
-        from executorch.exir import to_edge
+    lower = ours(output) if compiler == "ours" else stock(output)
     print("ready", flush=True)
     sys.stdin.readline()
-    manager = to_edge(program).to_executorch()
-    if compiler == "ours":
-        manager.save(output)
-    else:
-        with output.open("wb") as file:
-            manager.write_to_file(file)
+    lower(program)
 
 
 def anonymous(pid: int) -> int:

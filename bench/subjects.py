@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -75,7 +75,7 @@ def file(model: Subject, compiler: str) -> Path:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def quiet() -> Generator[None]:
     """Send file descriptor 2 to nowhere: the stock runtime logs there from C++ whenever it loads a file."""
     kept = os.dup(2)
     with open(os.devnull, "wb") as nowhere:

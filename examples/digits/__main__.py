@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from et_vm.runtime import Runtime
 from examples.artefacts import digest, keep
 from examples.digits import art, network
 from examples.stages import arena_bytes, compile_once, table
-from et_vm.runtime import Runtime
 
 SHOWN = 6
 

@@ -5,7 +5,7 @@ Try it: ``et-compile examples/digits/network.py:digits -o digits.pte`` (trains f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -65,7 +65,7 @@ class DigitsNet(nn.Module):
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def one_thread() -> Generator[None]:
     """Run the body on one torch thread: in work this small, threads mostly wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -8,7 +8,7 @@ blurred so that they are not exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
+def seeded(seed: int) -> Generator[None]:
     """Run the body from ``torch.manual_seed(seed)`` and give the caller's random state back afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -20,10 +20,10 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
+from et_vm.runtime import Runtime
 from examples.artefacts import digest
 from examples.sentences import encoder, texts
 from examples.stages import arena_bytes, compile_once, table
-from et_vm.runtime import Runtime
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -41,7 +41,7 @@ class Model:
         for name, tensor in sorted({**self.program.state_dict, **self.program.constants}.items()):
             if isinstance(tensor, torch.Tensor):
                 state.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-                state.update(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy())
+                state.update(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().data)
         return digest(self.source, state.hexdigest())
 
 
