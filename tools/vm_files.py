@@ -1,0 +1,42 @@
+"""What the verbs of et-vm share: opening a program, and numbers as text."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from et_vm.program import Program
+
+WIDTH = 80
+
+
+def open_program(file: str) -> Program:
+    """Load and verify a ``.pte`` file; ``-`` is standard input.
+
+    Raises InvalidFile, or ExecutorchError(AccessFailed).
+    """
+    from et_vm.program import Program
+
+    return Program.load(sys.stdin.buffer.read() if file == "-" else file)
+
+
+def show_bytes(count: int) -> str:
+    """A size with three significant digits: ``9.72 MB``."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count} B"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 input``, ``2 inputs``, ``1,000 inputs``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def fit(text: str, width: int) -> str:
+    """``text``, cut in the middle when it is longer than ``width``."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return text[: width - 1 - tail] + "…" + text[-tail:]

@@ -1,0 +1,252 @@
+"""``et-vm run``: execute a method and say what came out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from et_tools.exit_codes import UsageError
+from et_tools.vm_files import WIDTH, count, open_program, show_bytes
+
+if TYPE_CHECKING:
+    from et_vm.meta import MethodMeta, TensorInfo
+    from et_vm.method import Method
+    from et_vm.program import Program
+
+SHOWN_VALUES = 8
+JSON_VALUES = 64
+
+
+class Input(NamedTuple):
+    """A value for one input, and where it comes from."""
+
+    value: Any
+    source: str
+
+
+def run_file(args: argparse.Namespace) -> None:
+    """Execute as the command line says and print the result.
+
+    Raises UsageError for inputs that cannot be had, and what loading and executing raise.
+    """
+    program = open_program(args.file)
+    name = _method_name(program, args.method)
+    inputs = _inputs(program.method_meta(name), args.input or ["random:0"])
+    method = program.load_method(name, kernels=args.kernels, poison=args.poison)
+    values = [given.value for given in inputs]
+    outputs: list[Any] = []
+    seconds: list[float] = []
+    for _ in range(args.repeat or 1):
+        start = time.perf_counter()
+        outputs = method.execute(values)
+        seconds.append(time.perf_counter() - start)
+    files = _write(outputs, Path(args.output_dir)) if args.output_dir else []
+    latency = {"runs": len(seconds), "min": min(seconds) * 1e3, "median": float(np.median(seconds)) * 1e3}
+    if args.json:
+        report: dict[str, Any] = {
+            "file": args.file,
+            "method": name,
+            "kernels": args.kernels,
+            "inputs": [{**_facts(given.value), "source": given.source} for given in inputs],
+            "outputs": [_facts(value, JSON_VALUES) for value in outputs],
+            "memory": method.memory_report(),
+        }
+        for output, path in zip(report["outputs"], files, strict=bool(files)):
+            output["file"] = str(path)
+        if args.repeat:
+            report["latency_ms"] = latency
+        print(json.dumps(report, indent=2, allow_nan=False))
+        return
+    _print(name, args.kernels, method, inputs, outputs, files)
+    if args.repeat:
+        print(
+            f"latency   min {latency['min']:.3f} ms  median {latency['median']:.3f} ms  of {args.repeat} runs"
+        )
+
+
+def _method_name(program: Program, asked: str | None) -> str:
+    names = program.method_names
+    if asked is not None:
+        if asked not in names:
+            raise UsageError(f"no method {asked!r}; the methods are {', '.join(names)}")
+        return asked
+    if "forward" in names or len(names) == 1:
+        return "forward" if "forward" in names else names[0]
+    raise UsageError(f"choose a method with --method: {', '.join(names)}")
+
+
+def _inputs(meta: MethodMeta, sources: list[str]) -> list[Input]:
+    """One value for each input of the method. Inputs that are no tensors have the value they were exported
+    with.
+    """
+    slots = range(meta.num_inputs())
+    tensors = [slot for slot in slots if meta.input_tag(slot) == "Tensor"]
+    if len(sources) == 1 and _generator(sources[0]):
+        sources = sources * len(tensors)
+    given: list[Input | str] = []
+    for source in sources:
+        given += [source] if _generator(source) else _load(source)
+    if len(given) not in (len(tensors), meta.num_inputs()):
+        raise UsageError(f"{meta.name()} takes {count(meta.num_inputs(), 'input')}, got {len(given)}")
+    filled = list(slots) if len(given) == meta.num_inputs() else tensors
+    chosen = dict(zip(filled, given, strict=True))
+    values: list[Input] = []
+    for slot in slots:
+        source = chosen.get(slot, "as exported")
+        if not isinstance(source, str):
+            values.append(_reinterpret(source, meta, slot))
+        elif meta.input_tag(slot) == "Tensor":
+            values.append(Input(_generate(source, meta.input_tensor_meta(slot), slot), source))
+        else:
+            values.append(Input(meta.input_value(slot), "as exported"))
+    return values
+
+
+def _generator(source: str) -> bool:
+    kind, _, seed = source.partition(":")
+    if kind == "random":
+        if seed and not seed.isdecimal():
+            raise UsageError(f"the seed in {source!r} is not a number")
+        return True
+    return source == "ones"
+
+
+def _generate(source: str, tensor: TensorInfo, slot: int) -> Any:
+    """Ones; or normal floats, integers from 0 to 9, and bools, from a generator of its own for each input."""
+    from et_schema.scalar_type import numpy_dtype
+
+    dtype = numpy_dtype(tensor.dtype())
+    if source == "ones":
+        return np.ones(tensor.sizes(), dtype)
+    generator = np.random.default_rng((int(source.partition(":")[2] or 0), slot))
+    if dtype.kind == "b":
+        return generator.integers(0, 2, tensor.sizes()).astype(dtype)
+    if dtype.kind in "iu":
+        return generator.integers(0, 10, tensor.sizes()).astype(dtype)
+    return generator.standard_normal(tensor.sizes(), np.float32).astype(dtype)
+
+
+def _load(source: str) -> list[Input]:
+    if not source.endswith((".npy", ".npz")):
+        raise UsageError(f"input {source!r} is none of x.npy, x.npz, random[:SEED] and ones")
+    try:
+        loaded = np.load(source, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return [Input(loaded, source)]
+        with loaded:
+            return [Input(loaded[key], f"{source}[{key}]") for key in loaded.files]
+    except (ValueError, EOFError) as error:
+        raise UsageError(f"{source}: {error}") from error
+
+
+def _reinterpret(given: Input, meta: MethodMeta, slot: int) -> Input:
+    """numpy files hold the types of ml_dtypes as raw bytes: give them their type back."""
+    from et_schema.scalar_type import numpy_dtype
+
+    if meta.input_tag(slot) == "Tensor" and given.value.dtype.kind == "V":
+        dtype = numpy_dtype(meta.input_tensor_meta(slot).dtype())
+        if dtype.itemsize == given.value.dtype.itemsize:
+            return given._replace(value=given.value.view(dtype))
+    return given
+
+
+def _plain(value: Any) -> Any:
+    """An array whose type every reader of numpy files knows: bfloat16 and float8 become float32, which
+    holds them exactly.
+    """
+    array = np.asarray(value)
+    return (
+        array.astype(np.float32)
+        if array.dtype.name not in np.sctypeDict and array.dtype.kind != "U"
+        else array
+    )
+
+
+def _write(outputs: list[Any], folder: Path) -> list[Path]:
+    from et_schema.atomic import atomic_writer
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files: list[Path] = []
+    for index, value in enumerate(outputs):
+        path = folder / f"output_{index}.npy"
+        with atomic_writer(path) as stream:
+            np.save(stream, _plain(value), allow_pickle=False)
+        files.append(path)
+    return files
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinities: they become strings."""
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _facts(value: Any, shown: int = 0) -> dict[str, Any]:
+    """Type, shape and range of a value, and itself when it has at most ``shown`` elements."""
+    if not isinstance(value, np.ndarray):
+        return {"type": type(value).__name__, "value": _finite(value)}
+    facts: dict[str, Any] = {"dtype": value.dtype.name, "shape": list(value.shape)}
+    plain = _plain(value)
+    if plain.size and plain.dtype.kind in "biuf":
+        with np.errstate(all="ignore"):
+            wide = plain if plain.dtype.kind != "f" else plain.astype(np.float64)
+            facts |= {
+                "min": _finite(wide.min().item()),
+                "mean": _finite(float(wide.mean())),
+                "max": _finite(wide.max().item()),
+            }
+    if plain.size <= shown:
+        facts["values"] = _finite(plain.tolist())
+    return facts
+
+
+def _print(
+    name: str, kernels: str, method: Method, inputs: list[Input], outputs: list[Any], files: list[Path]
+) -> None:
+    meta = method.metadata
+    print(f"{name}: {count(meta.num_instructions(), 'instruction')}, {kernels} kernels")
+    for index, given in enumerate(inputs):
+        print(_line(f"input {index}", given.value, given.source))
+    for index, value in enumerate(outputs):
+        print(_line(f"output {index}", value, _range(value)))
+        if isinstance(value, np.ndarray):
+            print(f"{'':10}{_preview(value)}")
+        if files:
+            print(f"{'':10}{files[index]}")
+    print(
+        "memory    "
+        + ", ".join(f"{label} {show_bytes(size)}" for label, size in method.memory_report().items() if size)
+    )
+
+
+def _line(label: str, value: Any, note: str) -> str:
+    if isinstance(value, np.ndarray):
+        what = f"{value.dtype.name} {list(value.shape)}"
+    else:
+        what = f"{type(value).__name__} {value!r}"
+    return f"{label:10}{what:32}{note}".rstrip()
+
+
+def _range(value: Any) -> str:
+    facts = _facts(value)
+    if "min" not in facts:
+        return ""
+    return "  ".join(f"{key} {_number(facts[key])}" for key in ("min", "mean", "max"))
+
+
+def _number(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def _preview(value: Any) -> str:
+    """The first elements, as many as fit a line."""
+    flat = _plain(value).reshape(-1)
+    items = [_number(item) for item in flat[:SHOWN_VALUES].tolist()]
+    text = ", ".join(items) + (", …" if flat.size > SHOWN_VALUES else "")
+    return f"[{text}]"[: WIDTH - 10]
