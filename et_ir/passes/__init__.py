@@ -17,6 +17,7 @@ PASSES: Final[dict[str, str]] = {
     "decompose-traced": "decompose_traced:DecomposeTracedPass",
     "verify-aten": "verify_aten:VerifyAtenPass",
     "verify-core-aten": "verify_core_aten:VerifyCoreAtenPass",
+    "verify-edge": "verify_edge:VerifyEdgePass",
 }
 """Where each pass is: its name in pipelines, then `module:class` below this package."""
 

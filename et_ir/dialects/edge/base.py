@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import traits_def
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.schema import SchemaOp
 
@@ -38,9 +39,9 @@ SIDE_EFFECT: Final = traits_def(Assertion())
 
 
 class EdgeOp(SchemaOp):
-    """An operator of torch's `aten` namespace, functional, as `torch.export` yields it.
+    """An operator that a runtime has a kernel for, functional: the result is a new tensor.
 
-    `out_schema` is the schema of the operator's out variant, empty where torch has none.
+    `out_schema` is the schema of the operator's out variant, empty where there is none.
     """
 
     out_schema: ClassVar[str] = ""
@@ -48,6 +49,14 @@ class EdgeOp(SchemaOp):
 
     @staticmethod
     def infer(op: SchemaOp) -> Sequence[Attribute] | None:
-        from et_ir.dialects.aten.inference import infer
+        from et_ir.dialects.edge.inference import infer
 
         return infer(op)
+
+    def verify_(self) -> None:
+        """Check the schema, and the rules of `et_ir.dialects.edge.rules`."""
+        super().verify_()
+        from et_ir.dialects.edge.rules import violations
+
+        for violation in violations(self):
+            raise VerifyException(violation.message)

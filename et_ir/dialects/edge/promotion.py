@@ -1,0 +1,112 @@
+"""Which operands of an operator are computed in one element type.
+
+Torch promotes mixed operands inside of its kernels. At the edge level a kernel sees one type: `promote-types`
+makes the conversions explicit, and the verifier of edge ops checks that none is left (`edge_c3`). The tables
+name operators as both dialects do, without the dialect: `add.Tensor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from xdsl.dialects.builtin import f64, i1, i64
+from xdsl.ir import Attribute, SSAValue
+
+from et_ir.dialects.aten.inference.dtypes import BOOL, F64, I64, DType, dtype_of, promote_categories
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import is_tensor
+
+__all__ = ["PROMOTIONS", "Promotion", "computation_dtype", "operands_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """The arguments that must agree.
+
+    With `to_first` the others are converted to the type of the first, as assignments do; else all are
+    converted to the type they promote to.
+    """
+
+    args: tuple[str, ...]
+    to_first: bool = False
+
+
+_BINARY: Final = """
+    __and__.Tensor __or__.Tensor __xor__.Tensor add.Tensor arctan2 atan2 bitwise_and.Tensor
+    bitwise_or.Tensor bitwise_xor.Tensor div.Tensor div.Tensor_mode divide.Tensor divide.Tensor_mode
+    eq.Tensor floor_divide fmod.Tensor ge.Tensor greater.Tensor greater_equal.Tensor gt.Tensor le.Tensor
+    less.Tensor less_equal.Tensor logaddexp logaddexp2 logical_and logical_or logical_xor lt.Tensor
+    max.other maximum min.other minimum mul.Tensor multiply.Tensor ne.Tensor not_equal.Tensor
+    remainder.Tensor rsub.Tensor special_xlog1py special_xlogy sub.Tensor subtract.Tensor
+    true_divide.Tensor where.self xlogy.Tensor
+"""
+
+_OTHERS: Final = {
+    "addcdiv": ("self", "tensor1", "tensor2"),
+    "addcmul": ("self", "tensor1", "tensor2"),
+    "cat": ("tensors",),
+    "clamp_max.Tensor": ("self", "max"),
+    "clamp_min.Tensor": ("self", "min"),
+    "clamp.Tensor": ("self", "min", "max"),
+    "clip.Tensor": ("self", "min", "max"),
+    "concat": ("tensors",),
+    "concatenate": ("tensors",),
+    "pow.Tensor_Tensor": ("self", "exponent"),
+    "stack": ("tensors",),
+}
+
+_TO_FIRST: Final = {
+    "copy": ("self", "src"),
+    "fill.Tensor": ("self", "value"),
+    "masked_fill.Tensor": ("self", "value"),
+    "native_group_norm": ("input", "weight", "bias"),
+    "native_layer_norm": ("input", "weight", "bias"),
+    "_native_batch_norm_legit_no_training": ("input", "weight", "bias", "running_mean", "running_var"),
+    "select_scatter": ("self", "src"),
+    "slice_scatter": ("self", "src"),
+}
+
+_NUMBERS: Final[dict[Attribute, DType]] = {i64: I64, f64: F64, i1: BOOL}
+
+PROMOTIONS: Final[dict[str, Promotion]] = {
+    **{name: Promotion(("self", "other")) for name in _BINARY.split()},
+    **{name: Promotion(args) for name, args in _OTHERS.items()},
+    **{name: Promotion(args, to_first=True) for name, args in _TO_FIRST.items()},
+}
+"""The operators that torch lets mix element types."""
+
+
+def operands_of(op: SchemaOp, *names: str) -> Iterator[tuple[int, SSAValue]]:
+    """The operands of the named tensor arguments with their positions; absent ones are left out."""
+    start = 0
+    for arg, values in zip(op.info().tensors, op.tensor_operands(), strict=True):
+        items = values if isinstance(values, tuple) else (values,)
+        for value in items:
+            if value is None:
+                continue
+            if arg.name in names:
+                yield start, value
+            start += 1
+
+
+def computation_dtype(op: SchemaOp, promotion: Promotion) -> DType | None:
+    """The element type that the operands are converted to, `None` if the op has none of them.
+
+    Numbers in tensor slots count as torch's wrapped numbers. Raises `ValueError` for an element type torch
+    does not have.
+    """
+    dimensioned: list[DType] = []
+    zero_dim: list[DType] = []
+    numbers: list[DType] = []
+    for _, value in operands_of(op, *promotion.args):
+        type = value.type
+        if not is_tensor(type):
+            numbers.append(_NUMBERS[type])
+            continue
+        dtype = dtype_of(type.element_type)
+        if promotion.to_first:
+            return dtype
+        (dimensioned if type.get_num_dims() else zero_dim).append(dtype)
+    return promote_categories(dimensioned, zero_dim, numbers)

@@ -1,0 +1,48 @@
+"""The rules that every edge op keeps by itself, with what to do about each violation.
+
+| label | rule |
+|---|---|
+| `edge_c2` | tensor slots hold tensors, not numbers |
+| `edge_c3` | operands that are computed together have one element type |
+| `edge_c4` | element types are those that the operator takes |
+| `edge_c5` | operands have a memory layout that the operator takes, and results the one it gives |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from et_ir.dialects.edge.dtypes import dtype_problems
+from et_ir.dialects.edge.layout import layout_problems
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import is_tensor
+
+__all__ = ["Violation", "violations"]
+
+_FIXES = {
+    "edge_c2": "run scalars-to-tensors before aten-to-edge",
+    "edge_c3": "run promote-types before aten-to-edge, or convert with dim_order_ops._to_dim_order_copy",
+    "edge_c4": "convert the operand with dim_order_ops._to_dim_order_copy",
+    "edge_c5": "run propagate-dim-order, or convert the operand with dim_order_ops._clone_dim_order",
+}
+
+
+class Violation(NamedTuple):
+    """A rule that an op breaks: the message with the rule's label, and the fix."""
+
+    message: str
+    fix: str
+
+
+def violations(op: SchemaOp) -> Iterator[Violation]:
+    """The rules of this module that an edge op breaks."""
+    tensors = len(op.operands) - len(op.symbols)
+    for index, value in enumerate(op.operands[:tensors]):
+        if not is_tensor(value.type):
+            message = f"[edge_c2] operand {index} is a number of type {value.type}, expected a tensor"
+            yield Violation(message, _FIXES["edge_c2"])
+    for message in dtype_problems(op):
+        yield Violation(message, _FIXES[message[1:8]])
+    for message in layout_problems(op):
+        yield Violation(message, _FIXES[message[1:8]])

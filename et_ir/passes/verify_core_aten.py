@@ -1,0 +1,62 @@
+"""Check the contract of Core ATen: the aten level, and only operators that decomposition leaves.
+
+| label | rule |
+|---|---|
+| `core_aten_c1` | an op is tagged `core` or `view_copy` by torch, or is in `preserve` |
+
+together with all rules of `verify-aten`.
+
+```mlir
+%1 = aten.addmm %b, %x, %w : …     // passes
+%2 = aten.linear %x, %w, %b : …    // core_aten_c1, unless run as verify-core-aten{preserve=linear}
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from et_ir.dialects.aten import AtenOp
+from et_ir.passes.program_rules import ProgramRules
+from et_ir.passes.report import Finding, PassReport
+from et_ir.passes.verify_aten import aten_findings
+
+__all__ = ["VerifyCoreAtenPass", "is_core"]
+
+
+def is_core(op: type[AtenOp]) -> bool:
+    """Whether an operator belongs to Core ATen as programs may hold it: tagged `core`, or the copying form of
+    a view.
+    """
+    return "core" in op.tags or "view_copy" in op.tags
+
+
+@dataclass(frozen=True)
+class VerifyCoreAtenPass(ModulePass):
+    """Check that the program is Core ATen."""
+
+    name = "verify-core-aten"
+
+    preserve: tuple[str, ...] = ()
+    """Operators that are allowed though they are not core, as `linear` or `upsample_nearest2d.vec`."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        preserved = frozenset(f"aten.{name}" for name in self.preserve)
+
+        def rule(inner: Operation) -> Iterator[Finding]:
+            yield from aten_findings(inner)
+            if isinstance(inner, AtenOp) and not is_core(type(inner)) and inner.name not in preserved:
+                name = inner.name.removeprefix("aten.")
+                yield Finding.at(
+                    inner,
+                    "[core_aten_c1] is not Core ATen",
+                    f"decompose it, or keep it for a target that has a kernel: preserve={name}",
+                )
+
+        PassReport.raise_if("the program is not Core ATen", ProgramRules(op, "aten").check(rule))
