@@ -2,10 +2,10 @@
 
     "blocks.0.norm1"("forward"(fused<"y = self.norm1(x)">["model.py":34:0]))
 
-A *frame* is one line of a Python traceback. It is a file location, wrapped in the function's name and, where it is known,
-the text of the line. Several frames nest as call sites, callee first. The module path (`blocks.0.norm1`, as in
-`named_modules()`) is a name around all of it. What other tools put into locations is read as far as it goes: the first
-frame or path that a fused location holds stands for all.
+A *frame* is one line of a Python traceback. It is a file location, wrapped in the function's name and, where
+it is known, the text of the line. Several frames nest as call sites, callee first. The module path
+(`blocks.0.norm1`, as in `named_modules()`) is a name around all of it. What other tools put into locations is
+read as far as it goes: the first frame or path that a fused location holds stands for all.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ __all__ = ["Frame", "frames_of", "location_of", "module_path", "source_line"]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One line of a Python traceback: `name` is the function, `context` the text of the line; both may be empty."""
+    """One line of a Python traceback: `name` is the function, `context` the text of the line; both may be
+    empty.
+    """
 
     filename: str
     lineno: int
@@ -43,10 +45,10 @@ class Frame:
 
 @lru_cache(maxsize=4096)
 def _frame_location(frame: Frame) -> LocationAttr:
-    location: LocationAttr = FileLineColLoc(StringAttr(frame.filename), IntAttr(frame.lineno), IntAttr(0))
-    if frame.context or frame.name:
-        location = NameLoc(StringAttr(frame.name), FusedLoc([location], StringAttr(frame.context)))
-    return location
+    line = FileLineColLoc(StringAttr(frame.filename), IntAttr(frame.lineno), IntAttr(0))
+    if not frame.context and not frame.name:
+        return line
+    return NameLoc(StringAttr(frame.name), FusedLoc((line,), StringAttr(frame.context)))
 
 
 @lru_cache(maxsize=16384)
@@ -120,8 +122,8 @@ def module_path(location: Attribute) -> str:
 def source_line(location: Attribute) -> str:
     """Where an op comes from, for messages: `model.py:12 in fc`.
 
-    The place after `in` is the module path, or the function's name where there is none. Without a frame the text is the
-    module path alone, and `unknown location` without either.
+    The place after `in` is the module path, or the function's name where there is none. Without a frame the
+    text is the module path alone, and `unknown location` without either.
     """
     frames = frames_of(location)
     path = module_path(location)

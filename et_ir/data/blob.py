@@ -1,9 +1,9 @@
 """A blob: the bytes of one constant, identified by their SHA-256.
 
-A blob may hold its bytes (a view of a torch tensor, of a mapped file, of a `bytes`), may know how to compute them
-(*derived*: the transpose of another blob), or may only know what they should be (*unresolved*: text was read, its weight
-store was not). Derived bytes above `KEEP` bytes are made when asked for and dropped afterwards, so that a program whose
-weights were all transposed still needs no second copy of them in memory.
+A blob may hold its bytes (a view of a torch tensor, of a mapped file, of a `bytes`), may know how to compute
+them (*derived*: the transpose of another blob), or may only know what they should be (*unresolved*: text was
+read, its weight store was not). Derived bytes above `KEEP` bytes are made when asked for and dropped
+afterwards, so that a program whose weights were all transposed still needs no second copy of them in memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class MissingData(Exception):
     """The bytes of a constant are needed, but the weight store that holds them was not given."""
 
     def __init__(self, key: str):
-        super().__init__(f"the bytes of constant \"{key}\" are not loaded: give the weight store it is kept in")
+        super().__init__(f'the bytes of constant "{key}" are not loaded: give the weight store it is kept in')
         self.key = key
 
 
@@ -70,9 +70,13 @@ class Blob:
         return self._view is not None or self._compute is not None
 
     def resolve(self, view: memoryview) -> None:
-        """Attach the bytes. Raises `ValueError` if their size is not the blob's; content is checked by `check`."""
+        """Attach the bytes. Raises `ValueError` if their size is not the blob's; content is checked by
+        `check`.
+        """
         if view.nbytes != self.nbytes:
-            raise ValueError(f'constant "{self.key}" has {self.nbytes} bytes, its weight store holds {view.nbytes}')
+            raise ValueError(
+                f'constant "{self.key}" has {self.nbytes} bytes, its weight store holds {view.nbytes}'
+            )
         self._view = view.cast("B") if view.format != "B" else view
 
     def view(self) -> memoryview:
@@ -83,7 +87,9 @@ class Blob:
             raise MissingData(self.key)
         view = self._compute().cast("B")
         if view.nbytes != self.nbytes:
-            raise AssertionError(f'derived constant "{self.key}" has {view.nbytes} bytes, expected {self.nbytes}')
+            raise AssertionError(
+                f'derived constant "{self.key}" has {view.nbytes} bytes, expected {self.nbytes}'
+            )
         if self.nbytes <= KEEP:
             self._view = view
             self._compute = None

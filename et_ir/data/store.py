@@ -1,7 +1,7 @@
 """The weight store: the blobs of a program in one `.safetensors` file beside its text.
 
-The file is what the `safetensors` library reads and writes. It is written here in a stream, one blob at a time, and read
-through a memory map, because the library's own functions hold all tensors in memory at once.
+The file is what the `safetensors` library reads and writes. It is written here in a stream, one blob at a
+time, and read through a memory map, because the library's own functions hold all tensors in memory at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class StoreError(Exception):
 
 
 def write_store(path: Path, entries: Iterable[tuple[Blob, str, tuple[int, ...]]]) -> None:
-    """Write blobs, keyed by their SHA-256, each with its element type and shape; equal blobs are written once.
+    """Write blobs, keyed by their SHA-256, each with its element type and shape; equal blobs are written
+    once.
 
     Raises `MissingData` for an unresolved blob; the file then stays as it was.
     """
@@ -55,7 +56,9 @@ def write_store(path: Path, entries: Iterable[tuple[Blob, str, tuple[int, ...]]]
 
 
 class WeightStore:
-    """A memory-mapped `.safetensors` file. Raises `StoreError` if it is not one, `OSError` if it cannot be opened."""
+    """A memory-mapped `.safetensors` file. Raises `StoreError` if it is not one, `OSError` if it cannot be
+    opened.
+    """
 
     def __init__(self, path: Path):
         self.path = path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from et_ir.data.blob import Blob
 
@@ -23,14 +23,15 @@ def _bytes_of(tensor: torch.Tensor) -> memoryview:
 def blob_of_tensor(key: str, tensor: torch.Tensor) -> Blob:
     """The bytes of a tensor in contiguous order of its logical dimensions.
 
-    A contiguous tensor in host memory is not copied: the blob is a view of its storage, which it keeps alive; changing
-    the tensor afterwards changes the program. Any other one is made contiguous each time its bytes are asked for.
+    A contiguous tensor in host memory is not copied: the blob is a view of its storage, which it keeps alive;
+    changing the tensor afterwards changes the program. Any other one is made contiguous each time its bytes
+    are asked for.
     """
     nbytes = tensor.numel() * tensor.element_size()
     if nbytes == 0:
         return Blob.of(key, b"")
     if tensor.device.type == "cpu" and tensor.is_contiguous() and not (tensor.is_conj() or tensor.is_neg()):
-        return Blob.of(key, cast(memoryview, _bytes_of(tensor)))
+        return Blob.of(key, _bytes_of(tensor))
 
     def compute() -> memoryview:
         return _bytes_of(tensor.detach().cpu().resolve_conj().resolve_neg().contiguous())

@@ -1,27 +1,25 @@
 """Torch's own decomposition of an operator, as an fx graph of Core ATen operators.
 
 The operator is called on tensors without data while every operator that is not core is replaced by torch's
-decomposition of it, and what is left is recorded. Composite operators decompose by their own kernel; others by the
-tables that `torch.export` uses, and by torch's reference implementations where those have nothing.
+decomposition of it, and what is left is recorded. Composite operators decompose by their own kernel; others
+by the tables that `torch.export` uses, and by torch's reference implementations where those have nothing.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Final, cast
 
 import torch
-from torch._decomp import global_decomposition_table
-from torch._ops import OpOverload
+from torch import _decomp
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import default_decompositions
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
-
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -30,25 +28,14 @@ from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.frontend.nodes import NodeConverter
+from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, is_core, overload, writes
 from et_ir.frontend.types import ELEMENT_OF, tensor_type
 from et_ir.frontend.unsupported import Reasons
 
-__all__ = ["derive", "is_core", "overload", "trace_decomposition"]
+__all__ = ["decompose_call", "derive", "trace_decomposition"]
 
-Table = dict[OpOverload, Callable[..., Any]]
-
-
-@lru_cache(maxsize=None)
-def is_core(target: OpOverload) -> bool:
-    """Whether torch tags an operator as Core ATen, or as the copying form of a view."""
-    tags = target.tags
-    return torch.Tag.core in tags or torch.Tag.view_copy in tags
-
-
-def overload(name: str) -> OpOverload:
-    """Torch's operator for the name of an `aten` op class, as `aten.add.Tensor`."""
-    schema = OP_BY_NAME[name.removeprefix("aten.")].schema()
-    return cast(OpOverload, getattr(getattr(torch.ops.aten, schema.name), schema.overload or "default"))
+Decomposition = Callable[..., Any]
+Table = dict[Operator, Decomposition]
 
 
 @lru_cache(maxsize=8)
@@ -56,34 +43,38 @@ def _table(preserve: frozenset[str]) -> Table:
     """Decompositions of everything that is neither core nor preserved."""
     kept = {overload(name) for name in preserve if name in OP_BY_NAME}
     table: Table = {}
-    for op, function in global_decomposition_table["post_autograd"].items():
+    reference = cast(
+        "dict[object, Decomposition]", cast(Any, _decomp).global_decomposition_table["post_autograd"]
+    )
+    for target, function in reference.items():
+        op = as_operator(target)
         # Composite operators decompose by their kernel, and writing ones are functionalised.
-        if not isinstance(op, OpOverload) or is_core(op) or op._schema.is_mutable:
+        if op is None or is_core(op) or writes(op):
             continue
-        composite = op.py_kernels.get(_COMPOSITE)
+        composite = op.py_kernels.get(COMPOSITE)
         if composite is not None:
             table[op] = composite
-        elif not op.has_kernel_for_dispatch_key(_COMPOSITE):
+        elif not op.has_kernel_for_dispatch_key(COMPOSITE):
             table[op] = function
-    for op, function in default_decompositions().items():
-        if isinstance(op, OpOverload) and not is_core(op):
-            table[op] = cast("Callable[..., Any]", function)
+    exported = cast("Mapping[object, Decomposition]", default_decompositions())
+    for target, function in exported.items():
+        op = as_operator(target)
+        if op is not None and not is_core(op):
+            table[op] = function
     return {op: function for op, function in table.items() if op not in kept}
 
 
-_COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
-
-
 def trace_decomposition(
-    target: OpOverload,
+    target: Operator,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     preserve: frozenset[str] = frozenset(),
 ) -> GraphModule | None:
-    """Core ATen for a call of an operator; the graph's placeholders are the tensors in `args` and `kwargs`, in order.
+    """Core ATen for a call of an operator; the graph's placeholders are the tensors in `args` and `kwargs`,
+    in order.
 
-    The tensors say shape and dtype; their data is not looked at. Operators in `preserve` (`linear`, `add.Tensor`) stay.
-    Returns `None` where torch has no decomposition into core operators.
+    The tensors say shape and dtype; their data is not looked at. Operators in `preserve` (`linear`,
+    `add.Tensor`) stay. Returns `None` where torch has no decomposition into core operators.
     """
     leaves, spec = pytree.tree_flatten((list(args), dict(kwargs)))
     positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
@@ -99,32 +90,32 @@ def trace_decomposition(
     kept = {overload(name) for name in preserve if name in OP_BY_NAME}
     tensors = [leaves[i] for i in positions]
     module = _trace(call, tensors, table)
-    if module is not None and any(_writes(node.target) for node in module.graph.nodes):
+    if module is not None and any(writes(node.target) for node in module.graph.nodes):
         module = _trace(torch.func.functionalize(module, remove="mutations"), tensors, table)
     if module is None:
         return None
     for node in module.graph.nodes:
         if node.op != "call_function" or node.target is operator.getitem:
             continue
-        op = node.target
-        if not isinstance(op, OpOverload) or op is target or _writes(op) or not (is_core(op) or op in kept):
+        op = as_operator(node.target)
+        if op is None or op is target or writes(op) or not (is_core(op) or op in kept):
             return None
     return module
 
 
-def _writes(target: object) -> bool:
-    return isinstance(target, OpOverload) and target._schema.is_mutable
-
-
 @contextmanager
-def _without_onednn() -> Iterator[None]:
-    """Recurrent networks decompose into matrix products only where oneDNN's kernels for them are not to be called."""
-    enabled = torch._C._get_mkldnn_enabled()
-    torch._C._set_mkldnn_enabled(False)
+def _without_onednn() -> Generator[None]:
+    """Recurrent networks decompose into matrix products only where oneDNN's kernels for them are not to be
+    called.
+    """
+    # The public context manager sets more than this, and warns about hardware that is not there.
+    switch: Any = cast(Any, torch)._C
+    enabled = switch._get_mkldnn_enabled()
+    switch._set_mkldnn_enabled(False)
     try:
         yield
     finally:
-        torch._C._set_mkldnn_enabled(enabled)
+        switch._set_mkldnn_enabled(enabled)
 
 
 def _trace(function: Callable[..., Any], tensors: list[torch.Tensor], table: Table) -> GraphModule | None:
@@ -140,7 +131,22 @@ def _trace(function: Callable[..., Any], tensors: list[torch.Tensor], table: Tab
     return module
 
 
-# -- ops of the dialect ------------------------------------------------------------------------------------------------
+def decompose_call(target: Operator, node: Node) -> tuple[GraphModule, list[Node]] | None:
+    """Core ATen for a call in a graph, and the nodes that the result's placeholders stand for, in order.
+
+    Returns `None` where torch has no decomposition, or none for these arguments.
+    """
+    inputs = [n for n in pytree.tree_leaves((list(node.args), dict(node.kwargs))) if isinstance(n, Node)]
+    values = {n: n.meta.get("val") for n in inputs}
+    for value in values.values():
+        if not isinstance(value, torch.Tensor) or any(type(size) is not int for size in value.shape):
+            return None
+    args, kwargs = pytree.tree_map_only(Node, values.__getitem__, (list(node.args), dict(node.kwargs)))
+    module = trace_decomposition(target, args, kwargs)
+    return None if module is None else (module, inputs)
+
+
+# -- ops of the dialect ------------------------------------------------------------------------------------
 
 _DTYPES: Final = {element: dtype for dtype, element in ELEMENT_OF.items()}
 _MEMORY_FORMATS: Final = {
@@ -150,7 +156,8 @@ _MEMORY_FORMATS: Final = {
     "channels_last_3d": torch.channels_last_3d,
 }
 
-# Tracing costs milliseconds, and models repeat their layers. Keyed by op class, literals, operand types and `preserve`.
+# Tracing costs milliseconds, and models repeat their layers. Keyed by op class, literals, operand types and
+# `preserve`.
 _derived: Final[dict[object, GraphModule | None]] = {}
 
 
@@ -159,8 +166,9 @@ def derive(
 ) -> tuple[list[Operation], list[SSAValue]] | None:
     """Ops of Core ATen that compute what an op does, and the values that take the place of its results.
 
-    The new ops have the location of `op` and are not in a block yet; constants that a decomposition needs are added to
-    the module's symbols. Returns `None` where torch has no decomposition, or none for these operands.
+    The new ops have the location of `op` and are not in a block yet; constants that a decomposition needs are
+    added to the module's symbols. Returns `None` where torch has no decomposition, or none for these
+    operands.
     """
     operands = [_operand(value) for value in op.operands]
     if op.symbols or any(operand is None for operand in operands):
@@ -179,10 +187,10 @@ def _operand(value: SSAValue) -> Attribute | None:
     """What tracing depends on: the type of a tensor, the value of a number; `None` if it cannot be traced."""
     if isinstance(value.owner, LiteralOp):
         return value.owner.value
-    type = value.type
-    if isinstance(type, TensorType) and type.element_type in _DTYPES and DYNAMIC_INDEX not in type.get_shape():
-        return cast("TensorType[Attribute]", type)
-    return None
+    if not isinstance(value.type, TensorType):
+        return None
+    type = cast("TensorType[Attribute]", value.type)
+    return type if type.element_type in _DTYPES and DYNAMIC_INDEX not in type.get_shape() else None
 
 
 def _call_of(op: AtenOp) -> tuple[list[Any], dict[str, Any]]:
@@ -237,13 +245,11 @@ def _inline(
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     tensors = [value for value in _in_schema_order(op) if not isinstance(value.owner, LiteralOp)]
     found = converter.convert(module, dict(zip(placeholders, tensors, strict=True)))
-    values: list[SSAValue] = list(found) if isinstance(found, tuple) else [found]
-    fits = (
-        not reasons
-        and len(values) == len(op.results)
-        and all(isinstance(v, SSAValue) and v.type == r.type for v, r in zip(values, op.results, strict=True))
-    )
-    return (converter.ops, values) if fits else None
+    outputs = cast("tuple[object, ...]", found if isinstance(found, tuple) else (found,))
+    values = [cast("SSAValue[Attribute]", output) for output in outputs if isinstance(output, SSAValue)]
+    if reasons or len(outputs) != len(values) or [v.type for v in values] != [r.type for r in op.results]:
+        return None
+    return converter.ops, values
 
 
 def _in_schema_order(op: AtenOp) -> list[SSAValue]:

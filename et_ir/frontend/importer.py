@@ -32,6 +32,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp
 from et_ir.dialects.program.ops import literal_attribute
+from et_ir.frontend.decomposition import decompose_call
 from et_ir.frontend.mutation import Mutations, plan_mutations, writes_memory
 from et_ir.frontend.nodes import NodeConverter
 from et_ir.frontend.sources import Frames, locate
@@ -64,8 +65,8 @@ def import_program(
 ) -> ModuleOp:
     """Import exported programs, one method each, into one module of the `aten` dialect.
 
-    A single program is the method `forward`. Weights are not copied: the module refers to the tensors' memory. Locations
-    keep the innermost line of user code, or with `frames="all"` the whole call stack.
+    A single program is the method `forward`. Weights are not copied: the module refers to the tensors'
+    memory. Locations keep the innermost line of user code, or with `frames="all"` the whole call stack.
 
     Raises `UnsupportedProgram` with everything that stands in the way, over all methods.
     """
@@ -80,7 +81,7 @@ def import_program(
     return ModuleOp([*globals_, *functions])
 
 
-# -- before conversion -------------------------------------------------------------------------------------------------
+# -- before conversion -------------------------------------------------------------------------------------
 
 
 def _submodules(module: GraphModule) -> list[GraphModule]:
@@ -103,7 +104,8 @@ def _functionalise(program: ExportedProgram) -> tuple[ExportedProgram, Mutations
         plan = plan_mutations(module.graph, nodes)
         if plan is not None:
             return program, plan
-    return program.run_decompositions({}), Mutations()
+    functionalised: ExportedProgram = cast(Any, program).run_decompositions({})
+    return functionalised, Mutations()
 
 
 def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons) -> _Method:
@@ -143,17 +145,21 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
             )
         elif (node.users or spec.target in mutated) and spec.target is not None:
             found = program.state_dict if spec.target in program.state_dict else program.constants
-            symbol = state.declare(name, spec.target, kind, found.get(spec.target), mutated=spec.target in mutated)
+            symbol = state.declare(
+                name, spec.target, kind, found.get(spec.target), mutated=spec.target in mutated
+            )
             if symbol is not None:
                 method.symbols[node] = symbol
     return method
 
 
-# -- conversion --------------------------------------------------------------------------------------------------------
+# -- conversion --------------------------------------------------------------------------------------------
 
 
 def _import_method(method: _Method, reasons: Reasons, frames: Frames) -> FuncOp:
-    converter = NodeConverter(reasons, lambda node: locate(node, frames), mutations=method.mutations)
+    converter = NodeConverter(
+        reasons, lambda node: locate(node, frames), mutations=method.mutations, decompose=decompose_call
+    )
     block, attributes = _arguments(method, converter, reasons)
 
     def read(node: Node) -> SSAValue | None:
@@ -168,7 +174,9 @@ def _import_method(method: _Method, reasons: Reasons, frames: Frames) -> FuncOp:
         return op.result
 
     converter.missing = read
-    outputs = converter.convert(method.program.graph_module, dict(zip((n for n, _ in method.inputs), block.args, strict=True)))
+    outputs = converter.convert(
+        method.program.graph_module, dict(zip((n for n, _ in method.inputs), block.args, strict=True))
+    )
     results = _results(method, converter, cast("tuple[Any, ...]", outputs), reasons)
     block.add_ops(converter.ops)
     block.add_op(ReturnOp(*results))
@@ -178,7 +186,10 @@ def _import_method(method: _Method, reasons: Reasons, frames: Frames) -> FuncOp:
         Region(block),
         arg_attrs=ArrayAttr([DictionaryAttr(entry) for entry in attributes]) if attributes else None,
     )
-    for name, spec in (("in_spec", method.program.call_spec.in_spec), ("out_spec", method.program.call_spec.out_spec)):
+    for name, spec in (
+        ("in_spec", method.program.call_spec.in_spec),
+        ("out_spec", method.program.call_spec.out_spec),
+    ):
         text = _dump_spec(spec, f"{name} of method {method.name}", reasons)
         if text is not None:
             function.attributes[f"program.{name}"] = StringAttr(text)
@@ -194,7 +205,7 @@ def _dump_spec(spec: TreeSpec | None, subject: str, reasons: Reasons) -> str | N
         reasons.add(
             subject,
             f"its structure cannot be written down: {error}",
-            "use tuples, lists and dicts, or register the class with torch.export.register_dataclass and a serialised name",
+            "use tuples, lists and dicts, or give the class a serialised name when registering it",
         )
         return None
 
@@ -214,7 +225,9 @@ def _arguments(
                     attribute, type = literal_attribute(value)
                     entry["program.value"] = attribute
                 case CustomObjArgument() | TokenArgument():
-                    raise UnsupportedType("custom objects are not supported", "pass tensors and Python scalars")
+                    raise UnsupportedType(
+                        "custom objects are not supported", "pass tensors and Python scalars"
+                    )
                 case _:
                     example: Any = node.meta.get("val")
                     type = result_type(example)

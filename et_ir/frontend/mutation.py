@@ -1,47 +1,64 @@
 """Functional form of programs that write into tensors.
 
-Torch's own functionalisation traces the program again, which costs as much as all other steps of a compilation. Most
-programs need less: `relu_` on a value that nobody else can see is `relu`. `plan_mutations` proves that for each writing
-node, on may-alias classes of values, and gives up where it cannot; only then torch has to do it.
+Torch's own functionalisation traces the program again, which costs as much as all other steps of a
+compilation. Most programs need less: `relu_` on a value that nobody else can see is `relu`. `plan_mutations`
+proves that for each writing node, on may-alias classes of values, and gives up where it cannot; only then
+torch has to do it.
 
-A write to `x` may be replaced by a new value if no other value that may share memory with `x` is used afterwards, and if
-`x` is no memory that the caller can see. A buffer of the module is such memory, and the one kind that may be written
-to: its last value is stored at the end.
+A write to `x` may be replaced by a new value if no other value that may share memory with `x` is used
+afterwards, and if `x` is no memory that the caller can see. A buffer of the module is such memory, and the
+one kind that may be written to: its last value is stored at the end.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final, Literal, cast
 
 import torch
-from torch._ops import OpOverload
 from torch.fx import Graph, Node
+
+from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, schema_of
 
 __all__ = ["IDENTITIES", "Mutations", "plan_mutations", "writes_memory"]
 
-# Composite operators that compute a new tensor although nothing in their registration says so. All other composite ones
-# may return their input or a view of it (`dropout`, `einsum`, `pad` do).
+# Composite operators that compute a new tensor although nothing in their registration says so. All other
+# composite ones may return their input or a view of it (`dropout`, `einsum`, `pad` do).
 _FRESH: Final = frozenset(
     {
-        "aten::linear", "aten::matmul", "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::conv_transpose1d",
-        "aten::conv_transpose2d", "aten::conv_transpose3d", "aten::batch_norm", "aten::layer_norm", "aten::group_norm",
-        "aten::instance_norm", "aten::rms_norm", "aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d",
-        "aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d", "aten::softmax",
-        "aten::log_softmax", "aten::scaled_dot_product_attention", "aten::clone", "aten::one_hot",
+        "aten::linear", "aten::matmul", "aten::conv1d", "aten::conv2d", "aten::conv3d",
+        "aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d", "aten::batch_norm",
+        "aten::layer_norm", "aten::group_norm", "aten::instance_norm", "aten::rms_norm", "aten::max_pool1d",
+        "aten::max_pool2d", "aten::max_pool3d", "aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d",
+        "aten::adaptive_avg_pool3d", "aten::softmax", "aten::log_softmax", "aten::one_hot",
+        "aten::scaled_dot_product_attention",
     }
 )  # fmt: skip
 
 IDENTITIES: Final = frozenset(
-    {"aten::detach_", "aten::detach", "aten::alias", "aten::lift", "aten::lift_fresh", "aten::lift_fresh_copy"}
+    {
+        "aten::detach_",
+        "aten::detach",
+        "aten::alias",
+        "aten::lift",
+        "aten::lift_fresh",
+        "aten::lift_fresh_copy",
+    }
 )
-"""Operators that give their argument back: they concern autograd and tracing, or copy what nobody writes to."""
+"""Operators that give their argument back: they concern autograd and tracing, or copy what nobody writes
+to.
+"""
 
-# Operators that write running statistics if their argument of that position is true, which their schemas do not say.
-_TRAINING: Final = {"aten::batch_norm": (3, 5), "aten::instance_norm": (3, 5), "aten::native_batch_norm": (3, 5)}
+# Operators that write running statistics if their argument of that position is true, which their schemas do
+# not say.
+_TRAINING: Final = {
+    "aten::batch_norm": (3, 5),
+    "aten::instance_norm": (3, 5),
+    "aten::native_batch_norm": (3, 5),
+}
 
 Aliasing = Literal["fresh", "may"]
 
@@ -52,62 +69,64 @@ class _Facts:
 
     writes: bool
     aliasing: Aliasing
-    functional: OpOverload | None
+    functional: Operator | None
     """The operator that computes what this one writes to its first argument, the only one it writes to."""
 
 
-@lru_cache(maxsize=None)
-def _facts(op: OpOverload) -> _Facts:
-    schema = op._schema
+@cache
+def _facts(op: Operator) -> _Facts:
+    schema = schema_of(op)
     aliased = [a for a in schema.arguments if a.alias_info is not None]
     returned = any(r.alias_info is not None for r in schema.returns)
-    composite = op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    composite = op.has_kernel_for_dispatch_key(COMPOSITE)
     fresh = not returned and (not composite or schema.name in _FRESH)
-    functional: OpOverload | None = None
-    if schema.is_mutable and len(aliased) == 1 and aliased[0] is not None and len(schema.returns) == 1:
+    functional: Operator | None = None
+    if schema.is_mutable and len(aliased) == 1 and len(schema.returns) == 1:
         functional = _functional(op)
     return _Facts(schema.is_mutable, "fresh" if fresh else "may", functional)
 
 
-def _functional(op: OpOverload) -> OpOverload | None:
+def _functional(op: Operator) -> Operator | None:
     """`relu` for `relu_`: the overload of the same arguments without the underscore."""
-    schema = op._schema
+    schema = schema_of(op)
     namespace, _, name = schema.name.partition("::")
     first = schema.arguments[0].alias_info
     if not name.endswith("_") or name.endswith("__") or first is None or not first.is_write:
         return None
     packet = getattr(getattr(torch.ops, namespace), name[:-1], None)
-    found = getattr(packet, schema.overload_name or "default", None)
-    if not isinstance(found, OpOverload) or found._schema.is_mutable:
+    found = as_operator(getattr(packet, schema.overload_name or "default", None))
+    if found is None or schema_of(found).is_mutable:
         return None
 
-    def shape_of(overload: OpOverload) -> list[tuple[str, str]]:
-        return [(a.name, str(a.real_type)) for a in overload._schema.arguments]
+    def shape_of(overload: Operator) -> list[tuple[str, str]]:
+        return [(a.name, str(a.real_type)) for a in schema_of(overload).arguments]
 
-    return found if shape_of(found) == shape_of(op) and len(found._schema.returns) == 1 else None
+    return found if shape_of(found) == shape_of(op) and len(schema_of(found).returns) == 1 else None
 
 
 def writes_memory(node: Node) -> bool:
     """Whether a node writes into one of its arguments."""
-    target = node.target
-    if not isinstance(target, OpOverload):
+    target = as_operator(node.target)
+    if target is None:
         # Traced under another precision: only torch knows which conversions that means.
-        return "autocast" in str(target) and node.op == "call_function"
-    if target._schema.is_mutable:
-        return target._schema.name != "aten::detach_"
-    position = _TRAINING.get(target._schema.name)
+        return "autocast" in str(node.target) and node.op == "call_function"
+    if schema_of(target).is_mutable:
+        return schema_of(target).name != "aten::detach_"
+    position = _TRAINING.get(schema_of(target).name)
     if position is None:
         return False
-    statistics, training = (node.args[i] if i < len(node.args) else None for i in position)
+    arguments: Sequence[object] = node.args
+    statistics, training = (arguments[i] if i < len(arguments) else None for i in position)
     return statistics is not None and bool(training)
 
 
 @dataclass
 class Mutations:
-    """How to import a graph that writes into tensors: per writing node, its functional operator and the names that the
-    new value takes over; and the buffers (by placeholder) that end with another value."""
+    """How to import a graph that writes into tensors: per writing node, its functional operator and the names
+    that the new value takes over; and the buffers (by placeholder) that end with another value.
+    """
 
-    functional: dict[Node, OpOverload] = field(default_factory=dict[Node, OpOverload])
+    functional: dict[Node, Operator] = field(default_factory=dict[Node, Operator])
     renamed: dict[Node, list[Node]] = field(default_factory=dict[Node, list[Node]])
     stored: list[Node] = field(default_factory=list[Node])
 
@@ -150,20 +169,20 @@ def plan_mutations(graph: Graph, writable: set[Node]) -> Mutations | None:
             continue
         if node.op == "output":
             continue
-        target = node.target
+        target = as_operator(node.target)
         inputs = (n for n in node.all_input_nodes if n in classes)
-        if target is operator.getitem:
+        if node.target is operator.getitem:
             merge(node, inputs)
             names[node] = [node]
             continue
-        if not isinstance(target, OpOverload):
+        if target is None:
             if any(n in classes for n in node.all_input_nodes) and _holds_tensors(node):
                 merge(node, inputs)
                 names[node] = [node]
             continue
         facts = _facts(target)
         written = node.args[0] if node.args else None
-        if target._schema.name == "aten::detach_" and isinstance(written, Node):
+        if schema_of(target).name == "aten::detach_" and isinstance(written, Node):
             merge(node, inputs)
             group = names[written]
             group.append(node)
@@ -208,12 +227,12 @@ def _holds_tensors(node: Node) -> bool:
 _checked: Final[dict[object, bool]] = {}
 
 
-def _same_type(node: Node, written: Node, functional: OpOverload) -> bool:
+def _same_type(node: Node, written: Node, functional: Operator) -> bool:
     """Whether the functional operator yields the shape and dtype of the tensor that is written to.
 
     It may not: `a_f32.add_(b_f64)` stays f32. Found by running the operator without data.
     """
-    if functional._schema.name == "aten::copy":
+    if schema_of(functional).name == "aten::copy":
         return True
     key: list[object] = [functional]
 
@@ -222,14 +241,14 @@ def _same_type(node: Node, written: Node, functional: OpOverload) -> bool:
             value: Any = argument.meta.get("val")
             if not isinstance(value, torch.Tensor):
                 raise TypeError
-            shape = tuple(value.shape)
+            shape: tuple[int, ...] = tuple(value.shape)
             if any(type(size) is not int for size in shape):
                 raise TypeError
             key.append((shape, value.dtype))
             return (shape, value.dtype)
         if isinstance(argument, list | tuple):
             return [meta(item) for item in cast("list[Any]", argument)]
-        key.append((type(argument), repr(argument)))
+        key.append((type(cast(object, argument)), repr(argument)))
         return argument
 
     try:
@@ -242,8 +261,9 @@ def _same_type(node: Node, written: Node, functional: OpOverload) -> bool:
 
         def empty(argument: Any) -> Any:
             match argument:
-                case (tuple() as shape, torch.dtype() as dtype):
-                    return torch.empty(cast("tuple[int, ...]", shape), dtype=dtype, device="meta")
+                case (tuple(), torch.dtype()):
+                    shape, dtype = cast("tuple[tuple[int, ...], torch.dtype]", argument)
+                    return torch.empty(shape, dtype=dtype, device="meta")
                 case list():
                     return [empty(item) for item in cast("list[Any]", argument)]
                 case _:
@@ -254,6 +274,8 @@ def _same_type(node: Node, written: Node, functional: OpOverload) -> bool:
             result = functional(*map(empty, arguments), **{k: empty(v) for k, v in keywords.items()})
         except (RuntimeError, NotImplementedError, TypeError):
             result = None
-        found = isinstance(result, torch.Tensor) and result.dtype == value.dtype and result.shape == value.shape
+        found = (
+            isinstance(result, torch.Tensor) and result.dtype == value.dtype and result.shape == value.shape
+        )
         _checked[tuple(key)] = found
     return found

@@ -1,14 +1,14 @@
 """Conversion of fx graphs of torch operators, node by node, into ops of the `aten` dialect.
 
-One `NodeConverter` fills one list of ops. It is used for whole programs and for the graphs that `decompose-traced`
-derives; where values of placeholders come from is the caller's business.
+One `NodeConverter` fills one list of ops. It is used for whole programs and for the graphs that
+`decompose-traced` derives; where values of placeholders come from is the caller's business.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final, cast
 
 import torch
@@ -23,15 +23,23 @@ from et_ir.dialects.schema.literals import DYNAMIC, DYNAMIC_ATTR, attribute_of
 from et_ir.dialects.schema.op import OpInfo
 from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
 from et_ir.frontend.mutation import IDENTITIES, Mutations
+from et_ir.frontend.operators import Operator, as_operator, schema_of
 from et_ir.frontend.types import ELEMENT_OF, UnsupportedType, result_type
 from et_ir.frontend.unsupported import Reasons
 
 __all__ = ["Converted", "NodeConverter", "op_class"]
 
 Converted = Any
-"""What a node became: an SSA value, a tuple of them for operators with several results, or a Python literal."""
+"""What a node became: an SSA value, a tuple of them for operators with several results, or a Python
+literal.
+"""
 
 Locate = Callable[[Node], LocationAttr]
+
+Decompose = Callable[[Operator, Node], tuple[GraphModule, list[Node]] | None]
+"""For a call of an operator that the dialect lacks: a graph of operators that it has, and the nodes of the
+call that the graph's placeholders stand for. `None` if there is no such graph.
+"""
 
 # Checks of the trace's assumptions, which the types of the IR already state.
 _DROPPED: Final = frozenset({"aten::_assert_tensor_metadata"})
@@ -40,17 +48,21 @@ _CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "map", "scan
 
 
 class Unknown(Exception):
-    """A node cannot be converted; `fix` says what the user can do. Without a message, because an operand already was."""
+    """A node cannot be converted; `fix` says what the user can do. Without a message, because an operand
+    already was.
+    """
 
     def __init__(self, message: str = "", fix: str = ""):
         super().__init__(message)
         self.fix = fix
 
 
-@lru_cache(maxsize=None)
-def op_class(target: OpOverload) -> type[AtenOp] | None:
-    """The op class of a torch operator, if the dialect has it and its schema is the one the class was made from."""
-    schema = target._schema
+@cache
+def op_class(target: Operator) -> type[AtenOp] | None:
+    """The op class of a torch operator, if the dialect has it and its schema is the one the class was made
+    from.
+    """
+    schema = schema_of(target)
     namespace, _, name = schema.name.partition("::")
     if namespace != "aten":
         return None
@@ -93,24 +105,26 @@ class NodeConverter:
         locate: Locate,
         *,
         mutations: Mutations | None = None,
-        decompose: Callable[[NodeConverter, Node], Converted] | None = None,
+        decompose: Decompose | None = None,
     ):
         self.reasons = reasons
-        self.locate = locate
+        self.locate: Locate = locate
         self.ops: list[Operation] = []
         self.values: dict[Node, Converted] = {}
         self.missing: Callable[[Node], Converted] | None = None
         """Gives the value of a node that was not converted because it is only made on first use (weights)."""
+        self.decompose = decompose
         self.mutations = mutations if mutations is not None else Mutations()
         self._location: LocationAttr | None = None
 
-    # -- graphs ------------------------------------------------------------------------------------------------------
+    # -- graphs --------------------------------------------------------------------------------------------
 
     def convert(self, module: GraphModule, placeholders: Mapping[Node, Converted]) -> Any:
-        """Convert all nodes of a module's graph; returns what its output became, in the output's own structure.
+        """Convert all nodes of a module's graph; returns what its output became, in the output's own
+        structure.
 
-        Placeholders not in the mapping are asked from `missing` when they are used. Returns `None` for an output that
-        depends on what cannot be converted.
+        Placeholders not in the mapping are asked from `missing` when they are used. Returns `None` for an
+        output that depends on what cannot be converted.
         """
         self.values.update(placeholders)
         for node in module.graph.nodes:
@@ -159,8 +173,9 @@ class NodeConverter:
         target: Any = node.target
         self._location = location = self.locate(node)
         try:
-            if isinstance(target, OpOverload):
-                self._convert_operator(target, node)
+            op = as_operator(target)
+            if op is not None:
+                self._convert_operator(op, node)
             elif target is operator.getitem:
                 self.values[node] = self.value_of(cast(Node, node.args[0]))[cast(int, node.args[1])]
             elif isinstance(target, HigherOrderOperator):
@@ -183,10 +198,10 @@ class NodeConverter:
             op.location = self._location
         self.ops.append(op)
 
-    # -- operators ---------------------------------------------------------------------------------------------------
+    # -- operators -----------------------------------------------------------------------------------------
 
-    def _convert_operator(self, target: OpOverload, node: Node) -> None:
-        name = target._schema.name
+    def _convert_operator(self, target: Operator, node: Node) -> None:
+        name = schema_of(target).name
         if name in _DROPPED:
             return
         if name in IDENTITIES:
@@ -195,25 +210,16 @@ class NodeConverter:
         functional = self.mutations.functional.get(node)
         if functional is not None:
             target = functional
-            name = target._schema.name
-        elif target._schema.is_mutable:
+            name = schema_of(target).name
+        elif schema_of(target).is_mutable:
             raise Unknown(
                 "it writes into a tensor that others can see, which has no functional form",
                 "return a new tensor instead of writing in place",
             )
         cls = op_class(target)
         if cls is None:
-            if not name.startswith("aten::"):
-                raise Unknown(
-                    f"the operator's namespace '{name.partition('::')[0]}' is not known",
-                    "express it in torch operators before export, for example by giving the custom operator a "
-                    "decomposition and calling run_decompositions",
-                )
-            raise Unknown(
-                "the aten dialect has no such operator",
-                "call run_decompositions() on the exported program, or use operators listed in "
-                "et_ir/registry/schemas.txt",
-            )
+            self._rename(node, self._convert_decomposed(target, node))
+            return
         value: Any = node.meta.get("val")
         if functional is not None and name == "aten::copy":
             source = self._tensor(node.args[1])
@@ -221,6 +227,37 @@ class NodeConverter:
                 self._rename(node, source)
                 return
         self._rename(node, self.create(cls, node.args, node.kwargs, value))
+
+    def _convert_decomposed(self, target: Operator, node: Node) -> Converted:
+        """Convert what an operator that the dialect lacks comes down to; all of it has the operator's
+        location.
+        """
+        found = None if self.decompose is None else self.decompose(target, node)
+        if found is not None:
+            module, inputs = found
+            placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+            values = [self.value_of(n) for n in inputs]
+            outer = self.locate
+            location = outer(node)
+
+            def here(_: Node) -> LocationAttr:
+                return location
+
+            self.locate = here
+            try:
+                return self.convert(module, dict(zip(placeholders, values, strict=True)))
+            finally:
+                self.locate = outer
+        namespace = schema_of(target).name.partition("::")[0]
+        if namespace != "aten":
+            raise Unknown(
+                f"the namespace '{namespace}' is not known, and it does not decompose into aten operators",
+                "express it in torch operators before export, or register a decomposition for it",
+            )
+        raise Unknown(
+            "the aten dialect has no such operator, and it does not decompose into others",
+            "use other operators; et_ir/registry/schemas.txt lists those that can be imported",
+        )
 
     def _rename(self, node: Node, value: Converted) -> None:
         self.values[node] = value
@@ -255,9 +292,7 @@ class NodeConverter:
                     items = cast("Sequence[Any]", self.value_of(items))
                 if arg.type.element_optional:
                     properties[present(arg)] = attribute_of(tuple(i is not None for i in items), BOOL_LIST)
-                for entry in items:
-                    if entry is not None:
-                        operands.append(self._tensor(entry))
+                operands.extend(self._tensor(entry) for entry in items if entry is not None)
             elif item is not None:
                 operands.append(self._tensor(item))
             segments.append(len(operands) - before)
@@ -287,7 +322,9 @@ class NodeConverter:
             literal = LiteralOp(item)
             self.place(literal)
             return literal.result
-        raise Unknown(f"a value of type {type(item).__name__} stands where a tensor is expected", "pass a tensor")
+        raise Unknown(
+            f"a value of type {type(item).__name__} stands where a tensor is expected", "pass a tensor"
+        )
 
     def _literal(self, item: Any, arg: Arg, symbols: list[SSAValue]) -> Attribute | None:
         """The property for a literal, or `None` to leave it out; run-time values are added to `symbols`."""
@@ -306,7 +343,9 @@ class NodeConverter:
             case torch.dtype():
                 element = ELEMENT_OF.get(item)
                 if element is None:
-                    raise Unknown(f"its argument '{arg.name}' is the unsupported dtype {item}", "use another dtype")
+                    raise Unknown(
+                        f"its argument '{arg.name}' is the unsupported dtype {item}", "use another dtype"
+                    )
                 return element
             case torch.device():
                 # Programs have no devices; only an argument that cannot be left out is kept.
@@ -338,10 +377,11 @@ class NodeConverter:
                     return attribute_of(item, arg.type)
                 except TypeError:
                     raise Unknown(
-                        f"its argument '{arg.name}' is {item!r}, which is no {arg.type}", "pass a plain Python value"
+                        f"its argument '{arg.name}' is {item!r}, which is no {arg.type}",
+                        "pass a plain Python value",
                     ) from None
 
-    # -- higher-order operators --------------------------------------------------------------------------------------
+    # -- higher-order operators ----------------------------------------------------------------------------
 
     def _convert_higher_order(self, target: HigherOrderOperator, module: GraphModule, node: Node) -> None:
         name = target.name()
@@ -376,7 +416,7 @@ def _result_types(info: OpInfo, value: Any) -> list[Attribute]:
 
 def _subject(target: Any) -> str:
     if isinstance(target, OpOverload):
-        return str(target).removesuffix(".default")
+        return str(cast(Operator, target)).removesuffix(".default")
     if isinstance(target, HigherOrderOperator):
         return f"higher_order.{target.name()}"
     return str(getattr(target, "__name__", target))

@@ -1,4 +1,6 @@
-"""Locations of fx nodes, from the stack trace and module stack that torch's tracing leaves in their metadata."""
+"""Locations of fx nodes, from the stack trace and module stack that torch's tracing leaves in their
+metadata.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ __all__ = ["Frames", "locate", "node_module_path", "parse_stack_trace"]
 Frames = Literal["innermost", "all"]
 """Which frames of the user's code a location keeps."""
 
-_FRAME: Final = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.*)\n?(?P<context>.*)', re.MULTILINE)
-_TORCH: Final = os.path.dirname(cast(str, torch.__file__)) + os.sep
+_FRAME: Final = re.compile(
+    r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.*)\n?(?P<context>.*)', re.MULTILINE
+)
+_TORCH: Final = os.path.dirname(torch.__file__) + os.sep
 
 
 def parse_stack_trace(text: str) -> list[Frame]:
@@ -41,7 +45,9 @@ def _innermost(text: str) -> Sequence[Frame]:
         if last is None or not text.startswith(_TORCH, start + 6):
             match = _FRAME.match(text, start)
             if match is not None:
-                frame = Frame(match["file"], int(match["line"]), match["name"].strip(), match["context"].strip())
+                frame = Frame(
+                    match["file"], int(match["line"]), match["name"].strip(), match["context"].strip()
+                )
                 if not frame.filename.startswith(_TORCH):
                     return (frame,)
                 last = last or frame
@@ -53,13 +59,15 @@ def node_module_path(node: Node) -> str:
     stack: Any = node.meta.get("nn_module_stack")
     if not stack:
         return ""
-    path: Any = next(reversed(stack.values()))
-    path = path[0] if isinstance(path, tuple) else path
+    entry: Any = next(reversed(stack.values()))
+    path = cast(object, entry[0] if isinstance(entry, tuple) else entry)
     return path if isinstance(path, str) else ""
 
 
 def locate(node: Node, frames: Frames = "innermost") -> LocationAttr:
-    """The location of a node: frames of user code (torch's own are left out where there are others), module path."""
+    """The location of a node: frames of user code (torch's own are left out where there are others), module
+    path.
+    """
     path = node_module_path(node)
     text: Any = node.meta.get("stack_trace")
     if not isinstance(text, str):

@@ -1,13 +1,13 @@
 """Parameters, buffers and constants of all methods of a program, as module-level symbols.
 
-Tensors that share memory with the same layout are one symbol (tied weights). Tensors of different methods that have the
-same name and content are one symbol too: that is how methods share weights and state.
+Tensors that share memory with the same layout are one symbol (tied weights). Tensors of different methods
+that have the same name and content are one symbol too: that is how methods share weights and state.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -26,7 +26,7 @@ __all__ = ["State", "Symbol"]
 
 _KINDS: dict[str, type[GlobalOp]] = {"parameter": ParameterOp, "buffer": BufferOp, "constant": ConstantOp}
 
-StorageKey = tuple[int, int, tuple[int, ...], tuple[int, ...], torch.dtype]
+StorageKey = tuple[int, int | torch.SymInt, tuple[int, ...], tuple[int, ...], torch.dtype]
 
 
 @dataclass(eq=False)
@@ -41,7 +41,9 @@ class Symbol:
     mutable: bool = False
 
     def op(self) -> GlobalOp:
-        """The op that declares the symbol. Mutable state that is all zero has no data: that is how state starts."""
+        """The op that declares the symbol. Mutable state that is all zero has no data: that is how state
+        starts.
+        """
         properties: dict[str, Attribute] = {"sym_name": StringAttr(self.name), "type": self.type}
         cls = BufferOp if self.mutable else _KINDS[self.kind]
         if self.mutable:
@@ -69,14 +71,15 @@ def _same_content(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 class State:
-    """The symbols of a program, found by (method, name) and declared in the order in which they were first met."""
+    """The symbols of a program, found by (method, name) and declared in the order in which they were first
+    met.
+    """
 
     def __init__(self, reasons: Reasons):
         self.reasons = reasons
         self.symbols: dict[str, Symbol] = {}
         self._by_key: dict[StorageKey, Symbol] = {}
         self._by_fqn: dict[str, Symbol] = {}
-        self._mutated_storages: dict[int, Symbol] = {}
 
     def declare(self, method: str, fqn: str, kind: str, tensor: object, *, mutated: bool) -> Symbol | None:
         """The symbol for a tensor of a method; `None` if it cannot be one, which has then been reported."""
@@ -98,12 +101,24 @@ class State:
         return symbol
 
     def _find(
-        self, method: str, fqn: str, kind: str, tensor: torch.Tensor, type: TensorType[Attribute], mutated: bool
+        self,
+        method: str,
+        fqn: str,
+        kind: str,
+        tensor: torch.Tensor,
+        type: TensorType[Attribute],
+        mutated: bool,
     ) -> Symbol:
         key: StorageKey | None = None
         if tensor.numel():
             storage = tensor.untyped_storage().data_ptr()
-            key = (storage, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+            key = (
+                storage,
+                tensor.storage_offset(),
+                tuple(tensor.shape),
+                tuple(tensor.stride()),
+                tensor.dtype,
+            )
             same = self._by_key.get(key)
             if same is not None:
                 self._by_fqn.setdefault(fqn, same)
@@ -115,8 +130,8 @@ class State:
             if mutated or known.mutable:
                 self.reasons.add(
                     f'{kind} "{fqn}"',
-                    f"it is state of the methods {', '.join(sorted({*known.methods, method}))}, which start it with "
-                    f"different values",
+                    f"it is state of the methods {', '.join(sorted({*known.methods, method}))}, "
+                    "which start it with different values",
                     "export all methods from one module, or give the buffers different names",
                 )
                 return known
@@ -130,13 +145,15 @@ class State:
         return symbol
 
     def check_aliases(self) -> None:
-        """Report mutable state that shares memory with another symbol: writing one would have to change the other."""
+        """Report mutable state that shares memory with another symbol: writing one would have to change the
+        other.
+        """
         owners: dict[int, Symbol] = {}
         for symbol in self.symbols.values():
             if symbol.mutable and symbol.tensor.numel():
                 owners[symbol.tensor.untyped_storage().data_ptr()] = symbol
         for symbol in self.symbols.values():
-            owner = owners.get(cast(int, symbol.tensor.untyped_storage().data_ptr()))
+            owner = owners.get(symbol.tensor.untyped_storage().data_ptr())
             if owner is not None and owner is not symbol and symbol.tensor.numel():
                 self.reasons.add(
                     f'{owner.kind} "{owner.name}"',

@@ -25,7 +25,9 @@ ELEMENT_OF: Final[dict[torch.dtype, Attribute]] = {
     torch.float64: ELEMENT_TYPES["f64"],
     torch.bool: ELEMENT_TYPES["i1"],
 }
-"""Element types by dtype. Others (complex, quantised, 8-bit floats, wide unsigned integers) cannot be imported."""
+"""Element types by dtype. Others (complex, quantised, 8-bit floats, wide unsigned integers) cannot be
+imported.
+"""
 
 _FIXES: Final = {
     "complex": "compute with real and imaginary parts: torch.view_as_real before export",
@@ -49,7 +51,9 @@ def element_type(dtype: torch.dtype) -> Attribute:
     found = ELEMENT_OF.get(dtype)
     if found is None:
         name = str(dtype).removeprefix("torch.")
-        fix = next((fix for start, fix in _FIXES.items() if name.startswith(start)), "convert to another dtype")
+        fix = next(
+            (fix for start, fix in _FIXES.items() if name.startswith(start)), "convert to another dtype"
+        )
         raise UnsupportedType(f"tensors of dtype {name} are not supported", fix)
     return found
 
@@ -70,7 +74,9 @@ def tensor_type(tensor: torch.Tensor) -> TensorType[Attribute]:
     if found is None:
         if tensor.layout is not torch.strided:
             name = str(tensor.layout).removeprefix("torch.")
-            raise UnsupportedType(f"tensors of layout {name} are not supported", "use dense tensors: to_dense()")
+            raise UnsupportedType(
+                f"tensors of layout {name} are not supported", "use dense tensors: to_dense()"
+            )
         found = _interned[key] = TensorType(element_type(dtype), shape)
     elif tensor.layout is not torch.strided:
         name = str(tensor.layout).removeprefix("torch.")
@@ -79,7 +85,9 @@ def tensor_type(tensor: torch.Tensor) -> TensorType[Attribute]:
 
 
 def result_type(value: object) -> Attribute:
-    """The type of anything that a node can hold, tensors and Python or symbolic scalars. Raises `UnsupportedType`."""
+    """The type of anything that a node can hold, tensors and Python or symbolic scalars. Raises
+    `UnsupportedType`.
+    """
     match value:
         case torch.Tensor():
             return tensor_type(value)
@@ -103,7 +111,8 @@ def result_type(value: object) -> Attribute:
 def dim_order_of(tensor: torch.Tensor) -> tuple[int, ...] | None:
     """The order of a dense tensor's dimensions in memory, outermost first; `None` if it is contiguous.
 
-    Dimensions of size 1 say nothing in their strides, so the usual layouts are asked for before strides are sorted.
+    Dimensions of size 1 say nothing in their strides, so the usual layouts are asked for before strides are
+    sorted.
     """
     if tensor.is_contiguous():
         return None

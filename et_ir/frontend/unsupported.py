@@ -13,7 +13,9 @@ __all__ = ["Reason", "Reasons", "UnsupportedProgram"]
 
 @dataclass(frozen=True)
 class Reason:
-    """One thing that cannot be imported: the operator or input it is about, where it stands, and what to do."""
+    """One thing that cannot be imported: the operator or input it is about, where it stands, and what to
+    do.
+    """
 
     subject: str
     location: LocationAttr | None

@@ -1,8 +1,8 @@
 """Decompose to Core ATen what no pattern was written for, by tracing torch's own decomposition.
 
-For each op that is not Core ATen, torch's operator is called on tensors of the operands' types, decomposed, and the
-operators it comes down to take the op's place. An op that torch cannot decompose into core operators stays, and so does
-one with sizes known at run time only; `verify-core-aten` reports them.
+For each op that is not Core ATen, torch's operator is called on tensors of the operands' types, decomposed,
+and the operators it comes down to take the op's place. An op that torch cannot decompose into core operators
+stays, and so does one with sizes known at run time only; `verify-core-aten` reports them.
 
 ```mlir
 %1 = aten.logit %0 {eps = 0.5} : tensor<4xf32>

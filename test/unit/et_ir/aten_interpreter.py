@@ -4,8 +4,9 @@
     y, = interpreter.run(x)                    # method "forward"
     interpreter.run(x, method="step")          # state of mutable buffers is kept between runs
 
-Each op calls torch's operator of that name. Tensors have no strides in the IR, so every value is made contiguous. With `check_types`, the default, every result has to have the type that the
-module says, so that wrong type inference shows at the op it is wrong for.
+Each op calls torch's operator of that name. Tensors have no strides in the IR, so every value is made
+contiguous. With `check_types`, the default, every result has to have the type that the module says, so that
+wrong type inference shows at the op it is wrong for.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from et_ir.dialects.schema.literals import element_type_name
 
 DTYPES = {
     "ui8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
-    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "i1": torch.bool,
-    "complex<f16>": torch.complex32, "complex<f32>": torch.complex64, "complex<f64>": torch.complex128,
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
+    "i1": torch.bool, "complex<f16>": torch.complex32, "complex<f32>": torch.complex64,
+    "complex<f64>": torch.complex128,
 }  # fmt: skip
 NAMED = {
     "contiguous_format": torch.contiguous_format, "preserve_format": torch.preserve_format,
@@ -75,7 +77,9 @@ def clone_dim_order(self: torch.Tensor, *, non_blocking: bool = False, dim_order
     return self.clone(memory_format=_dim_order_format(dim_order))
 
 
-def to_dim_order_copy(self: torch.Tensor, *, dtype: Any = None, dim_order: Any = None, **_: Any) -> torch.Tensor:
+def to_dim_order_copy(
+    self: torch.Tensor, *, dtype: Any = None, dim_order: Any = None, **_: Any
+) -> torch.Tensor:
     return torch.ops.aten._to_copy(self, dtype=dtype, memory_format=_dim_order_format(dim_order))
 
 
@@ -145,9 +149,13 @@ class Interpreter:
         if not isinstance(type, TensorType):
             return
         shape = type.get_shape()
-        fits = len(shape) == value.dim() and all(a in (b, -1) for a, b in zip(shape, value.shape, strict=True))
+        fits = len(shape) == value.dim() and all(
+            a in (b, -1) for a, b in zip(shape, value.shape, strict=True)
+        )
         if not fits or DTYPES[element_type_name(type.element_type)] != value.dtype:
-            raise TypeMismatch(f"'{op.name}' yields {tuple(value.shape)} {value.dtype}, the module says {type}")
+            raise TypeMismatch(
+                f"'{op.name}' yields {tuple(value.shape)} {value.dtype}, the module says {type}"
+            )
 
 
 def _contiguous(value: Any) -> Any:

@@ -1,0 +1,47 @@
+"""What torch's registry says of an operator."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final, cast
+
+import torch
+from torch._ops import OpOverload
+
+from et_ir.dialects.aten import OP_BY_NAME
+
+__all__ = ["COMPOSITE", "Operator", "as_operator", "is_core", "overload", "schema_of", "writes"]
+
+Operator = OpOverload[..., Any]
+"""One overload of an operator, as `torch.ops.aten.add.Tensor`."""
+
+COMPOSITE: Final = cast(Any, torch)._C.DispatchKey.CompositeImplicitAutograd
+"""The key of kernels that are written in terms of other operators."""
+
+
+def schema_of(op: Operator) -> torch.FunctionSchema:
+    """The schema of an operator."""
+    return op._schema  # pyright: ignore[reportPrivateUsage]  # torch has no public name for it
+
+
+def as_operator(target: object) -> Operator | None:
+    """The target of a node if it is an operator, else `None`."""
+    return cast(Operator, target) if isinstance(target, OpOverload) else None
+
+
+def writes(target: object) -> bool:
+    """Whether the schema of an operator says that it writes into an argument; false for others."""
+    op = as_operator(target)
+    return op is not None and schema_of(op).is_mutable
+
+
+@cache
+def is_core(op: Operator) -> bool:
+    """Whether torch tags an operator as Core ATen, or as the copying form of a view."""
+    return torch.Tag.core in op.tags or torch.Tag.view_copy in op.tags
+
+
+def overload(name: str) -> Operator:
+    """Torch's operator for the name of an `aten` op class, as `aten.add.Tensor`."""
+    schema = OP_BY_NAME[name.removeprefix("aten.")].schema()
+    return cast(Operator, getattr(getattr(torch.ops.aten, schema.name), schema.overload or "default"))
