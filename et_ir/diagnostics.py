@@ -61,8 +61,8 @@ def diagnostics_of(error: BaseException, file: str = "", line_offset: int = 0) -
     """
     if isinstance(error, ParseError):
         span = error.span
-        content = cast("str", span.input.content)
-        start = cast("int", span.start)
+        content = str(span.input.content)
+        start = span.start
         line = content.count("\n", 0, start) + 1
         column = start - (content.rfind("\n", 0, start) + 1) + 1
         return [Diagnostic(error.msg, file, line + line_offset, column)]

@@ -21,7 +21,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, quiet_collector, run_pipeline
+from et_ir.passes.pipelines import (
+    ATEN,
+    BACKEND,
+    CORE_ATEN,
+    EDGE,
+    executorch_pipeline,
+    quiet_collector,
+    run_pipeline,
+)
 from et_schema.atomic import atomic_writer
 
 if TYPE_CHECKING:
@@ -71,6 +79,10 @@ class ExecutorchBackendConfig:
     progress: Progress | None = field(default=None, repr=False)
 
 
+def _silent(_level: str, _module: ModuleOp) -> None:
+    """Progress that nobody asked for."""
+
+
 def to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     compile_config: EdgeCompileConfig | None = None,
@@ -83,7 +95,7 @@ def to_edge(
     from et_ir.frontend import import_program
 
     config = compile_config or EdgeCompileConfig()
-    report = config.progress or (lambda level, module: None)
+    report = config.progress or _silent
     with quiet_collector():
         module = import_program(programs)
         run_pipeline(module, ATEN)
@@ -140,7 +152,7 @@ class EdgeProgramManager:
         Raises `PassFailedException`: among others where the target has no kernel for an operator.
         """
         config = config or ExecutorchBackendConfig()
-        report = config.progress or (lambda level, module: None)
+        report = config.progress or _silent
         with quiet_collector():
             module = self.module.clone()
             _run_passes(module, config.passes)

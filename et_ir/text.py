@@ -22,7 +22,14 @@ from et_ir.data.store import WeightStore, write_store
 from et_ir.dialects.program.attributes import INLINE_ELEMENTS, DataAttr
 from et_ir.dialects.schema.literals import element_type_name
 
-__all__ = ["data_attributes", "parse_module", "print_module", "resolve_weights", "store_path", "write_weights"]
+__all__ = [
+    "data_attributes",
+    "parse_module",
+    "print_module",
+    "resolve_weights",
+    "store_path",
+    "write_weights",
+]
 
 
 class _LocatingParser(Parser):
@@ -57,7 +64,9 @@ def parse_module(ctx: Context, text: str, name: str = "<text>", first_line: int 
     return module
 
 
-def print_module(module: ModuleOp, stream: IO[str], *, debuginfo: bool = False, generic: bool = False) -> None:
+def print_module(
+    module: ModuleOp, stream: IO[str], *, debuginfo: bool = False, generic: bool = False
+) -> None:
     """Print a module and a final newline; with `debuginfo` each op's location too."""
     printer = Printer(stream, print_debuginfo=debuginfo, print_generic_format=generic)
     printer.print_op(module)
@@ -80,7 +89,9 @@ def store_path(text_path: Path) -> Path:
 def resolve_weights(module: ModuleOp, store: WeightStore) -> list[Blob]:
     """Attach the store's bytes to the module's constants; returns the blobs that the store does not have."""
     return [
-        attr.blob for _, attr in data_attributes(module) if not attr.blob.is_resolved and not store.resolve(attr.blob)
+        attr.blob
+        for _, attr in data_attributes(module)
+        if not attr.blob.is_resolved and not store.resolve(attr.blob)
     ]
 
 

@@ -48,7 +48,9 @@ def check_module(module: ModuleOp) -> Iterator[Problem]:
 def _check_op(op: Operation, visible: set[SSAValue]) -> Iterator[Problem]:
     for index, operand in enumerate(op.operands):
         if operand not in visible:
-            yield Problem(op, f"[dominance_c1] operand {index} {_describe(operand)} does not dominate this use")
+            yield Problem(
+                op, f"[dominance_c1] operand {index} {_describe(operand)} does not dominate this use"
+            )
     try:
         op.verify_()
     except VerifyException as error:

@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from et_tools.exit_codes import ExitCode, UsageError, guarded
+from et_tools.exit_codes import UsageError, guarded
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -44,7 +44,11 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", help="file.py:factory, package.module:factory, a .pt2, or a .mlir at any level")
+    add(
+        "model",
+        metavar="MODEL",
+        help="file.py:factory, package.module:factory, a .pt2, or a .mlir at any level",
+    )
     add("-o", "--output", metavar="FILE", help="output; text goes to standard output without it")
     add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
     add("--target", default="stock-1.4", choices=("stock-1.4", "et-vm"), help="whose kernels to use")
@@ -133,8 +137,9 @@ def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:
 
         find_backend(spec)
     if args.model.endswith(".mlir") or args.model == "-":
-        from et_ir.verification import verify_module
         from et_tools.reading import read_text_module
+
+        from et_ir.verification import verify_module
 
         module = read_text_module(args.model, args.weights)
         verify_module(module)

@@ -20,6 +20,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from et_tools.exit_codes import ExitCode, UsageError, guarded
+from et_tools.expected import check_expected
+from et_tools.failures import INPUT_ERRORS, exit_code_of
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.utils.arg_spec import parse_pipeline
@@ -30,9 +33,6 @@ from et_ir.data.store import StoreError, WeightStore
 from et_ir.diagnostics import Diagnostic, diagnostics_of, render
 from et_ir.text import parse_module, print_module, resolve_weights, store_path, write_weights
 from et_ir.verification import verify_module
-from et_tools.exit_codes import ExitCode, UsageError, guarded
-from et_tools.expected import check_expected
-from et_tools.failures import INPUT_ERRORS, exit_code_of
 
 __all__ = ["EtOptMain", "main"]
 
@@ -89,11 +89,26 @@ class EtOptMain(xDSLOptMain):
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         add = arg_parser.add_argument
         add("input_file", nargs="?", metavar="FILE", help="text to read; standard input for '-' or none")
-        add("-p", "--pass-pipeline", default="", metavar="PIPELINE", help="passes to run: 'a{option=value},b'")
-        add("-o", "--output", metavar="FILE", help="write here, constants to FILE's .safetensors; default stdout")
+        add(
+            "-p", "--pass-pipeline", default="", metavar="PIPELINE", help="passes to run: 'a{option=value},b'"
+        )
+        add(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="write here, constants to FILE's .safetensors; default stdout",
+        )
         add("--weights", metavar="FILE", help="weight store of the input; default its .safetensors")
-        add("--split-input-file", action="store_true", help="treat the parts between '// -----' as files of their own")
-        add("--verify-diagnostics", action="store_true", help="compare errors with '// expected-error {{...}}' comments")
+        add(
+            "--split-input-file",
+            action="store_true",
+            help="treat the parts between '// -----' as files of their own",
+        )
+        add(
+            "--verify-diagnostics",
+            action="store_true",
+            help="compare errors with '// expected-error {{...}}' comments",
+        )
         add("--no-verify", action="store_true", help="do not verify the input, nor after each pass")
         add("--print-ir-after-all", action="store_true", help="print the module after each pass, on stderr")
         add("-g", "--print-debuginfo", action="store_true", help="print locations")
@@ -206,7 +221,7 @@ class EtOptMain(xDSLOptMain):
             return
         missing = resolve_weights(module, WeightStore(path))
         if missing and self.args.weights is not None:
-            raise StoreError(f"{path}: does not have the constant \"{missing[0].key}\"")
+            raise StoreError(f'{path}: does not have the constant "{missing[0].key}"')
 
     def _write(self, text: str) -> None:
         if self.args.output in (None, "-"):
@@ -224,7 +239,9 @@ class EtOptMain(xDSLOptMain):
         total = sum(seconds for _, seconds in self.timing)
         print(f"{'pass':<40} {'ms':>10} {'share':>7}", file=sys.stderr)
         for name, seconds in self.timing:
-            print(f"{name:<40} {seconds * 1e3:>10.2f} {seconds / total if total else 0:>7.1%}", file=sys.stderr)
+            print(
+                f"{name:<40} {seconds * 1e3:>10.2f} {seconds / total if total else 0:>7.1%}", file=sys.stderr
+            )
         print(f"{'total':<40} {total * 1e3:>10.2f}", file=sys.stderr)
 
     def list_passes(self) -> None:

@@ -1,8 +1,8 @@
 """Expected errors in test inputs, as `mlir-opt --verify-diagnostics` reads them.
 
-    // expected-error@+1 {{part of the message}}
-    // expected-error@below {{...}}        the next line; @above the one before
-    // expected-error {{...}}              this line
+// expected-error@+1 {{part of the message}}
+// expected-error@below {{...}}        the next line; @above the one before
+// expected-error {{...}}              this line
 """
 
 from __future__ import annotations
@@ -47,7 +47,12 @@ def check_expected(chunk: str, found: Sequence[Diagnostic], name: str, first_lin
         partner = next((e for e in open_ if e[0] == line and e[1].search(diagnostic.message)), None)
         if partner is None:
             problems.append(
-                Diagnostic(f"unexpected error: {diagnostic.message}", diagnostic.file, diagnostic.line, diagnostic.column)
+                Diagnostic(
+                    f"unexpected error: {diagnostic.message}",
+                    diagnostic.file,
+                    diagnostic.line,
+                    diagnostic.column,
+                )
             )
         else:
             open_.remove(partner)

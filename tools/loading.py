@@ -96,7 +96,12 @@ def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
         )
     module, example_args = parts[0], parts[1]
     args, kwargs = example_args, None
-    if isinstance(args, tuple) and len(args) == 2 and isinstance(args[0], tuple) and isinstance(args[1], dict):
+    if (
+        isinstance(args, tuple)
+        and len(args) == 2
+        and isinstance(args[0], tuple)
+        and isinstance(args[1], dict)
+    ):
         args, kwargs = args
     if not isinstance(args, tuple):
         raise ProgramError(f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}")

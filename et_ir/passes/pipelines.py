@@ -6,7 +6,7 @@ Each is a pipeline text, as `et-opt -p` takes it, and ends with the check of the
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -94,7 +94,7 @@ def run_pipeline(
 
 
 @contextmanager
-def quiet_collector() -> Iterator[None]:
+def quiet_collector() -> Generator[None]:
     """Collect garbage rarely meanwhile: a module is a web of live objects that collections walk for nothing."""
     before = gc.get_threshold()
     gc.set_threshold(200_000, 50, 100)

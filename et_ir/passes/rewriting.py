@@ -73,7 +73,9 @@ class _Dispatch(RewritePattern):
                 return
 
 
-def rewrite(target: ModuleOp | Region, patterns: Iterable[RewritePattern], *, recursive: bool = False) -> bool:
+def rewrite(
+    target: ModuleOp | Region, patterns: Iterable[RewritePattern], *, recursive: bool = False
+) -> bool:
     """Apply patterns to every op of a module or region; returns whether anything changed.
 
     With `recursive`, new and changed ops are visited again until nothing changes: for patterns that enable each other and

@@ -116,7 +116,7 @@ def collect() -> list[str]:
 
     decomposed: set[Any] = set(cast("dict[Any, Any]", default_decompositions()))
     overloads: dict[str, list[Any]] = {}
-    registered: Any = torch._C
+    registered: Any = torch._C  # pyright: ignore[reportPrivateUsage]  (the registry has no public name)
     for schema in registered._jit_get_all_schemas():
         if not schema.name.startswith("aten::"):
             continue

@@ -5,7 +5,7 @@ A manifest is `<target>.txt`: one operator per line as runtimes name it (`aten::
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ __all__ = ["TARGETS", "load_manifest"]
 TARGETS: Final = ("stock-1.4", "et-vm")
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_manifest(target: str) -> frozenset[str]:
     """The operators of a target. Raises `ValueError` for an unknown target, naming those there are."""
     if target not in TARGETS:

@@ -12,6 +12,7 @@ import lit.formats
 config.name = "executorch-ir"  # noqa: F821  (lit provides `config`)
 config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
 config.suffixes = [".mlir", ".test"]  # noqa: F821
+config.excludes = ["Inputs"]  # noqa: F821
 config.test_source_root = str(Path(__file__).parent)  # noqa: F821
 # The commands of the environment that runs lit, whether or not it is activated.
 config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # noqa: F821

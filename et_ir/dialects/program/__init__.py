@@ -24,6 +24,7 @@ __all__ = [
     "DataAttr",
     "GetOp",
     "GlobalOp",
+    "Globals",
     "LiteralOp",
     "LoadOp",
     "ParameterOp",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -13,6 +13,9 @@ from xdsl.printer import Printer
 
 from et_ir.data import Blob
 from et_ir.dialects.schema.literals import ELEMENT_TYPES, element_type_name
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["INLINE_ELEMENTS", "DataAttr", "Elements", "StringType", "item_size"]
 
@@ -91,7 +94,9 @@ class DataAttr(Data[Elements]):
             position = parser.pos
             sha256 = parser.parse_str_literal()
             if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
-                parser.raise_error("expected a SHA-256 of 64 lower-case hexadecimal digits", position, parser.pos)
+                parser.raise_error(
+                    "expected a SHA-256 of 64 lower-case hexadecimal digits", position, parser.pos
+                )
             return Elements(type, Blob.unresolved(key, count * item_size(type), sha256))
 
     def print_parameter(self, printer: Printer) -> None:
@@ -139,7 +144,7 @@ def _format_float(raw: bytes, name: str) -> str:
     return hex(int.from_bytes(raw, "little"))
 
 
-def _numpy_float(name: str) -> object:
+def _numpy_float(name: str) -> np.dtype[Any]:
     import numpy as np
 
     if name == "bf16":
@@ -184,6 +189,11 @@ def _parse_element(parser: AttrParser, name: str, size: int) -> bytes:
         import numpy as np
 
         sign = "-" if negative else ""
-        return np.array([sign + text.split()[0].rstrip(",]")]).astype(np.float64).astype(_numpy_float(name)).tobytes()  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownMemberType, reportUnknownVariableType]
+        return (
+            np.array([sign + text.split()[0].rstrip(",]")])
+            .astype(np.float64)
+            .astype(_numpy_float(name))
+            .tobytes()
+        )
     except OverflowError:
         parser.raise_error(f"{number} does not fit {name}", position, parser.pos)

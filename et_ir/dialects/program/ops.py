@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC
 
 from xdsl.dialects.builtin import (
-    FlatSymbolRefAttr,
     FlatSymbolRefAttrConstr,
     FloatAttr,
     IntegerAttr,
     NoneType,
     StringAttr,
     SymbolNameConstraint,
+    SymbolRefAttr,
     TensorType,
     UnitAttr,
     f64,
@@ -126,7 +126,7 @@ class GetOp(IRDLOperation):
     assembly_format = "$symbol `:` type($result) attr-dict"
 
     def __init__(self, symbol: str, type: Attribute):
-        super().__init__(properties={"symbol": FlatSymbolRefAttr(symbol)}, result_types=[type])
+        super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, result_types=[type])
 
 
 class ReadsState(MemoryEffect):
@@ -161,7 +161,7 @@ class LoadOp(IRDLOperation):
     assembly_format = "$symbol `:` type($result) attr-dict"
 
     def __init__(self, symbol: str, type: Attribute):
-        super().__init__(properties={"symbol": FlatSymbolRefAttr(symbol)}, result_types=[type])
+        super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, result_types=[type])
 
 
 @irdl_op_definition
@@ -180,7 +180,7 @@ class StoreOp(IRDLOperation):
     assembly_format = "$symbol `,` $value `:` type($value) attr-dict"
 
     def __init__(self, symbol: str, value: SSAValue):
-        super().__init__(properties={"symbol": FlatSymbolRefAttr(symbol)}, operands=[value])
+        super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, operands=[value])
 
 
 @irdl_op_definition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -74,7 +74,7 @@ class Globals:
         used = {
             name.string_value()
             for op in self.module.walk()
-            if (name := op.properties.get("symbol")) is not None and hasattr(name, "string_value")
+            if isinstance(name := op.properties.get("symbol"), SymbolRefAttr)
         }
         for name, op in list(self.by_name.items()):
             if name in used or (isinstance(op, BufferOp) and isinstance(op.mutable, UnitAttr)):
