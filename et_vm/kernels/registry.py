@@ -22,6 +22,7 @@ on data resizes the output itself. A prepare function may run more than once for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -209,6 +210,9 @@ _ANNOTATION_KINDS: dict[str, tuple[str, ...]] = {
 }
 
 
+_QUALIFIER = re.compile(r"\w+\.")
+
+
 def _split_union(annotation: str) -> list[str]:
     parts: list[str] = []
     depth = start = 0
@@ -225,9 +229,9 @@ def _split_union(annotation: str) -> list[str]:
 
 
 def _parse_annotation(annotation: object) -> tuple[frozenset[str], bool]:
-    if not isinstance(annotation, str):
-        return frozenset(), False
-    parts = _split_union(annotation)
+    if isinstance(annotation, type):
+        annotation = annotation.__name__
+    parts = _split_union(_QUALIFIER.sub("", str(annotation)))
     if any(part not in _ANNOTATION_KINDS for part in parts):
         return frozenset(), False
     kinds = {kind for part in parts for kind in _ANNOTATION_KINDS[part]}
@@ -248,7 +252,7 @@ def parameters_of(prepare: Prepare) -> tuple[Param, ...] | None:
         return None
     annotations: dict[str, object] = getattr(prepare, "__annotations__", {})
     names: Iterable[str] = code.co_varnames[1 : code.co_argcount]
-    return tuple(Param(name, *_parse_annotation(annotations.get(name))) for name in names)
+    return tuple(Param(name, *_parse_annotation(annotations.get(name, ""))) for name in names)
 
 
 class KernelRegistry:

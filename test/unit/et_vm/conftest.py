@@ -7,9 +7,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from vm_programs import kernels  # noqa: E402  needs the path
+from vm_programs import kernels
 
-from et_vm.kernels.registry import KernelRegistry  # noqa: E402  stays below the import above
+from et_vm.kernels.registry import KernelRegistry
 
 
 @pytest.fixture
