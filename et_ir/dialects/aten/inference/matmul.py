@@ -162,14 +162,23 @@ def kron(self: Meta, other: Meta) -> Meta | None:
 
 
 @rule("scaled_dot_product_attention")
-def attention(query: Meta, key: Meta, value: Meta, *_: object) -> Meta:
+def attention(
+    query: Meta,
+    key: Meta,
+    value: Meta,
+    attn_mask: Meta | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Meta:
     _contract(query.shape[-1], key.shape[-1])
     _contract(key.shape[-2], value.shape[-2])
-    # With grouped queries there are more heads of queries than of keys; else batches broadcast.
-    batch = query.shape[:-2]
-    if key.shape[:-2] != batch and query.rank == key.rank:
-        sizes = zip(batch, key.shape, value.shape, strict=False)
-        batch = tuple(max(q, k, v) if known(q, k, v) else max(q, -1) for q, k, v in sizes)
+    if enable_gqa:
+        # There are more heads of queries than of keys and values, and these are repeated.
+        batch = (*broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]), query.shape[-3])
+    else:
+        batch = broadcast(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     return Meta((*batch, query.shape[-2], value.shape[-1]), query.dtype)
 
 
