@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 import torch
@@ -56,8 +56,11 @@ class _Method:
     name: str
     program: ExportedProgram
     mutations: Mutations
-    inputs: list[tuple[Node, InputSpec]]
-    symbols: dict[Node, Symbol]
+    inputs: list[tuple[Node, InputSpec]] = field(default_factory=list[tuple[Node, InputSpec]])
+    symbols: dict[Node, Symbol] = field(default_factory=dict[Node, Symbol])
+    """What placeholders of weights and buffers stand for; unused ones are left out."""
+    by_target: dict[str, Node] = field(default_factory=dict[str, Node])
+    """The same placeholders by the names that the outputs of the signature use."""
 
 
 def import_program(
@@ -65,17 +68,26 @@ def import_program(
 ) -> ModuleOp:
     """Import exported programs, one method each, into one module of the `aten` dialect.
 
-    A single program is the method `forward`. Weights are not copied: the module refers to the tensors'
-    memory. Locations keep the innermost line of user code, or with `frames="all"` the whole call stack.
+    A single program is the method `forward`. Its arguments are the inputs, flat; each has the attribute
+    `program.name`, constant ones `program.value`, and those whose example was not contiguous
+    `program.dim_order`. Mutable buffers are loaded where they are first read and stored at the end. Weights are
+    not copied: the module refers to the tensors' memory. Locations keep the innermost line of user code, or with
+    `frames="all"` the whole call stack.
 
-    Raises `UnsupportedProgram` with everything that stands in the way, over all methods.
+    Raises `UnsupportedProgram` with everything that stands in the way, over all methods, and `TypeError` for
+    what is no exported program.
     """
     programs = program if isinstance(program, Mapping) else {"forward": program}
+    for name, each in programs.items():
+        if not isinstance(each, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"method {name} is a {type(each).__name__}, expected what torch.export.export returns"
+            )
     reasons = Reasons()
     state = State(reasons)
     methods = [_prepare(name, each, state, reasons) for name, each in programs.items()]
     state.check_aliases()
-    functions = [_import_method(method, reasons, frames) for method in methods]
+    functions = [_import_method(method, state, reasons, frames) for method in methods]
     reasons.check()
     globals_: list[Operation] = [symbol.op() for symbol in state.symbols.values()]
     return ModuleOp([*globals_, *functions])
@@ -88,12 +100,15 @@ def _submodules(module: GraphModule) -> list[GraphModule]:
     return [m for m in module.modules() if isinstance(m, GraphModule)]
 
 
-def _functionalise(program: ExportedProgram) -> tuple[ExportedProgram, Mutations]:
+def _functionalise(
+    name: str, program: ExportedProgram, reasons: Reasons
+) -> tuple[ExportedProgram, Mutations]:
     """The program without writes, or with writes that the converter knows how to replace."""
-    if not any(writes_memory(n) for m in _submodules(program.graph_module) for n in m.graph.nodes):
-        return program, Mutations()
     module = program.graph_module
-    if not any(writes_memory(n) for m in _submodules(module) if m is not module for n in m.graph.nodes):
+    writing = [m for m in _submodules(module) if any(writes_memory(n) for n in m.graph.nodes)]
+    if not writing:
+        return program, Mutations()
+    if writing == [module]:
         signature = program.graph_signature
         writable = {
             spec.arg.name
@@ -104,12 +119,21 @@ def _functionalise(program: ExportedProgram) -> tuple[ExportedProgram, Mutations
         plan = plan_mutations(module.graph, nodes)
         if plan is not None:
             return program, plan
-    functionalised: ExportedProgram = cast(Any, program).run_decompositions({})
+    try:
+        functionalised: ExportedProgram = cast(Any, program).run_decompositions({})
+    except (RuntimeError, ValueError, TypeError, AssertionError, NotImplementedError) as error:
+        message = str(error).strip().partition("\n")[0]
+        reasons.add(
+            f"method {name}",
+            f"torch cannot turn its writes into new values: {message}",
+            "return new tensors instead of writing in place",
+        )
+        return program, Mutations()
     return functionalised, Mutations()
 
 
 def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons) -> _Method:
-    program, mutations = _functionalise(program)
+    program, mutations = _functionalise(name, program, reasons)
     signature = program.graph_signature
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     mutated = {signature.inputs_to_buffers.get(n.name) for n in mutations.stored}
@@ -132,7 +156,7 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
                     f"outputs of kind {spec.kind.name} are not supported",
                     "export for inference",
                 )
-    method = _Method(name, program, mutations, [], {})
+    method = _Method(name, program, mutations)
     for node, spec in zip(placeholders, signature.input_specs, strict=True):
         kind = _STATE.get(spec.kind)
         if spec.kind is InputKind.USER_INPUT:
@@ -150,21 +174,25 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
             )
             if symbol is not None:
                 method.symbols[node] = symbol
+                method.by_target[spec.target] = node
     return method
 
 
 # -- conversion --------------------------------------------------------------------------------------------
 
 
-def _import_method(method: _Method, reasons: Reasons, frames: Frames) -> FuncOp:
+def _import_method(method: _Method, state: State, reasons: Reasons, frames: Frames) -> FuncOp:
     converter = NodeConverter(
         reasons, lambda node: locate(node, frames), mutations=method.mutations, decompose=decompose_call
     )
-    block, attributes = _arguments(method, converter, reasons)
+    block, attributes = _arguments(method, reasons)
 
     def read(node: Node) -> SSAValue | None:
         """A weight or buffer, read where it is first used."""
         symbol = method.symbols.get(node)
+        if node.op == "get_attr":
+            tensor: object = getattr(node.graph.owning_module, str(node.target))
+            symbol = state.declare(method.name, str(node.target), "constant", tensor, mutated=False)
         if symbol is None:
             return None
         op = (LoadOp if symbol.mutable else GetOp)(symbol.name, symbol.type)
@@ -210,9 +238,7 @@ def _dump_spec(spec: TreeSpec | None, subject: str, reasons: Reasons) -> str | N
         return None
 
 
-def _arguments(
-    method: _Method, converter: NodeConverter, reasons: Reasons
-) -> tuple[Block, list[dict[str, Attribute]]]:
+def _arguments(method: _Method, reasons: Reasons) -> tuple[Block, list[dict[str, Attribute]]]:
     """The entry block of a method and the attributes of its arguments."""
     types: list[Attribute] = []
     attributes: list[dict[str, Attribute]] = []
@@ -251,13 +277,10 @@ def _results(
     """The values a method returns. New values of buffers are stored instead."""
     results: list[SSAValue] = []
     signature = method.program.graph_signature
-    buffers = {symbol_name(spec): node for node, spec in _state_inputs(method)}
-    stores: list[tuple[Symbol, Any]] = []
+    stores: list[tuple[Node | None, Any]] = []
     for spec, value in zip(signature.output_specs, outputs, strict=True):
         if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
-            symbol = method.symbols.get(buffers[spec.target])
-            if symbol is not None:
-                stores.append((symbol, value))
+            stores.append((method.by_target.get(str(spec.target)), value))
         elif isinstance(value, SSAValue):
             results.append(cast("SSAValue[Attribute]", value))
         elif value is None and not isinstance(spec.arg, ConstantArgument):
@@ -268,25 +291,12 @@ def _results(
             literal = LiteralOp(value)
             converter.ops.append(literal)
             results.append(literal.result)
-    for node in method.mutations.stored:
-        symbol = method.symbols.get(node)
-        if symbol is not None:
-            stores.append((symbol, converter.values.get(node)))
-    for symbol, value in stores:
-        if isinstance(value, SSAValue):
+    stores += [(node, converter.values.get(node)) for node in method.mutations.stored]
+    for node, value in stores:
+        symbol = None if node is None else method.symbols.get(node)
+        if symbol is not None and isinstance(value, SSAValue):
             converter.place(StoreOp(symbol.name, cast("SSAValue[Attribute]", value)))
     return results
-
-
-def symbol_name(spec: InputSpec) -> str | None:
-    """The name that output specs refer to a module's tensor by."""
-    return spec.target
-
-
-def _state_inputs(method: _Method) -> list[tuple[Node, InputSpec]]:
-    placeholders = [node for node in method.program.graph.nodes if node.op == "placeholder"]
-    specs = method.program.graph_signature.input_specs
-    return [(n, s) for n, s in zip(placeholders, specs, strict=True) if s.kind in _STATE]
 
 
 def _hint(name: str) -> str | None:

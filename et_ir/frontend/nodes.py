@@ -43,6 +43,8 @@ call that the graph's placeholders stand for. `None` if there is no such graph.
 
 # Checks of the trace's assumptions, which the types of the IR already state.
 _DROPPED: Final = frozenset({"aten::_assert_tensor_metadata"})
+# Operators that address the memory of their operand, which values of the IR do not have.
+_STRIDED: Final = frozenset({"aten::as_strided", "aten::as_strided_copy", "aten::as_strided_scatter"})
 _SET_GRAD: Final = "wrap_with_set_grad_enabled"
 _CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "map", "scan", "associative_scan"})
 
@@ -220,6 +222,8 @@ class NodeConverter:
         if cls is None:
             self._rename(node, self._convert_decomposed(target, node))
             return
+        if name in _STRIDED:
+            _check_strided(target, node)
         value: Any = node.meta.get("val")
         if functional is not None and name == "aten::copy":
             source = self._tensor(node.args[1])
@@ -412,6 +416,27 @@ def _result_types(info: OpInfo, value: Any) -> list[Attribute]:
     if not isinstance(value, list | tuple):
         raise Unknown("the node has no metadata to take its types from", "export the program again")
     return [result_type(item) for item in cast("Sequence[Any]", value)]
+
+
+def _check_strided(target: Operator, node: Node) -> None:
+    """Refuse an operator that reads memory beyond its operand, or an operand that is not laid out as its value is."""
+    names = [argument.name for argument in schema_of(target).arguments]
+    arguments: dict[str, Any] = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+    operand: Any = arguments["self"].meta.get("val")
+    sizes, strides = arguments["size"], arguments["stride"]
+    start = arguments.get("storage_offset")
+    fits = (
+        isinstance(operand, torch.Tensor)
+        and operand.is_contiguous()
+        and operand.storage_offset() == 0
+        and all(type(number) is int for number in (*operand.shape, *sizes, *strides, start or 0))
+        and (start or 0) + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) < operand.numel()
+    )
+    if not fits:
+        raise Unknown(
+            "it addresses memory outside of its operand, or by strides that the operand's value does not have",
+            "call contiguous() on the operand first, or use narrow, unfold and expand",
+        )
 
 
 def _subject(target: Any) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute
 
@@ -90,12 +91,19 @@ class State:
         if isinstance(tensor, FakeTensor) or tensor.device.type == "meta":
             self.reasons.add(subject, "it has no data", "materialise the module before export")
             return None
+        if is_traceable_wrapper_subclass(tensor):
+            self.reasons.add(
+                subject,
+                f"it is a {type(tensor).__name__}, a tensor made of other tensors",
+                "unwrap it before export with torchao.utils.unwrap_tensor_subclass",
+            )
+            return None
         try:
-            type = tensor_type(tensor)
+            type_ = tensor_type(tensor)
         except UnsupportedType as error:
             self.reasons.add(subject, str(error), error.fix)
             return None
-        symbol = self._find(method, fqn, kind, tensor, type, mutated)
+        symbol = self._find(method, fqn, kind, tensor, type_, mutated)
         symbol.methods.add(method)
         symbol.mutable |= mutated
         return symbol
