@@ -1,11 +1,12 @@
 """Source locations: the line of Python and the module path that an op comes from.
 
-    "blocks.0.norm1"("forward"(fused<"y = self.norm1(x)">["model.py":34:0]))
+    loc("blocks.0.norm1"(fused["forward"("model.py":34:0), "y = self.norm1(x)"]))
 
-A *frame* is one line of a Python traceback. It is a file location, wrapped in the function's name and, where
-it is known, the text of the line. Several frames nest as call sites, callee first. The module path
-(`blocks.0.norm1`, as in `named_modules()`) is a name around all of it. What other tools put into locations is
-read as far as it goes: the first frame or path that a fused location holds stands for all.
+A *frame* is one line of a Python traceback: two fused locations, the place under the function's name and the
+text of the line. (Metadata of a fused location would be the natural place for the text, but xDSL cannot read
+that back.) A place without name and text stands alone. Several frames nest as call sites, callee first. The
+module path (`blocks.0.norm1`, as in `named_modules()`) is a name around all of it. What other tools put into
+locations is read as far as it goes: the first frame or path that a fused location holds stands for all.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     LocationAttr,
     NameLoc,
+    NoneAttr,
     StringAttr,
 )
 from xdsl.ir import Attribute
@@ -48,7 +50,8 @@ def _frame_location(frame: Frame) -> LocationAttr:
     line = FileLineColLoc(StringAttr(frame.filename), IntAttr(frame.lineno), IntAttr(0))
     if not frame.context and not frame.name:
         return line
-    return NameLoc(StringAttr(frame.name), FusedLoc((line,), StringAttr(frame.context)))
+    parts = (NameLoc(StringAttr(frame.name), line), NameLoc(StringAttr(frame.context), NoneAttr()))
+    return FusedLoc(parts, NoneAttr())
 
 
 @lru_cache(maxsize=16384)
@@ -70,10 +73,13 @@ def _frame_of(location: Attribute) -> Frame | None:
     match location:
         case FileLineColLoc():
             return Frame(location.filename.data, location.line.data)
-        case NameLoc(desc=name, location=FusedLoc(locations=files, metadata=StringAttr(data=context))):
-            match cast("ArrayAttr[Attribute]", files).data:
-                case (FileLineColLoc(filename=file, line=line),):
-                    return Frame(file.data, line.data, name.data, context)
+        case FusedLoc():
+            match cast("ArrayAttr[Attribute]", location.locations).data:
+                case (
+                    NameLoc(desc=name, location=FileLineColLoc(filename=file, line=line)),
+                    NameLoc(desc=context, location=NoneAttr()),
+                ):
+                    return Frame(file.data, line.data, name.data, context.data)
                 case _:
                     return None
         case _:

@@ -1,0 +1,76 @@
+"""Blobs: identity by content, views without copies, derived bytes that are not kept."""
+
+import hashlib
+
+import pytest
+
+from et_ir.data import Blob, MissingData
+from et_ir.data.blob import KEEP
+
+
+def test_a_blob_is_a_view_of_its_bytes():
+    data = bytearray(b"abcd")
+    blob = Blob.of("w", data)
+    data[0] = ord("z")
+    assert bytes(blob.view()) == b"zbcd"
+    assert blob.view().readonly
+    assert blob.nbytes == 4
+
+
+def test_views_of_other_formats_are_flattened():
+    numbers = memoryview(b"\1\0\2\0").cast("h")
+    assert Blob.of("w", numbers).nbytes == 4
+    assert bytes(Blob.of("w", numbers).view()) == b"\1\0\2\0"
+
+
+def test_equality_is_content():
+    a, b, c = Blob.of("a", b"12"), Blob.of("b", b"12"), Blob.of("a", b"13")
+    assert a == b
+    assert hash(a) == hash(b)
+    assert a != c
+    assert a != Blob.of("a", b"123")
+    assert a != "12"
+    assert a.sha256 == hashlib.sha256(b"12").hexdigest()
+
+
+def test_small_derived_bytes_are_computed_once():
+    calls: list[int] = []
+
+    def compute() -> memoryview:
+        calls.append(1)
+        return memoryview(b"xy")
+
+    blob = Blob.derived("d", 2, compute)
+    assert not calls
+    assert bytes(blob.view()) == bytes(blob.view()) == b"xy"
+    assert len(calls) == 1
+
+
+def test_large_derived_bytes_are_not_kept():
+    calls: list[int] = []
+
+    def compute() -> memoryview:
+        calls.append(1)
+        return memoryview(bytes(KEEP + 1))
+
+    blob = Blob.derived("d", KEEP + 1, compute)
+    blob.view()
+    blob.view()
+    assert len(calls) == 2
+    assert blob.is_resolved
+
+
+def test_unresolved_blobs_know_what_is_missing():
+    blob = Blob.unresolved("fc.weight", 4, hashlib.sha256(b"abcd").hexdigest())
+    assert not blob.is_resolved
+    with pytest.raises(MissingData, match='"fc.weight" are not loaded: give the weight store'):
+        blob.view()
+    assert blob == Blob.of("other", b"abcd")
+    blob.resolve(memoryview(b"abcd"))
+    assert bytes(blob.view()) == b"abcd"
+
+
+def test_resolve_checks_the_size():
+    blob = Blob.unresolved("w", 4, "0" * 64)
+    with pytest.raises(ValueError, match="has 4 bytes, its weight store holds 3"):
+        blob.resolve(memoryview(b"abc"))

@@ -1,0 +1,87 @@
+"""Frames and module paths survive in locations, and in their text."""
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    NameLoc,
+    StringAttr,
+)
+from xdsl.parser import Parser
+
+from et_ir.locations import Frame, frames_of, location_of, module_path, source_line
+
+OUTER = Frame("model.py", 10, "forward", "x = self.fc(x)")
+INNER = Frame("layers.py", 20, "forward", 'return y * "a"')
+
+
+def test_frames_and_path_come_back():
+    location = location_of([OUTER, INNER], "block.0.fc")
+    assert frames_of(location) == [OUTER, INNER]
+    assert module_path(location) == "block.0.fc"
+
+
+def test_root_module_has_no_path():
+    assert module_path(location_of([INNER])) == ""
+    assert module_path(location_of([OUTER, INNER])) == ""
+
+
+def test_bare_frame():
+    frame = Frame("a.py", 3)
+    assert location_of([frame]) == FileLineColLoc(StringAttr("a.py"), IntAttr(3), IntAttr(0))
+    assert frames_of(location_of([frame])) == [frame]
+
+
+def test_nothing_known():
+    assert location_of([]) == UNKNOWN_LOC
+    assert frames_of(UNKNOWN_LOC) == []
+    assert module_path(UNKNOWN_LOC) == ""
+    assert source_line(UNKNOWN_LOC) == "unknown location"
+
+
+def test_path_without_frames():
+    location = location_of([], "fc")
+    assert frames_of(location) == []
+    assert source_line(location) == "fc"
+
+
+def test_source_line():
+    assert source_line(location_of([OUTER, INNER], "fc")) == "layers.py:20 in fc"
+    assert source_line(location_of([INNER])) == "layers.py:20 in forward"
+    assert source_line(location_of([Frame("a.py", 3)])) == "a.py:3"
+
+
+def test_equal_locations_are_one_object():
+    assert location_of([OUTER], "fc") is location_of([OUTER], "fc")
+
+
+def test_fused_locations_take_the_first_that_knows():
+    known = location_of([INNER], "fc")
+    fused = FusedLoc((UNKNOWN_LOC, known), StringAttr("cse"))
+    assert frames_of(fused) == [INNER]
+    assert module_path(fused) == "fc"
+    assert frames_of(FusedLoc((UNKNOWN_LOC,), StringAttr(""))) == []
+
+
+def test_locations_of_other_tools():
+    line = FileLineColLoc(StringAttr("a.mlir"), IntAttr(1), IntAttr(2))
+    assert frames_of(NameLoc(StringAttr("x"), line)) == [Frame("a.mlir", 1)]
+    assert module_path(NameLoc(StringAttr("x"), line)) == "x"
+    call = CallSiteLoc(line, location_of([OUTER], "fc"))
+    assert frames_of(call) == [OUTER, Frame("a.mlir", 1)]
+    assert module_path(call) == "fc"
+
+
+def test_text_round_trips():
+    for location in (
+        location_of([OUTER, INNER], "block.0.fc"),
+        location_of([INNER]),
+        location_of([], "fc"),
+        location_of([Frame("a.py", 3)], "fc"),
+    ):
+        text = f"loc({location})" if not str(location).startswith("loc(") else str(location)
+        parsed = Parser(Context(), text).parse_optional_location()
+        assert parsed == location
