@@ -6,9 +6,11 @@ unnoticed, because the bytes happen to hold something plausible. Here every aren
 0xFF, which is NaN in every float format, for floats, and 0xA5, a huge negative number that no index
 survives, for the others.
 
-What is live is computed over bytes, not registers, so views and tensors that share memory on purpose are
-seen as one: each arena is cut at the boundaries of all tensors in it, and a backward data-flow analysis
-over the instruction list (Aho et al., "Compilers", 9.2.5) works on sets of these pieces. Bytes that are
+When a register is read for the last time follows from a backward data-flow analysis over the instruction list
+(Aho et al., "Compilers", 9.2.5), run twice. Over registers: one that is always written before it is read dies
+with its own last use, even if its bytes are someone else's by then, so that a clash shows. A register that is
+read without having been written is a view of what others wrote, or state: for these the analysis runs over
+bytes, each arena cut at the boundaries of all tensors in it, and what they still need is spared. Bytes that are
 read before they are written keep their contents between executions: mutable buffers.
 """
 
@@ -45,32 +47,48 @@ class Range(NamedTuple):
 class Liveness:
     """Which arena bytes die at which instruction of a plan.
 
-    ``dead_after[i]`` are the ranges that instruction ``i`` reads for the last time; ``state`` those that
-    live from one execution to the next, ``written_state`` the part of them that the plan itself writes or
-    names: its mutable buffers.
+    ``dead_after[i]`` are the ranges that instruction ``i`` reads for the last time; ``state`` those that live from
+    one execution to the next, ``written_state`` the part of them that the plan itself writes or names: its
+    mutable buffers.
+
+    Sets of registers and sets of pieces (cut byte ranges) are integers with a bit for each.
     """
 
     def __init__(self, plan: ExecutionPlan, instructions: Sequence[Instruction], rebound: set[int]) -> None:
         self._plan = plan
+        self._instructions = instructions
         self._rebound = rebound
         self._pieces: list[tuple[int, int, int]] = []
         self._own = self._cut()
-        self._reach = self._aliases(instructions)
-        reads, writes = self._accesses(instructions)
-        live_after, state = self._solve(instructions, reads, writes)
-        self.dead_after = [
-            self._ranges(reads[at] & ~live_after[at], instructions[at].args)
-            for at in range(len(instructions))
-        ]
+        self._sources = self._find_sources()
+        reads, writes = self._accesses()
+        outputs = inputs = 0
+        for register in plan.outputs:
+            outputs |= self._sources[register]
+        for register in plan.inputs:
+            if register not in rebound:
+                inputs |= 1 << register
+        live_registers, borrowed = self._solve(reads, writes, outputs, inputs)
+        byte_reads = [self._pieces_of(registers & borrowed) for registers in reads]
+        byte_writes = [self._pieces_of(registers) for registers in writes]
+        live_bytes, state = self._solve(
+            byte_reads, byte_writes, self._pieces_of(outputs & borrowed), self._pieces_of(inputs)
+        )
+        self.dead_after: list[list[Range]] = []
+        for at, read in enumerate(reads):
+            dying = self._pieces_of(read & ~live_registers[at] & ~borrowed) | byte_reads[at]
+            self.dead_after.append(self._ranges(dying & ~live_bytes[at] & ~byte_writes[at], read))
         written = 0
         for at, instruction in enumerate(instructions):
-            written |= writes[at] | self._partial_writes(instruction)
+            written |= byte_writes[at]
+            if instruction.opcode.mnemonic == "delegate" or instruction.name == COPY_INDEX:
+                written |= self._pieces_of(reads[at])
         for index, value in enumerate(plan.values):
             table = value.val
             if isinstance(table, Tensor) and table.extra_tensor_info is not None:
                 written |= self._own[index] if table.extra_tensor_info.fully_qualified_name else 0
-        self.state = self._ranges(state, ())
-        self.written_state = self._ranges(state & written, ())
+        self.state = self._ranges(state, 0)
+        self.written_state = self._ranges(state & written, 0)
 
     def _cut(self) -> list[int]:
         """Cut the arenas into pieces; returns for each register the set of its own pieces as bits."""
@@ -102,57 +120,66 @@ class Liveness:
             own.append(((1 << high) - 1) ^ ((1 << low) - 1))
         return own
 
-    def _aliases(self, instructions: Sequence[Instruction]) -> list[int]:
-        """All pieces that a register may refer to, through moves and views as well."""
-        reach = list(self._own)
+    def _find_sources(self) -> list[int]:
+        """For each register the registers whose bytes a read of it may read, through moves, views and lists."""
+        values = self._plan.values
+        sources = [1 << index for index in range(len(values))]
         edges = [
             (instruction.args[0], instruction.args[-1])
-            for instruction in instructions
+            for instruction in self._instructions
             if instruction.opcode.mnemonic == "move" or instruction.name == VIEW
         ]
         changed = True
         while changed:
             changed = False
             for source, target in edges:
-                if reach[source] & ~reach[target]:
-                    reach[target] |= reach[source]
+                if sources[source] & ~sources[target]:
+                    sources[target] |= sources[source]
                     changed = True
-        for index, value in enumerate(self._plan.values):
+        for index, value in enumerate(values):
             if isinstance(value.val, (TensorList, OptionalTensorList)):
                 for item in value.val.items:
-                    reach[index] |= reach[item] if item >= 0 else 0
-        return reach
+                    sources[index] |= sources[item] if item >= 0 else 0
+        return sources
 
-    def _accesses(self, instructions: Sequence[Instruction]) -> tuple[list[int], list[int]]:
-        """Pieces read, and pieces certainly overwritten, by each instruction."""
+    def _pieces_of(self, registers: int) -> int:
+        """All pieces of a set of registers."""
+        pieces = 0
+        while registers:
+            lowest = registers & -registers
+            registers ^= lowest
+            pieces |= self._own[lowest.bit_length() - 1]
+        return pieces
+
+    def _accesses(self) -> tuple[list[int], list[int]]:
+        """Registers read, and registers whose bytes are certainly overwritten, by each instruction."""
         reads: list[int] = []
         writes: list[int] = []
-        for instruction in instructions:
+        for instruction in self._instructions:
             mnemonic = instruction.opcode.mnemonic
-            read_registers = list(instruction.args)
+            read: list[int] = list(instruction.args)
             written = 0
             if mnemonic == "call" and instruction.name not in PRIMS:
-                del read_registers[-1]
-                in_place = instruction.name.partition(".")[0].endswith("_")
-                for register in call_outputs(instruction, self._plan):
+                outputs = call_outputs(instruction, self._plan)
+                for register in outputs:
                     if register not in self._rebound:
-                        written |= self._own[register]
-                    if not in_place and register in read_registers:
-                        read_registers.remove(register)
-                if not in_place:
-                    outputs = set(call_outputs(instruction, self._plan))
-                    read_registers = [
-                        register for register in read_registers if not self._lists_only(register, outputs)
-                    ]
+                        written |= 1 << register
+                read = read[:-1]
+                if not instruction.name.partition(".")[0].endswith("_"):
+                    # The schema lists each output once; a second mention is an input.
+                    for register in outputs:
+                        if register in read:
+                            read.remove(register)
+                    read = [register for register in read if not self._lists_only(register, set(outputs))]
             elif mnemonic == "move" or instruction.name == VIEW:
-                # Nothing is read yet: the target keeps the bytes alive.
-                read_registers = []
-            elif mnemonic == "call":
-                read_registers = read_registers if instruction.name == COPY_INDEX else read_registers[:-1]
-            read = 0
-            for register in read_registers:
-                read |= self._reach[register]
-            reads.append(read)
+                # Nothing is read yet: reads of the target count as reads of the source.
+                read = []
+            elif mnemonic == "call" and instruction.name != COPY_INDEX:
+                read = read[:-1]
+            bits = 0
+            for register in read:
+                bits |= self._sources[register]
+            reads.append(bits)
             writes.append(written)
         return reads, writes
 
@@ -161,38 +188,22 @@ class Liveness:
         table = self._plan.values[register].val
         return isinstance(table, TensorList) and bool(table.items) and outputs.issuperset(table.items)
 
-    def _partial_writes(self, instruction: Instruction) -> int:
-        if instruction.opcode.mnemonic == "delegate" or instruction.name == COPY_INDEX:
-            pieces = 0
-            for register in instruction.args:
-                pieces |= self._reach[register]
-            return pieces
-        return 0
-
-    def _solve(
-        self, instructions: Sequence[Instruction], reads: list[int], writes: list[int]
-    ) -> tuple[list[int], int]:
-        """Pieces live after each instruction, and those live when an execution starts."""
-        count = len(instructions)
-        outputs = given = 0
-        for register in self._plan.outputs:
-            outputs |= self._reach[register]
-        for register in self._plan.inputs:
-            if register not in self._rebound:
-                given |= self._own[register]
+    def _solve(self, reads: list[int], writes: list[int], outputs: int, inputs: int) -> tuple[list[int], int]:
+        """What is live after each instruction, and what is live when an execution starts apart from the inputs."""
+        count = len(self._instructions)
         before = [0] * (count + 1)
         after = [0] * count
         changed = True
         while changed:
             changed = False
-            # What one execution leaves and the next one reads.
-            at_end = outputs | before[0] & ~given
+            # What one execution leaves, the next one reads.
+            at_end = outputs | before[0] & ~inputs
             if at_end != before[count]:
                 before[count] = at_end
                 changed = True
             for at in range(count - 1, -1, -1):
                 live = before[at + 1]
-                target = instructions[at].target
+                target = self._instructions[at].target
                 if target >= 0:
                     live |= before[target]
                 after[at] = live
@@ -200,17 +211,15 @@ class Liveness:
                 if needed != before[at]:
                     before[at] = needed
                     changed = True
-        return after, before[0] & ~given
+        return after, before[0] & ~inputs
 
-    def _ranges(self, pieces: int, registers: Sequence[int]) -> list[Range]:
-        """The byte ranges of a set of pieces, neighbours joined; patterns by the registers that held them."""
+    def _ranges(self, pieces: int, readers: int) -> list[Range]:
+        """The byte ranges of a set of pieces, neighbours joined; patterns by the registers that read them."""
         floats = 0
-        for register in registers:
-            table = self._plan.values[register].val
-            if (isinstance(table, Tensor) and table.scalar_type in _FLOATS) or isinstance(
-                table, (TensorList, OptionalTensorList)
-            ):
-                floats |= self._reach[register]
+        for register, value in enumerate(self._plan.values):
+            table = value.val
+            if readers >> register & 1 and isinstance(table, Tensor) and table.scalar_type in _FLOATS:
+                floats |= self._own[register]
         ranges: list[Range] = []
         while pieces:
             lowest = pieces & -pieces

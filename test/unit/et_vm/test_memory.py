@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+
+from et_schema.errors import Error, OutOfMemory
+from et_vm.memory import MemoryManager
+from et_vm.platform import LogLevel, Platform
+
+
+def test_banks_are_zeroed_and_aligned():
+    memory = MemoryManager({1: 100, 2: 0})
+    bank = memory.bank(1, 100)
+    assert bank.ctypes.data % 64 == 0
+    assert not bank.any()
+    assert memory.sizes == {1: 100, 2: 0}
+
+
+def test_arrays_are_used_as_they_are():
+    array = np.zeros((4, 4), np.float32)
+    memory = MemoryManager({3: array})
+    memory.bank(3, 64)[0:4] = np.array([1], np.float32).view(np.uint8)
+    assert array[0, 0] == 1
+
+
+@pytest.mark.parametrize(
+    "banks", [{0: 16}, {1: np.zeros((4, 4))[:, ::2]}, {1: np.frombuffer(bytes(16), np.uint8)}]
+)
+def test_banks_that_cannot_be_used(banks):
+    with pytest.raises(ValueError, match=r"memory ids|writable contiguous"):
+        MemoryManager(banks)
+
+
+def test_the_largest_of_several_plans():
+    assert MemoryManager.for_sizes([[0, 10, 20], [0, 30], []]).sizes == {1: 30, 2: 20}
+
+
+def test_too_small_or_missing():
+    memory = MemoryManager({1: 16})
+    for memory_id, needed, available in [(1, 17, 16), (2, 1, 0), (2, 0, 0)]:
+        with pytest.raises(OutOfMemory) as caught:
+            memory.bank(memory_id, needed)
+        assert caught.value.code == Error.MemoryAllocationFailed
+        assert (caught.value.needed, caught.value.available) == (needed, available)
+
+
+def test_fill():
+    memory = MemoryManager({1: 4})
+    memory.fill(255)
+    assert memory.bank(1, 4).tolist() == [255] * 4
+
+
+class TestPlatform:
+    def test_ticks_go_forward(self):
+        platform = Platform()
+        assert platform.ticks() <= platform.ticks()
+
+    def test_log_has_a_level(self, capsys):
+        Platform(LogLevel.INFO).log(LogLevel.INFO, "hello")
+        Platform().log(LogLevel.INFO, "not shown")
+        assert capsys.readouterr().err == "et_vm: info: hello\n"
+
+    def test_allocation_that_cannot_be(self):
+        for nbytes in (2**62, 2**70):
+            with pytest.raises(OutOfMemory):
+                Platform().allocate(nbytes)

@@ -1,0 +1,131 @@
+import io
+import threading
+
+import numpy as np
+import pytest
+from vm_programs import Build, chain_of_adds, combine, kernels
+
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_vm.backend import BackendRegistry
+from et_vm.kernels.libraries import load_library
+from et_vm.prims import PRIMS
+from et_vm.runtime import Runtime, Verification
+from et_vm.tracer import RecordingTracer
+
+
+@pytest.fixture
+def runtime():
+    return Runtime()
+
+
+def one_and_two() -> bytes:
+    first, second = chain_of_adds(1), chain_of_adds(2, width=100)
+    first.plan.name, second.plan.name = "one", "two"
+    return combine(first, second)
+
+
+def test_one_per_process():
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(Runtime.get())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(id, found))) == 1
+
+
+def test_registries(runtime):
+    assert runtime.backend_registry.registered_backend_names == []
+    names = runtime.operator_registry.operator_names
+    assert "aten::add.out" in names
+    assert set(PRIMS) <= names
+
+
+@pytest.mark.parametrize("kind", ["path", "str", "bytes", "bytearray", "memoryview", "file"])
+def test_load_from(runtime, tmp_path, kind):
+    data = chain_of_adds(1).file()
+    path = tmp_path / "model.pte"
+    path.write_bytes(data)
+    source = {
+        "path": path,
+        "str": str(path),
+        "bytes": data,
+        "bytearray": bytearray(data),
+        "memoryview": memoryview(data),
+        "file": io.BytesIO(data),
+    }[kind]
+    program = runtime.load_program(source, kernels=kernels())
+    assert program.method_names == {"forward"}
+    (out,) = program.load_method("forward").execute([np.ones(4, np.float32)])
+    assert out.tolist() == [2] * 4
+
+
+def test_methods_are_cached_and_share_their_arenas(runtime):
+    program = runtime.load_program(one_and_two(), kernels=kernels())
+    assert program.load_method("one") is program.load_method("one")
+    assert program.load_method("one")._memory is program.load_method("two")._memory
+    assert program._memory.sizes == {1: 1200}
+    assert program.core.method_names == ("one", "two")
+
+
+def test_unknown_methods(runtime):
+    program = runtime.load_program(one_and_two(), kernels=kernels())
+    with pytest.raises(KeyError):
+        program.load_method("three")
+    with pytest.raises(ExecutorchError) as caught:
+        program.metadata("three")
+    assert caught.value.code == Error.InvalidArgument
+
+
+def test_metadata(runtime):
+    program = runtime.load_program(one_and_two())
+    assert program.metadata("two").input_tensor_meta(0).sizes() == (100,)
+
+
+def test_verification(runtime):
+    build = Build()
+    build.outputs(7)
+    with pytest.raises(InvalidFile):
+        runtime.load_program(build.file())
+    program = runtime.load_program(build.file(), verification=Verification.Minimal)
+    with pytest.raises(InvalidFile):
+        program.load_method("forward")
+
+
+def test_etdump_is_refused(runtime):
+    with pytest.raises(ExecutorchError, match="ETDump") as caught:
+        runtime.load_program(one_and_two(), enable_etdump=True)
+    assert caught.value.code == Error.NotImplemented
+    runtime.load_program(one_and_two(), enable_etdump=False, debug_buffer_size=100)
+
+
+def test_options_reach_the_methods():
+    tracer = RecordingTracer()
+    runtime = Runtime(backends=BackendRegistry())
+    program = runtime.load_program(chain_of_adds(3).file(), kernels=kernels(), tracer=tracer, poison=True)
+    (out,) = program.load_method("forward").execute([np.ones(4, np.float32)])
+    assert out.tolist() == [4] * 4
+    assert len(tracer.instructions) == 3
+
+
+class TestLibraries:
+    def test_by_name(self):
+        assert "aten::add.out" in load_library("portable")
+
+    def test_one_per_runtime(self, runtime):
+        assert runtime.kernels("portable") is runtime.kernels("portable")
+        assert runtime.kernels("portable") is not Runtime().kernels("portable")
+
+    def test_unknown(self):
+        with pytest.raises(ExecutorchError, match="the libraries are portable, aten") as caught:
+            load_library("fast")
+        assert caught.value.code == Error.NotFound
+
+    def test_not_installed(self, monkeypatch):
+        def missing(_):
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+        monkeypatch.setattr("et_vm.kernels.libraries.import_module", missing)
+        with pytest.raises(ExecutorchError, match="need the package 'torch'") as caught:
+            load_library("aten")
+        assert caught.value.code == Error.NotSupported
