@@ -181,6 +181,13 @@ class LoweredOp(IRDLOperation):
         """The symbol's name."""
         return self.sym_name.data
 
+    def set_alignment(self, alignment: int) -> None:
+        """Set the alignment of the blob in the file, in bytes; 1 is that of every segment."""
+        if alignment == 1:
+            self.properties.pop("alignment", None)
+        else:
+            self.properties["alignment"] = IntegerAttr(alignment, i64)
+
     def verify_(self) -> None:
         if not self.backend.data:
             raise VerifyException("[lowered_c1] the backend has no name")

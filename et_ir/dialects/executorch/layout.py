@@ -18,10 +18,12 @@ from xdsl.utils.exceptions import VerifyException
 from et_ir.dialects.edge.attributes import DimOrderAttr, contiguous, dim_order_of
 from et_ir.dialects.executorch.attributes import ElementType
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_schema.generated.program import DeviceType
 from et_schema.scalar_type import ScalarType
 
 __all__ = [
     "Tensor",
+    "device",
     "dim_order",
     "element_type",
     "is_contiguous",
@@ -85,6 +87,15 @@ def dim_order(type: Tensor) -> tuple[int, ...]:
 def is_contiguous(type: Tensor) -> bool:
     """Whether elements lie in the order of their indices."""
     return isinstance(type.encoding, NoneAttr)
+
+
+def device(text: str) -> tuple[DeviceType, int]:
+    """Type and index of a device such as `cuda:0`. Raises `VerifyException` for one that files do not know."""
+    name, _, index = text.partition(":")
+    if name.upper() not in DeviceType.__members__ or not (index or "0").isdecimal():
+        known = ", ".join(kind.name.lower() for kind in DeviceType)
+        raise VerifyException(f"'{text}' is no device, expected one of {known} and an index, as in cuda:0")
+    return DeviceType[name.upper()], int(index or 0)
 
 
 @lru_cache(maxsize=4096)

@@ -59,7 +59,7 @@ from et_ir.dialects.executorch.arguments import (
     parse_register,
     print_literal,
 )
-from et_ir.dialects.executorch.layout import Tensor, nbytes
+from et_ir.dialects.executorch.layout import Tensor, device, nbytes
 from et_schema.generated.program import TensorShapeDynamism
 
 __all__ = [
@@ -74,6 +74,7 @@ __all__ = [
     "TensorRegisterOp",
     "ValueOp",
     "ViewOp",
+    "dynamism_property",
 ]
 
 _DYNAMISM: Final = {
@@ -210,6 +211,12 @@ def verify_tensor(type: Attribute, properties: dict[str, Attribute]) -> None:
         nbytes(cast(Tensor, type))
     except VerifyException as error:
         raise VerifyException(f"[register_c1] {error}") from None
+    where = properties.get("device")
+    if isinstance(where, StringAttr):
+        try:
+            device(where.data)
+        except VerifyException as error:
+            raise VerifyException(f"[register_c1] {error}") from None
     dynamism = properties.get("dynamism")
     if dynamism is not None and not (isinstance(dynamism, StringAttr) and dynamism.data in _DYNAMISM):
         raise VerifyException(f"[register_c1] dynamism is {dynamism}, expected one of {', '.join(_DYNAMISM)}")
@@ -298,11 +305,16 @@ class InputOp(MemoryRegisterOp):
     FLAGS: ClassVar[tuple[str, ...]] = TensorRegisterOp.FLAGS
 
     def __init__(self, type: Attribute, value: Scalar = None, *, dynamism: TensorShapeDynamism | None = None):
-        properties: dict[str, Attribute] = _dynamism(dynamism)
+        properties: dict[str, Attribute] = dynamism_property(dynamism)
         tensor = isinstance(type, TensorType)
         if not tensor:
             properties["value"] = literal_attribute(value)
         super().__init__(properties=properties, result_types=[type])
+
+    @property
+    def type(self) -> Tensor:
+        """The type of an input that is a tensor, which `value is None` says."""
+        return cast(Tensor, self.result.type)
 
     @property
     def dynamism(self) -> TensorShapeDynamism:
@@ -396,7 +408,7 @@ class AllocOp(TensorRegisterOp, MemoryRegisterOp):
     traits = traits_def(AllocatesRegister())
 
     def __init__(self, type: Attribute, *, dynamism: TensorShapeDynamism | None = None):
-        super().__init__(properties=_dynamism(dynamism), result_types=[type])
+        super().__init__(properties=dynamism_property(dynamism), result_types=[type])
 
     def verify_(self) -> None:
         verify_tensor(self.result.type, self.properties)
@@ -425,7 +437,7 @@ class ViewOp(TensorRegisterOp):
     def __init__(
         self, base: SSAValue, type: Attribute, *, start: int = 0, dynamism: TensorShapeDynamism | None = None
     ):
-        properties = _dynamism(dynamism)
+        properties = dynamism_property(dynamism)
         if start:
             properties["start"] = literal_attribute(start)
         super().__init__(operands=[base], properties=properties, result_types=[type])
@@ -470,7 +482,7 @@ class ReferenceOp(TensorRegisterOp):
     traits = traits_def(AllocatesRegister())
 
     def __init__(self, type: Attribute, *, dynamism: TensorShapeDynamism | None = None):
-        super().__init__(properties=_dynamism(dynamism), result_types=[type])
+        super().__init__(properties=dynamism_property(dynamism), result_types=[type])
 
 
 @irdl_op_definition
@@ -509,6 +521,7 @@ class ValueOp(RegisterOp):
             raise VerifyException(f"[value_c1] {self.value} is no value of type {self.result.type}")
 
 
-def _dynamism(dynamism: TensorShapeDynamism | None) -> dict[str, Attribute]:
+def dynamism_property(dynamism: TensorShapeDynamism | None) -> dict[str, Attribute]:
+    """The property that says how far a register's sizes are known; none if they are exact."""
     name = _DYNAMISM_NAMES.get(dynamism) if dynamism is not None else None
     return {} if name is None else {"dynamism": StringAttr(name)}

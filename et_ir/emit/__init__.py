@@ -1,0 +1,10 @@
+"""From the executorch dialect to `.pte` files and back.
+
+`write(module, stream)` and `disassemble(read_pte(data))` are translations: what one makes of the other's
+result is the same again, to the byte for files that this package wrote.
+"""
+
+from et_ir.emit.disassemble import disassemble
+from et_ir.emit.emit import EmitError, EmitOptions, Emitted, emit, write
+
+__all__ = ["EmitError", "EmitOptions", "Emitted", "disassemble", "emit", "write"]

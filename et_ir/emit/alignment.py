@@ -1,0 +1,87 @@
+"""The alignments that a file was written with, found from where its data lies.
+
+A file does not record them. What is looked for is the least that gives every byte its place, so that the file
+written again is the same; a layout that no alignment explains gets the defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lcm
+
+from et_schema.pte import PteFile
+from et_schema.segments import align_up
+
+__all__ = ["Alignments", "recover_alignments"]
+
+DEFAULT_TENSOR = 16
+DEFAULT_SEGMENT = 128
+LARGEST = 1 << 24
+
+
+@dataclass(frozen=True)
+class Alignments:
+    """In bytes. `own` has what each segment needs on top of `segment`, 1 for nothing."""
+
+    tensor: int
+    segment: int
+    own: tuple[int, ...]
+
+
+def recover_alignments(file: PteFile, constant_sizes: Sequence[int]) -> Alignments:
+    """The alignments of a file; `constant_sizes` are the bytes of each constant from number 1 on, 0 where
+    unknown.
+    """
+    offsets = file.program.constant_segment.offsets if file.program.constant_segment is not None else []
+    segment, own = _segments(file)
+    return Alignments(_tensors(offsets[1:], constant_sizes), segment, own)
+
+
+def _powers(first: int) -> list[int]:
+    powers = [first]
+    while powers[-1] < LARGEST:
+        powers.append(powers[-1] * 2)
+    return powers
+
+
+def _tensors(offsets: Sequence[int], sizes: Sequence[int]) -> int:
+    for alignment in (*_powers(DEFAULT_TENSOR), 8, 4, 2, 1):
+        end = 0
+        for offset, size in zip(offsets, sizes, strict=False):
+            if offset != align_up(end, alignment):
+                break
+            end = offset + size
+        else:
+            return alignment
+    return DEFAULT_TENSOR
+
+
+def _own_alignments(extents: Sequence[tuple[int, int]], alignment: int) -> tuple[int, ...] | None:
+    """What each segment needs beside the alignment of all; `None` if it cannot be explained."""
+    own: list[int] = []
+    end = 0
+    for offset, size in extents:
+        for extra in (1, *_powers(alignment * 2)):
+            if align_up(end, lcm(alignment, extra)) == offset:
+                own.append(extra)
+                break
+        else:
+            return None
+        end = offset + size
+    return tuple(own)
+
+
+def _segments(file: PteFile) -> tuple[int, tuple[int, ...]]:
+    extents = [(segment.offset, segment.size) for segment in file.program.segments]
+    nothing = tuple(1 for _ in extents)
+    header = file.header
+    if header is None or not any(size for _, size in extents):
+        return DEFAULT_SEGMENT, nothing
+    for alignment in _powers(DEFAULT_SEGMENT):
+        own = _own_alignments(extents, alignment)
+        if own is not None and header.segment_base_offset == align_up(
+            header.program_size, lcm(alignment, *own)
+        ):
+            return alignment, own
+    return DEFAULT_SEGMENT, nothing

@@ -1,0 +1,346 @@
+"""From a `.pte` file to the executorch dialect: each table becomes its op.
+
+Registers keep the order of their values. They are declared where they are first used, or all at the start
+where the plan has jumps. What a file does not say is found out by `registers.py`; constants without a name
+get one and are `anonymous`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    ArrayAttr,
+    IntAttr,
+    IntegerAttr,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from et_ir.data import Blob
+from et_ir.dialects.backend import CompileSpecAttr, LoweredOp, NamedDataOp
+from et_ir.dialects.executorch import (
+    AllocOp,
+    ArenaDeviceAttr,
+    Argument,
+    ConstantOp,
+    DelegateCallOp,
+    FreeOp,
+    InputOp,
+    JumpFalseOp,
+    JumpOp,
+    KernelCallOp,
+    ListKind,
+    ListValue,
+    MemoryRegisterOp,
+    MoveOp,
+    PlanOp,
+    ReferenceOp,
+    RegisterOp,
+    ReturnOp,
+    StateOp,
+    TensorRegisterOp,
+    ValueOp,
+    ViewOp,
+)
+from et_ir.dialects.executorch.arguments import Scalar, literal_attribute, literal_type
+from et_ir.dialects.executorch.layout import Tensor as TensorOfRegister
+from et_ir.dialects.executorch.registers import dynamism_property
+from et_ir.dialects.program import DataAttr
+from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
+from et_ir.emit.blocks import block_ranges
+from et_ir.emit.emit import SEGMENT_ALIGNMENT, TENSOR_ALIGNMENT
+from et_ir.emit.reading import PlanReader, Step
+from et_ir.emit.registers import Roles, find_roles
+from et_ir.emit.symbols import FileSymbols
+from et_ir.locations import Frame, location_of
+from et_schema.errors import Error, InvalidFile
+from et_schema.generated import program as schema
+from et_schema.generated.program import BackendDelegate, DataLocation, DeviceType, ExecutionPlan, KernelTypes
+from et_schema.pte import PteFile
+
+__all__ = ["disassemble"]
+
+_NO_FRAMES = NameLoc(StringAttr(""), UNKNOWN_LOC)
+"""Of an instruction that the file gives no source lines: not the same as a text that says nothing of
+locations.
+"""
+
+
+def disassemble(file: PteFile) -> ModuleOp:
+    """The module of a file; its constants are views of the file's bytes.
+
+    Raises `InvalidFile` with the table's path where the file's tables do not fit together, or hold what no
+    register can.
+    """
+    return _Disassembler(file).run()
+
+
+class _Disassembler:
+    """What the methods of a program share."""
+
+    def __init__(self, file: PteFile):
+        self.file = file
+        self.symbols = FileSymbols(file)
+        self._delegates: dict[tuple[object, ...], tuple[LoweredOp, BackendDelegate]] = {}
+
+    def run(self) -> ModuleOp:
+        program = self.file.program
+        plans = [
+            _PlanBuilder(self, PlanReader(plan, f"execution_plan[{index}]")).run()
+            for index, plan in enumerate(program.execution_plan)
+        ]
+        count = len(program.constant_segment.offsets) if program.constant_segment is not None else 0
+        alignments = recover_alignments(self.file, [self.symbols.sizes.get(i, 0) for i in range(1, count)])
+        for op, delegate in self._delegates.values():
+            reference = delegate.processed
+            if reference is not None and reference.location == DataLocation.SEGMENT:
+                op.set_alignment(alignments.own[reference.index])
+        named = [
+            NamedDataOp(
+                entry.key,
+                _data(entry.key, self.file.segments[entry.segment_index]),
+                alignment=alignments.own[entry.segment_index],
+            )
+            for entry in program.named_data
+        ]
+        lowered = [op for op, _ in self._delegates.values()]
+        module = ModuleOp([*self.symbols.ops, *lowered, *named, *plans])
+        for name, value, default in (
+            (TENSOR_ALIGNMENT, alignments.tensor, DEFAULT_TENSOR),
+            (SEGMENT_ALIGNMENT, alignments.segment, DEFAULT_SEGMENT),
+        ):
+            if value != default:
+                module.attributes[name] = IntegerAttr(value, i64)
+        return module
+
+    def lower(self, delegate: BackendDelegate, position: int, where: str) -> str:
+        """The symbol of a delegate; `position` is its number in its method, whose delegates stay apart."""
+        reference = delegate.processed
+        if reference is None:
+            raise InvalidFile("delegate without data", where=f"{where}.processed")
+        specs = [CompileSpecAttr.of(spec.key, bytes(spec.value)) for spec in delegate.compile_specs]
+        identity = (position, reference.location, reference.index, delegate.id, *specs)
+        found = self._delegates.get(identity)
+        if found is None:
+            name = f"lowered_{len(self._delegates)}"
+            op = LoweredOp(name, delegate.id, specs, _data(name, self.file.delegate_data(reference)))
+            found = self._delegates[identity] = (op, delegate)
+        return found[0].key
+
+
+def _data(name: str, view: memoryview) -> DataAttr:
+    return DataAttr.of(ELEMENT_TYPES["ui8"], Blob.of(name, view))
+
+
+class _PlanBuilder:
+    """Builds the ops of one method from what its reader and its registers' roles say."""
+
+    def __init__(self, parent: _Disassembler, reader: PlanReader):
+        self.parent = parent
+        self.reader = reader
+        self.plan: ExecutionPlan = reader.plan
+        self.roles: Roles = find_roles(reader)
+        self.registers: dict[int, SSAValue] = {}
+        self._rank = {index: rank for rank, index in enumerate(self.roles.order)}
+        self._declared = 0
+
+    def run(self) -> PlanOp:
+        plan, reader = self.plan, self.reader
+        ranges = block_ranges(len(reader.steps), reader.jumps)
+        blocks = [Block() for _ in ranges]
+        first = blocks[0]
+        if len(blocks) > 1 and 0 in reader.jumps.values():
+            # Nothing jumps to the first block: it declares what the loop uses.
+            first = Block()
+            blocks.insert(0, first)
+            ranges.insert(0, range(0))
+        if len(blocks) > 1:
+            first.add_ops(self._declare(len(self.roles.order)))
+        starts = {r.start: block for r, block in zip(ranges, blocks, strict=True) if r or block is blocks[-1]}
+        for number, (block, steps) in enumerate(zip(blocks, ranges, strict=True)):
+            following = blocks[number + 1] if number + 1 < len(blocks) else None
+            for index in steps:
+                block.add_ops(self._step(index, starts, following))
+            if following is None:
+                block.add_ops(self._declare(len(self.roles.order)))
+                block.add_op(ReturnOp([self._argument(index) for index in plan.outputs]))
+            elif not steps or steps[-1] not in reader.jumps:
+                block.add_op(JumpOp(following))
+        container = plan.container_meta_type
+        op = PlanOp(
+            plan.name,
+            Region(blocks),
+            in_spec=None if container is None else container.encoded_inp_str,
+            out_spec=None if container is None else container.encoded_out_str,
+        )
+        op.set_arena_sizes(plan.non_const_buffer_sizes[1:])
+        if plan.non_const_buffer_device:
+            op.devices = ArrayAttr(
+                [
+                    ArenaDeviceAttr(IntAttr(entry.buffer_idx), StringAttr(_device(entry)))
+                    for entry in plan.non_const_buffer_device
+                ]
+            )
+        if reader.traces:
+            op.stack_traces = UnitAttr()
+        return op
+
+    # -- registers -------------------------------------------------------------------------------------
+
+    def _declare(self, count: int) -> list[Operation]:
+        """The declarations of the first `count` registers that are not declared yet."""
+        ops: list[Operation] = []
+        while self._declared < count:
+            index = self.roles.order[self._declared]
+            op = self._register(index)
+            op.result.name_hint = f"r{index}"
+            self.registers[index] = op.result
+            self._declared += 1
+            ops.append(op)
+        return ops
+
+    def _declare_for(self, indices: Sequence[int]) -> list[Operation]:
+        ranks = [self._rank[index] + 1 for index in indices if index in self._rank]
+        return self._declare(max(ranks, default=0))
+
+    def _register(self, index: int) -> RegisterOp:
+        value = self.reader.values[index]
+        is_input = index in self.roles.inputs
+        if not isinstance(value, schema.Tensor):
+            scalar = _scalar(value)
+            if is_input:
+                return InputOp(literal_type(literal_attribute(scalar)), scalar)
+            return ValueOp(scalar)
+        type = self.reader.tensor_type(index)
+        op = InputOp(type) if is_input else self._tensor(index, value, type)
+        op.properties.update(dynamism_property(value.shape_dynamism))
+        if value.requires_grad:
+            op.properties["requires_grad"] = UnitAttr()
+        info = value.extra_tensor_info
+        if info is not None and (info.device_type != DeviceType.CPU or info.device_index):
+            op.properties["device"] = StringAttr(_device(info))
+        if isinstance(op, MemoryRegisterOp):
+            op.set_place(self.reader.place(index))
+        return op
+
+    def _tensor(self, index: int, value: schema.Tensor, type: TensorOfRegister) -> TensorRegisterOp:
+        view = self.roles.views.get(index)
+        if view is not None:
+            return ViewOp(self.registers[view[0]], type, start=view[1])
+        if index in self.roles.constants:
+            symbol = self.parent.symbols.constant(value, type)
+            op: ConstantOp | StateOp = ConstantOp(symbol, type)
+        elif index in self.roles.states:
+            symbol = self.parent.symbols.state(value, type)
+            op = StateOp(symbol, type)
+        else:
+            return ReferenceOp(type) if index in self.roles.references else AllocOp(type)
+        info = value.extra_tensor_info
+        if info is None or info.fully_qualified_name != symbol:
+            op.properties["anonymous"] = UnitAttr()
+        if self.reader.is_external(index):
+            op.properties["external"] = UnitAttr()
+        return op
+
+    # -- instructions ----------------------------------------------------------------------------------
+
+    def _step(self, index: int, starts: dict[int, Block], following: Block | None) -> list[Operation]:
+        step = self.reader.steps[index]
+        ops = self._declare_for([*step.reads, *step.writes])
+        op = self._instruction(step, starts, following)
+        if self.reader.traces:
+            op.location = self._location(index)
+        ops.append(op)
+        return ops
+
+    def _location(self, index: int) -> LocationAttr:
+        frames = self.reader.traces[index].items
+        if not frames:
+            return _NO_FRAMES
+        return location_of([Frame(f.filename, f.lineno, f.name, f.context) for f in frames])
+
+    def _instruction(self, step: Step, starts: dict[int, Block], following: Block | None) -> Operation:
+        match step.table:
+            case schema.KernelCall():
+                shape = step.shape
+                return KernelCallOp(
+                    step.operator,
+                    [self._argument(index) for index in shape.arguments],
+                    outs=[self.registers[index] for index in shape.outs],
+                    returns=[self.registers[index] for index in shape.returns],
+                    list_out=shape.list_out,
+                )
+            case schema.DelegateCall() as call:
+                where = f"{self.reader.where}.delegates[{call.delegate_index}]"
+                delegate = self.reader.delegate(call.delegate_index)
+                outs = len(call.args) - step.outs
+                return DelegateCallOp(
+                    self.parent.lower(delegate, call.delegate_index, where),
+                    [self.registers[index] for index in call.args[:outs]],
+                    [self.registers[index] for index in call.args[outs:]],
+                )
+            case schema.MoveCall() as move:
+                return MoveOp(self.registers[move.move_from], self.registers[move.move_to])
+            case schema.FreeCall() as free:
+                return FreeOp(self.registers[free.value_index])
+            case schema.JumpFalseCall() as jump:
+                target = starts[jump.destination_instruction]
+                if jump.cond_value_index not in self.registers:
+                    return JumpOp(target)
+                assert following is not None
+                return JumpFalseOp(self.registers[jump.cond_value_index], target, following)
+
+    def _argument(self, index: int) -> Argument:
+        register = self.registers.get(index)
+        if register is not None:
+            return register
+        value = self.reader.values[index]
+        match value:
+            case schema.IntList():
+                return ListValue(ListKind.INTS, tuple(self._item(item) for item in value.items))
+            case schema.TensorList():
+                return ListValue(ListKind.TENSORS, tuple(self.registers[item] for item in value.items))
+            case schema.OptionalTensorList():
+                items = tuple(self.registers.get(item) for item in value.items)
+                return ListValue(ListKind.OPTIONAL_TENSORS, items)
+            case schema.DoubleList():
+                return ListValue(ListKind.FLOATS, tuple(value.items))
+            case schema.BoolList():
+                return ListValue(ListKind.BOOLS, tuple(value.items))
+            case _:
+                return _scalar(value)
+
+    def _item(self, index: int) -> Scalar | SSAValue:
+        register = self.registers.get(index)
+        return _scalar(self.reader.values[index]) if register is None else register
+
+
+def _scalar(value: KernelTypes) -> Scalar:
+    match value:
+        case schema.Int():
+            return value.int_val
+        case schema.Double():
+            return value.double_val
+        case schema.Bool():
+            return value.bool_val
+        case schema.String():
+            return value.string_val
+        case schema.Null():
+            return None
+        case _:
+            raise InvalidFile(
+                f"a {type(value).__name__} where a number, string or none is expected",
+                code=Error.NotSupported,
+            )
+
+
+def _device(entry: schema.ExtraTensorInfo | schema.NonConstBufferDevice) -> str:
+    return f"{DeviceType(entry.device_type).name.lower()}:{entry.device_index}"

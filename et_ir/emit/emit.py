@@ -1,0 +1,447 @@
+"""From the executorch dialect to a `.pte` file: each op becomes its table, nothing is decided here.
+
+A call's arguments are those of the operator's schema in order with the out arguments, then the returns once
+more:
+
+    executorch.kernel_call "aten::add.out"(%a, %b, 1) outs(%r)          [a, b, 1, r, r]
+    executorch.kernel_call "aten::topk.values"(%a, …) outs(%v, %i)      [a, …, v, i, [v, i]]
+    executorch.kernel_call "aten::split_copy.out"(%a, …) outs([%p, %q]) [a, …, [p, q], [p, q]]
+    executorch.kernel_call "aten::sym_size.int"(%a, 0) returns(%n)      [a, 0, n]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import IO
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from et_ir.dialects.backend import LoweredOp, NamedDataOp
+from et_ir.dialects.executorch import (
+    ConstantOp,
+    DelegateCallOp,
+    FreeOp,
+    InputOp,
+    JumpFalseOp,
+    JumpOp,
+    KernelCallOp,
+    MemoryRegisterOp,
+    MoveOp,
+    PlanOp,
+    RegisterOp,
+    ReturnOp,
+    StateOp,
+    SymbolRegisterOp,
+    TensorRegisterOp,
+    ValueOp,
+    ViewOp,
+)
+from et_ir.dialects.executorch.arguments import literal_value
+from et_ir.dialects.executorch.layout import device, dim_order, scalar_type
+from et_ir.dialects.program import Globals
+from et_ir.emit.data import DataPool, SegmentList
+from et_ir.emit.values import ValueTable, scalar_value
+from et_ir.locations import frames_of
+from et_ir.passes.report import Finding, PassReport
+from et_schema.generated.program import (
+    AllocationDetails,
+    BackendDelegate,
+    BackendDelegateDataReference,
+    Chain,
+    CompileSpec,
+    ContainerMetadata,
+    DataLocation,
+    DelegateCall,
+    ExecutionPlan,
+    ExtraTensorInfo,
+    Frame,
+    FrameList,
+    FreeCall,
+    InstructionArguments,
+    JumpFalseCall,
+    KernelCall,
+    MoveCall,
+    NamedData,
+    NonConstBufferDevice,
+    Operator,
+    Program,
+    Tensor,
+    TensorDataLocation,
+)
+from et_schema.generated.program import Instruction as InstructionTable
+from et_schema.pte import write_pte
+from et_schema.segments import Segment
+
+__all__ = ["EmitError", "EmitOptions", "Emitted", "emit", "write"]
+
+TENSOR_ALIGNMENT = "executorch.tensor_alignment"
+SEGMENT_ALIGNMENT = "executorch.segment_alignment"
+
+
+class EmitError(PassReport):
+    """The module is not a program that can be written."""
+
+
+@dataclass(frozen=True)
+class EmitOptions:
+    """How to write a file. What is `None` is as the module says, else the default in brackets.
+
+    Alignments are powers of two, in bytes.
+    """
+
+    stacktraces: bool | None = None
+    """Whether the file has the source lines of each instruction [no]."""
+    tensor_alignment: int | None = None
+    """Alignment of each constant [16]."""
+    segment_alignment: int | None = None
+    """Alignment of each segment [128]."""
+    delegate_alignment: int = 16
+    """Alignment of what backends compiled, within its segment's alignment."""
+
+
+@dataclass
+class Emitted:
+    """A program as the tables of the file, and the segments behind them.
+
+    `debug_handles` has, per method, the handle of each instruction or `None`: the file has no place for them.
+    """
+
+    program: Program
+    segments: list[Segment]
+    tensor_alignment: int
+    segment_alignment: int
+    delegate_alignment: int
+    debug_handles: dict[str, list[int | None]] = field(default_factory=dict[str, "list[int | None]"])
+
+
+def write(module: ModuleOp, stream: IO[bytes], options: EmitOptions | None = None) -> int:
+    """Write a module as a `.pte` file; returns its size in bytes. The same module gives the same bytes.
+
+    Weights are streamed from where they are. Raises `EmitError` for a module that is not ready, `MissingData`
+    if the bytes of a constant are not there.
+    """
+    emitted = emit(module, options)
+    return write_pte(
+        emitted.program,
+        emitted.segments,
+        stream,
+        tensor_alignment=emitted.tensor_alignment,
+        delegate_alignment=emitted.delegate_alignment,
+        segment_alignment=emitted.segment_alignment,
+    )
+
+
+def emit(module: ModuleOp, options: EmitOptions | None = None) -> Emitted:
+    """The tables and segments of a module's file. Raises as `write` does."""
+    return _Emitter(module, options or EmitOptions()).run()
+
+
+def _alignment(module: ModuleOp, name: str, given: int | None, default: int) -> int:
+    attr = module.attributes.get(name)
+    if given is not None:
+        return given
+    return attr.value.data if isinstance(attr, IntegerAttr) else default
+
+
+class _Emitter:
+    """What the methods of a program share."""
+
+    def __init__(self, module: ModuleOp, options: EmitOptions):
+        self.module = module
+        self.options = options
+        self.tensor_alignment = _alignment(module, TENSOR_ALIGNMENT, options.tensor_alignment, 16)
+        self.segment_alignment = _alignment(module, SEGMENT_ALIGNMENT, options.segment_alignment, 128)
+        self.symbols = Globals(module)
+        self.constants = DataPool(self.tensor_alignment)
+        self.state = DataPool(self.tensor_alignment)
+        self.lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
+        self.delegate_references: list[tuple[BackendDelegateDataReference, LoweredOp]] = []
+        self.findings: list[Finding] = []
+
+    def run(self) -> Emitted:
+        plans = sorted(
+            (op for op in self.module.body.block.ops if isinstance(op, PlanOp)), key=lambda op: op.key
+        )
+        self._check(plans)
+        debug_handles: dict[str, list[int | None]] = {}
+        tables: list[ExecutionPlan] = []
+        for plan in plans:
+            emitter = _PlanEmitter(self, plan)
+            tables.append(emitter.run())
+            debug_handles[plan.key] = emitter.debug_handles
+        EmitError.raise_if("the program cannot be written", self.findings)
+        segments = SegmentList()
+        constant_segment = segments.add_pool(self.constants)
+        mutable_data = [segments.add_pool(self.state)] if len(self.state) else []
+        for reference, lowered in self.delegate_references:
+            alignment = 1 if lowered.alignment is None else lowered.alignment.value.data
+            reference.index = segments.add_blob(lowered.value.blob, alignment)
+        named_data = [
+            NamedData(
+                op.key,
+                segments.add_blob(op.value.blob, 1 if op.alignment is None else op.alignment.value.data),
+            )
+            for op in self.module.body.block.ops
+            if isinstance(op, NamedDataOp)
+        ]
+        program = Program(
+            execution_plan=tables,
+            constant_segment=constant_segment,
+            mutable_data_segments=mutable_data,
+            named_data=named_data,
+        )
+        return Emitted(
+            program,
+            segments.segments,
+            self.tensor_alignment,
+            self.segment_alignment,
+            self.options.delegate_alignment,
+            debug_handles,
+        )
+
+    def _check(self, plans: list[PlanOp]) -> None:
+        if not plans:
+            self.findings.append(
+                Finding.at(
+                    self.module, "there is no executorch.plan", "lower the program with to-out-variant first"
+                )
+            )
+        for plan in plans:
+            if plan.arenas is None:
+                self.findings.append(
+                    Finding.at(
+                        plan, f"the memory of @{plan.key} is not planned", "run the pass plan-memory first"
+                    )
+                )
+
+    def problem(self, op: Operation, message: str, fix: str) -> None:
+        self.findings.append(Finding.at(op, message, fix))
+
+
+class _PlanEmitter:
+    """One method."""
+
+    def __init__(self, parent: _Emitter, plan: PlanOp):
+        self.parent = parent
+        self.plan = plan
+        self.table = ValueTable()
+        self.inputs: list[int] = []
+        self.outputs: list[int] = []
+        self.operators: dict[str, int] = {}
+        self.delegates: dict[str, int] = {}
+        self.delegate_tables: list[BackendDelegate] = []
+        self.instructions: list[InstructionTable] = []
+        self.traces: list[FrameList] = []
+        self.debug_handles: list[int | None] = []
+        self._frame_lists: dict[Attribute, FrameList] = {}
+
+    def run(self) -> ExecutionPlan:
+        plan = self.plan
+        for register in plan.registers:
+            self._declare(register)
+        starts = _block_starts(plan.blocks)
+        wanted = self.parent.options.stacktraces
+        with_traces = plan.stack_traces is not None if wanted is None else wanted
+        for block in plan.blocks:
+            for op in block.ops:
+                if isinstance(op, RegisterOp):
+                    continue
+                self._instruction(op, starts)
+        devices: list[NonConstBufferDevice] = []
+        for entry in () if plan.devices is None else plan.devices:
+            kind, index = device(entry.device.data)
+            devices.append(NonConstBufferDevice(entry.arena.data, kind, index))
+        return ExecutionPlan(
+            name=plan.key,
+            container_meta_type=_container(plan),
+            values=self.table.values,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            chains=[
+                Chain(
+                    instructions=self.instructions,
+                    stacktrace=self.traces
+                    if with_traces and any(trace.items for trace in self.traces)
+                    else [],
+                )
+            ],
+            operators=[Operator(*_split_operator(name)) for name in self.operators],
+            delegates=self.delegate_tables,
+            non_const_buffer_sizes=[0, *(plan.arena_sizes or [])],
+            non_const_buffer_device=devices,
+        )
+
+    # -- registers -------------------------------------------------------------------------------------
+
+    def _declare(self, op: RegisterOp) -> None:
+        if isinstance(op, ValueOp):
+            self.table.declare(op.result, scalar_value(literal_value(op.value)))
+            return
+        if isinstance(op, InputOp):
+            self.inputs.append(len(self.table.values))
+            if op.value is not None:
+                self.table.declare(op.result, scalar_value(literal_value(op.value)))
+                return
+        self.table.declare(op.result, self._tensor(op))
+
+    def _tensor(self, op: RegisterOp) -> Tensor:
+        assert isinstance(op, TensorRegisterOp | InputOp)
+        type = op.type
+        tensor = Tensor(
+            scalar_type=scalar_type(type.element_type),
+            sizes=list(type.get_shape()),
+            dim_order=bytes(dim_order(type)),
+            requires_grad=op.requires_grad is not None,
+            shape_dynamism=op.dynamism,
+        )
+        if op.device is not None:
+            tensor.extra_tensor_info = ExtraTensorInfo()
+            info = tensor.extra_tensor_info
+            info.device_type, info.device_index = device(op.device.data)
+        place = self._place(op)
+        if place is not None:
+            memory_id, offset = place
+            tensor.allocation_info = AllocationDetails(memory_id, offset & 0xFFFFFFFF, offset >> 32)
+        if isinstance(op, SymbolRegisterOp):
+            self._symbol(op, tensor)
+        return tensor
+
+    def _place(self, op: RegisterOp) -> tuple[int, int] | None:
+        if isinstance(op, ViewOp):
+            owner = op.base.owner
+            base = self._place(owner) if isinstance(owner, RegisterOp) else None
+            if base is None:
+                self.parent.problem(
+                    op, "a view needs a register with planned memory", "run the pass plan-memory first"
+                )
+                return None
+            return base[0], base[1] + op.first_byte
+        return op.place if isinstance(op, MemoryRegisterOp) else None
+
+    def _symbol(self, op: SymbolRegisterOp, tensor: Tensor) -> None:
+        symbol = self.parent.symbols.by_name.get(op.key)
+        if symbol is None:
+            self.parent.problem(
+                op, f"no parameter, buffer or constant is called @{op.key}", "declare it in the module"
+            )
+            return
+        if op.anonymous is None or op.external is not None:
+            info = tensor.extra_tensor_info = tensor.extra_tensor_info or ExtraTensorInfo()
+            info.fully_qualified_name = "" if op.anonymous is not None else op.key
+            if op.external is not None:
+                info.location = TensorDataLocation.EXTERNAL
+                return
+        if symbol.value is None:
+            if isinstance(op, ConstantOp):
+                self.parent.problem(
+                    op, f"@{op.key} has no data", "give it data, or mark the register 'external'"
+                )
+            return
+        pool = self.parent.state if isinstance(op, StateOp) else self.parent.constants
+        tensor.data_buffer_idx = pool.add(symbol.value.blob)
+
+    # -- instructions ----------------------------------------------------------------------------------
+
+    def _instruction(self, op: Operation, starts: dict[Block, int]) -> None:
+        table = self.table
+        match op:
+            case KernelCallOp():
+                arguments = KernelCall(self._operator(op.key), self._call(op))
+            case DelegateCallOp():
+                arguments = self._delegate_call(op)
+            case MoveOp():
+                arguments = MoveCall(table.item(op.source), table.item(op.target))
+            case FreeOp():
+                arguments = FreeCall(table.item(op.register))
+            case JumpFalseOp():
+                arguments = JumpFalseCall(table.item(op.condition), starts[op.target])
+            case JumpOp():
+                block = op.parent_block()
+                if block is not None and block.next_block is op.target:
+                    return
+                # The file has no other jump than one on a condition.
+                arguments = JumpFalseCall(table.scalar(False), starts[op.target])
+            case ReturnOp():
+                self.outputs = [table.argument(argument) for argument in op.arguments]
+                return
+            case _:
+                self.parent.problem(op, "no instruction of a file", "lower it before the program is written")
+                return
+        self._append(op, arguments)
+
+    def _append(self, op: Operation, arguments: InstructionArguments) -> None:
+        self.instructions.append(InstructionTable(arguments))
+        location = op.location
+        trace = self._frame_lists.get(location)
+        if trace is None:
+            frames = [Frame(f.filename, f.lineno, f.name, f.context) for f in frames_of(location)]
+            trace = self._frame_lists[location] = FrameList(frames)
+        self.traces.append(trace)
+        handle = op.properties.get("debug_handle")
+        self.debug_handles.append(handle.value.data if isinstance(handle, IntegerAttr) else None)
+
+    def _operator(self, name: str) -> int:
+        return self.operators.setdefault(name, len(self.operators))
+
+    def _call(self, op: KernelCallOp) -> list[int]:
+        table = self.table
+        ids = [table.argument(argument) for argument in op.arguments]
+        outs: tuple[SSAValue, ...] = tuple(op.outs)
+        if op.list_out is not None:
+            listed = table.tensors(outs)
+            ids += (listed, listed)
+        elif outs:
+            ids += (table.registers[out] for out in outs)
+            ids.append(ids[-1] if len(outs) == 1 else table.tensors(outs))
+        ids += (table.registers[register] for register in op.returned)
+        return ids
+
+    def _delegate_call(self, op: DelegateCallOp) -> DelegateCall:
+        name = op.callee.string_value()
+        index = self.delegates.get(name)
+        if index is None:
+            index = self.delegates[name] = len(self.delegates)
+            lowered = self.parent.lowered.get(name)
+            if lowered is None:
+                self.parent.problem(op, f"no backend.lowered is called @{name}", "declare it in the module")
+            else:
+                self.delegate_tables.append(self._delegate(lowered))
+        return DelegateCall(index, [self.table.item(value) for value in (*op.inputs, *op.outs)])
+
+    def _delegate(self, lowered: LoweredOp) -> BackendDelegate:
+        reference = BackendDelegateDataReference(DataLocation.SEGMENT, 0)
+        self.parent.delegate_references.append((reference, lowered))
+        specs = () if lowered.specs is None else lowered.specs
+        return BackendDelegate(
+            lowered.backend.data, reference, [CompileSpec(spec.key.data, spec.value.data) for spec in specs]
+        )
+
+
+def _block_starts(blocks: list[Block]) -> dict[Block, int]:
+    """The instruction at which each block starts."""
+    starts: dict[Block, int] = {}
+    count = 0
+    for block in blocks:
+        starts[block] = count
+        for op in block.ops:
+            if isinstance(op, RegisterOp | ReturnOp) or (
+                isinstance(op, JumpOp) and block.next_block is op.target
+            ):
+                continue
+            count += 1
+    return starts
+
+
+def _split_operator(name: str) -> tuple[str, str]:
+    head, colons, rest = name.partition("::")
+    base, _, overload = rest.partition(".")
+    return f"{head}{colons}{base}", overload
+
+
+def _container(plan: PlanOp) -> ContainerMetadata | None:
+    if plan.in_spec is None and plan.out_spec is None:
+        return None
+    return ContainerMetadata(
+        "" if plan.in_spec is None else plan.in_spec.data, "" if plan.out_spec is None else plan.out_spec.data
+    )

@@ -1,0 +1,220 @@
+"""One method of a file, checked and decoded as far as the file itself says what is what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from et_ir.dialects.executorch.layout import Tensor, tensor_type
+from et_ir.dialects.executorch.operators import mutated_arguments, returns_nothing
+from et_ir.emit.calls import CallShape, call_shape
+from et_schema.errors import Error, InvalidFile
+from et_schema.generated import program as schema
+from et_schema.generated.program import (
+    BackendDelegate,
+    ExecutionPlan,
+    FrameList,
+    InstructionArguments,
+    KernelTypes,
+    TensorDataLocation,
+)
+
+__all__ = ["PlanReader", "Step"]
+
+_NO_SHAPE = CallShape(())
+
+
+@dataclass(slots=True)
+class Step:
+    """One instruction with the values it reads and writes, those inside of lists too; literals are among those read.
+
+    A delegate's values are all in `reads`: the file does not say which ones it writes.
+    """
+
+    table: InstructionArguments
+    reads: list[int] = field(default_factory=list[int])
+    writes: list[int] = field(default_factory=list[int])
+    operator: str = ""
+    shape: CallShape = _NO_SHAPE
+    outs: int = 0
+    """How many of a delegate's values, from the last on, are outputs; see `registers.py`."""
+
+
+class PlanReader:
+    """A method's values, instructions and jumps. Raises `InvalidFile` for indices and tensors that make no
+    sense.
+    """
+
+    def __init__(self, plan: ExecutionPlan, where: str):
+        self.plan = plan
+        self.where = where
+        self.values: list[KernelTypes] = []
+        for index, value in enumerate(plan.values):
+            if value.val is None:
+                raise InvalidFile("value without content", where=f"{where}.values[{index}]")
+            self.values.append(value.val)
+        for index, value in enumerate(self.values):
+            self._check_list(index, value)
+        for name, indices in (("inputs", plan.inputs), ("outputs", plan.outputs)):
+            for position, index in enumerate(indices):
+                self._check_index(index, f"{where}.{name}[{position}]")
+        self.steps: list[Step] = []
+        self.jumps: dict[int, int] = {}
+        """The target of each jump, by its instruction."""
+        self.traces: list[FrameList] = []
+        self._types: dict[int, Tensor] = {}
+        for number, chain in enumerate(plan.chains):
+            self._chain(chain, f"{where}.chains[{number}]")
+
+    # -- values ----------------------------------------------------------------------------------------
+
+    def _check_index(self, index: int, where: str) -> None:
+        if not 0 <= index < len(self.values):
+            raise InvalidFile(f"no value {index} among {len(self.values)}", where=where)
+
+    def _check_list(self, index: int, value: KernelTypes) -> None:
+        match value:
+            case schema.IntList():
+                kinds = (schema.Int,)
+            case schema.TensorList():
+                kinds = (schema.Tensor,)
+            case schema.OptionalTensorList():
+                kinds = (schema.Tensor, schema.Null)
+            case _:
+                return
+        for position, item in enumerate(value.items):
+            if item == -1 and isinstance(value, schema.OptionalTensorList):
+                continue
+            where = f"{self.where}.values[{index}].val.items[{position}]"
+            self._check_index(item, where)
+            if not isinstance(self.values[item], kinds):
+                found = type(self.values[item]).__name__
+                raise InvalidFile(f"a {type(value).__name__} holds a {found}", where=where)
+
+    def flat(self, indices: Sequence[int]) -> Iterator[int]:
+        """Values, and instead of lists of registers their items."""
+        for index in indices:
+            value = self.values[index]
+            if isinstance(value, schema.IntList | schema.TensorList | schema.OptionalTensorList):
+                yield from (item for item in value.items if item >= 0)
+            else:
+                yield index
+
+    def is_tensor(self, index: int) -> bool:
+        return isinstance(self.values[index], schema.Tensor)
+
+    def tensor(self, index: int) -> schema.Tensor:
+        """The table of a value that is known to be a tensor."""
+        value = self.values[index]
+        assert isinstance(value, schema.Tensor)
+        return value
+
+    def is_external(self, index: int) -> bool:
+        """Whether a tensor's bytes are in another file."""
+        info = self.tensor(index).extra_tensor_info
+        return info is not None and info.location == TensorDataLocation.EXTERNAL
+
+    def place(self, index: int) -> tuple[int, int] | None:
+        """Arena and byte of a tensor, or `None` if its memory is not planned."""
+        details = self.tensor(index).allocation_info
+        if details is None:
+            return None
+        if details.memory_id < 1:
+            raise InvalidFile(
+                "arenas are counted from 1",
+                code=Error.InvalidArgument,
+                where=f"{self.where}.values[{index}].val.allocation_info",
+            )
+        return details.memory_id, details.memory_offset_high << 32 | details.memory_offset_low
+
+    def tensor_type(self, index: int) -> Tensor:
+        """The type of a tensor's register."""
+        known = self._types.get(index)
+        if known is not None:
+            return known
+        value = self.tensor(index)
+        where = f"{self.where}.values[{index}].val"
+        if value.storage_offset or value.layout:
+            raise InvalidFile("only dense tensors without an offset", code=Error.NotSupported, where=where)
+        if any(size < 0 for size in value.sizes):
+            raise InvalidFile(f"sizes {value.sizes} are negative", where=f"{where}.sizes")
+        order = list(value.dim_order)
+        if sorted(order) != list(range(len(value.sizes))):
+            raise InvalidFile(
+                f"dim order {order} is no permutation of {len(value.sizes)} axes", where=f"{where}.dim_order"
+            )
+        found = self._types[index] = tensor_type(value.scalar_type, value.sizes, order)
+        return found
+
+    def delegate(self, index: int) -> BackendDelegate:
+        """A delegate of the plan."""
+        return self.plan.delegates[index]
+
+    # -- instructions ----------------------------------------------------------------------------------
+
+    def _chain(self, chain: schema.Chain, where: str) -> None:
+        first = len(self.steps)
+        count = len(chain.instructions)
+        for number, instruction in enumerate(chain.instructions):
+            place = f"{where}.instructions[{number}].instr_args"
+            if instruction.instr_args is None:
+                raise InvalidFile("instruction without content", where=place)
+            self.steps.append(self._step(instruction.instr_args, place, first, count))
+        if chain.stacktrace:
+            if len(chain.stacktrace) != count:
+                raise InvalidFile(
+                    f"{len(chain.stacktrace)} stack traces for {count} instructions",
+                    where=f"{where}.stacktrace",
+                )
+            self.traces.extend(FrameList() for _ in range(first - len(self.traces)))
+            self.traces.extend(chain.stacktrace)
+        elif self.traces:
+            self.traces.extend(FrameList() for _ in range(count))
+
+    def _step(self, table: InstructionArguments, where: str, first: int, count: int) -> Step:
+        plan = self.plan
+        match table:
+            case schema.KernelCall():
+                if not 0 <= table.op_index < len(plan.operators):
+                    raise InvalidFile(
+                        f"no operator {table.op_index} among {len(plan.operators)}", where=f"{where}.op_index"
+                    )
+                self._check_all(table.args, where)
+                entry = plan.operators[table.op_index]
+                operator = f"{entry.name}.{entry.overload}" if entry.overload else entry.name
+                shape = call_shape(operator, table.args, self.values)
+                changed = [
+                    shape.arguments[i] for i in mutated_arguments(operator) if i < len(shape.arguments)
+                ]
+                # What only fills a part of a tensor does not read it.
+                read = [i for i in shape.arguments if i not in changed or not returns_nothing(operator)]
+                reads = list(self.flat(read))
+                return Step(table, reads, [*shape.outs, *shape.returns, *changed], operator, shape)
+            case schema.DelegateCall():
+                if not 0 <= table.delegate_index < len(plan.delegates):
+                    raise InvalidFile(
+                        f"no delegate {table.delegate_index} among {len(plan.delegates)}",
+                        where=f"{where}.delegate_index",
+                    )
+                self._check_all(table.args, where)
+                return Step(table, list(self.flat(table.args)))
+            case schema.MoveCall():
+                self._check_index(table.move_from, f"{where}.move_from")
+                self._check_index(table.move_to, f"{where}.move_to")
+                return Step(table, [table.move_from], [table.move_to])
+            case schema.FreeCall():
+                self._check_index(table.value_index, f"{where}.value_index")
+                return Step(table, [], [table.value_index])
+            case schema.JumpFalseCall():
+                self._check_index(table.cond_value_index, f"{where}.cond_value_index")
+                target = table.destination_instruction
+                if not 0 <= target <= count:
+                    raise InvalidFile(
+                        f"jump to instruction {target} of {count}", where=f"{where}.destination_instruction"
+                    )
+                self.jumps[len(self.steps)] = first + target
+                return Step(table, [table.cond_value_index])
+
+    def _check_all(self, indices: Sequence[int], where: str) -> None:
+        for position, index in enumerate(indices):
+            self._check_index(index, f"{where}.args[{position}]")

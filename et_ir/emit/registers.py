@@ -1,0 +1,234 @@
+"""What each register of a disassembled method is, as far as its instructions tell.
+
+A file has tensors with memory and does not say what they are for. It is found out from the order of
+instructions:
+
+- A tensor that is read but never written is a *view* of the tensor that was last written where it lies.
+- One that is read before it is written holds *state* from the execution before.
+- A delegate writes the last of its values, and those before it that nothing has written yet.
+
+A file may leave it open, and then what is found is safe rather than exact: a view and its base share memory
+in the file, so keeping them together is always right; state is never given away.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from et_ir.dialects.executorch.layout import nbytes
+from et_ir.dialects.executorch.operators import ET_VIEW
+from et_ir.emit.reading import PlanReader, Step
+from et_schema.errors import Error, InvalidFile
+from et_schema.generated import program as schema
+
+__all__ = ["Roles", "find_roles"]
+
+
+@dataclass
+class Roles:
+    """The registers of a method: `order` has all, each of the sets those of one kind. Allocations are in
+    none.
+    """
+
+    order: list[int] = field(default_factory=list[int])
+    inputs: set[int] = field(default_factory=set[int])
+    constants: set[int] = field(default_factory=set[int])
+    states: set[int] = field(default_factory=set[int])
+    references: set[int] = field(default_factory=set[int])
+    views: dict[int, tuple[int, int]] = field(default_factory=dict[int, "tuple[int, int]"])
+    """The base of each view, and the byte at which the view starts in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """Bytes of an arena."""
+
+    memory_id: int
+    start: int
+    end: int
+
+    def overlaps(self, other: _Extent) -> bool:
+        return self.memory_id == other.memory_id and self.start < other.end and other.start < self.end
+
+    def contains(self, other: _Extent) -> bool:
+        return self.memory_id == other.memory_id and self.start <= other.start and other.end <= self.end
+
+
+def find_roles(reader: PlanReader) -> Roles:
+    """The roles of a method's registers. Also sets `Step.outs` of its delegate calls. Raises `InvalidFile`."""
+    return _Finder(reader).run()
+
+
+class _Finder:
+    def __init__(self, reader: PlanReader):
+        self.reader = reader
+        self.roles = Roles()
+        self.extents: dict[int, _Extent] = {}
+        self.first_read: dict[int, int] = {}
+        self.writes: dict[int, list[int]] = {}
+        """When each register is written; -1 is before the first instruction."""
+
+    def run(self) -> Roles:
+        reader, roles = self.reader, self.roles
+        tensors = [index for index in range(len(reader.values)) if reader.is_tensor(index)]
+        self._inputs()
+        for index in tensors:
+            self._tensor(index)
+        for position, step in enumerate(reader.steps):
+            if isinstance(step.table, schema.DelegateCall):
+                self._delegate(position, step)
+            self._note(position, step.reads, step.writes)
+        self._note(len(reader.steps), reader.plan.outputs, ())
+        self._et_views()
+        for index in tensors:
+            self._unwritten(index)
+        self._references(tensors)
+        self._order({*tensors, *self._scalars()})
+        return roles
+
+    def _inputs(self) -> None:
+        for position, index in enumerate(self.reader.plan.inputs):
+            where = f"{self.reader.where}.inputs[{position}]"
+            if index in self.roles.inputs:
+                raise InvalidFile("two inputs are the same value", code=Error.NotSupported, where=where)
+            if self.reader.is_tensor(index) and self._has_data(index):
+                raise InvalidFile("an input has data", code=Error.NotSupported, where=where)
+            self.roles.inputs.add(index)
+
+    def _has_data(self, index: int) -> bool:
+        return self.reader.tensor(index).data_buffer_idx > 0 or self.reader.is_external(index)
+
+    def _tensor(self, index: int) -> None:
+        place = self.reader.place(index)
+        size = nbytes(self.reader.tensor_type(index))
+        if place is not None:
+            self.extents[index] = _Extent(place[0], place[1], place[1] + size)
+        info = self.reader.tensor(index).extra_tensor_info
+        if index in self.roles.inputs:
+            self.writes[index] = [-1]
+        elif place is not None and (
+            self._has_data(index) or (info is not None and info.fully_qualified_name)
+        ):
+            self.roles.states.add(index)
+            self.writes[index] = [-1]
+        elif self._has_data(index):
+            self.roles.constants.add(index)
+            self.writes[index] = [-1]
+
+    def _note(self, position: int, reads: Sequence[int], writes: Sequence[int]) -> None:
+        for index in reads:
+            self.first_read.setdefault(index, position)
+        for index in writes:
+            self.writes.setdefault(index, []).append(position)
+
+    def _delegate(self, position: int, step: Step) -> None:
+        """Split the values of a delegate call: those at the end that are new are its outputs."""
+        count = len(step.reads)
+        while step.outs < count:
+            index = step.reads[count - 1 - step.outs]
+            fresh = index not in self.writes and index not in self.first_read
+            # The last value is an output. Those before it may be views of what was written where they lie.
+            if not fresh or (step.outs and self._base(index, position) is not None):
+                break
+            step.outs += 1
+        step.writes = step.reads[count - step.outs :]
+        step.reads = step.reads[: count - step.outs]
+
+    def _base(self, index: int, position: int) -> int | None:
+        """The register that was last written, before an instruction, in the memory of another, if it holds
+        all of it.
+        """
+        extent = self.extents.get(index)
+        if extent is None:
+            return None
+        best, best_write = None, -2
+        for other, writes in self.writes.items():
+            place = self.extents.get(other)
+            if other == index or place is None or other in self.roles.views or not place.overlaps(extent):
+                continue
+            before = bisect_left(writes, position)
+            if before and writes[before - 1] > best_write:
+                best, best_write = other, writes[before - 1]
+        return best if best is not None and self.extents[best].contains(extent) else None
+
+    def _et_views(self) -> None:
+        """The prim that views at run time has its result planned where its argument is."""
+        for step in self.reader.steps:
+            if step.operator != ET_VIEW or not step.shape.arguments or not step.shape.returns:
+                continue
+            base, view = step.shape.arguments[0], step.shape.returns[0]
+            mine, whole = self.extents.get(view), self.extents.get(base)
+            if (
+                mine is not None
+                and whole is not None
+                and whole.contains(mine)
+                and view not in self.roles.inputs
+            ):
+                root, start = self.roles.views.get(base, (base, 0))
+                self.roles.views[view] = (root, start + mine.start - whole.start)
+
+    def _unwritten(self, index: int) -> None:
+        """A tensor in an arena that is read before anything is written to it."""
+        roles = self.roles
+        read = self.first_read.get(index)
+        known = index in roles.inputs or index in roles.states or index in roles.views
+        if read is None or known or index not in self.extents:
+            return
+        writes = self.writes.get(index)
+        if writes is not None and writes[0] < read:
+            return
+        base = None if writes else self._base(index, read)
+        if base is None:
+            roles.states.add(index)
+        else:
+            roles.views[index] = (base, self.extents[index].start - self.extents[base].start)
+
+    def _references(self, tensors: Sequence[int]) -> None:
+        """Tensors without memory that a move or a view at run time makes refer to that of others."""
+        targets: set[int] = set()
+        for step in self.reader.steps:
+            if isinstance(step.table, schema.MoveCall):
+                targets.add(step.table.move_to)
+            elif step.operator == ET_VIEW:
+                targets.update(step.shape.returns)
+        roles = self.roles
+        for index in tensors:
+            if index in targets and index not in self.extents and index not in roles.inputs:
+                roles.references.add(index)
+
+    def _scalars(self) -> set[int]:
+        """Numbers, strings and none that are registers: inputs, what instructions write, what they hand
+        around.
+        """
+        scalars = set(self.reader.plan.inputs)
+        conditions: set[int] = set()
+        for step in self.reader.steps:
+            scalars.update(step.writes)
+            match step.table:
+                case schema.MoveCall() | schema.DelegateCall():
+                    scalars.update(step.reads)
+                case schema.JumpFalseCall() as jump:
+                    conditions.add(jump.cond_value_index)
+                case _:
+                    pass
+        # A jump on a false that nothing writes is how the file says 'always'.
+        scalars.update(index for index in conditions if self.reader.values[index] != schema.Bool(False))
+        return scalars
+
+    def _order(self, registers: set[int]) -> None:
+        """All registers by value, but inputs as in the signature, and a view behind its base."""
+        inputs = iter(self.reader.plan.inputs)
+        done: set[int] = set()
+
+        def add(index: int) -> None:
+            if index in done:
+                return
+            if index in self.roles.views:
+                add(self.roles.views[index][0])
+            done.add(index)
+            self.roles.order.append(index)
+
+        for index in sorted(registers):
+            add(next(inputs) if index in self.roles.inputs else index)
