@@ -4,8 +4,8 @@
     et = edge.to_executorch()
     et.save("model.pte")
 
-`edge.module` and `et.module` are the xDSL modules. Lowering never changes the module it starts from: every step works on
-a copy, so a manager can be lowered twice, with different options.
+`edge.module` and `et.module` are the xDSL modules. Lowering never changes the module it starts from: every step
+works on a copy, so a manager can be lowered twice, with different options.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def to_edge(
 ) -> EdgeProgramManager:
     """Lower exported programs to the edge level; a single one becomes the method `forward`.
 
-    Raises `et_ir.frontend.UnsupportedProgram` where a program cannot be imported, and `PassFailedException` where a level's
-    contract cannot be met; both list every reason with its source line.
+    Raises `et_ir.frontend.UnsupportedProgram` where a program cannot be imported, and `PassFailedException` where
+    a level's contract cannot be met; both list every reason with its source line.
     """
     from et_ir.frontend import import_program
 

@@ -60,8 +60,7 @@ def parse_module(ctx: Context, text: str, name: str = "<text>", first_line: int 
 
     Raises `xdsl.utils.exceptions.ParseError`. Attributes are checked, operations are not verified.
     """
-    module = _LocatingParser(ctx, text, name, first_line).parse_module()
-    return module
+    return _LocatingParser(ctx, text, name, first_line).parse_module()
 
 
 def print_module(

@@ -107,7 +107,7 @@ class EtOptMain(xDSLOptMain):
         add(
             "--verify-diagnostics",
             action="store_true",
-            help="compare errors with '// expected-error {{...}}' comments",
+            help="compare errors with 'expected-error' comments",
         )
         add("--no-verify", action="store_true", help="do not verify the input, nor after each pass")
         add("--print-ir-after-all", action="store_true", help="print the module after each pass, on stderr")

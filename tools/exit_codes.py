@@ -28,7 +28,7 @@ class UsageError(Exception):
 
 
 def guarded(main: Callable[[list[str]], int], arguments: list[str], command: str) -> int:
-    """Run a command; usage errors, missing files, a closed pipe and Ctrl-C end it with a message and their exit code."""
+    """Run a command; usage errors, missing files, a closed pipe and Ctrl-C end it with a message and exit code."""
     try:
         code = main(arguments)
         sys.stdout.flush()

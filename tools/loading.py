@@ -34,7 +34,7 @@ class ProgramError(Exception):
 def export_factory(spec: str) -> dict[str, ExportedProgram]:
     """Export what `file.py:factory` or `package.module:factory` returns; method names to exported programs.
 
-    Raises `UsageError` if there is no such file, module or factory, and `ProgramError` if the factory or the export fails.
+    Raises `UsageError` if there is no such file, module or factory, `ProgramError` if the factory or export fails.
     """
     place, _, name = spec.rpartition(":")
     factory = _find_factory(place, name)

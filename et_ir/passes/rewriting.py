@@ -78,8 +78,8 @@ def rewrite(
 ) -> bool:
     """Apply patterns to every op of a module or region; returns whether anything changed.
 
-    With `recursive`, new and changed ops are visited again until nothing changes: for patterns that enable each other and
-    are known to end. Without, each op that was there at the start is visited once, which is what a lowering wants.
+    With `recursive`, new and changed ops are visited again until nothing changes: for patterns that enable
+    each other and are known to end. Without, each op that was there at the start is visited once, which is what a lowering wants.
     """
     dispatch = _Dispatch(patterns)
     walker = PatternRewriteWalker(

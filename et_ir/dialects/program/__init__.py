@@ -1,7 +1,7 @@
 """The `program` dialect: what a program has at every level beside its operations.
 
-Weights, buffers and constants are module-level symbols that all methods share; `get` reads one that never changes, `load`
-and `store` access mutable state. `literal` is a Python value that is no tensor.
+Weights, buffers and constants are module-level symbols that all methods share; `get` reads one that never
+changes, `load` and `store` access mutable state. `literal` is a Python value that is no tensor.
 """
 
 from xdsl.ir import Dialect
