@@ -17,12 +17,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.expected import check_expected
 from et_tools.failures import INPUT_ERRORS, exit_code_of
+from et_tools.plugins import load_passes
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.utils.arg_spec import parse_pipeline
@@ -35,6 +37,10 @@ from et_ir.text import parse_module, print_module, resolve_weights, store_path, 
 from et_ir.verification import verify_module
 
 __all__ = ["EtOptMain", "main"]
+
+
+def _given(cls: type[ModulePass]) -> type[ModulePass]:
+    return cls
 
 
 class _ArgumentParser(argparse.ArgumentParser):
@@ -65,6 +71,9 @@ class EtOptMain(xDSLOptMain):
         )
         self.register_all_arguments(parser)
         self.args = parser.parse_args(args)
+        for file in self.args.load:
+            for name, cls in load_passes(Path(file)).items():
+                self.available_passes[name] = self.own_passes[name] = partial(_given, cls)
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.errors: list[Diagnostic] = []
         self.sources: dict[str, str] = {}
