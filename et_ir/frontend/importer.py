@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -33,7 +34,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp
 from et_ir.dialects.program.ops import literal_attribute
 from et_ir.frontend.decomposition import decompose_call
-from et_ir.frontend.mutation import Mutations, plan_mutations, writes_memory
+from et_ir.frontend.mutation import Mutations, functionalise_by_tracing, plan_mutations, writes_memory
 from et_ir.frontend.nodes import NodeConverter
 from et_ir.frontend.sources import Frames, locate
 from et_ir.frontend.state import State, Symbol
@@ -120,7 +121,10 @@ def _functionalise(
         if plan is not None:
             return program, plan
     try:
-        functionalised: ExportedProgram = cast(Any, program).run_decompositions({})
+        with warnings.catch_warnings():
+            # Torch warns here of its own use of what it has deprecated.
+            warnings.simplefilter("ignore", FutureWarning)
+            functionalised = functionalise_by_tracing(program)
     except (RuntimeError, ValueError, TypeError, AssertionError, NotImplementedError) as error:
         message = str(error).strip().partition("\n")[0]
         reasons.add(

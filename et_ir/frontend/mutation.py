@@ -12,18 +12,20 @@ one kind that may be written to: its last value is stored at the end.
 
 from __future__ import annotations
 
+import copy
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Literal, cast
 
 import torch
+from torch.export import ExportedProgram, default_decompositions
 from torch.fx import Graph, Node
 
 from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, schema_of
 
-__all__ = ["IDENTITIES", "Mutations", "plan_mutations", "writes_memory"]
+__all__ = ["IDENTITIES", "Mutations", "functionalise_by_tracing", "plan_mutations", "writes_memory"]
 
 # Composite operators that compute a new tensor although nothing in their registration says so. All other
 # composite ones may return their input or a view of it (`dropout`, `einsum`, `pad` do).
@@ -59,6 +61,11 @@ _TRAINING: Final = {
     "aten::instance_norm": (3, 5),
     "aten::native_batch_norm": (3, 5),
 }
+
+# Operators that return their input itself when they are not training, although their traces say that they copy.
+_DROPOUTS: Final = frozenset(
+    {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"}
+)
 
 Aliasing = Literal["fresh", "may"]
 
@@ -176,6 +183,8 @@ def plan_mutations(graph: Graph, writable: set[Node]) -> Mutations | None:
             names[node] = [node]
             continue
         if target is None:
+            if writes_memory(node):
+                return None
             if any(n in classes for n in node.all_input_nodes) and _holds_tensors(node):
                 merge(node, inputs)
                 names[node] = [node]
@@ -279,3 +288,53 @@ def _same_type(node: Node, written: Node, functional: Operator) -> bool:
         )
         _checked[tuple(key)] = found
     return found
+
+
+def functionalise_by_tracing(program: ExportedProgram) -> ExportedProgram:
+    """The program in torch's own functional form, which costs about as much as the export did.
+
+    Torch keeps composite operators whole and takes their results for new tensors. Those that may return a view
+    are decomposed, so that it sees the view. Raises what torch raises.
+    """
+    program = _with_explicit_identities(program)
+    targets = {node.target for node in program.graph.nodes if node.op == "call_function"}
+    known = cast("dict[object, Callable[..., Any]]", default_decompositions())
+    table: dict[object, Callable[..., Any]] = {}
+    for target in targets:
+        op = as_operator(target)
+        if op is None or op not in known or not op.has_kernel_for_dispatch_key(COMPOSITE):
+            continue
+        if _facts(op).aliasing == "may" and all(a.alias_info is None for a in schema_of(op).returns):
+            table[op] = known[op]
+    return cast(ExportedProgram, cast(Any, program).run_decompositions(table))
+
+
+def _with_explicit_identities(program: ExportedProgram) -> ExportedProgram:
+    """The program with `alias` in the place of each dropout that gives its input back."""
+
+    def is_identity(node: Node) -> bool:
+        op = as_operator(node.target)
+        if op is None or schema_of(op).name not in _DROPOUTS:
+            return False
+        probability, train = cast("tuple[float, bool]", node.args[1:])
+        return not train or probability == 0
+
+    if not any(is_identity(node) for node in program.graph.nodes):
+        return program
+    module = copy.deepcopy(program.graph_module)
+    for node in module.graph.nodes:
+        if is_identity(node):
+            node.target = torch.ops.aten.alias.default
+            node.args = node.args[:1]
+    module.recompile()
+    return ExportedProgram(
+        root=module,
+        graph=module.graph,
+        graph_signature=program.graph_signature,
+        state_dict=program.state_dict,
+        range_constraints=cast(Any, program).range_constraints,
+        module_call_graph=program.module_call_graph,
+        example_inputs=program.example_inputs,
+        constants=program.constants,
+        verifiers=program.verifiers,
+    )

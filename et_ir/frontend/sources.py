@@ -20,9 +20,7 @@ __all__ = ["Frames", "locate", "node_module_path", "parse_stack_trace"]
 Frames = Literal["innermost", "all"]
 """Which frames of the user's code a location keeps."""
 
-_FRAME: Final = re.compile(
-    r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.*)\n?(?P<context>.*)', re.MULTILINE
-)
+_FRAME: Final = re.compile(r'File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.*)\n?(?P<context>.*)')
 _TORCH: Final = os.path.dirname(torch.__file__) + os.sep
 
 

@@ -15,7 +15,16 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, NoneType, StringAttr, TensorType, i1
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    NoneType,
+    StringAttr,
+    TensorType,
+    i1,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -150,7 +159,7 @@ class Interpreter:
             return
         shape = type.get_shape()
         fits = len(shape) == value.dim() and all(
-            a in (b, -1) for a, b in zip(shape, value.shape, strict=True)
+            a in (b, DYNAMIC_INDEX) for a, b in zip(shape, value.shape, strict=True)
         )
         if not fits or DTYPES[element_type_name(type.element_type)] != value.dtype:
             raise TypeMismatch(

@@ -1,0 +1,270 @@
+"""Writes into tensors: replaced without another trace where that is provably right, by torch where it is not."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from xdsl.dialects.builtin import ModuleOp
+
+from et_ir.frontend import UnsupportedProgram, import_program
+
+
+class Net(nn.Module):
+    """A module whose forward is a function, with two buffers for it to use."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+        self.register_buffer("a", torch.ones(2, 3))
+        self.register_buffer("n", torch.tensor(0))
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(self, x)
+
+
+def relu_in_place(net: Net, x: Tensor) -> Any:
+    return (x + 1).relu_()
+
+
+def chain(net: Net, x: Tensor) -> Any:
+    y = x * 2
+    y += x
+    y.relu_().clamp_(max=3.0)
+    return y, y + 1
+
+
+def after_linear(net: Net, x: Tensor) -> Any:
+    return torch.nn.functional.linear(x, net.a).add_(x[:, :2]).relu_()
+
+
+def written_twice(net: Net, x: Tensor) -> Any:
+    y = x.clone()
+    z = y.mul_(2)
+    z.add_(1)
+    return y - x, z
+
+
+def itself(net: Net, x: Tensor) -> Any:
+    y = x + 0
+    y.add_(y)
+    return y
+
+
+def dead_view(net: Net, x: Tensor) -> Any:
+    y = x + 1
+    s = y.view(-1).sum()
+    y.mul_(s)
+    return y
+
+
+def indices(net: Net, x: Tensor) -> Any:
+    y = x.clone()
+    y.index_put_((torch.tensor([0]),), torch.tensor([9.0]))
+    y.masked_fill_(y > 2, 0.0)
+    return y
+
+
+def buffer_copy(net: Net, x: Tensor) -> Any:
+    net.a.copy_(x)
+    return net.a + 1
+
+
+def buffer_steps(net: Net, x: Tensor) -> Any:
+    before = net.a + 0
+    net.n.add_(1)
+    net.a.add_(x).mul_(2)
+    return before, net.a * 1, net.n * 1
+
+
+def buffer_broadcast(net: Net, x: Tensor) -> Any:
+    net.a.copy_(x[0])
+    return net.a.sum()
+
+
+def buffer_filled(net: Net, x: Tensor) -> Any:
+    net.a.zero_()
+    net.n.fill_(3)
+    return x + net.a + net.n
+
+
+def detached(net: Net, x: Tensor) -> Any:
+    y = (x + 1).detach_()
+    y.add_(1)
+    return y
+
+
+# Beyond the proof: torch functionalises these.
+
+
+def view_of_local(net: Net, x: Tensor) -> Any:
+    y = x.clone()
+    y[:, 0] = 5
+    y[0].mul_(2)
+    return y
+
+
+def base_through_view(net: Net, x: Tensor) -> Any:
+    y = x + 1
+    v = y.view(-1)
+    y.mul_(2)
+    return v
+
+
+def maybe_the_input(net: Net, x: Tensor) -> Any:
+    y = x + 1
+    z = torch.nn.functional.dropout(y, training=False)
+    z.mul_(2)
+    return y, z
+
+
+def einsum_view(net: Net, x: Tensor) -> Any:
+    y = x + 1
+    z = torch.einsum("ij->ji", y)
+    z.mul_(2)
+    return y
+
+
+def maybe_views(net: Net, x: Tensor) -> Any:
+    a, b, c, d = x + 1, x + 2, x + 3, x + 4
+    a.reshape(-1).mul_(2)
+    b.flatten().add_(1)
+    c.contiguous().add_(1)
+    d.to(torch.float32).relu_()
+    return a, b, c, d
+
+
+def view_of_buffer(net: Net, x: Tensor) -> Any:
+    net.a[0].copy_(x[1])
+    return net.a + x
+
+
+def narrowing(net: Net, x: Tensor) -> Any:
+    y = x + 0
+    y.add_(x.to(torch.float64))
+    return y
+
+
+def comparison(net: Net, x: Tensor) -> Any:
+    y = x + 0
+    y.gt_(0)
+    return y
+
+
+def random_split(net: Net, x: Tensor) -> Any:
+    y = x.clone()
+    a, b, c = y.split(1, dim=1)
+    a.add_(10)
+    b.copy_(a)
+    return y, c
+
+
+def other_overload(net: Net, x: Tensor) -> Any:
+    y = torch.zeros(2, 3)
+    torch.add(x, 1, out=y)
+    return y
+
+
+PROVEN = [relu_in_place, chain, after_linear, written_twice, itself, dead_view, indices, buffer_copy, buffer_steps,
+          buffer_broadcast, buffer_filled, detached]  # fmt: skip
+TRACED = [view_of_local, base_through_view, maybe_the_input, einsum_view, maybe_views, view_of_buffer, narrowing, comparison,
+          random_split, other_overload]  # fmt: skip
+
+
+def run(function: Any) -> ModuleOp:
+    """Import and compare two runs, so that state is compared too."""
+    from aten_interpreter import Interpreter
+    from torch.utils._pytree import tree_leaves
+
+    module = import_program(torch.export.export(Net(function).eval(), (torch.randn(2, 3),)))
+    module.verify()
+    eager, interpreter = Net(function).eval(), Interpreter(module)
+    for _ in range(2):
+        x = torch.randn(2, 3)
+        want = tree_leaves(eager(x.clone()))
+        got = interpreter.run(x)
+        assert len(got) == len(want)
+        for mine, theirs in zip(got, want, strict=True):
+            torch.testing.assert_close(mine, theirs)
+    return module
+
+
+@pytest.mark.parametrize("function", PROVEN, ids=lambda f: f.__name__)
+def test_proven_without_tracing(function: Any, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("traced again")
+
+    monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", refuse)
+    run(function)
+
+
+@pytest.mark.parametrize("function", TRACED, ids=lambda f: f.__name__)
+def test_left_to_torch(function: Any, monkeypatch: pytest.MonkeyPatch):
+    calls: list[int] = []
+    original = torch.export.ExportedProgram.run_decompositions
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append(1)
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", counted)
+    run(function)
+    assert calls
+
+
+def test_programs_without_writes_are_not_traced(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("traced again")
+
+    net = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Dropout(), nn.MaxPool2d(2)
+    ).eval()
+    program = torch.export.export(net, (torch.randn(1, 1, 6, 6),))
+    monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", refuse)
+    import_program(program)
+
+
+def test_running_statistics_in_training_mode():
+    net = nn.BatchNorm1d(3).train()
+    x = torch.randn(8, 3)
+    module = import_program(torch.export.export(net, (x,)))
+    from aten_interpreter import Interpreter
+
+    interpreter = Interpreter(module)
+    (y,) = interpreter.run(x)
+    torch.testing.assert_close(y, net(x))
+    torch.testing.assert_close(interpreter.symbols["running_mean"], net.running_mean)
+    torch.testing.assert_close(interpreter.symbols["num_batches_tracked"], net.num_batches_tracked)
+
+
+def test_writes_in_no_grad_blocks():
+    def function(net: Net, x: Tensor) -> Any:
+        y = x.sin()
+        with torch.no_grad():
+            z = y * 2
+            z.add_(1)
+        return z
+
+    run(function)
+
+
+def test_autocast():
+    def function(net: Net, x: Tensor) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return (x @ x.T).float()
+
+    module = import_program(torch.export.export(Net(function), (torch.randn(2, 3),)))
+    assert "bf16" in str(module)
+
+
+def test_written_inputs_are_refused():
+    def function(net: Net, x: Tensor) -> Any:
+        x.add_(1)
+        return x * 2
+
+    program = torch.export.export(Net(function), (torch.randn(2, 3),))
+    with pytest.raises(
+        UnsupportedProgram, match='input "x" of method forward: the method writes into it'
+    ) as error:
+        import_program(program)
+    assert "work on a clone" in str(error.value)

@@ -1,0 +1,224 @@
+"""Inputs and outputs: nested structures, keyword arguments, constants, what is passed through."""
+
+import json
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    NoneType,
+    StringAttr,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+
+from et_ir.dialects.program import GlobalOp, StringType
+from et_ir.frontend import import_program
+
+
+def function(module: ModuleOp, name: str = "forward") -> FuncOp:
+    return next(op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
+
+
+def argument_attributes(module: ModuleOp) -> list[dict[str, Any]]:
+    attributes = function(module).arg_attrs
+    assert attributes is not None
+    return [dict(entry.data) for entry in attributes]
+
+
+def test_nested_inputs_and_outputs(imported: Any):
+    class Net(nn.Module):
+        def forward(self, a: tuple[Tensor, list[Tensor]], d: dict[str, Tensor], *, last: Tensor) -> Any:
+            x, (y, z) = a
+            return {"sum": x + y, "rest": [(d["p"] * z,), last - x]}, d["q"] + 1
+
+    t = torch.randn
+    module = imported(Net(), ((t(2), [t(2), t(2)]), {"p": t(2), "q": t(2)}), {"last": t(2)})
+    method = function(module)
+    assert len(method.function_type.inputs) == 6
+    assert len(method.function_type.outputs) == 4
+    for name in ("in_spec", "out_spec"):
+        spec = method.attributes[f"program.{name}"]
+        assert isinstance(spec, StringAttr)
+        assert json.loads(spec.data)[0] == 1
+    names = [entry["program.name"].data for entry in argument_attributes(module)]
+    assert names == ["a_0", "a_1_0", "a_1_1", "d_p", "d_q", "last"]
+
+
+def test_constant_inputs(imported: Any):
+    class Net(nn.Module):
+        def forward(self, x: Tensor, n: int, f: float, b: bool, s: str, none: None, *, k: int = 2) -> Tensor:
+            return x * n + f if b and s == "go" and none is None else x * k
+
+    module = imported(Net(), (torch.randn(2), 3, 0.5, True, "go", None), {"k": 7})
+    types = function(module).function_type.inputs.data[1:]
+    assert types == (i64, f64, i1, StringType(), NoneType(), i64)
+    values = [entry["program.value"] for entry in argument_attributes(module)[1:]]
+    assert values == [
+        IntegerAttr(3, i64), FloatAttr(0.5, f64), IntegerAttr(1, i1), StringAttr("go"), NoneType(), IntegerAttr(7, i64),
+    ]  # fmt: skip
+    assert "program.value" not in argument_attributes(module)[0]
+
+
+def test_constant_outputs(imported: Any):
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            return [x + 1, None, 3, 2.5, True, "text"]
+
+    module = imported(Net(), (torch.randn(2),))
+    assert function(module).function_type.outputs.data[1:] == (NoneType(), i64, f64, i1, StringType())
+
+
+def test_inputs_weights_and_duplicates_as_outputs(imported: Any):
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.ones(2))
+            self.register_buffer("b", torch.zeros(2))
+
+        def forward(self, x: Tensor) -> Any:
+            y = x + 1
+            return x, y, y, self.w, self.b
+
+    imported(Net(), (torch.randn(2),))
+
+
+def test_no_inputs(imported: Any):
+    class Net(nn.Module):
+        def forward(self) -> Tensor:
+            return torch.arange(3) * 2
+
+    imported(Net(), ())
+
+
+def test_numbers_in_tensor_slots_are_literals(imported: Any):
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            return x * 2, x + 0.5, x / True
+
+    module = imported(Net(), (torch.randn(3),))
+    assert str(module).count("program.literal") == 3
+
+
+def test_multiple_results(imported: Any):
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            value, index = x.max(dim=1)
+            first, *rest = x.split([1, 2, 1], dim=1)
+            a, b = x.unbind(0)
+            return value, index, first, rest[1], a + b, torch.topk(x, 2)[1]
+
+    imported(Net(), (torch.randn(2, 4),))
+
+
+def test_optional_and_list_arguments(imported: Any):
+    class Net(nn.Module):
+        def forward(self, x: Tensor, i: Tensor) -> Any:
+            return (
+                torch.cat([x, x[:, :1]], 1), x[:, i], x[i, :, None], x.clamp(max=0.5), x.std(dim=(0, 1), correction=0),
+                torch.nn.functional.layer_norm(x, (3,)), x.to(torch.float16), x.new_full((2,), True, dtype=torch.bool),
+                torch.nn.functional.pad(x, (1, 2), value=-1.0), 
+                x.to(torch.float64, memory_format=torch.contiguous_format),
+            )  # fmt: skip
+
+    imported(Net(), (torch.randn(2, 3), torch.tensor([1, 0, 1])))
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.float16, torch.bfloat16]
+)
+def test_dtypes(imported: Any, dtype: torch.dtype):
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("b", torch.tensor([1, 2], dtype=dtype))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + self.b
+
+    imported(Net(), (torch.tensor([3, 4], dtype=dtype),))
+
+
+def test_tensor_literals_are_constants(imported: Any):
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x + torch.tensor([1.0, 2.0]) * torch.tensor(3)
+
+    module = imported(Net(), (torch.randn(2),))
+    kinds = [op.name for op in module.body.block.ops if isinstance(op, GlobalOp)]
+    assert kinds == ["program.constant", "program.constant"]
+
+
+def test_layout_of_inputs():
+    class Net(nn.Module):
+        def forward(self, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+            return x.sum() + y.sum() + z.sum()
+
+    image = torch.randn(1, 3, 4, 4)
+    # Strides of size-1 dimensions say nothing: this one is contiguous.
+    mask = torch.ones(64).as_strided((1, 1, 8, 8), (64, 1, 8, 1))
+    inputs = (image.to(memory_format=torch.channels_last), image, mask)
+    module = import_program(torch.export.export(Net(), inputs))
+    orders = [entry.get("program.dim_order") for entry in argument_attributes(module)]
+    assert isinstance(orders[0], DenseArrayBase)
+    assert orders[0].get_values() == (0, 2, 3, 1)
+    assert orders[1:] == [None, None]
+
+
+def test_methods_are_functions_of_one_module():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x + 1
+
+    program = torch.export.export(Net(), (torch.randn(2),))
+    module = import_program({"encode": program, "decode": program})
+    assert [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp)] == [
+        "encode",
+        "decode",
+    ]
+
+
+def test_no_grad_blocks_are_inlined(imported: Any):
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            y = x.sin()
+            with torch.no_grad():
+                z = y * 2
+                w = z + x
+            return z.cos(), w
+
+    module = imported(Net(), (torch.randn(2),))
+    assert "mul.Tensor" in str(module)
+
+
+def test_checks_of_metadata_are_dropped(imported: Any):
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.to(torch.bool)
+
+    module = imported(Net(), (torch.randn(2),))
+    assert "_assert_tensor_metadata" not in str(module)
+
+
+def test_devices_and_pinning_are_dropped():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.zeros(2, device=x.device) + torch.ones_like(x, pin_memory=False)
+
+    text = str(import_program(torch.export.export(Net(), (torch.randn(2),))))
+    assert "device" not in text
+    assert "pin_memory" not in text
+
+
+def test_what_is_no_program():
+    with pytest.raises(
+        TypeError, match=r"method forward is a Linear, expected what torch\.export\.export returns"
+    ):
+        import_program(nn.Linear(2, 2))  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,93 @@
+"""Every op knows its line of Python and its module."""
+
+import inspect
+
+import torch
+from torch import Tensor, nn
+
+from et_ir.dialects.schema import SchemaOp
+from et_ir.frontend import import_program
+from et_ir.frontend.sources import parse_stack_trace
+from et_ir.locations import Frame, frames_of, module_path
+
+TRACE = """  File "/home/me/model.py", line 12, in forward
+    x = self.fc(x)
+    ^^^^^^^^^^
+  File "/home/me/layers.py", line 7, in forward
+    return torch.relu(x)
+"""
+
+
+def test_stack_traces_parse():
+    assert parse_stack_trace(TRACE) == [
+        Frame("/home/me/model.py", 12, "forward", "x = self.fc(x)"),
+        Frame("/home/me/layers.py", 7, "forward", "return torch.relu(x)"),
+    ]
+    assert parse_stack_trace("") == []
+    assert parse_stack_trace('File "a.py", line 3, in <module>') == [Frame("a.py", 3, "<module>", "")]
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.fc(x)  # the line of linear
+        return torch.relu(x)  # the line of relu
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(), Block()])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in self.blocks:
+            x = block(x)  # the line of the call
+        return x.neg_()
+
+
+def line_of(cls: type, comment: str) -> int:
+    lines, start = inspect.getsourcelines(cls)
+    return start + next(i for i, line in enumerate(lines) if comment in line)
+
+
+def locations(frames: str) -> list[tuple[str, str, list[Frame]]]:
+    module = import_program(torch.export.export(Net(), (torch.randn(2, 3),)), frames=frames)  # pyright: ignore
+    return [
+        (op.name, module_path(op.location), frames_of(op.location))
+        for op in module.walk()
+        if isinstance(op, SchemaOp) or op.name == "program.get"
+    ]
+
+
+def test_innermost_line_of_user_code():
+    found = locations("innermost")
+    linear = Frame(
+        __file__, line_of(Block, "the line of linear"), "forward", "x = self.fc(x)  # the line of linear"
+    )
+    relu = Frame(
+        __file__, line_of(Block, "the line of relu"), "forward", "return torch.relu(x)  # the line of relu"
+    )
+    assert [(name, path, frame) for name, path, frame in found if name in ("aten.linear", "aten.relu")] == [
+        ("aten.linear", "blocks.0.fc", [linear]),
+        ("aten.relu", "blocks.0", [relu]),
+        ("aten.linear", "blocks.1.fc", [linear]),
+        ("aten.relu", "blocks.1", [relu]),
+    ]
+    assert all(frames for _, _, frames in found), "reads of weights have the place of their first use"
+
+
+def test_whole_stack_of_user_code():
+    stacks = [frames for name, _, frames in locations("all") if name == "aten.relu"]
+    assert [[frame.lineno for frame in frames] for frames in stacks] == [
+        [line_of(Net, "the line of the call"), line_of(Block, "the line of relu")]
+    ] * 2
+
+
+def test_modules_of_torch_alone():
+    """Without any line of user code, the innermost line of torch is better than none."""
+    module = import_program(torch.export.export(nn.Linear(2, 2), (torch.randn(1, 2),)))
+    (op,) = (op for op in module.walk() if op.name == "aten.linear")
+    assert all(frame.filename.endswith("linear.py") for frame in frames_of(op.location))

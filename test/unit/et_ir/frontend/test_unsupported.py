@@ -1,0 +1,180 @@
+"""One report with every reason, operator, source line and fix."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from et_ir.frontend import UnsupportedProgram, import_program
+
+
+def reasons(module: nn.Module, *args: Any) -> UnsupportedProgram:
+    program = torch.export.export(module, args)
+    with pytest.raises(UnsupportedProgram) as error:
+        import_program(program)
+    return error.value
+
+
+@torch.library.custom_op("et_test::twice", mutates_args=())
+def twice(x: Tensor) -> Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+class Everything(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x: Tensor) -> Any:
+        y = self.inner(x)
+        return y + 1, x.to(torch.float8_e5m2)
+
+
+class Inner(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.ops.et_test.twice(x)
+        return torch.cond(y.sum() > 0, lambda t: t + 1, lambda t: t - 1, (y,))
+
+
+def test_every_reason_at_once():
+    error = reasons(Everything(), torch.randn(2))
+    assert [reason.subject for reason in error.reasons] == [
+        "et_test.twice",
+        "higher_order.cond",
+        "aten.to.dtype",
+    ]
+    text = str(error)
+    assert text.startswith("the exported program is not supported, for 3 reasons:")
+    assert "test_unsupported.py:" in text
+    assert " in inner: the namespace 'et_test' is not known" in text
+    assert text.count("fix: ") == 3
+
+
+def test_what_depends_on_it_is_not_reported():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            y = torch.ops.et_test.twice(x)
+            return (y + 1).relu() * y
+
+    assert len(reasons(Net(), torch.randn(2)).reasons) == 1
+
+
+def test_equal_reasons_count_once():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            for _ in range(3):
+                x = torch.ops.et_test.twice(x + 1)
+            return x
+
+    error = reasons(Net(), torch.randn(2))
+    assert len(error.reasons) == 1
+
+
+def test_complex_numbers():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.view_as_real(torch.complex(x, x) * 2)
+
+    error = reasons(Net(), torch.randn(2))
+    assert error.reasons[0].message == "tensors of dtype complex64 are not supported"
+    assert "view_as_real" in error.reasons[0].fix
+
+
+def test_inputs_of_other_dtypes():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.view(torch.int16)
+
+    error = reasons(Net(), torch.ones(2, dtype=torch.uint16))
+    assert str(error.reasons[0]).startswith(
+        'input "x" of method forward: tensors of dtype uint16 are not supported'
+    )
+
+
+def test_sparse_tensors():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.to_sparse().to_dense()
+
+    error = reasons(Net(), torch.eye(2))
+    assert any("layout sparse_coo" in reason.message for reason in error.reasons)
+    assert any("to_dense()" in reason.fix for reason in error.reasons)
+
+
+def test_strided_reads_of_other_memory():
+    class Inside(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.as_strided((2, 2), (1, 2), 1)
+
+    class Outside(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x[:2].as_strided((4,), (1,))
+
+    x = torch.arange(8.0)
+    module = import_program(torch.export.export(Inside(), (x,)))
+    from aten_interpreter import Interpreter
+
+    assert torch.equal(Interpreter(module).run(x)[0], Inside()(x))
+    assert reasons(Outside(), x).reasons[0].message.startswith("it addresses memory outside of its operand")
+    transposed = torch.arange(8.0).reshape(2, 4).T
+    assert len(reasons(Inside(), transposed).reasons) == 1
+
+
+def test_dynamic_sizes_in_arithmetic():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.new_zeros(x.shape[0] * 2 + 1)
+
+    program = torch.export.export(Net(), (torch.randn(3),), dynamic_shapes=({0: torch.export.Dim("n")},))
+    with pytest.raises(UnsupportedProgram, match="arithmetic on sizes known at run time only") as error:
+        import_program(program)
+    assert "export with static shapes" in str(error.value)
+
+
+def test_dynamic_sizes_that_are_only_passed_on():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.cat([x, x.new_zeros(x.shape[0], 3)], dim=1).relu_()
+
+    program = torch.export.export(Net(), (torch.randn(3, 4),), dynamic_shapes=({0: torch.export.Dim("n")},))
+    module = import_program(program)
+    module.verify()
+    assert "tensor<?x4xf32>" in str(module)
+    from aten_interpreter import Interpreter
+
+    x = torch.randn(5, 4)
+    assert torch.equal(Interpreter(module).run(x)[0], Net()(x))
+
+
+def test_operators_that_only_decompose():
+    """An operator that the dialect lacks is imported as what it comes down to, at its own place in the source."""
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lines = nn.CosineEmbeddingLoss()
+
+        def forward(self, x: Tensor, y: Tensor) -> Any:
+            return (
+                self.lines(x, y, torch.ones(2)),
+                torch.special.xlog1py(x, y),
+                torch.nn.functional.huber_loss(x, y),
+            )
+
+    from aten_interpreter import Interpreter
+
+    from et_ir.locations import module_path
+
+    args = (torch.rand(2, 3), torch.rand(2, 3))
+    module = import_program(torch.export.export(Net(), args))
+    module.verify()
+    for got, want in zip(Interpreter(module).run(*args), Net()(*args), strict=True):
+        torch.testing.assert_close(got, want)
+    paths = {module_path(op.location) for op in module.walk() if op.name.startswith("aten.")}
+    assert "lines" in paths
