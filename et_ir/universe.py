@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Final
 
 from xdsl.ir import Dialect
+from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 from et_ir.passes import pass_factories
@@ -41,5 +42,6 @@ def dialect_factories() -> dict[str, Callable[[], Dialect]]:
 
 ET_UNIVERSE: Final = Universe(
     all_dialects=dialect_factories(),
-    all_passes=pass_factories(),
+    # xDSL refuses a second pass of one name; et-opt takes ours, xdsl-opt keeps its own.
+    all_passes={name: factory for name, factory in pass_factories().items() if name not in get_all_passes()},
 )

@@ -1,7 +1,8 @@
 """Verification of a whole module: every op, every block, and SSA dominance, which xDSL does not check.
 
-All problems are collected, where xDSL's own `verify` stops at the first. Cost is linear in the module: dominance is
-checked on one walk over the dominator tree with a scope of visible values, not by a query per use.
+All problems are collected, where xDSL's own `verify` stops at the first. Cost is linear in the module:
+dominance is checked on one walk over the dominator tree with a scope of visible values, not by a query per
+use.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-__all__ = ["InvalidModule", "Problem", "check_module", "verify_module"]
+__all__ = ["InvalidModule", "Problem", "check_module", "dominator_tree", "verify_module"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def _check_region(region: Region, parent: Operation, visible: set[SSAValue]) -> 
     if len(blocks) == 1:
         yield from _check_block(blocks[0], parent, visible, alone=True, defined=[])
         return
-    children = _dominator_tree(blocks)
+    children = dominator_tree(blocks)
     # A block's values are visible in the blocks it dominates: enter on the way down, leave on the way up.
     stack: list[tuple[Block, list[SSAValue] | None]] = [(blocks[0], None)] if blocks else []
     while stack:
@@ -121,8 +122,9 @@ def _check_block(
         visible.difference_update(defined)
 
 
-def _dominator_tree(blocks: Sequence[Block]) -> dict[Block, list[Block]]:
-    """Children in the dominator tree, by Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001).
+def dominator_tree(blocks: Sequence[Block]) -> dict[Block, list[Block]]:
+    """Children in the dominator tree, by Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm"
+    (2001).
 
     Blocks that the entry cannot reach are in no list.
     """

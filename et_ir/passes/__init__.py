@@ -14,10 +14,23 @@ from xdsl.passes import ModulePass
 __all__ = ["PASSES", "load_pass", "pass_factories"]
 
 PASSES: Final[dict[str, str]] = {
+    "aten-to-edge": "aten_to_edge:AtenToEdgePass",
+    "constant-fold": "constant_fold:ConstantFoldPass",
+    "cse": "cse:CsePass",
+    "dce": "dce:DcePass",
     "decompose-traced": "decompose_traced:DecomposeTracedPass",
+    "memory-formats-to-dim-orders": "memory_formats_to_dim_orders:MemoryFormatsToDimOrdersPass",
+    "promote-types": "promote_types:PromoteTypesPass",
+    "propagate-dim-order": "propagate_dim_order:PropagateDimOrderPass",
+    "prune-empty-tensors": "prune_empty_tensors:PruneEmptyTensorsPass",
+    "remove-assertions": "remove_assertions:RemoveAssertionsPass",
+    "remove-noops": "remove_noops:RemoveNoopsPass",
+    "remove-redundant-copies": "remove_redundant_copies:RemoveRedundantCopiesPass",
+    "scalars-to-tensors": "scalars_to_tensors:ScalarsToTensorsPass",
     "verify-aten": "verify_aten:VerifyAtenPass",
     "verify-core-aten": "verify_core_aten:VerifyCoreAtenPass",
     "verify-edge": "verify_edge:VerifyEdgePass",
+    "views-to-copies": "views_to_copies:ViewsToCopiesPass",
 }
 """Where each pass is: its name in pipelines, then `module:class` below this package."""
 

@@ -1,0 +1,131 @@
+"""Constants not yet computed: operators on constants, as a graph that is evaluated when its bytes are asked
+for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from et_ir.data import Blob
+from et_ir.data.blob import KEEP
+from et_ir.evaluation import torch_kernels
+from et_ir.evaluation.arrays import Array, array_of, bytes_of, numpy_dtype
+from et_ir.evaluation.call import Call, Kernel
+
+__all__ = ["Expression", "Leaf", "Operand", "Part"]
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A constant that has its bytes, by the name of its symbol."""
+
+    symbol: str
+    type: TensorType[Attribute]
+    blob: Blob
+
+    def array(self) -> Array:
+        return array_of(self.type, self.blob)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One result of an expression."""
+
+    expression: Expression
+    index: int
+
+
+Operand: TypeAlias = "Leaf | Part | int | float | bool | Sequence[Leaf | Part | None] | None"
+"""What stands in a tensor slot: a constant, a number, nothing, or a list of constants."""
+
+
+@dataclass(eq=False)
+class Expression:
+    """One operator on constants. `kernel` is `None` where torch evaluates it.
+
+    `call.args` holds the literals; `tensors` what stands in the tensor slots.
+    """
+
+    call: Call
+    tensors: Mapping[str, Operand]
+    kernel: Kernel | None
+    blobs: dict[int, Blob] = field(default_factory=dict[int, Blob])
+    """Results that have become constants of the program."""
+
+    def operands(self) -> list[Leaf | Part]:
+        found: list[Leaf | Part] = []
+        for operand in self.tensors.values():
+            items = operand if isinstance(operand, tuple) else (operand,)
+            found.extend(item for item in cast("Sequence[Any]", items) if isinstance(item, Leaf | Part))
+        return found
+
+    def _apply(self, done: Mapping[int, Sequence[Array]]) -> Sequence[Array]:
+        def value(operand: Any) -> Any:
+            if isinstance(operand, Leaf):
+                return operand.array()
+            if isinstance(operand, Part):
+                kept = operand.expression.known(operand.index)
+                return done[id(operand.expression)][operand.index] if kept is None else kept
+            if isinstance(operand, tuple):
+                return [value(item) for item in cast("Sequence[Any]", operand)]
+            return operand
+
+        call = Call(
+            self.call.op,
+            {**self.call.args, **{name: value(operand) for name, operand in self.tensors.items()}},
+            self.call.types,
+            self.call.computed,
+        )
+        if self.kernel is None:
+            return torch_kernels.evaluate(call)
+        found = self.kernel(call)
+        return (found,) if isinstance(found, np.ndarray) else found
+
+    def known(self, index: int) -> Array | None:
+        """A result whose bytes are kept already."""
+        blob = self.blobs.get(index)
+        return array_of(self.call.types[index], blob) if blob is not None and blob.nbytes <= KEEP else None
+
+    def evaluate(self, index: int) -> Array:
+        """One result. What it is computed from is evaluated first, each expression once, without recursion.
+
+        Raises what kernels raise for operands that their operator does not take.
+        """
+        done: dict[int, Sequence[Array]] = {}
+        stack: list[Expression] = [self]
+        while stack:
+            top = stack[-1]
+            needed = [
+                part.expression
+                for part in top.operands()
+                if isinstance(part, Part)
+                and id(part.expression) not in done
+                and part.expression.known(part.index) is None
+            ]
+            if needed:
+                stack.extend(needed)
+                continue
+            stack.pop()
+            if id(top) not in done:
+                done[id(top)] = top._apply(done)
+        return done[id(self)][index]
+
+    def blob(self, index: int, key: str) -> Blob:
+        """The bytes of one result, computed when asked for."""
+        type = self.call.types[index]
+
+        def compute() -> memoryview:
+            return bytes_of(self.evaluate(index), type)
+
+        count = 1
+        for size in type.get_shape():
+            count *= size
+        blob = Blob.derived(key, count * numpy_dtype(type.element_type).itemsize, compute)
+        self.blobs[index] = blob
+        return blob

@@ -1,0 +1,378 @@
+"""Operators evaluated in numpy: movement of data, conversion, creation, comparison and plain arithmetic.
+
+The results are torch's to the bit. Where torch computes half precision in single, so does this; what numpy
+would round differently (transcendental functions, sums, powers other than the square) is left to torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from et_ir.evaluation.arrays import Array, numpy_dtype
+from et_ir.evaluation.call import Call, Kernel
+
+__all__ = ["KERNELS"]
+
+KERNELS: Final[dict[str, Kernel]] = {}
+"""Kernels by the name of what an operator computes, views without `_copy`."""
+
+
+def _names(text: str) -> list[str]:
+    return text.split()
+
+
+def _kernel(*names: str) -> Callable[[Kernel], Kernel]:
+    def register(function: Kernel) -> Kernel:
+        for name in names:
+            KERNELS[name] = function
+        return function
+
+    return register
+
+
+# -- movement ----------------------------------------------------------------------------------------------------------
+
+
+@_kernel(
+    *_names(
+        "_reshape_alias _unsafe_view alias clone contiguous detach dim_order_ops._clone_dim_order "
+        "flatten.using_ints lift_fresh_copy ravel reshape squeeze squeeze.dim squeeze.dims unflatten.int "
+        "unsqueeze view"
+    )
+)
+def reshape(call: Call) -> Array:
+    return call["self"].reshape(call.shape)
+
+
+@_kernel("permute")
+def permute(call: Call) -> Array:
+    return call["self"].transpose(call["dims"])
+
+
+@_kernel("transpose.int")
+def transpose(call: Call) -> Array:
+    array = call["self"]
+    return array.swapaxes(call["dim0"], call["dim1"]) if array.ndim else array
+
+
+@_kernel("t")
+def t(call: Call) -> Array:
+    return call["self"].T
+
+
+@_kernel("expand", "broadcast_to", "expand_as")
+def expand(call: Call) -> Array:
+    return np.broadcast_to(call["self"], call.shape)
+
+
+@_kernel("slice.Tensor")
+def slice_(call: Call) -> Array:
+    array, dim = call["self"], call["dim"]
+    return array[_at(array, dim, slice(call["start"], call["end"], call["step"]))]
+
+
+@_kernel("narrow")
+def narrow(call: Call) -> Array:
+    array: Array = call["self"]
+    dim: int = call["dim"]
+    start: int = call["start"]
+    if start < 0:
+        start += array.shape[dim]
+    return array[_at(array, dim, slice(start, start + call["length"]))]
+
+
+@_kernel("select.int")
+def select(call: Call) -> Array:
+    array = call["self"]
+    return array[_at(array, call["dim"], call["index"])]
+
+
+def _at(array: Array, dim: int, index: Any) -> tuple[Any, ...]:
+    """An index in one dimension of an array."""
+    dim %= array.ndim
+    return (*(slice(None),) * dim, index)
+
+
+@_kernel(
+    "split.Tensor",
+    "split_with_sizes",
+    "chunk",
+    "unsafe_split.Tensor",
+    "unsafe_split_with_sizes",
+    "unsafe_chunk",
+)
+def split(call: Call) -> list[Array]:
+    array: Array = call["self"]
+    dim: int = call["dim"]
+    axis = dim % array.ndim
+    pieces: list[Array] = []
+    start = 0
+    for type in call.types:
+        size = type.get_shape()[axis]
+        pieces.append(array[_at(array, axis, slice(start, start + size))])
+        start += size
+    return pieces
+
+
+@_kernel("unbind.int")
+def unbind(call: Call) -> list[Array]:
+    return list(np.moveaxis(call["self"], call["dim"], 0))
+
+
+@_kernel("cat", "concat")
+def cat(call: Call) -> Array:
+    full = [a for a in call["tensors"] if a.shape != (0,)]
+    return (
+        np.concatenate([_converted(a, call.dtype) for a in full], call["dim"]) if full else call["tensors"][0]
+    )
+
+
+@_kernel("stack")
+def stack(call: Call) -> Array:
+    return np.stack([_converted(a, call.dtype) for a in call["tensors"]], call["dim"])
+
+
+@_kernel("flip")
+def flip(call: Call) -> Array:
+    return np.flip(call["self"], call["dims"]) if call["dims"] else call["self"]
+
+
+@_kernel("repeat")
+def repeat(call: Call) -> Array:
+    return np.tile(call["self"], call["repeats"])
+
+
+@_kernel("diagonal")
+def diagonal(call: Call) -> Array:
+    return np.diagonal(call["self"], call["offset"], call["dim1"], call["dim2"])
+
+
+@_kernel("tril")
+def tril(call: Call) -> Array:
+    return np.tril(call["self"], call["diagonal"])
+
+
+@_kernel("triu")
+def triu(call: Call) -> Array:
+    return np.triu(call["self"], call["diagonal"])
+
+
+@_kernel("index_select")
+def index_select(call: Call) -> Array:
+    array = call["self"]
+    return array.take(call["index"], call["dim"]) if array.ndim else array
+
+
+@_kernel("embedding")
+def embedding(call: Call) -> Array:
+    return call["weight"][call["indices"]]
+
+
+@_kernel("gather")
+def gather(call: Call) -> Array:
+    array: Array = call["self"]
+    index: Array = call["index"]
+    dim: int = call["dim"]
+    if not array.ndim or not index.ndim:
+        return np.broadcast_to(array.reshape(-1)[index], call.shape)
+    dim %= array.ndim
+    # Torch lets the index be smaller than the array in the other dimensions.
+    within = tuple(slice(None) if i == dim else slice(0, size) for i, size in enumerate(index.shape))
+    return np.take_along_axis(array[within], index, dim)
+
+
+# -- conversion and creation -------------------------------------------------------------------------------------------
+
+
+def _converted(value: Any, dtype: np.dtype[Any]) -> Array:
+    """An array or number in another dtype; numbers too large for it wrap, as in torch."""
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype, copy=False)
+
+
+@_kernel("_to_copy", "to.dtype", "to.dtype_layout", "to.device", "dim_order_ops._to_dim_order_copy")
+def to_copy(call: Call) -> Array:
+    return _converted(call["self"], call.dtype)
+
+
+@_kernel("copy")
+def copy(call: Call) -> Array:
+    return np.broadcast_to(_converted(call["src"], call.dtype), call.shape)
+
+
+@_kernel("full", "full_like", "new_full", "fill.Scalar")
+def full(call: Call) -> Array:
+    value = call["value"] if "value" in call.args else call["fill_value"]
+    return np.broadcast_to(_converted(value, call.dtype), call.shape)
+
+
+@_kernel("zeros", "zeros_like", "new_zeros")
+def zeros(call: Call) -> Array:
+    return np.broadcast_to(np.zeros((), call.dtype), call.shape)
+
+
+@_kernel("ones", "ones_like", "new_ones")
+def ones(call: Call) -> Array:
+    return np.broadcast_to(_converted(1, call.dtype), call.shape)
+
+
+@_kernel("scalar_tensor")
+def scalar_tensor(call: Call) -> Array:
+    return _converted(call["s"], call.dtype)
+
+
+def arange(call: Call) -> Array:
+    start, step = call.args.get("start") or 0, call.args.get("step")
+    numbers = np.arange(call.shape[0], dtype=np.int64) * (1 if step is None else int(step)) + int(start)
+    return _converted(numbers, call.dtype)
+
+
+# -- arithmetic --------------------------------------------------------------------------------------------------------
+
+_NARROW: Final = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+
+
+def _operands(call: Call, *names: str) -> list[Array]:
+    """Operands in the type they are computed in: half precision in single."""
+    assert call.computed is not None
+    computed = numpy_dtype(call.computed)
+    if computed in _NARROW:
+        computed = np.dtype(np.float32)
+    return [_converted(call[name], computed) for name in names]
+
+
+def _result(call: Call, value: Array) -> Array:
+    return np.broadcast_to(_converted(value, call.dtype), call.shape)
+
+
+def _scaled(call: Call, value: Array) -> Array:
+    alpha = call["alpha"]
+    return value if alpha == 1 else value * _converted(alpha, value.dtype)
+
+
+@_kernel("add.Tensor", "add.Scalar")
+def add(call: Call) -> Array:
+    a, b = _operands(call, "self", "other")
+    return _result(call, a + _scaled(call, b))
+
+
+@_kernel("sub.Tensor", "sub.Scalar")
+def sub(call: Call) -> Array:
+    a, b = _operands(call, "self", "other")
+    return _result(call, a - _scaled(call, b))
+
+
+@_kernel("rsub.Tensor", "rsub.Scalar")
+def rsub(call: Call) -> Array:
+    a, b = _operands(call, "self", "other")
+    return _result(call, b - _scaled(call, a))
+
+
+@_kernel("div.Tensor", "div.Scalar")
+def div(call: Call) -> Array:
+    dtype = np.dtype(np.float32) if call.dtype in _NARROW else call.dtype
+    with np.errstate(all="ignore"):
+        return _result(call, _converted(call["self"], dtype) / _converted(call["other"], dtype))
+
+
+def _binary(function: Callable[[Array, Array], Array]) -> Kernel:
+    def kernel(call: Call) -> Array:
+        a, b = _operands(call, "self", "other")
+        with np.errstate(all="ignore"):
+            return _result(call, function(a, b))
+
+    return kernel
+
+
+for _name, _function in {
+    "mul": np.multiply,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "__and__": np.bitwise_and,
+    "__or__": np.bitwise_or,
+    "__xor__": np.bitwise_xor,
+}.items():
+    _kernel(f"{_name}.Tensor", f"{_name}.Scalar")(_binary(_function))
+for _name, _function in {
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+}.items():
+    _kernel(_name)(_binary(_function))
+
+
+def _unary(function: Callable[[Array], Array]) -> Kernel:
+    def kernel(call: Call) -> Array:
+        value = call["self"]
+        # An integer becomes the float that the result is.
+        dtype = call.dtype if value.dtype.kind in "iub" and call.dtype != np.bool_ else value.dtype
+        if dtype in _NARROW:
+            dtype = np.dtype(np.float32)
+        with np.errstate(all="ignore"):
+            return _result(call, function(_converted(value, dtype)))
+
+    return kernel
+
+
+def _reciprocal(a: Array) -> Array:
+    return np.ones((), a.dtype) / a
+
+
+def _rsqrt(a: Array) -> Array:
+    return np.ones((), a.dtype) / np.sqrt(a)
+
+
+_UNARY: Final[dict[str, Callable[[Array], Array]]] = {
+    "abs": np.abs,
+    "bitwise_not": np.invert,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "isinf": np.isinf,
+    "isnan": np.isnan,
+    "logical_not": np.logical_not,
+    "neg": np.negative,
+    "reciprocal": _reciprocal,
+    "rsqrt": _rsqrt,
+    "sqrt": np.sqrt,
+    "square": np.square,
+    "trunc": np.trunc,
+}
+for _name, _unary_function in _UNARY.items():
+    _kernel(_name)(_unary(_unary_function))
+
+
+@_kernel("where.self")
+def where(call: Call) -> Array:
+    return np.where(
+        call["condition"].astype(np.bool_),
+        _converted(call["self"], call.dtype),
+        _converted(call["other"], call.dtype),
+    )
+
+
+@_kernel("masked_fill.Scalar", "masked_fill.Tensor")
+def masked_fill(call: Call) -> Array:
+    return np.where(call["mask"], _converted(call["value"], call.dtype), call["self"])
+
+
+def integral(*values: Any) -> bool:
+    """Whether numbers are whole, so that sequences of them are exact."""
+    return all(v is None or (isinstance(v, int | float) and float(v).is_integer()) for v in values)
+
+
+def sequence_kernel(args: Sequence[Any]) -> Kernel | None:
+    """The kernel of `arange` for its numbers, `None` where torch has to round them."""
+    return arange if integral(*args) else None

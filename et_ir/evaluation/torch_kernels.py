@@ -1,0 +1,106 @@
+"""Operators evaluated by torch, which is imported when the first one is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import element_type_name
+from et_ir.evaluation.arrays import Array, element_type_of, numpy_dtype
+from et_ir.evaluation.call import Call
+
+__all__ = ["evaluate", "is_available"]
+
+
+@cache
+def is_available() -> bool:
+    """Whether torch is installed."""
+    return find_spec("torch") is not None
+
+
+@cache
+def _dtypes() -> dict[str, Any]:
+    import torch
+
+    return {
+        "ui8": torch.uint8,
+        "i8": torch.int8,
+        "i16": torch.int16,
+        "i32": torch.int32,
+        "i64": torch.int64,
+        "f16": torch.float16,
+        "bf16": torch.bfloat16,
+        "f32": torch.float32,
+        "f64": torch.float64,
+        "i1": torch.bool,
+        "complex<f32>": torch.complex64,
+        "complex<f64>": torch.complex128,
+    }
+
+
+def _tensor(array: Array) -> Any:
+    import torch
+
+    dtype = _dtypes()[element_type_name(element_type_of(array.dtype))]
+    if array.size == 0:
+        return torch.empty(array.shape, dtype=dtype)
+    return torch.frombuffer(bytearray(np.ascontiguousarray(array)), dtype=dtype).reshape(array.shape)
+
+
+def _array(tensor: Any, type: TensorType[Attribute]) -> Array:
+    import torch
+
+    flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
+    return cast("Array", flat.view(numpy_dtype(type.element_type))).reshape(type.get_shape())
+
+
+def _operator(op: type[SchemaOp]) -> Any:
+    import torch
+
+    name, _, overload = op.name.partition(".")[2].partition(".")
+    return getattr(getattr(torch.ops.aten, name), overload or "default")
+
+
+def evaluate(call: Call) -> Sequence[Array]:
+    """The results of an operator on constants.
+
+    Raises whatever torch raises for operands that the operator does not take: `RuntimeError`, `TypeError`,
+    `ValueError`, `IndexError` or `NotImplementedError`.
+    """
+    import torch
+
+    computed = None if call.computed is None else _dtypes()[element_type_name(call.computed)]
+
+    def convert(value: Any, base: str) -> Any:
+        if isinstance(value, np.ndarray):
+            return _tensor(cast("Array", value))
+        if isinstance(value, list | tuple):
+            return [convert(item, base) for item in cast("Sequence[Any]", value)]
+        if base == "ScalarType" and isinstance(value, Attribute):
+            return _dtypes()[element_type_name(value)]
+        if base in ("MemoryFormat", "Layout") and isinstance(value, str):
+            return getattr(torch, value.removeprefix("torch."))
+        if base == "Tensor" and isinstance(value, int | float):
+            return torch.tensor(value, dtype=computed)
+        return value
+
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for arg in call.op.schema().args:
+        value = convert(call.args.get(arg.name), arg.type.base)
+        if arg.kwarg_only:
+            if value is not None:
+                named[arg.name] = value
+        else:
+            positional.append(value)
+    with torch.no_grad():
+        found = _operator(call.op)(*positional, **named)
+    results = cast("Sequence[Any]", found) if isinstance(found, list | tuple) else (found,)
+    return [_array(result, type) for result, type in zip(results, call.types, strict=True)]
