@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType
+from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import BOOL, COMPLEX, FLOAT, INTEGER, check_kinds, constant
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.elementwise import Body, apply, elementwise
@@ -55,11 +55,9 @@ def _scaled(
     """``a op alpha * b``, or for ``reverse`` ``b op alpha * a``."""
     promoted = result_type(a, b)
     check_kinds(ctx, promoted, kinds, arg="self")
-    allowed = int if kind(promoted) == INTEGER else bool if kind(promoted) == BOOL else (int, float)
-    if not isinstance(alpha, allowed):
-        raise ctx.trap(
-            arg="alpha", expected=f"a number of the result's type, {promoted.torch_name}", got=alpha
-        )
+    too_wide = isinstance(alpha, float) and kind(promoted) < FLOAT
+    if too_wide or (isinstance(alpha, bool) and kind(promoted) != BOOL):
+        raise ctx.trap(arg="alpha", expected=f"a number of type {promoted.torch_name}", got=alpha)
     compute = arithmetic(promoted)
     first, second = (b, a) if reverse else (a, b)
     if alpha == 1:
@@ -147,7 +145,8 @@ def _truncated_quotient(inputs: Sequence[Array], out: Array, temporaries: Sequen
             call(np.subtract, a, out, out),
             call(np.floor_divide, out, b, out),
         ]
-    return [call(np.divide, a, b, out), call(np.trunc, out, out)]
+    rounded = [copy(out, kept) for kept in temporaries] + [copy(kept, out) for kept in temporaries]
+    return [call(np.divide, a, b, out), *rounded, call(np.trunc, out, out)]
 
 
 def is_integer(array: Array) -> bool:
@@ -186,9 +185,20 @@ def _divide(
         )
     if rounding_mode not in ("floor", "trunc"):
         raise ctx.trap(arg="rounding_mode", expected="None, 'floor' or 'trunc'", got=repr(rounding_mode))
-    body = apply(np.floor_divide) if rounding_mode == "floor" else _truncated_quotient
-    step = binary(ctx, self, other, out, body, kinds=(INTEGER, FLOAT))
-    return _integer_division(ctx, other, result_type(self, other), step)
+    promoted = result_type(self, other)
+    check_kinds(ctx, promoted, (INTEGER, FLOAT), arg="self")
+    compute = arithmetic(promoted)
+    step = elementwise(
+        ctx,
+        _operands(compute, self, other),
+        out,
+        apply(np.floor_divide) if rounding_mode == "floor" else _truncated_quotient,
+        compute=compute,
+        promoted=promoted,
+        # torch rounds the quotient of 16-bit floats to their type before it truncates.
+        temporaries=[numpy_dtype(promoted)] if rounding_mode == "trunc" and compute != promoted else [],
+    )
+    return _integer_division(ctx, other, promoted, step)
 
 
 @kernel("aten::div.out")

@@ -22,7 +22,7 @@ from et_vm.kernels.portable.arguments import (
     dimensions,
 )
 from et_vm.kernels.portable.declare import Scalar, kernel
-from et_vm.kernels.portable.move import move, moves
+from et_vm.kernels.portable.move import borders, move, moves
 from et_vm.kernels.portable.promotion import result_type
 from et_vm.kernels.portable.steps import NOTHING, chain, copy, overlaps, same_view
 from et_vm.kernels.registry import PrepareContext, Step
@@ -200,20 +200,8 @@ def constant_pad_nd_out(ctx: PrepareContext, self: Tensor, pad: list[int], value
         calls.append(copy(inner, saved))
         inner = saved
     place = out.array[(*target, ...)]
-    borders = _borders(out.array, target) if inner.size else [out.array]
-    return chain([*calls, *(copy(number, border) for border in borders), *moves(ctx, inner, place)])
-
-
-def _borders(array: Array, inside: Sequence[slice]) -> list[Array]:
-    """Views that together cover everything outside the box ``inside``."""
-    borders: list[Array] = []
-    index: list[slice] = [slice(None)] * array.ndim
-    for axis, box in enumerate(inside):
-        for side in (slice(0, box.start), slice(box.stop, array.shape[axis])):
-            if side.stop > side.start:
-                borders.append(array[(*index[:axis], side)])
-        index[axis] = box
-    return borders
+    edges = borders(out.array, target) if inner.size else [out.array]
+    return chain([*calls, *(copy(number, edge) for edge in edges), *moves(ctx, inner, place)])
 
 
 def _triangle(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor, *, lower: bool) -> Step:

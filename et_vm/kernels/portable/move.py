@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -78,3 +79,15 @@ def reshape_moves(ctx: PrepareContext, source: Array, target: Array) -> list[Ste
 def as_array(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """A view of ``array`` with the given shape and byte strides."""
     return np.lib.stride_tricks.as_strided(array, shape, strides)
+
+
+def borders(array: Array, inside: Sequence[slice]) -> list[Array]:
+    """Views that together cover everything outside the box ``inside``."""
+    views: list[Array] = []
+    index: list[slice] = [slice(None)] * array.ndim
+    for axis, box in enumerate(inside):
+        for side in (slice(0, box.start), slice(box.stop, array.shape[axis])):
+            if side.stop > side.start:
+                views.append(array[(*index[:axis], side)])
+        index[axis] = box
+    return views
