@@ -1,1 +1,74 @@
-"""A register VM that runs ExecuTorch programs on numpy."""
+"""A register VM that runs ExecuTorch programs on numpy.
+
+:mod:`et_vm.runtime` has the API of ``executorch.runtime``. The names below are the layer beneath it, with
+memory, kernels, backends and tracing in the caller's hands; they are imported when they are first used, because
+starting is part of the time that a run takes.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from et_vm.backend import Backend, BackendRegistry
+    from et_vm.kernels.registry import KernelRegistry
+    from et_vm.loader import BytesDataLoader, DataLoader, FileDataLoader, MmapDataLoader
+    from et_vm.memory import MemoryManager
+    from et_vm.meta import MethodMeta, TensorInfo
+    from et_vm.method import Method
+    from et_vm.platform import LogLevel, Platform
+    from et_vm.program import Program, Verification
+    from et_vm.tracer import EventTracer, RecordingTracer
+    from et_vm.values import Tensor
+
+__all__ = [
+    "Backend",
+    "BackendRegistry",
+    "BytesDataLoader",
+    "DataLoader",
+    "EventTracer",
+    "FileDataLoader",
+    "KernelRegistry",
+    "LogLevel",
+    "MemoryManager",
+    "Method",
+    "MethodMeta",
+    "MmapDataLoader",
+    "Platform",
+    "Program",
+    "RecordingTracer",
+    "Tensor",
+    "TensorInfo",
+    "Verification",
+]
+
+_MODULES = {
+    "Backend": "backend",
+    "BackendRegistry": "backend",
+    "BytesDataLoader": "loader",
+    "DataLoader": "loader",
+    "EventTracer": "tracer",
+    "FileDataLoader": "loader",
+    "KernelRegistry": "kernels.registry",
+    "LogLevel": "platform",
+    "MemoryManager": "memory",
+    "Method": "method",
+    "MethodMeta": "meta",
+    "MmapDataLoader": "loader",
+    "Platform": "platform",
+    "Program": "program",
+    "RecordingTracer": "tracer",
+    "Tensor": "values",
+    "TensorInfo": "meta",
+    "Verification": "program",
+}
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value

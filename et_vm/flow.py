@@ -235,6 +235,7 @@ class Flow:
             held = describe(self.state(state, args[0]))
             raise InvalidFile(
                 f"free of value {args[0]}, a {held}, not a Tensor",
+                code=Error.InvalidType,
                 where=f"{instruction.where}.value_index",
             )
 

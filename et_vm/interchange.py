@@ -11,6 +11,8 @@ import numpy as np
 from et_schema.errors import InputError
 from et_vm.values import Array
 
+# What ``dtype.isbuiltin`` says of types that another package added to numpy: those of ml_dtypes.
+_REGISTERED = 2
 _NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
 
 
@@ -54,7 +56,7 @@ def to_numpy(value: Any) -> Array | None:
 def to_torch(array: Array) -> Any:
     """A torch tensor on the memory of ``array``, which must be writable. The caller has imported torch."""
     torch = sys.modules["torch"]
-    if array.dtype.kind == "V" or array.dtype.name not in np.sctypeDict:
+    if array.dtype.isbuiltin == _REGISTERED:
         name = array.dtype.name
         carrier = np.int16 if array.dtype.itemsize == 2 else np.int8
         return torch.from_numpy(array.view(carrier)).view(getattr(torch, name))

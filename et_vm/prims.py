@@ -117,9 +117,15 @@ def _floor_divide(a: int | float, b: int | float) -> int | float:
     if type(a) is int and type(b) is int:
         _require_divisor(b)
         return a // b
-    if b == 0:
-        return math.copysign(math.inf, a)
-    return float(a) // float(b)
+    x, y = float(a), float(b)
+    if y == 0.0:
+        return math.copysign(math.inf, x)
+    if not math.isfinite(x) or math.isnan(y):
+        return math.nan
+    # Exact but for the last division, like Python's own, whose zeros have other signs.
+    remainder = math.fmod(x, y)
+    quotient = (x - remainder) / y
+    return quotient - 1 if remainder and (remainder < 0) != (y < 0) else quotient
 
 
 def _truncating_divide(a: int, b: int) -> int:

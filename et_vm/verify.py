@@ -156,10 +156,10 @@ def _verify_tensor(table: Tensor, plan: ExecutionPlan, pte: PteFile, where: str)
         raise InvalidFile(f"rank {rank}, the most is {MAX_RANK}", where=f"{where}.sizes")
     if rank and min(table.sizes) < 0:
         raise InvalidFile(f"negative size in {table.sizes}", where=f"{where}.sizes")
-    if sorted(table.dim_order) != list(range(rank)):
+    if len(table.dim_order) != rank or sorted(table.dim_order) != list(range(rank)):
         raise InvalidFile(
             f"dim order {list(table.dim_order)} is no permutation of {rank} dimensions",
-            code=Error.Internal,
+            code=Error.Internal if len(table.dim_order) == rank else Error.InvalidProgram,
             where=f"{where}.dim_order",
         )
     nbytes = tensor_bytes(table)
@@ -205,7 +205,7 @@ def _verify_data(table: Tensor, nbytes: int, pte: PteFile, where: str) -> None:
         data = tensor_data(table, nbytes, pte)
     except InvalidFile as error:
         message = f"data of the tensor is not in the file: {error.message}"
-        raise InvalidFile(message, code=error.code, where=f"{where}.data_buffer_idx") from None
+        raise InvalidFile(message, code=Error.InvalidArgument, where=f"{where}.data_buffer_idx") from None
     # numpy computes with the byte of a bool, so one that is neither 0 nor 1 would give wrong numbers.
     if table.scalar_type == ScalarType.BOOL and bytes(data).strip(b"\0\1"):
         raise InvalidFile("bool constant with bytes other than 0 and 1", where=f"{where}.data_buffer_idx")
@@ -261,7 +261,11 @@ def _verify_list(table: object, plan: ExecutionPlan, written: set[int], where: s
         if not isinstance(plan.values[item].val, wanted) and item not in written:
             kind = type(plan.values[item].val).__name__
             names = " or ".join(kind.__name__ for kind in wanted)
-            raise InvalidFile(f"item is value {item}, a {kind}, not {names}", where=path)
+            raise InvalidFile(
+                f"item is value {item}, a {kind}, not {names}",
+                code=Error.InvalidType if none else Error.InvalidProgram,
+                where=path,
+            )
 
 
 def _verify_writes(instruction: Instruction, plan: ExecutionPlan) -> None:

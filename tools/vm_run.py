@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from et_tools.exit_codes import UsageError
-from et_tools.vm_files import WIDTH, count, open_program, show_bytes
+from et_tools.vm_files import WIDTH, count, fit, open_program, show_bytes
 
 if TYPE_CHECKING:
     from et_vm.meta import MethodMeta, TensorInfo
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SHOWN_VALUES = 8
 JSON_VALUES = 64
+# What ``dtype.isbuiltin`` says of types that another package added to numpy.
+_REGISTERED = 2
 
 
 class Input(NamedTuple):
@@ -160,11 +162,7 @@ def _plain(value: Any) -> Any:
     holds them exactly.
     """
     array = np.asarray(value)
-    return (
-        array.astype(np.float32)
-        if array.dtype.name not in np.sctypeDict and array.dtype.kind != "U"
-        else array
-    )
+    return array.astype(np.float32) if array.dtype.isbuiltin == _REGISTERED else array
 
 
 def _write(outputs: list[Any], folder: Path) -> list[Path]:
@@ -210,27 +208,32 @@ def _print(
     name: str, kernels: str, method: Method, inputs: list[Input], outputs: list[Any], files: list[Path]
 ) -> None:
     meta = method.metadata
-    print(f"{name}: {count(meta.num_instructions(), 'instruction')}, {kernels} kernels")
+    print(fit(f"{name}: {count(meta.num_instructions(), 'instruction')}, {kernels} kernels", WIDTH))
     for index, given in enumerate(inputs):
-        print(_line(f"input {index}", given.value, given.source))
+        _print_value(f"input {index}", given.value, given.source)
     for index, value in enumerate(outputs):
-        print(_line(f"output {index}", value, _range(value)))
+        _print_value(f"output {index}", value, _range(value))
         if isinstance(value, np.ndarray):
             print(f"{'':10}{_preview(value)}")
         if files:
-            print(f"{'':10}{files[index]}")
-    print(
-        "memory    "
-        + ", ".join(f"{label} {show_bytes(size)}" for label, size in method.memory_report().items() if size)
-    )
+            print(f"{'':10}{fit(str(files[index]), WIDTH - 10)}")
+    parts = [f"{label} {show_bytes(size)}" for label, size in method.memory_report().items() if size]
+    print("memory    " + ("\n" + " " * 10).join(parts or ["none"]))
 
 
-def _line(label: str, value: Any, note: str) -> str:
+def _print_value(label: str, value: Any, note: str) -> None:
+    """Label, type and note on one line where they fit, else on two."""
     if isinstance(value, np.ndarray):
         what = f"{value.dtype.name} {list(value.shape)}"
     else:
         what = f"{type(value).__name__} {value!r}"
-    return f"{label:10}{what:32}{note}".rstrip()
+    line = f"{label:10}{what:26}  {note}".rstrip()
+    if len(line) <= WIDTH:
+        print(line)
+        return
+    print(fit(f"{label:10}{what}", WIDTH))
+    if note:
+        print(f"{'':10}{fit(note, WIDTH - 10)}")
 
 
 def _range(value: Any) -> str:
@@ -247,6 +250,10 @@ def _number(value: Any) -> str:
 def _preview(value: Any) -> str:
     """The first elements, as many as fit a line."""
     flat = _plain(value).reshape(-1)
-    items = [_number(item) for item in flat[:SHOWN_VALUES].tolist()]
-    text = ", ".join(items) + (", …" if flat.size > SHOWN_VALUES else "")
-    return f"[{text}]"[: WIDTH - 10]
+    text = "["
+    for at, item in enumerate(flat[:SHOWN_VALUES].tolist()):
+        piece = (", " if at else "") + _number(item)
+        if len(text) + len(piece) > WIDTH - 14:
+            return text + ", …]"
+        text += piece
+    return text + (", …]" if flat.size > SHOWN_VALUES else "]")

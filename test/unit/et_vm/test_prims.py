@@ -44,6 +44,7 @@ def test_there_are_28():
         ("floordiv", (-7.5, 2), -4.0),
         ("floordiv", (-1.0, 0.0), -INF),
         ("floordiv", (0.0, 0.0), INF),
+        ("floordiv", (-1.0, INF), -1.0),
         ("floordiv", (1.5, 0), INF),
         ("mod", (-7, 2), -1),
         ("mod", (7, -2), 1),

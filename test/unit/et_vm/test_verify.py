@@ -258,7 +258,7 @@ ROWS = [
     ),
     ("dim_order_repeats", set_tensor(X, dim_order=b"\0\0"), Error.Internal, f"{value(X)}.dim_order"),
     ("dim_order_out_of_range", set_tensor(X, dim_order=b"\0\2"), Error.Internal, f"{value(X)}.dim_order"),
-    ("dim_order_too_short", set_tensor(X, dim_order=b"\0"), Error.Internal, f"{value(X)}.dim_order"),
+    ("dim_order_too_short", set_tensor(X, dim_order=b"\0"), INVALID, f"{value(X)}.dim_order"),
     ("storage_offset", set_tensor(X, storage_offset=1), Error.NotSupported, f"{value(X)}.storage_offset"),
     (
         "complex_type",
@@ -299,25 +299,25 @@ ROWS = [
     (
         "constant_that_is_not_there",
         set_tensor(WEIGHT, data_buffer_idx=99),
-        INVALID,
+        Error.InvalidArgument,
         f"{value(WEIGHT)}.data_buffer_idx",
     ),
     (
         "constant_longer_than_its_segment",
         set_tensor(WEIGHT, sizes=[200, 4]),
-        INVALID,
+        Error.InvalidArgument,
         f"{value(WEIGHT)}.data_buffer_idx",
     ),
     (
         "initial_state_that_is_not_there",
         set_tensor(STATE, data_buffer_idx=99),
-        INVALID,
+        Error.InvalidArgument,
         f"{value(STATE)}.data_buffer_idx",
     ),
     (
         "initial_state_in_no_table",
         set_extra(STATE, mutable_data_segments_idx=3),
-        INVALID,
+        Error.InvalidArgument,
         f"{value(STATE)}.data_buffer_idx",
     ),
     ("bool_bytes", bool_constant, INVALID, f"{value(12)}.data_buffer_idx"),
@@ -343,7 +343,7 @@ ROWS = [
     (
         "optional_tensor_list_of_ints",
         replace_value(LIST, OptionalTensorList([-1, ONE])),
-        INVALID,
+        Error.InvalidType,
         f"{value(LIST)}.items[1]",
     ),
     # inputs and outputs
@@ -391,7 +391,12 @@ ROWS = [
     ("move_from", replace_instruction(0, MoveCall(99, X)), INVALID, f"{instruction(0)}.move_from"),
     ("move_to", replace_instruction(0, MoveCall(X, -1)), INVALID, f"{instruction(0)}.move_to"),
     ("free_index", replace_instruction(0, FreeCall(99)), INVALID, f"{instruction(0)}.value_index"),
-    ("free_of_an_int", replace_instruction(0, FreeCall(ONE)), INVALID, f"{instruction(0)}.value_index"),
+    (
+        "free_of_an_int",
+        replace_instruction(0, FreeCall(ONE)),
+        Error.InvalidType,
+        f"{instruction(0)}.value_index",
+    ),
     (
         "jump_condition_index",
         replace_instruction(2, JumpFalseCall(99, 0)),

@@ -1,0 +1,375 @@
+"""The et-vm command, in process."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from et_tools.et_vm import main
+from et_tools.exit_codes import ExitCode
+from vm_programs import BOUND, Build
+
+from et_schema.generated.program import Frame
+from et_schema.scalar_type import ScalarType
+
+
+def add(*shape: int, dtype=ScalarType.FLOAT, name="forward", dynamic=False) -> Build:
+    build = Build(name)
+    options = {"dtype": dtype, "dynamism": BOUND} if dynamic else {"dtype": dtype}
+    x, y, out = (build.tensor(*shape, **options) for _ in range(3))
+    one = build.scalar(1)
+    build.call("aten::add.out", x, y, one, out, out)
+    build.inputs(x, y)
+    build.outputs(out)
+    return build
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a program and returns its path."""
+
+    def write(build: Build | bytes, name: str = "model.pte") -> str:
+        path = tmp_path / name
+        path.write_bytes(build if isinstance(build, bytes) else build.file())
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def array(tmp_path):
+    def write(name: str, *arrays: np.ndarray) -> str:
+        path = tmp_path / name
+        if name.endswith(".npz"):
+            np.savez(path, *arrays)
+        else:
+            np.save(path, arrays[0])
+        return str(path)
+
+    return write
+
+
+def run(capsys, *arguments: str, code: int = ExitCode.OK) -> str:
+    assert main(list(arguments)) == code
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    if code == ExitCode.OK:
+        assert captured.err == ""
+        assert "--json" in arguments or all(len(line) <= 80 for line in captured.out.splitlines())
+        return captured.out
+    assert captured.err.startswith("et-vm: error: ")
+    return captured.err
+
+
+def f32(*items):
+    return np.array(items, np.float32)
+
+
+class TestRun:
+    def test_random_inputs(self, capsys, file):
+        path = file(add(2, 3))
+        text = run(capsys, "run", path)
+        assert "forward: 1 instruction, portable kernels" in text
+        assert "input 0   float32 [2, 3]" in text
+        assert "random:0" in text
+        assert run(capsys, "run", path, "--input", "random:0") == text
+        assert run(capsys, "run", path, "--input", "random:1") != text
+
+    def test_ones(self, capsys, file):
+        assert "[2, 2]" in run(capsys, "run", file(add(2)), "--input", "ones")
+
+    def test_arrays(self, capsys, file, array):
+        path, x = file(add(2)), array("x.npy", f32(1, 2))
+        report = json.loads(run(capsys, "run", path, "--input", x, "--input", "ones", "--json"))
+        assert report["outputs"][0]["values"] == [2, 3]
+        assert [given["source"] for given in report["inputs"]] == [x, "ones"]
+        both = array("both.npz", f32(1, 2), f32(10, 20))
+        report = json.loads(run(capsys, "run", path, "--input", both, "--json"))
+        assert report["outputs"][0] == {
+            "dtype": "float32",
+            "shape": [2],
+            "min": 11.0,
+            "mean": 16.5,
+            "max": 22.0,
+            "values": [11, 22],
+        }
+
+    @pytest.mark.parametrize(
+        "dtype", [ScalarType.LONG, ScalarType.BYTE, ScalarType.BFLOAT16, ScalarType.DOUBLE, ScalarType.HALF]
+    )
+    def test_of_every_type(self, capsys, file, tmp_path, dtype):
+        path = file(add(3, dtype=dtype))
+        run(capsys, "run", path)
+        run(capsys, "run", path, "--input", "ones", "--output-dir", str(tmp_path / "out"))
+        found = np.load(tmp_path / "out" / "output_0.npy")
+        assert found.tolist() == [2, 2, 2]
+        assert found.dtype == (np.float32 if dtype == ScalarType.BFLOAT16 else dtype.torch_name)
+
+    def test_bfloat16_files(self, capsys, file, array):
+        import ml_dtypes
+
+        x = array("x.npy", np.array([1, 2], ml_dtypes.bfloat16))
+        report = json.loads(
+            run(capsys, "run", file(add(2, dtype=ScalarType.BFLOAT16)), "--input", x, "--input", x, "--json")
+        )
+        assert report["outputs"][0]["values"] == [2, 4]
+
+    def test_scalars_are_as_exported(self, capsys, file, array):
+        build = add(2)
+        build.inputs(*build.plan.inputs, build.scalar(3), build.scalar(None))
+        build.outputs(*build.plan.outputs, *build.plan.inputs[2:])
+        path = file(build)
+        text = run(capsys, "run", path)
+        assert "input 2   int 3" in text
+        assert "output 2  NoneType None" in text
+        x = array("x.npy", f32(1, 2))
+        run(capsys, "run", path, "--input", x, "--input", x)
+
+    def test_what_is_not_finite(self, capsys, file, array):
+        x = array("x.npy", f32(np.inf, np.nan))
+        report = json.loads(run(capsys, "run", file(add(2)), "--input", x, "--input", "ones", "--json"))
+        assert report["outputs"][0]["values"] == ["inf", "nan"]
+        assert report["outputs"][0]["max"] == "nan"
+
+    def test_large_outputs_are_summed_up(self, capsys, file):
+        path = file(add(1000))
+        assert ", …]" in run(capsys, "run", path)
+        assert "values" not in json.loads(run(capsys, "run", path, "--json"))["outputs"][0]
+
+    def test_empty_outputs(self, capsys, file):
+        assert "float32 [0]" in run(capsys, "run", file(add(0)))
+
+    def test_repeat(self, capsys, file):
+        path = file(add(2))
+        assert "of 5 runs" in run(capsys, "run", path, "--repeat", "5")
+        latency = json.loads(run(capsys, "run", path, "--repeat", "5", "--json"))["latency_ms"]
+        assert latency["runs"] == 5
+        assert 0 < latency["min"] <= latency["median"]
+
+    def test_poison(self, capsys, file):
+        assert run(capsys, "run", file(add(2)), "--poison") == run(capsys, "run", file(add(2)))
+
+    def test_methods(self, capsys, file):
+        from vm_programs import combine
+
+        path = file(combine(add(2, name="one"), add(3, name="two")))
+        assert "one:" in run(capsys, "run", path, "--method", "one")
+        assert "choose a method with --method: one, two" in run(capsys, "run", path, code=ExitCode.USAGE)
+        assert "no method 'three'" in run(capsys, "run", path, "--method", "three", code=ExitCode.USAGE)
+        assert "encode:" in run(capsys, "run", file(add(2, name="encode")))
+
+    def test_dynamic_inputs(self, capsys, file, array):
+        x = array("x.npy", f32(1, 2, 3))
+        text = run(capsys, "run", file(add(8, dynamic=True)), "--input", x, "--input", x)
+        assert "output 0  float32 [3]" in text
+
+    def test_standard_input(self, capsys, file, monkeypatch):
+        data = add(2).file()
+        monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": io.BytesIO(data)}))
+        assert "forward" in run(capsys, "run", "-")
+
+    @pytest.mark.parametrize(
+        ("inputs", "message"),
+        [
+            (["x.npy"], "takes 2 inputs, got 1"),
+            (["ones", "ones", "ones"], "takes 2 inputs, got 3"),
+            (["x.txt"], "is none of x.npy"),
+            (["random:x", "ones"], "is not a number"),
+            (["missing.npy", "ones"], "missing.npy: No such file"),
+            (["bad.npy", "ones"], "bad.npy"),
+            (["wide.npy", "ones"], "expected shape [2], got [3] at input 0"),
+            (["double.npy", "ones"], "expected element type float32, got float64"),
+        ],
+    )
+    def test_inputs_that_do_not_fit(self, capsys, file, array, tmp_path, monkeypatch, inputs, message):
+        monkeypatch.chdir(tmp_path)
+        array("x.npy", f32(1, 2))
+        array("wide.npy", f32(1, 2, 3))
+        array("double.npy", np.zeros(2))
+        (tmp_path / "bad.npy").write_bytes(b"nonsense")
+        options = [part for given in inputs for part in ("--input", given)]
+        error = run(capsys, "run", file(add(2)), *options, "--output-dir", "out", code=ExitCode.USAGE)
+        assert message in error
+        assert not (tmp_path / "out").exists()
+
+
+class TestFailures:
+    def test_traps_name_the_source_line(self, capsys, file, array):
+        build = add(2)
+        frame = Frame("model.py", 12, "forward", "return x + y")
+        build.chain.stacktrace[0].items = [frame]
+        build[1].sizes = [3]
+        error = run(capsys, "run", file(build), code=ExitCode.TRAP)
+        for part in ("broadcast", "instruction 0: aten::add.out", "model.py:12", "return x + y"):
+            assert part in error
+
+    def test_missing_operators(self, capsys, file):
+        build = add(2)
+        build.plan.operators[0].name = "acme::add"
+        error = run(capsys, "run", file(build), code=ExitCode.MISSING_OPERATOR)
+        assert "OperatorMissing (0x14)" in error
+        assert "acme::add.out" in error
+
+    def test_missing_backends(self, capsys, file):
+        build = add(2)
+        build.delegate("Acme", b"", 0)
+        assert "Acme" in run(capsys, "run", file(build), code=ExitCode.MISSING_OPERATOR)
+
+    def test_arenas_that_cannot_be(self, capsys, file):
+        build = add(2)
+        build.plan.non_const_buffer_sizes[1] = 2**62
+        assert "0x21" in run(capsys, "run", file(build), code=ExitCode.INFEASIBLE_MEMORY)
+
+    @pytest.mark.parametrize("verb", ["run", "info", "validate"])
+    def test_files_that_are_none(self, capsys, file, tmp_path, verb):
+        assert "InvalidArgument (0x12)" in run(capsys, verb, file(b"x"), code=ExitCode.INVALID_INPUT)
+        error = run(capsys, verb, file(add(2).file()[:-100]), code=ExitCode.INVALID_INPUT)
+        assert "byte 0x" in error
+        assert "No such file" in run(capsys, verb, str(tmp_path / "none.pte"), code=ExitCode.USAGE)
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            [],
+            ["fly"],
+            ["run"],
+            ["run", "x.pte", "--kernels", "fast"],
+            ["run", "x.pte", "--repeat", "0"],
+            ["run", "--bad"],
+        ],
+    )
+    def test_usage(self, capsys, arguments):
+        assert "--help" in run(capsys, *arguments, code=ExitCode.USAGE)
+
+
+class TestInfo:
+    def model(self) -> Build:
+        build = add(2, 3)
+        weight = build.constant(np.ones((2, 3), np.float32), name="linear.weight")
+        build.constant(np.ones(2, np.int64))
+        build.state(np.zeros(4, np.float32), name="cache", memory_id=2)
+        x, _, out, one = 0, 1, 2, 3
+        build.call("aten::add.out", x, weight, one, out, out)
+        build.call("acme::scale.out", out, out, out)
+        build.jump_false(build.scalar(True), 3)
+        build.delegate("Acme", b"", x, out)
+        build.inputs(*build.plan.inputs, build.scalar(2.5))
+        return build
+
+    def test_text(self, capsys, file):
+        text = run(capsys, "info", file(self.model()))
+        for part in (
+            "ET12",
+            "extended header",
+            "segment 0",
+            "method forward: 5 instructions",
+            "input 0   float32 [2, 3]",
+            "input 2   Double 2.5",
+            "output 0",
+            "buffer 0   float32 [4] cache",
+            "arena 2 ",
+            "delegate Acme: 1 subgraph",
+            "     2  aten::add.out",
+            "     1  acme::scale.out  no portable kernel",
+            "     1  jump_false",
+            "2 weights: 40 bytes",
+            "24  float32 [2, 3] linear.weight",
+        ):
+            assert part in text, part
+
+    def test_json(self, capsys, file):
+        facts = json.loads(run(capsys, "info", file(self.model()), "--json"))
+        (method,) = facts["methods"]
+        assert method["operators"] == [
+            {"name": "aten::add.out", "calls": 2, "kernel": True},
+            {"name": "acme::scale.out", "calls": 1, "kernel": False},
+        ]
+        assert method["arenas"] == {"1": 96, "2": 16}
+        assert method["inputs"][2] == {"type": "Double", "value": 2.5}
+        assert facts["weights"] == [
+            {
+                "dtype": "float32",
+                "shape": [2, 3],
+                "nbytes": 24,
+                "name": "linear.weight",
+                "external": False,
+                "uses": 1,
+            },
+            {"dtype": "int64", "shape": [2], "nbytes": 16, "external": False, "uses": 1},
+        ]
+        assert facts["header"]["length"] == 32
+
+    def test_many_weights(self, capsys, file):
+        build = add(2)
+        for size in range(1, 15):
+            build.constant(np.ones(size, np.float32))
+        assert "40  in 4 more" in run(capsys, "info", file(build))
+
+    def test_layouts_and_dynamic_shapes(self, capsys, file):
+        build = Build()
+        x = build.tensor(1, 2, 3, 4, dim_order=(0, 2, 3, 1), dynamism=BOUND)
+        y = build.tensor(2, planned=False)
+        build.inputs(x, y)
+        text = run(capsys, "info", file(build))
+        assert "float32 [1, 2, 3, 4] dim order [0, 2, 3, 1] at most" in text
+        assert "float32 [2] unplanned" in text
+
+    def test_without_segments(self, capsys, file):
+        from et_schema.pte import serialize_pte
+
+        build = add(2)
+        program = build.program()
+        program.constant_segment = None
+        program.mutable_data_segments = []
+        assert "no extended header" in run(capsys, "info", file(serialize_pte(program)))
+
+
+class TestValidate:
+    def test_silent_when_good(self, capsys, file):
+        assert run(capsys, "validate", file(add(2))) == ""
+        assert run(capsys, "validate", file(add(2)), "--kernels", "portable") == ""
+
+    def test_json(self, capsys, file):
+        assert json.loads(run(capsys, "validate", file(add(2)), "--json"))["valid"] is True
+        build = add(2)
+        build.outputs(99)
+        assert main(["validate", file(build), "--json"]) == ExitCode.INVALID_INPUT
+        report = json.loads(capsys.readouterr().out)
+        assert report["valid"] is False
+        assert report["error"]["name"] == "InvalidProgram"
+        assert report["error"]["code"] == 0x23
+        assert report["error"]["where"] == "execution_plan[0].outputs[0]"
+        assert report["error"]["offset"] > 0
+
+    def test_with_kernels(self, capsys, file):
+        build = add(2)
+        build.plan.operators[0].name = "acme::add"
+        path = file(build)
+        assert run(capsys, "validate", path) == ""
+        assert "acme::add.out" in run(
+            capsys, "validate", path, "--kernels", "portable", code=ExitCode.MISSING_OPERATOR
+        )
+        assert main(["validate", path, "--kernels", "portable", "--json"]) == ExitCode.MISSING_OPERATOR
+        assert json.loads(capsys.readouterr().out)["error"]["operators"] == ["acme::add.out"]
+
+
+class TestProcess:
+    def start(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "et_tools.et_vm", *arguments]
+        return subprocess.run(line, capture_output=True, text=True, check=False, **options)
+
+    def test_help_starts_with_examples(self):
+        done = self.start("--help")
+        assert done.returncode == 0
+        assert done.stdout.index("et-vm run model.pte") < done.stdout.index("positional arguments")
+
+    def test_torch_is_left_alone(self, file):
+        code = (
+            "import sys; from et_tools.et_vm import main; main(sys.argv[1:]); print('torch' in sys.modules)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, "run", file(add(4))], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.endswith("False\n")
