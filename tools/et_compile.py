@@ -137,9 +137,8 @@ def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:
 
         find_backend(spec)
     if args.model.endswith(".mlir") or args.model == "-":
-        from et_tools.reading import read_text_module
-
         from et_ir.verification import verify_module
+        from et_tools.reading import read_text_module
 
         module = read_text_module(args.model, args.weights)
         verify_module(module)

@@ -21,10 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from et_tools.exit_codes import ExitCode, UsageError, guarded
-from et_tools.expected import check_expected
-from et_tools.failures import INPUT_ERRORS, exit_code_of
-from et_tools.plugins import load_passes
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.utils.arg_spec import parse_pipeline
@@ -35,6 +31,10 @@ from et_ir.data.store import StoreError, WeightStore
 from et_ir.diagnostics import Diagnostic, diagnostics_of, render
 from et_ir.text import parse_module, print_module, resolve_weights, store_path, write_weights
 from et_ir.verification import verify_module
+from et_tools.exit_codes import ExitCode, UsageError, guarded
+from et_tools.expected import check_expected
+from et_tools.failures import INPUT_ERRORS, exit_code_of
+from et_tools.plugins import load_passes
 
 __all__ = ["EtOptMain", "main"]
 
@@ -101,6 +101,7 @@ class EtOptMain(xDSLOptMain):
         add(
             "-p", "--pass-pipeline", default="", metavar="PIPELINE", help="passes to run: 'a{option=value},b'"
         )
+        add("--load", action="append", default=[], metavar="FILE.py", help="add the passes that a Python file defines")
         add(
             "-o",
             "--output",

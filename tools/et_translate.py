@@ -74,9 +74,8 @@ def _write(data: bytes, name: str) -> None:
 
 
 def _pt2_to_mlir(args: argparse.Namespace) -> None:
-    from et_tools.loading import load_pt2
-
     from et_ir.frontend import import_program
+    from et_tools.loading import load_pt2
 
     if args.input == "-":
         raise UsageError("--pt2-to-mlir needs a file: a .pt2 is an archive that is read by its path")
@@ -84,10 +83,9 @@ def _pt2_to_mlir(args: argparse.Namespace) -> None:
 
 
 def _mlir_to_pte(args: argparse.Namespace) -> None:
-    from et_tools.reading import read_text_module
-
     from et_ir.emit import EmitOptions, write
     from et_ir.verification import verify_module
+    from et_tools.reading import read_text_module
 
     module = read_text_module(args.input, args.weights)
     verify_module(module)

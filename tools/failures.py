@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from et_tools.exit_codes import ExitCode
-from et_tools.loading import ProgramError
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from et_ir.backends import MissingBackend
@@ -16,6 +14,8 @@ from et_ir.data import MissingData
 from et_ir.data.store import StoreError
 from et_ir.diagnostics import diagnostics_of, render
 from et_schema.errors import ExecutorchError
+from et_tools.exit_codes import ExitCode
+from et_tools.loading import ProgramError
 
 __all__ = ["INPUT_ERRORS", "Outcome", "exit_code_of", "report_failures"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from et_tools.exit_codes import UsageError
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
@@ -14,6 +13,7 @@ from xdsl.utils.exceptions import ParseError
 from et_ir.data.store import WeightStore
 from et_ir.text import parse_module, resolve_weights, store_path
 from et_ir.universe import dialect_factories
+from et_tools.exit_codes import UsageError
 
 __all__ = ["compiler_context", "read_text_module"]
 

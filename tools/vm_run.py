@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
 from et_tools.exit_codes import UsageError
 from et_tools.vm_files import WIDTH, count, fit, open_program, show_bytes
 

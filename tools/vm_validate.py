@@ -7,11 +7,10 @@ import json
 import sys
 from typing import Any
 
+from et_schema.errors import ExecutorchError, MissingOperator
 from et_tools.et_vm import describe, exit_code_of
 from et_tools.exit_codes import ExitCode
 from et_tools.vm_files import open_program
-
-from et_schema.errors import ExecutorchError, MissingOperator
 
 
 def validate_file(args: argparse.Namespace) -> int:
