@@ -117,6 +117,24 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::zeros_like.out",
         "dim_order_ops::_empty_dim_order.out",
     ),
+    "distance": (
+        "aten::_cdist_forward.out",
+        "aten::_pdist_forward.out",
+    ),
+    "fft": (
+        "aten::_fft_c2c.out",
+        "aten::_fft_c2r.out",
+        "aten::_fft_r2c.out",
+    ),
+    "index": (
+        "aten::embedding.out",
+        "aten::gather.out",
+        "aten::index.Tensor_out",
+        "aten::index_select.out",
+        "aten::masked_select.out",
+        "aten::nonzero.out",
+        "aten::repeat_interleave.Tensor_out",
+    ),
     "join": (
         "aten::cat.out",
         "aten::constant_pad_nd.out",
@@ -160,6 +178,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::max_pool2d_with_indices.out",
         "aten::max_pool2d_with_indices_backward.grad_input",
     ),
+    "random": (
+        "aten::rand.out",
+        "aten::randn.out",
+    ),
     "reduce": (
         "aten::all.all_out",
         "aten::all.dims_out",
@@ -190,9 +212,25 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::var.out",
         "aten::var_mean.correction_out",
     ),
+    "scatter": (
+        "aten::index_put.out",
+        "aten::index_put_",
+        "aten::masked_scatter.out",
+        "aten::scatter.src_out",
+        "aten::scatter.value_out",
+        "aten::scatter_add.out",
+        "aten::scatter_reduce.two_out",
+        "aten::select_scatter.out",
+        "aten::slice_scatter.out",
+    ),
     "softmax": (
         "aten::_log_softmax.out",
         "aten::_softmax.out",
+    ),
+    "sort": (
+        "aten::sort.values",
+        "aten::sort.values_stable",
+        "aten::topk.values",
     ),
     "unary": (
         "aten::_conj_physical.out",
