@@ -27,17 +27,25 @@ __all__ = ["rewrite", "root_classes"]
 def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
     """The op classes that a pattern's `match_and_rewrite` is annotated with; `(Operation,)` stands for all.
 
-    A pattern may instead say them in an attribute `roots`, where they are computed.
+    A pattern may instead say them in an attribute `roots`, where they are computed. Raises `TypeError` for an annotation
+    that names no op class.
     """
     declared: Any = getattr(pattern, "roots", None)
     if declared is not None:
         return tuple(declared)
-    function = inspect.unwrap(type(pattern).match_and_rewrite)
-    hints = get_type_hints(function)
-    hints.pop("return", None)
-    hint: Any = next(iter(hints.values()), Operation)
+    function = type(pattern).match_and_rewrite
+    # `op_type_rewrite_pattern` returns a function that keeps what it found annotated in a variable of this name.
+    hint: Any = inspect.getclosurevars(function).nonlocals.get("expected_type")
+    if hint is None:
+        hints = get_type_hints(function)
+        hint = next(
+            (hints[name] for name in list(inspect.signature(function).parameters)[1:2] if name in hints),
+            Operation,
+        )
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    return tuple(option for option in options if isinstance(option, type) and issubclass(option, Operation))
+    if not all(isinstance(option, type) and issubclass(option, Operation) for option in options):
+        raise TypeError(f"{type(pattern).__name__} rewrites {hint}, which is no op class")
+    return tuple(options)
 
 
 class _Dispatch(RewritePattern):
