@@ -76,7 +76,8 @@ class Liveness:
         )
         self.dead_after: list[list[Range]] = []
         for at, read in enumerate(reads):
-            dying = self._pieces_of(read & ~live_registers[at] & ~borrowed) | byte_reads[at]
+            owners = self._pieces_of(live_registers[at] & ~borrowed)
+            dying = self._pieces_of(read & ~live_registers[at] & ~borrowed) | byte_reads[at] & ~owners
             self.dead_after.append(self._ranges(dying & ~live_bytes[at] & ~byte_writes[at], read))
         written = 0
         for at, instruction in enumerate(instructions):

@@ -237,6 +237,18 @@ class TestLiveness:
         found = liveness(build)
         assert [spans(ranges) for ranges in found.dead_after] == [[], [], [(16, 32)]]
 
+    def test_elided_views_are_spared_for_their_source(self):
+        """The view is read for the last time before what it is a view of."""
+        build = Build()
+        x, y, view, out = build.tensor(4), build.tensor(4), build.tensor(2, 2, offset=16), build.tensor(2, 2)
+        build.add(x, x, y)
+        build.add(view, view, out)
+        build.add(y, x, x)
+        build.inputs(x)
+        build.outputs(out)
+        found = liveness(build)
+        assert [spans(ranges) for ranges in found.dead_after] == [[], [], [(16, 32)]]
+
     def test_state_is_what_is_read_before_it_is_written(self):
         build = Build()
         state, scratch = build.tensor(4), build.tensor(4)
