@@ -85,6 +85,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "convolution": (
         "aten::convolution.out",
     ),
+    "convolution_backward": (
+        "aten::convolution_backward.out",
+    ),
     "copy": (
         "aten::_to_copy.out",
         "aten::clone.out",
@@ -211,6 +214,14 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::var.correction_out",
         "aten::var.out",
         "aten::var_mean.correction_out",
+    ),
+    "resample": (
+        "aten::_upsample_bilinear2d_aa.out",
+        "aten::grid_sampler_2d.out",
+        "aten::upsample_bilinear2d.out",
+        "aten::upsample_bilinear2d.vec_out",
+        "aten::upsample_nearest2d.out",
+        "aten::upsample_nearest2d.vec_out",
     ),
     "scatter": (
         "aten::index_put.out",

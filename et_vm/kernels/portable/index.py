@@ -127,7 +127,8 @@ def index_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 
 def check_gather(ctx: PrepareContext, self: Tensor, axis: int, index: Tensor) -> None:
     """``index`` fits ``self`` in every dimension but ``axis``."""
-    check_index(ctx, index, arg="index")
+    if index.numel:
+        check_index(ctx, index, arg="index")
     same_rank = len(index.sizes) == len(self.sizes) or (not self.sizes and len(index.sizes) == 1)
     fits = same_rank and all(
         a <= b or at == axis for at, (a, b) in enumerate(zip(index.sizes, self.sizes, strict=False))
