@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, cast
 
 import torch
@@ -38,30 +38,36 @@ Decomposition = Callable[..., Any]
 Table = dict[Operator, Decomposition]
 
 
+# Keys of kernels that are written in terms of other operators, though autograd has formulas of its own for them.
+_EXPLICIT: Final = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+
+
 @lru_cache(maxsize=8)
 def _table(preserve: frozenset[str]) -> Table:
-    """Decompositions of everything that is neither core nor preserved."""
-    kept = {overload(name) for name in preserve if name in OP_BY_NAME}
+    """Torch's tables, without what is core, preserved, or writing (which is functionalised)."""
     table: Table = {}
-    reference = cast(
-        "dict[object, Decomposition]", cast(Any, _decomp).global_decomposition_table["post_autograd"]
-    )
-    for target, function in reference.items():
+    tables: dict[str, dict[object, Decomposition]] = cast(Any, _decomp).global_decomposition_table
+    for target, function in tables["post_autograd"].items():
         op = as_operator(target)
-        # Composite operators decompose by their kernel, and writing ones are functionalised.
-        if op is None or is_core(op) or writes(op):
-            continue
-        composite = op.py_kernels.get(COMPOSITE)
-        if composite is not None:
-            table[op] = composite
-        elif not op.has_kernel_for_dispatch_key(COMPOSITE):
-            table[op] = function
+        if op is not None and COMPOSITE in op.py_kernels:
+            table[op] = op.py_kernels[COMPOSITE]
+        elif op is not None and not op.has_kernel_for_dispatch_key(COMPOSITE):
+            table[op] = function  # that of composite operators is their kernel
     exported = cast("Mapping[object, Decomposition]", default_decompositions())
-    for target, function in exported.items():
-        op = as_operator(target)
-        if op is not None and not is_core(op):
-            table[op] = function
-    return {op: function for op, function in table.items() if op not in kept}
+    table |= {op: f for target, f in exported.items() if (op := as_operator(target)) is not None}
+    kept = {overload(name) for name in preserve & OP_BY_NAME.keys()}
+    return {op: f for op, f in table.items() if not (is_core(op) or op in kept or writes(op))}
+
+
+def _by_kernel(op: Operator) -> Decomposition | None:
+    """The decomposition of an operator that no table has: its explicit composite kernel, or that of a primitive."""
+    if op.namespace == "prims":
+        return cast(Any, op).impl_aten
+    for name in _EXPLICIT:
+        key = getattr(cast(Any, torch)._C.DispatchKey, name)
+        if op.has_kernel_for_dispatch_key(key):
+            return partial(cast(Any, op)._op_dk, key)
+    return None
 
 
 def trace_decomposition(
@@ -87,20 +93,27 @@ def trace_decomposition(
         return target(*args, **kwargs)
 
     table = _table(preserve)
-    kept = {overload(name) for name in preserve if name in OP_BY_NAME}
+    kept = {overload(name) for name in preserve & OP_BY_NAME.keys()}
     tensors = [leaves[i] for i in positions]
-    module = _trace(call, tensors, table)
-    if module is not None and any(writes(node.target) for node in module.graph.nodes):
-        module = _trace(torch.func.functionalize(module, remove="mutations"), tensors, table)
-    if module is None:
-        return None
-    for node in module.graph.nodes:
-        if node.op != "call_function" or node.target is operator.getitem:
-            continue
-        op = as_operator(node.target)
-        if op is None or op is target or writes(op) or not (is_core(op) or op in kept):
+    function: Callable[..., Any] = call
+    while True:
+        module = _trace(function, tensors, table)
+        if module is None:
             return None
-    return module
+        left = {node.target for node in module.graph.nodes if node.op == "call_function"} - {operator.getitem}
+        operators = {op for node_target in left if (op := as_operator(node_target)) is not None}
+        if len(operators) != len(left) or (function is not call and any(map(writes, operators))):
+            return None
+        more = {op: _by_kernel(op) for op in operators if not (is_core(op) or op in kept or writes(op))}
+        found = {op: function for op, function in more.items() if function is not None and op not in table}
+        if more and len(found) != len(more):
+            return None
+        if more:
+            table.update(found)
+        elif any(map(writes, operators)):
+            function = torch.func.functionalize(module, remove="mutations")
+        else:
+            return module
 
 
 @contextmanager

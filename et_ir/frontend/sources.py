@@ -20,16 +20,19 @@ __all__ = ["Frames", "locate", "node_module_path", "parse_stack_trace"]
 Frames = Literal["innermost", "all"]
 """Which frames of the user's code a location keeps."""
 
-_FRAME: Final = re.compile(r'File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.*)\n?(?P<context>.*)')
+_FRAME: Final = re.compile(
+    r'File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.*)(?:\n(?!\s*File ")(?P<context>.*))?'
+)
 _TORCH: Final = os.path.dirname(torch.__file__) + os.sep
 
 
+def _frame(match: re.Match[str]) -> Frame:
+    return Frame(match["file"], int(match["line"]), match["name"].strip(), (match["context"] or "").strip())
+
+
 def parse_stack_trace(text: str) -> list[Frame]:
-    """The frames of a traceback's text, outermost first."""
-    return [
-        Frame(match["file"], int(match["line"]), match["name"].strip(), match["context"].strip())
-        for match in _FRAME.finditer(text)
-    ]
+    """The frames of a traceback's text, outermost first. A frame's own line of source may be missing."""
+    return [_frame(match) for match in _FRAME.finditer(text)]
 
 
 def _innermost(text: str) -> Sequence[Frame]:
@@ -43,9 +46,7 @@ def _innermost(text: str) -> Sequence[Frame]:
         if last is None or not text.startswith(_TORCH, start + 6):
             match = _FRAME.match(text, start)
             if match is not None:
-                frame = Frame(
-                    match["file"], int(match["line"]), match["name"].strip(), match["context"].strip()
-                )
+                frame = _frame(match)
                 if not frame.filename.startswith(_TORCH):
                     return (frame,)
                 last = last or frame

@@ -167,8 +167,8 @@ def other_overload(net: Net, x: Tensor) -> Any:
 
 PROVEN = [relu_in_place, chain, after_linear, written_twice, itself, dead_view, indices, buffer_copy, buffer_steps,
           buffer_broadcast, buffer_filled, detached]  # fmt: skip
-TRACED = [view_of_local, base_through_view, maybe_the_input, einsum_view, maybe_views, view_of_buffer, narrowing, comparison,
-          random_split, other_overload]  # fmt: skip
+TRACED = [view_of_local, base_through_view, maybe_the_input, einsum_view, maybe_views, view_of_buffer,
+          narrowing, comparison, random_split, other_overload]  # fmt: skip
 
 
 def run(function: Any) -> ModuleOp:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from et_ir.dialects.schema import SchemaOp
 from et_ir.frontend import import_program
-from et_ir.frontend.sources import parse_stack_trace
+from et_ir.frontend.sources import Frames, parse_stack_trace
 from et_ir.locations import Frame, frames_of, module_path
 
 TRACE = """  File "/home/me/model.py", line 12, in forward
@@ -24,6 +24,8 @@ def test_stack_traces_parse():
         Frame("/home/me/layers.py", 7, "forward", "return torch.relu(x)"),
     ]
     assert parse_stack_trace("") == []
+    without_source = '  File "a.py", line 1, in f\n  File "b.py", line 2, in g\n'
+    assert parse_stack_trace(without_source) == [Frame("a.py", 1, "f"), Frame("b.py", 2, "g")]
     assert parse_stack_trace('File "a.py", line 3, in <module>') == [Frame("a.py", 3, "<module>", "")]
 
 
@@ -53,8 +55,8 @@ def line_of(cls: type, comment: str) -> int:
     return start + next(i for i, line in enumerate(lines) if comment in line)
 
 
-def locations(frames: str) -> list[tuple[str, str, list[Frame]]]:
-    module = import_program(torch.export.export(Net(), (torch.randn(2, 3),)), frames=frames)  # pyright: ignore
+def locations(frames: Frames) -> list[tuple[str, str, list[Frame]]]:
+    module = import_program(torch.export.export(Net(), (torch.randn(2, 3),)), frames=frames)
     return [
         (op.name, module_path(op.location), frames_of(op.location))
         for op in module.walk()

@@ -1,0 +1,57 @@
+// RUN: et-opt -p decompose-traced --split-input-file %s | filecheck %s
+
+// An op that is not core becomes what torch's decomposition of it comes down to.
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.celu %x {alpha = 2.0} : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NOT:  aten.celu
+// CHECK:      %[[EXP:.*]] = aten.expm1
+// CHECK:      %[[NEG:.*]] = aten.mul.Tensor %[[EXP]]
+// CHECK:      %[[POS:.*]] = aten.gt.Scalar %x {other = 0}
+// CHECK-NEXT: %[[ALL:.*]] = aten.where.self %[[POS]], %x, %[[NEG]]
+// CHECK-NEXT: func.return %[[ALL]]
+
+// -----
+
+// Several results, and views.
+func.func @forward(%x: tensor<2x5xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0, %1 = aten.std_mean.dim %x {dim = [1]} : (tensor<2x5xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+  func.return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}
+// CHECK:      func.func @forward
+// CHECK:      aten.var.correction %x {dim = [1]
+// CHECK:      aten.sqrt
+
+// -----
+
+// Core ATen stays as it is.
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.gelu %x : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: aten.gelu %x : tensor<4xf32>
+// CHECK-NEXT: func.return
+
+// -----
+
+// So does what torch has no decomposition for.
+func.func @forward(%x: tensor<4xf32>) -> (tensor<?xf32>, tensor<4xi64>, tensor<0xi64>) {
+  %0, %1, %2 = aten._unique2 %x : (tensor<4xf32>) -> (tensor<?xf32>, tensor<4xi64>, tensor<0xi64>)
+  func.return %0, %1, %2 : tensor<?xf32>, tensor<4xi64>, tensor<0xi64>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: aten._unique2 %x
+// CHECK-NEXT: func.return
+
+// -----
+
+// And sizes that are known at run time only.
+func.func @forward(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = aten.celu %x : tensor<?xf32>
+  func.return %0 : tensor<?xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: aten.celu %x : tensor<?xf32>
