@@ -15,10 +15,12 @@ __all__ = ["PASSES", "load_pass", "pass_factories"]
 
 PASSES: Final[dict[str, str]] = {
     "aten-to-edge": "aten_to_edge:AtenToEdgePass",
+    "canonicalize": "canonicalize:CanonicalizePass",
     "constant-fold": "constant_fold:ConstantFoldPass",
     "cse": "cse:CsePass",
     "dce": "dce:DcePass",
     "decompose-traced": "decompose_traced:DecomposeTracedPass",
+    "fold-batch-norm": "fold_batch_norm:FoldBatchNormPass",
     "memory-formats-to-dim-orders": "memory_formats_to_dim_orders:MemoryFormatsToDimOrdersPass",
     "promote-types": "promote_types:PromoteTypesPass",
     "propagate-dim-order": "propagate_dim_order:PropagateDimOrderPass",

@@ -1,0 +1,65 @@
+"""Bring a program into the form that costs least where there are several.
+
+```mlir
+%1 = aten.unsqueeze %x {dim = 0} : (tensor<4xf32>) -> tensor<1x4xf32>             // before
+%2 = aten.view %1 {size = [2, 2]} : (tensor<1x4xf32>) -> tensor<2x2xf32>
+%3 = aten.mul.Tensor %2, %one : (tensor<2x2xf32>, i64) -> tensor<2x2xf32>
+
+%3 = aten.view %x {size = [2, 2]} : (tensor<4xf32>) -> tensor<2x2xf32>            // after
+```
+
+Every rewrite is exact: `x * 1` is `x`, but `x + 0` is not where `x` is a float, since -0.0 + 0 is +0.0. Rewrites that
+only change how data lies come first in mind, as copies are what portable kernels spend their time on: all that keeps
+the order of elements becomes `view`, which needs no kernel when memory is planned. The families of patterns:
+
+| module | what |
+|---|---|
+| `shapes.py` | views, permutations, broadcasts |
+| `pieces.py` | slices, selections, splits, concatenations |
+| `arithmetic.py` | neutral operands, operators that undo or repeat themselves, powers |
+| `symbols.py` | sizes and literals that are known |
+| `remove_noops.py`, `prune_empty_tensors.py`, `remove_redundant_copies.py` | the passes of those names |
+
+Patterns are applied until none matches, then dead ops are erased. Each either drops an op, or replaces it by one that
+is lower in a fixed order (any shape operator > permutation > view), so this ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import RewritePattern
+
+from et_ir.passes import prune_empty_tensors, remove_noops, remove_redundant_copies
+from et_ir.passes.canonicalize import arithmetic, pieces, shapes, symbols
+from et_ir.passes.dce import erase_dead_ops
+from et_ir.passes.rewriting import rewrite
+
+__all__ = ["CanonicalizePass", "patterns"]
+
+
+def patterns(module: ModuleOp) -> list[RewritePattern]:
+    """All patterns of the pass, for one module."""
+    simple = (
+        *remove_noops.PATTERNS,
+        *remove_redundant_copies.PATTERNS,
+        *prune_empty_tensors.PATTERNS,
+        *symbols.PATTERNS,
+        *shapes.PATTERNS,
+        *pieces.PATTERNS,
+    )
+    return [*(pattern() for pattern in simple), *arithmetic.patterns(module)]
+
+
+@dataclass(frozen=True)
+class CanonicalizePass(ModulePass):
+    """Simplify: merge views, drop neutral operations, and more."""
+
+    name = "canonicalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewrite(op, patterns(op), recursive=True)
+        erase_dead_ops(op)

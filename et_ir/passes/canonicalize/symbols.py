@@ -1,0 +1,77 @@
+"""Sizes and literals that are known."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from et_ir.dialects.program import LiteralOp
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import literal_of
+from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.passes.counterparts import forms
+
+__all__ = ["PATTERNS"]
+
+
+class KnownSize(RewritePattern):
+    """The size of a dimension that the type states."""
+
+    roots = forms("sym_size.int")
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, SchemaOp)
+        shape = tensor_type(op.operands[0]).get_shape()
+        dim: int = op.arg("dim")
+        size = shape[dim]
+        if size >= 0:
+            rewriter.replace(op, LiteralOp(size))
+
+
+class KnownElementCount(RewritePattern):
+    """The number of elements of a tensor whose sizes are all known."""
+
+    roots = forms("sym_numel")
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        count = 1
+        for size in tensor_type(op.operands[0]).get_shape():
+            if size < 0:
+                return
+            count *= size
+        rewriter.replace(op, LiteralOp(count))
+
+
+class InlineLiteral(RewritePattern):
+    """A number that stands for a literal known at run time only is the literal."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: LiteralOp, rewriter: PatternRewriter) -> None:
+        number = literal_of(op.value)
+        if not isinstance(number, int | float):
+            return
+        for user in dict.fromkeys(use.operation for use in op.result.uses):
+            if isinstance(user, SchemaOp) and op.result in user.symbols:
+                arguments = {name: _inlined(value, op, number) for name, value in _literals(user).items()}
+                tensors = {a.name: user.arg(a.name) for a in user.info().tensors}
+                types = [result.type for result in user.results]
+                made = type(user).make(**tensors, **arguments, result_types=types, location=user.location)
+                rewriter.replace(user, made)
+
+
+def _literals(op: SchemaOp) -> dict[str, Any]:
+    return {arg.name: op.arg(arg.name) for arg in op.info().literals}
+
+
+def _inlined(value: Any, literal: LiteralOp, number: float) -> Any:
+    if value is literal.result:
+        return number
+    if isinstance(value, tuple):
+        items = cast("tuple[object, ...]", value)
+        return tuple(number if item is literal.result else item for item in items)
+    return value
+
+
+PATTERNS: Final = (KnownSize, KnownElementCount, InlineLiteral)
