@@ -54,21 +54,21 @@ class Symbol:
         return cls.create(properties=properties)
 
 
+def _flat_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of a tensor in contiguous order; a view where it is contiguous already."""
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+
+
 def _is_zero(tensor: torch.Tensor) -> bool:
-    return not bool(torch.count_nonzero(tensor)) and not bool(torch.signbit(tensor).any())
+    """Whether all bits are zero (-0.0 is not)."""
+    return tensor.numel() == 0 or not bool(torch.count_nonzero(_flat_bytes(tensor)))
 
 
 def _same_content(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors hold the same bits (NaN equals itself, 0.0 differs from -0.0)."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
-    if a.numel() == 0:
-        return True
-
-    def flat(t: torch.Tensor) -> torch.Tensor:
-        return t.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-
-    return torch.equal(flat(a), flat(b))
+    return a.numel() == 0 or torch.equal(_flat_bytes(a), _flat_bytes(b))
 
 
 class State:

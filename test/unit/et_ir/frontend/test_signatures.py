@@ -124,7 +124,7 @@ def test_optional_and_list_arguments(imported: Any):
             return (
                 torch.cat([x, x[:, :1]], 1), x[:, i], x[i, :, None], x.clamp(max=0.5), x.std(dim=(0, 1), correction=0),
                 torch.nn.functional.layer_norm(x, (3,)), x.to(torch.float16), x.new_full((2,), True, dtype=torch.bool),
-                torch.nn.functional.pad(x, (1, 2), value=-1.0), 
+                torch.nn.functional.pad(x, (1, 2), value=-1.0),
                 x.to(torch.float64, memory_format=torch.contiguous_format),
             )  # fmt: skip
 
