@@ -21,7 +21,9 @@ PASSES: Final[dict[str, str]] = {
     "dce": "dce:DcePass",
     "decompose-traced": "decompose_traced:DecomposeTracedPass",
     "fold-batch-norm": "fold_batch_norm:FoldBatchNormPass",
+    "link-check": "link_check:LinkCheckPass",
     "memory-formats-to-dim-orders": "memory_formats_to_dim_orders:MemoryFormatsToDimOrdersPass",
+    "plan-memory": "plan_memory:PlanMemoryPass",
     "promote-types": "promote_types:PromoteTypesPass",
     "propagate-dim-order": "propagate_dim_order:PropagateDimOrderPass",
     "prune-empty-tensors": "prune_empty_tensors:PruneEmptyTensorsPass",
@@ -29,10 +31,15 @@ PASSES: Final[dict[str, str]] = {
     "remove-noops": "remove_noops:RemoveNoopsPass",
     "remove-redundant-copies": "remove_redundant_copies:RemoveRedundantCopiesPass",
     "scalars-to-tensors": "scalars_to_tensors:ScalarsToTensorsPass",
+    "to-out-variant": "to_out_variant:ToOutVariantPass",
     "verify-aten": "verify_aten:VerifyAtenPass",
+    "verify-backend": "verify_backend:VerifyBackendPass",
     "verify-core-aten": "verify_core_aten:VerifyCoreAtenPass",
     "verify-edge": "verify_edge:VerifyEdgePass",
+    "verify-executorch": "verify_executorch:VerifyExecutorchPass",
+    "views": "views:ViewsPass",
     "views-to-copies": "views_to_copies:ViewsToCopiesPass",
+    "write-back": "write_back:WriteBackPass",
 }
 """Where each pass is: its name in pipelines, then `module:class` below this package."""
 

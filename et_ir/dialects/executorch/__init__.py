@@ -9,6 +9,7 @@ from xdsl.ir import Dialect
 from et_ir.dialects.executorch.arguments import Argument, ListValue
 from et_ir.dialects.executorch.attributes import ArenaDeviceAttr, ElementType, ListAttr, ListKind, OperandAttr
 from et_ir.dialects.executorch.instructions import (
+    INSTRUCTIONS,
     DelegateCallOp,
     FreeOp,
     Instruction,
@@ -34,6 +35,7 @@ from et_ir.dialects.executorch.registers import (
 )
 
 __all__ = [
+    "INSTRUCTIONS",
     "AllocOp",
     "ArenaDeviceAttr",
     "Argument",

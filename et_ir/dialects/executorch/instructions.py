@@ -19,7 +19,7 @@ operator returns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self, TypeAlias, cast
+from typing import Final, Self, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -65,6 +65,7 @@ from et_ir.dialects.executorch.arguments import (
 from et_ir.dialects.executorch.operators import mutated_arguments
 
 __all__ = [
+    "INSTRUCTIONS",
     "DelegateCallOp",
     "FreeOp",
     "Instruction",
@@ -515,6 +516,9 @@ class ReturnOp(IRDLOperation):
         _parse_attributes(parser, op)
         return op
 
+
+INSTRUCTIONS: Final = (KernelCallOp, DelegateCallOp, MoveOp, FreeOp, JumpFalseOp, JumpOp, ReturnOp)
+"""The classes of instructions and ends of blocks."""
 
 Instruction: TypeAlias = KernelCallOp | DelegateCallOp | MoveOp | FreeOp | JumpFalseOp | JumpOp | ReturnOp
 """What stands in a plan beside registers; `reads` and `writes` are the registers whose content it reads and

@@ -22,21 +22,11 @@ from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.executorch.attributes import ArenaDeviceAttr
-from et_ir.dialects.executorch.instructions import (
-    DelegateCallOp,
-    FreeOp,
-    Instruction,
-    JumpFalseOp,
-    JumpOp,
-    KernelCallOp,
-    MoveOp,
-    ReturnOp,
-)
+from et_ir.dialects.executorch.instructions import INSTRUCTIONS, Instruction, ReturnOp
 from et_ir.dialects.executorch.registers import InputOp, RegisterOp
 
 __all__ = ["PlanOp"]
 
-_INSTRUCTIONS = (KernelCallOp, DelegateCallOp, MoveOp, FreeOp, JumpFalseOp, JumpOp, ReturnOp)
 _OPTIONS = ("arenas", "devices", "in_spec", "out_spec", "stack_traces")
 
 
@@ -102,7 +92,7 @@ class PlanOp(IRDLOperation):
     @property
     def instructions(self) -> list[Instruction]:
         """Instructions and ends of blocks in the order of the text."""
-        return [op for op in self.body.walk() if isinstance(op, _INSTRUCTIONS)]
+        return [op for op in self.body.walk() if isinstance(op, INSTRUCTIONS)]
 
     @property
     def return_op(self) -> ReturnOp:
@@ -133,7 +123,7 @@ class PlanOp(IRDLOperation):
                         raise VerifyException(f"[plan_c3] '{op.name}' is declared behind the first block")
                 elif isinstance(op, ReturnOp):
                     returns += 1
-                elif not isinstance(op, _INSTRUCTIONS) and op.name not in _TEMPORARY:
+                elif not isinstance(op, INSTRUCTIONS) and op.name not in _TEMPORARY:
                     raise VerifyException(f"[plan_c1] '{op.name}' is neither a register nor an instruction")
         if returns != 1 or not isinstance(blocks[-1].last_op, ReturnOp):
             raise VerifyException("[plan_c2] the last block must end with the only executorch.return")

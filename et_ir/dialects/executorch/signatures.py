@@ -1,0 +1,124 @@
+"""Whether a call's arguments are those of its operator's schema, for the operators whose schema is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from xdsl.dialects.builtin import f64, i1, i64
+from xdsl.ir import Attribute, SSAValue
+
+from et_ir.dialects.edge import OP_BY_NAME
+from et_ir.dialects.executorch.arguments import Argument, ListValue
+from et_ir.dialects.executorch.attributes import ListKind
+from et_ir.dialects.executorch.instructions import KernelCallOp
+from et_ir.dialects.schema import Arg, ArgType, Schema, parse_schema
+from et_ir.dialects.schema.tensors import is_tensor
+
+__all__ = ["call_problems", "schema_of"]
+
+
+@cache
+def _schema_texts() -> dict[str, str]:
+    """The schemas of out variants, and of operators that have none, by the name that files give them."""
+    texts: dict[str, str] = {}
+    for op in OP_BY_NAME.values():
+        namespace = op.schema_text.partition("(")[0].rpartition("::")[0] or "aten"
+        text = op.out_schema or op.schema_text
+        name = text.partition("(")[0].rpartition("::")[2]
+        texts[f"{namespace}::{name}"] = text
+    return texts
+
+
+@cache
+def schema_of(operator: str) -> Schema | None:
+    """The schema of an operator as files name it, `None` for one that is not known."""
+    text = _schema_texts().get(operator)
+    return None if text is None else parse_schema(text)
+
+
+def call_problems(op: KernelCallOp) -> Iterator[str]:
+    """What does not fit the operator's schema in a call; nothing if the schema is not known."""
+    schema = schema_of(op.key)
+    if schema is None:
+        return
+    written = schema.out_args
+    expected = [arg for arg in schema.args if arg not in written]
+    arguments = op.arguments
+    if len(arguments) != len(expected):
+        yield f"{len(arguments)} arguments where '{schema.text}' has {len(expected)}"
+        return
+    for arg, argument in zip(expected, arguments, strict=True):
+        if not _fits(argument, arg.type):
+            yield f"argument '{arg.name}' is {_describe(argument)}, expected {arg.type}"
+    yield from _out_problems(op, written, schema)
+
+
+def _out_problems(op: KernelCallOp, written: tuple[Arg, ...], schema: Schema) -> Iterator[str]:
+    listed = len(written) == 1 and written[0].type.is_list
+    if listed != (op.list_out is not None):
+        yield f"'outs' is {'no ' if listed else 'a '}list, but '{schema.text}' has {'one' if listed else 'none'}"
+    elif not listed and len(op.outs) != len(written):
+        yield f"{len(op.outs)} outs where '{schema.text}' has {len(written)}"
+    elif not written and len(op.returned) != len(schema.returns):
+        yield f"{len(op.returned)} returns where '{schema.text}' has {len(schema.returns)}"
+
+
+def _fits(argument: Argument, type: ArgType) -> bool:
+    if argument is None:
+        return type.optional or type.base in ("Generator", "Device")
+    if type.is_list:
+        if not isinstance(argument, ListValue):
+            return False
+        return argument.kind in _list_kinds(type)
+    if isinstance(argument, ListValue):
+        return False
+    if isinstance(argument, SSAValue):
+        return is_tensor(argument.type) if type.is_tensor else argument.type in _scalars(type.base)
+    match type.base:
+        case "Tensor":
+            return False
+        case "bool" | "SymBool":
+            return isinstance(argument, bool)
+        case "float" | "SymFloat":
+            return isinstance(argument, float)
+        case "str":
+            return isinstance(argument, str)
+        case "Scalar":
+            return isinstance(argument, int | float)
+        case "int" | "SymInt" | "ScalarType" | "Layout" | "MemoryFormat":
+            return isinstance(argument, int) and not isinstance(argument, bool)
+        case _:
+            return True
+
+
+def _list_kinds(type: ArgType) -> tuple[ListKind, ...]:
+    match type.base:
+        case "Tensor":
+            return (ListKind.OPTIONAL_TENSORS if type.element_optional else ListKind.TENSORS,)
+        case "float":
+            return (ListKind.FLOATS,)
+        case "bool":
+            return (ListKind.BOOLS,)
+        case "Scalar":
+            return (ListKind.INTS, ListKind.FLOATS, ListKind.BOOLS)
+        case _:
+            return (ListKind.INTS,)
+
+
+def _scalars(base: str) -> tuple[Attribute, ...]:
+    match base:
+        case "Scalar":
+            return (i64, f64, i1)
+        case "float" | "SymFloat":
+            return (f64,)
+        case "bool" | "SymBool":
+            return (i1,)
+        case _:
+            return (i64,)
+
+
+def _describe(argument: Argument) -> str:
+    if isinstance(argument, ListValue):
+        return f"a list of {argument.kind}"
+    return f"of type {argument.type}" if isinstance(argument, SSAValue) else repr(argument)

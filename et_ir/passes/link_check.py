@@ -1,0 +1,68 @@
+"""Check that a target has a kernel for every operator that a program calls.
+
+```mlir
+executorch.kernel_call "aten::cumprod.out"(%x, 0) outs(%r)
+// error: no kernel of 'stock-1.4' implements 'aten::cumprod.out'
+```
+
+The operators of a target are listed in `et_ir/targets/<target>.txt`. All calls without a kernel are reported
+at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.dialects.executorch import KernelCallOp
+from et_ir.passes.report import Finding, PassReport
+from et_ir.targets.manifest import load_manifest
+
+__all__ = ["LinkCheckPass", "MissingKernels"]
+
+
+class MissingKernels(PassReport):
+    """Operators that the target has no kernel for."""
+
+    exit_code: ClassVar[int] = 4
+
+
+@dataclass(frozen=True)
+class LinkCheckPass(ModulePass):
+    """Check that the target has a kernel for every operator that is called."""
+
+    name = "link-check"
+
+    target: str = "stock-1.4"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        try:
+            kernels = load_manifest(self.target)
+        except ValueError as error:
+            raise PassFailedException(f"link-check: {error}") from None
+        message = f"no kernel of '{self.target}' implements it"
+        findings = [
+            Finding(call.key, call.location, message, _fix(call.key, kernels))
+            for call in op.walk()
+            if isinstance(call, KernelCallOp) and call.key not in kernels
+        ]
+        MissingKernels.raise_if(f"operators without a kernel in '{self.target}'", findings)
+
+
+def _fix(operator: str, kernels: frozenset[str]) -> str:
+    """What may help: another overload, else a decomposition or a kernel of one's own."""
+    packet = operator.partition(".")[0]
+    overloads = sorted(name for name in kernels if name.partition(".")[0] == packet)
+    if overloads:
+        return f"the target has {', '.join(overloads)}: lower to that overload"
+    close = get_close_matches(operator, kernels, n=1, cutoff=0.85)
+    hint = f", or use {close[0]}" if close else ""
+    return (
+        f"decompose the operator into others, delegate it, or choose a target that has a kernel for it{hint}"
+    )

@@ -1,0 +1,200 @@
+"""Give every register a place in an arena, such that none shares memory with another while both are needed.
+
+```mlir
+executorch.plan @forward {
+  %x = executorch.input : tensor<4xf32>
+  %0 = executorch.alloc : tensor<4xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%0)
+  …
+// becomes
+executorch.plan @forward {arenas = array<i64: 32>} {
+  %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
+  %0 = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
+  …
+```
+
+Places that registers had before are dropped, so that a program can be planned again, also one that was read
+from a file. Registers that nothing uses are dropped too. There is one arena, number 1; tensors on another
+device keep to the arena they are in. State lies in arena 1 where a program has one method. Where it has
+several, runtimes may give all methods the same arenas: state then has arena 2 for itself, the same place in
+each method, where no other method's activations come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.dialects.executorch import (
+    AllocOp,
+    InputOp,
+    KernelCallOp,
+    ListKind,
+    ListValue,
+    MemoryRegisterOp,
+    PlanOp,
+    ReferenceOp,
+    StateOp,
+    TensorRegisterOp,
+    ViewOp,
+)
+from et_ir.dialects.executorch.layout import nbytes
+from et_ir.dialects.executorch.operators import ET_VIEW
+from et_ir.passes.register_liveness import Liveness, root_of
+from et_ir.planning import PLANNERS, Buffer, align_up, layout_problems
+from et_schema.generated.program import TensorShapeDynamism
+
+__all__ = ["ACTIVATIONS", "STATE", "PlanMemoryPass"]
+
+ACTIVATIONS: Final = 1
+"""The arena of activations, inputs and outputs."""
+STATE: Final = 2
+"""The arena of state in programs of several methods."""
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(ModulePass):
+    """Give every register a place in an arena.
+
+    `alignment` in bytes; without `plan-inputs` inputs point at the caller's memory, without `plan-outputs`
+    the caller gives that of outputs; `check` has the result checked by code that the planners do not share.
+    """
+
+    name = "plan-memory"
+
+    algorithm: Literal["greedy", "naive"] = "greedy"
+    alignment: int = 16
+    plan_inputs: bool = True
+    plan_outputs: bool = True
+    check: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.alignment < 1 or self.alignment & (self.alignment - 1):
+            raise PassFailedException(
+                f"plan-memory: an alignment of {self.alignment} bytes is no power of two"
+            )
+        plans = [plan for plan in op.body.block.ops if isinstance(plan, PlanOp)]
+        for plan in plans:
+            _drop_unused(plan)
+        shared = _SharedState(plans, self.alignment) if len(plans) > 1 else None
+        for plan in plans:
+            self._plan(plan, shared)
+
+    def _plan(self, plan: PlanOp, shared: _SharedState | None) -> None:
+        unplanned = self._unplanned(plan)
+        _view_at_run_time(plan, unplanned)
+        liveness = Liveness(plan)
+        arenas: dict[int, list[tuple[MemoryRegisterOp, Buffer]]] = {}
+        sizes: dict[int, int] = {}
+        for op in liveness.roots():
+            if not isinstance(op, MemoryRegisterOp):
+                continue
+            arena = _arena(op)
+            op.set_place(None)
+            interval = liveness.interval(op.result)
+            if op in unplanned or interval is None:
+                continue
+            if shared is not None and isinstance(op, StateOp):
+                op.set_place((STATE, shared.offsets[op.key]))
+                sizes[STATE] = shared.size
+                continue
+            buffer = Buffer(_size(op), interval.first, interval.last, self.alignment)
+            arenas.setdefault(arena, []).append((op, buffer))
+        for arena, entries in arenas.items():
+            buffers = [buffer for _, buffer in entries]
+            layout = PLANNERS[self.algorithm](buffers)
+            if self.check:
+                problems = layout_problems(buffers, layout)
+                if problems:
+                    raise PassFailedException("plan-memory: the layout is wrong: " + "; ".join(problems))
+            for (op, _), offset in zip(entries, layout.offsets, strict=True):
+                op.set_place((arena, offset))
+            sizes[arena] = max(layout.size, sizes.get(arena, 0))
+        plan.set_arena_sizes([sizes.get(arena, 0) for arena in range(1, max(sizes, default=0) + 1)])
+
+    def _unplanned(self, plan: PlanOp) -> set[MemoryRegisterOp]:
+        """Registers that get no place: numbers, what grows at run time, and what the caller gives."""
+        unplanned: set[MemoryRegisterOp] = set()
+        outputs = set(plan.return_op.outputs)
+        for op in plan.registers:
+            if isinstance(op, InputOp):
+                if op.value is not None or not self.plan_inputs:
+                    unplanned.add(op)
+            elif isinstance(op, AllocOp) and (
+                op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+                or (not self.plan_outputs and op.result in outputs and not _is_viewed(op.result))
+            ):
+                unplanned.add(op)
+        return unplanned
+
+
+class _SharedState:
+    """Where the state of several methods lies in the arena that they share."""
+
+    def __init__(self, plans: Sequence[PlanOp], alignment: int):
+        self.offsets: dict[str, int] = {}
+        self.size = 0
+        for plan in plans:
+            for op in plan.registers:
+                if isinstance(op, StateOp) and op.key not in self.offsets:
+                    self.offsets[op.key] = self.size
+                    self.size = align_up(self.size + nbytes(op.type), alignment)
+
+
+def _drop_unused(plan: PlanOp) -> None:
+    """Erase registers that nothing uses; inputs stay, they are the method's signature."""
+    for op in reversed(plan.registers):
+        if not isinstance(op, InputOp) and op.result.first_use is None:
+            op.detach()
+            op.erase()
+
+
+def _arena(op: MemoryRegisterOp) -> int:
+    """The arena of a register: tensors on another device keep theirs."""
+    place = op.place
+    return place[0] if place is not None and "device" in op.properties else ACTIVATIONS
+
+
+def _size(op: MemoryRegisterOp) -> int:
+    assert isinstance(op, TensorRegisterOp | InputOp)
+    return nbytes(op.type)
+
+
+def _is_viewed(register: SSAValue) -> bool:
+    return any(isinstance(use.operation, ViewOp) for use in register.uses)
+
+
+def _view_at_run_time(plan: PlanOp, unplanned: set[MemoryRegisterOp]) -> None:
+    """Views of inputs that the caller gives memory for can only be made when it is there."""
+    for op in plan.registers:
+        if not isinstance(op, ViewOp):
+            continue
+        source = root_of(op.result).owner
+        if not isinstance(source, InputOp) or source not in unplanned:
+            continue
+        if op.first_byte:
+            raise PassFailedException("plan-memory: a view of a part of an input needs planned inputs")
+        reference = ReferenceOp(op.type, dynamism=op.dynamism)
+        reference.result.name_hint = op.result.name_hint
+        sizes = ListValue(ListKind.INTS, tuple(cast("Sequence[int]", op.type.get_shape())))
+        call = KernelCallOp(ET_VIEW, [source.result, sizes], returns=[reference.result])
+        made = any(_views_at_run_time(use.operation, op.result) for use in op.result.uses)
+        block = op.parent_block()
+        assert block is not None
+        for new in (reference,) if made else (reference, call):
+            new.location = op.location
+            block.insert_op_before(new, op)
+        op.result.replace_all_uses_with(reference.result)
+        op.detach()
+        op.erase()
+
+
+def _views_at_run_time(op: Operation, register: SSAValue) -> bool:
+    return isinstance(op, KernelCallOp) and op.key == ET_VIEW and register in op.returned

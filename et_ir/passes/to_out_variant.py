@@ -1,0 +1,315 @@
+"""Turn methods of the edge and backend levels into plans of registers and calls that write to them.
+
+Each result gets a register of its own and each op becomes a call of its operator's out variant, with the
+arguments in the order of that variant's schema. Constants, state and inputs become registers; numbers stand
+inline. Stores to mutable buffers stay as they are for the pass `write-back`.
+
+```mlir
+func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %b = program.get @"b" : tensor<4xf32>
+  %1 = edge.add.Tensor %x, %b : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  func.return %1 : tensor<2x4xf32>
+}
+// becomes
+executorch.plan @forward {
+  %x = executorch.input : tensor<2x4xf32>
+  %b = executorch.constant @"b" : tensor<4xf32>
+  %1 = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::add.out"(%x, %b, 1) outs(%1)
+  executorch.return %1
+}
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, f64, i1, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import ReturnOp as FuncReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
+
+from et_ir.dialects.backend import CallOp, PartitionOp
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.executorch import (
+    AllocOp,
+    Argument,
+    ConstantOp,
+    DelegateCallOp,
+    InputOp,
+    KernelCallOp,
+    ListKind,
+    ListValue,
+    PlanOp,
+    RegisterOp,
+    ReturnOp,
+    StateOp,
+    ValueOp,
+)
+from et_ir.dialects.executorch.arguments import Scalar, literal_value
+from et_ir.dialects.executorch.layout import scalar_type
+from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp, StringType
+from et_ir.dialects.schema import Arg, Schema, parse_schema
+from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.passes.report import Finding, PassReport
+
+__all__ = ["MissingOutVariants", "ToOutVariantPass"]
+
+_MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+"""Torch's memory formats in the order of their numbers."""
+
+
+class MissingOutVariants(PassReport):
+    """Operations that no call of a kernel can stand for."""
+
+
+@dataclass(frozen=True)
+class ToOutVariantPass(ModulePass):
+    """Turn methods into plans whose calls write to registers."""
+
+    name = "to-out-variant"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        findings: list[Finding] = []
+        plans: list[tuple[FuncOp, PlanOp]] = []
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp):
+                method = _Method(function)
+                plans.append((function, method.run()))
+                findings.extend(method.findings)
+        MissingOutVariants.raise_if("some operations have no out variant", findings)
+        for function, plan in plans:
+            block = function.parent_block()
+            assert block is not None
+            block.insert_op_before(plan, function)
+            function.detach()
+            function.erase()
+
+
+class _Method:
+    """One function as it becomes a plan."""
+
+    def __init__(self, function: FuncOp):
+        self.function = function
+        self.block = Block()
+        self.findings: list[Finding] = []
+        self.values: dict[SSAValue, Scalar | SSAValue] = {}
+        self._constants: dict[str, SSAValue] = {}
+        self._states: dict[str, SSAValue] = {}
+        self._stored: dict[str, SSAValue] = {}
+
+    def run(self) -> PlanOp:
+        function = self.function
+        attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
+        arguments = function.body.block.args if function.body.blocks else ()
+        for index, argument in enumerate(arguments):
+            self._input(index, argument, attributes[index].data if index < len(attributes) else EMPTY)
+        for op in function.body.block.ops if function.body.blocks else ():
+            self._op(op)
+        plan = PlanOp(
+            function.sym_name.data,
+            Region(self.block),
+            in_spec=_text(function.attributes.get("program.in_spec")),
+            out_spec=_text(function.attributes.get("program.out_spec")),
+        )
+        plan.location = function.location
+        return plan
+
+    # -- registers -------------------------------------------------------------------------------------
+
+    def _add(self, op: Operation, like: Operation) -> None:
+        op.location = like.location
+        self.block.add_op(op)
+
+    def _register(self, op: RegisterOp, like: Operation, hint: str | None) -> SSAValue:
+        self._add(op, like)
+        op.result.name_hint = hint
+        return op.result
+
+    def _input(self, index: int, argument: SSAValue, attributes: Mapping[str, Attribute]) -> None:
+        hint = argument.name_hint or _text(attributes.get("program.name"))
+        type = argument.type
+        value: Scalar = None
+        if is_tensor(type):
+            self._check_sizes(self.function, f"input {index} ({hint or 'unnamed'})", type)
+        elif "program.value" in attributes:
+            value = literal_value(attributes["program.value"])
+        elif type in _DEFAULTS:
+            value = _DEFAULTS[type]
+        self.values[argument] = self._register(InputOp(type, value), self.function, hint)
+
+    def _check_sizes(self, op: Operation, what: str, type: TensorType[Attribute]) -> None:
+        if not type.has_static_shape():
+            self.findings.append(
+                Finding.at(
+                    op,
+                    f"[out_variant_c3] {what} has type {type}, whose largest sizes are not known",
+                    "export with static shapes",
+                )
+            )
+
+    def _result(self, op: Operation, result: SSAValue) -> SSAValue:
+        """The register for a result."""
+        type = result.type
+        if is_tensor(type):
+            self._check_sizes(op, "a result", type)
+        register = AllocOp(type) if is_tensor(type) else ValueOp(_DEFAULTS.get(type))
+        found = self._register(register, op, result.name_hint)
+        self.values[result] = found
+        return found
+
+    # -- operations ------------------------------------------------------------------------------------
+
+    def _op(self, op: Operation) -> None:
+        match op:
+            case EdgeOp():
+                self._edge_op(op)
+            case GetOp():
+                self.values[op.result] = self._symbol(op, self._constants, ConstantOp)
+            case LoadOp():
+                stored = self._stored.get(op.symbol.string_value())
+                self.values[op.result] = self._symbol(op, self._states, StateOp) if stored is None else stored
+            case StoreOp():
+                # A load behind a store is the stored value: the state's register means what it held before.
+                name, value = op.symbol.string_value(), self._tensor(op, op.value)
+                self._stored[name] = value
+                self._add(StoreOp(name, value), op)
+            case LiteralOp():
+                self.values[op.result] = literal_value(op.value)
+            case CallOp():
+                inputs = [self._argument_register(value, op) for value in op.inputs]
+                outs = [self._result(op, result) for result in op.outputs]
+                self._add(DelegateCallOp(op.callee.string_value(), inputs, outs), op)
+            case FuncReturnOp():
+                self._add(ReturnOp([self.values[value] for value in op.operands]), op)
+            case PartitionOp():
+                self._fail(
+                    op,
+                    f"[out_variant_c2] the backend '{op.backend.data}' has not compiled this partition",
+                    "run the pass that lowers partitions to the backend first",
+                )
+            case _:
+                self._fail(
+                    op,
+                    "[out_variant_c2] is no operation of the edge level",
+                    "lower the program to edge first",
+                )
+
+    def _fail(self, op: Operation, message: str, fix: str) -> None:
+        self.findings.append(Finding.at(op, message, fix))
+        for result in op.results:
+            self._result(op, result)
+
+    def _symbol(
+        self, op: GetOp | LoadOp, known: dict[str, SSAValue], kind: type[ConstantOp | StateOp]
+    ) -> SSAValue:
+        name = op.symbol.string_value()
+        found = known.get(name)
+        if found is None:
+            found = known[name] = self._register(kind(name, op.result.type), op, op.result.name_hint)
+        return found
+
+    def _argument_register(self, value: SSAValue, op: Operation) -> SSAValue:
+        """The register of a delegate's input, which has to be one."""
+        found = self.values[value]
+        if not isinstance(found, SSAValue):
+            found = self._register(ValueOp(found), op, None)
+        return found
+
+    def _tensor(self, op: Operation, value: SSAValue) -> SSAValue:
+        found = self.values[value]
+        if isinstance(found, SSAValue):
+            return found
+        self._fail(
+            op, f"[out_variant_c4] the number {found!r} stands where a tensor is needed", "make it a tensor"
+        )
+        return self._register(ValueOp(found), op, None)
+
+    def _edge_op(self, op: EdgeOp) -> None:
+        namespace = op.schema_text.partition("(")[0].rpartition("::")[0] or "aten"
+        functional = op.schema()
+        if not op.out_schema:
+            if any(isinstance(result.type, TensorType) for result in op.results):
+                self._fail(
+                    op,
+                    f"[out_variant_c1] torch has no out variant of '{functional.qualified_name}'",
+                    "decompose the operator, or register an out variant of it",
+                )
+                return
+            arguments = self._arguments(op, functional)
+            returns = [self._result(op, result) for result in op.results]
+            name = f"{namespace}::{functional.qualified_name}"
+            self._add(KernelCallOp(name, arguments, returns=returns), op)
+            return
+        schema = parse_schema(op.out_schema)
+        arguments = self._arguments(op, schema)
+        outs = [self._result(op, result) for result in op.results]
+        self._add(
+            KernelCallOp(
+                f"{namespace}::{schema.qualified_name}",
+                arguments,
+                outs=outs,
+                list_out=any(arg.type.is_list for arg in schema.out_args),
+            ),
+            op,
+        )
+
+    def _arguments(self, op: EdgeOp, schema: Schema) -> list[Argument]:
+        written = set(schema.out_args)
+        return [self._argument(op, arg, op.arg(arg.name)) for arg in schema.args if arg not in written]
+
+    def _argument(self, op: EdgeOp, arg: Arg, value: object) -> Argument:
+        if arg.type.is_list and value is not None:
+            items = tuple(self._item(op, arg, item) for item in cast("Sequence[object]", value))
+            return ListValue(_list_kind(arg, items), items)
+        return self._item(op, arg, value)
+
+    def _item(self, op: EdgeOp, arg: Arg, value: object) -> Scalar | SSAValue:
+        if isinstance(value, SSAValue):
+            operand = cast(SSAValue, value)
+            return self._tensor(op, operand) if arg.type.is_tensor else self.values[operand]
+        match arg.type.base:
+            case "ScalarType" if isinstance(value, Attribute):
+                try:
+                    return int(scalar_type(value))
+                except VerifyException as error:
+                    self.findings.append(
+                        Finding.at(op, f"[out_variant_c4] {error}", "use a dtype that files have")
+                    )
+                    return None
+            case "MemoryFormat" if isinstance(value, str):
+                return _MEMORY_FORMATS.index(value)
+            case "Layout":
+                # Files number layouts; the only one that tensors have there is torch.strided.
+                return None if value is None else 0
+            case "Device" | "Generator":
+                return None
+            case "float" if isinstance(value, int):
+                return float(value)
+            case _:
+                return cast(Scalar, value)
+
+
+EMPTY: Final[Mapping[str, Attribute]] = {}
+_DEFAULTS: Final[dict[Attribute, Scalar]] = {i64: 0, f64: 0.0, i1: False, StringType(): ""}
+"""What registers hold before the first execution, by type."""
+
+
+def _text(attr: Attribute | None) -> str | None:
+    return attr.data if isinstance(attr, StringAttr) else None
+
+
+def _list_kind(arg: Arg, items: Sequence[Scalar | SSAValue]) -> ListKind:
+    if arg.type.is_tensor:
+        return ListKind.OPTIONAL_TENSORS if arg.type.element_optional else ListKind.TENSORS
+    if arg.type.base == "bool":
+        return ListKind.BOOLS
+    if arg.type.base == "float" or any(isinstance(item, float) for item in items):
+        return ListKind.FLOATS
+    return ListKind.INTS

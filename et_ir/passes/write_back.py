@@ -1,0 +1,114 @@
+"""Turn stores to mutable buffers into copies to the registers of their state.
+
+A value that is read after its state has been overwritten (an output that is the old state, two buffers that
+swap) is copied aside first.
+
+```mlir
+%s = executorch.state @"count" : tensor<i64>
+executorch.kernel_call "aten::add.out"(%s, %one, 1) outs(%r)
+program.store @"count", %r : tensor<i64>
+executorch.return %s
+// becomes
+%s = executorch.state @"count" : tensor<i64>
+executorch.kernel_call "aten::add.out"(%s, %one, 1) outs(%r)
+%old = executorch.alloc : tensor<i64>
+executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%s, false, ints []) outs(%old)
+executorch.kernel_call "aten::copy_"(%s, %r, false) returns(%s)
+executorch.return %old
+```
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from et_ir.dialects.executorch import AllocOp, KernelCallOp, ListKind, ListValue, PlanOp, StateOp
+from et_ir.dialects.executorch.layout import Tensor, dim_order
+from et_ir.dialects.program import Globals, StoreOp
+from et_ir.passes.register_liveness import root_of
+
+__all__ = ["WriteBackPass", "clone_call"]
+
+
+@dataclass(frozen=True)
+class WriteBackPass(ModulePass):
+    """Turn stores to mutable buffers into copies to their state."""
+
+    name = "write-back"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        symbols = Globals(op)
+        for plan in op.body.block.ops:
+            if isinstance(plan, PlanOp):
+                _write_back(plan, symbols)
+
+
+def _write_back(plan: PlanOp, symbols: Globals) -> None:
+    states: dict[str, SSAValue] = {op.key: op.result for op in plan.registers if isinstance(op, StateOp)}
+    for block in plan.blocks:
+        for store in [op for op in block.ops if isinstance(op, StoreOp)]:
+            name = store.symbol.string_value()
+            state = states.get(name)
+            if state is None:
+                state = states[name] = _declare(plan, name, symbols, store)
+            if root_of(store.value) is not state:
+                _save_old(plan, block, store, state)
+                call = KernelCallOp("aten::copy_", [state, store.value, False], returns=[state])
+                call.location = store.location
+                block.insert_op_before(call, store)
+            block.detach_op(store)
+            store.erase()
+
+
+def _declare(plan: PlanOp, name: str, symbols: Globals, store: StoreOp) -> SSAValue:
+    """The register of a state that the method only writes."""
+    op = StateOp(name, symbols[name].type)
+    op.location = store.location
+    first = plan.blocks[0]
+    if first.first_op is None:
+        first.add_op(op)
+    else:
+        first.insert_op_before(op, first.first_op)
+    return op.result
+
+
+def _save_old(plan: PlanOp, block: Block, store: StoreOp, state: SSAValue) -> None:
+    """Copy what a state holds before it is overwritten, for those behind the store that read it."""
+    later: list[Operation] = []
+    op = store.next_op
+    while op is not None:
+        later.append(op)
+        op = op.next_op
+    blocks = plan.blocks
+    for following in blocks[blocks.index(block) + 1 :]:
+        later.extend(following.ops)
+    readers = [op for op in later if any(root_of(value) is state for value in op.operands)]
+    if not readers:
+        return
+    copies: dict[SSAValue, SSAValue] = {}
+    for op in readers:
+        for index, value in enumerate(op.operands):
+            if root_of(value) is not state:
+                continue
+            copy = copies.get(value)
+            if copy is None:
+                alloc = AllocOp(value.type)
+                alloc.result.name_hint = value.name_hint
+                call = clone_call(value, alloc.result)
+                for new in (alloc, call):
+                    new.location = store.location
+                    block.insert_op_before(new, store)
+                copy = copies[value] = alloc.result
+            op.operands[index] = copy
+
+
+def clone_call(source: SSAValue, target: SSAValue) -> KernelCallOp:
+    """A call that copies a tensor to a register of the same type."""
+    order = ListValue(ListKind.INTS, dim_order(cast(Tensor, target.type)))
+    return KernelCallOp("dim_order_ops::_clone_dim_order.out", [source, False, order], outs=[target])

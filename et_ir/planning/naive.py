@@ -1,0 +1,22 @@
+"""Every buffer gets memory of its own: the largest arena, and the one to compare with when a plan is under
+suspicion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from et_ir.planning.buffer import Buffer, Layout, align_up
+
+__all__ = ["plan_naive"]
+
+
+def plan_naive(buffers: Sequence[Buffer]) -> Layout:
+    """Lay buffers out one behind the other, in the order they are given."""
+    offsets: list[int] = []
+    end = 0
+    for buffer in buffers:
+        offset = align_up(end, buffer.alignment)
+        offsets.append(offset)
+        end = align_up(offset + buffer.size, buffer.alignment)
+    return Layout(tuple(offsets), end)
