@@ -19,6 +19,7 @@ PASSES: Final[dict[str, str]] = {
     "constant-fold": "constant_fold:ConstantFoldPass",
     "cse": "cse:CsePass",
     "dce": "dce:DcePass",
+    "decompose": "decompose:DecomposePass",
     "decompose-traced": "decompose_traced:DecomposeTracedPass",
     "fold-batch-norm": "fold_batch_norm:FoldBatchNormPass",
     "link-check": "link_check:LinkCheckPass",

@@ -186,7 +186,7 @@ def _call(op: SchemaOp, operands: list[Any]) -> list[Any]:
     kwargs: dict[str, Any] = {}
     for arg in op.schema().args:
         value = evaluated(op.arg(arg.name))
-        if value is None and not arg.type.is_tensor and arg.default is not None:
+        if value is None and not arg.type.is_tensor and not arg.type.optional:
             continue
         match arg.type.base:
             case "ScalarType" if isinstance(value, Attribute):

@@ -82,7 +82,8 @@ _NUMBERS: Final[dict[Attribute, Meta]] = {
 
 
 @lru_cache(maxsize=16384)
-def _meta_of(type: Attribute) -> Meta:
+def meta_of(type: Attribute) -> Meta:
+    """What a type says. Raises `ValueError` for one that is neither a tensor's nor a number's."""
     if isinstance(type, TensorType):
         tensor = cast("TensorType[Attribute]", type)
         return Meta(tensor.get_shape(), dtype_of(tensor.element_type))
@@ -118,7 +119,7 @@ def _tensor(value: Any) -> Any:
         return None
     if isinstance(value, tuple):
         return tuple(_tensor(item) for item in cast("tuple[SSAValue | None, ...]", value))
-    return _meta_of(cast(SSAValue, value).type)
+    return meta_of(cast(SSAValue, value).type)
 
 
 def read_args(op: SchemaOp) -> list[Any]:
@@ -139,6 +140,6 @@ def read_args(op: SchemaOp) -> list[Any]:
         else:
             value: Any = literal_of(attr)
             if value == DYNAMIC and base == "Scalar":
-                value = _meta_of(cast(SSAValue, op.arg(name)).type)
+                value = meta_of(cast(SSAValue, op.arg(name)).type)
             found.append(value)
     return found

@@ -1,0 +1,170 @@
+"""How decompositions are written.
+
+A decomposition is a function from an op to the values that take the place of its results. It builds ops with
+a `Chain`, which puts them before the op, at its source location, and decomposes those that are not core
+themselves:
+
+    @decomposes(aten.SiluOp)
+    def silu(b: Chain, op: aten.SiluOp) -> SSAValue:
+        return b(aten.MulTensorOp, op.self, b(aten.SigmoidOp, op.self))
+
+It returns `None`, before it has built anything, for an op that it leaves as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, Final, TypeVar
+
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.dialects.aten import AtenOp
+from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten.inference.dtypes import DType
+from et_ir.dialects.aten.inference.meta import Meta, meta_of
+from et_ir.dialects.program import LiteralOp
+from et_ir.dialects.schema import compatible
+
+__all__ = [
+    "DECOMPOSITIONS",
+    "Chain",
+    "Decomposition",
+    "Number",
+    "Size",
+    "decomposes",
+    "is_static",
+    "meta",
+    "numel",
+]
+
+Number = bool | int | float
+Size = int | SSAValue
+"""A size: a number, or the value that has it at run time."""
+
+Values = SSAValue | Sequence[SSAValue] | None
+Decomposition = Callable[["Chain", Any], Values]
+
+DECOMPOSITIONS: Final[dict[type[AtenOp], Decomposition]] = {}
+"""Decompositions by op class."""
+
+_F = TypeVar("_F", bound=Decomposition)
+
+
+def decomposes(*classes: type[AtenOp]) -> Callable[[_F], _F]:
+    """Register a function as the decomposition of op classes."""
+
+    def register(function: _F) -> _F:
+        for cls in classes:
+            if cls in DECOMPOSITIONS:
+                raise AssertionError(f"{cls.name} has two decompositions")
+            DECOMPOSITIONS[cls] = function
+        return function
+
+    return register
+
+
+def meta(value: SSAValue) -> Meta:
+    """Shape and element type of a value."""
+    return meta_of(value.type)
+
+
+def is_static(*values: SSAValue) -> bool:
+    """Whether all sizes of the values are known."""
+    return all(size >= 0 for value in values for size in meta(value).shape)
+
+
+def numel(value: SSAValue) -> int:
+    """The number of elements of a value whose sizes are known."""
+    return prod(meta(value).shape)
+
+
+class Chain:
+    """Builds what takes the place of one op."""
+
+    def __init__(self, op: AtenOp, rewriter: PatternRewriter, table: Mapping[type[AtenOp], Decomposition]):
+        self.op = op
+        self.rewriter = rewriter
+        self.table = table
+        self.built: set[Operation] = set()
+
+    def __call__(self, cls: type[AtenOp], /, *args: Any, **kwargs: Any) -> SSAValue:
+        """The first result of a new op, or of what it decomposes to. Arguments are those of
+        `SchemaOp.make`.
+        """
+        return self.results(cls, *args, **kwargs)[0]
+
+    def results(self, cls: type[AtenOp], /, *args: Any, **kwargs: Any) -> Sequence[SSAValue]:
+        """All results of a new op, or of what it decomposes to."""
+        op = cls.make(*args, location=self.op.location, **kwargs)
+        decomposition = self.table.get(cls)
+        if decomposition is not None:
+            found = decomposition(self, op)
+            if found is not None:
+                op.drop_all_references()
+                return (found,) if isinstance(found, SSAValue) else found
+        self._insert(op)
+        return op.results
+
+    def number(self, value: Number) -> SSAValue:
+        """A Python number, to stand in a tensor slot, where it promotes as such."""
+        return self._insert(LiteralOp(value)).results[0]
+
+    def scalar(self, value: Number, dtype: DType) -> SSAValue:
+        """A tensor without dimensions."""
+        return self.full((), value, dtype)
+
+    def full(self, size: Sequence[Size], value: Number, dtype: DType) -> SSAValue:
+        """A tensor of equal elements."""
+        return self(aten.FullOp, size, value, dtype=dtype.attr)
+
+    def size(self, value: SSAValue, dim: int) -> Size:
+        """One size of a tensor."""
+        known = meta(value).shape[dim]
+        return known if known >= 0 else self(aten.SymSizeIntOp, value, dim)
+
+    def sizes(self, value: SSAValue) -> list[Size]:
+        """The sizes of a tensor."""
+        return [self.size(value, dim) for dim in range(meta(value).rank)]
+
+    def view(self, value: SSAValue, size: Sequence[Size]) -> SSAValue:
+        """The value in another shape; itself if it has that shape."""
+        if tuple(size) == meta(value).shape and is_static(value):
+            return value
+        return self(aten.ViewOp, value, size)
+
+    def expand(self, value: SSAValue, size: Sequence[Size]) -> SSAValue:
+        """The value, broadcast to sizes of which -1 stands for one to keep; itself if it has that shape."""
+        shape = meta(value).shape
+        lead = len(size) - len(shape)
+        kept = [i >= lead and (s == -1 or s == shape[i - lead]) for i, s in enumerate(size)]
+        return value if all(kept) else self(aten.ExpandOp, value, size)
+
+    def permute(self, value: SSAValue, order: Sequence[int]) -> SSAValue:
+        """The value with its dimensions reordered; itself if they keep their places."""
+        return value if list(order) == list(range(len(order))) else self(aten.PermuteOp, value, order)
+
+    def to(self, value: SSAValue, dtype: DType) -> SSAValue:
+        """The value in another element type; itself if it has that type."""
+        return value if meta(value).dtype is dtype else self(aten.UnderscoreToCopyOp, value, dtype=dtype.attr)
+
+    def _insert(self, op: Operation) -> Operation:
+        op.location = self.op.location
+        self.built.add(op)
+        return self.rewriter.insert(op)
+
+    def fitted(self, value: SSAValue, type: Attribute) -> SSAValue:
+        """The value with the type that a result had before.
+
+        Raises `PassFailedException` if it cannot have that type: the decomposition and the program disagree.
+        """
+        if value.type == type:
+            return value
+        if not compatible(value.type, type):
+            raise PassFailedException(f"{self.op.name}: decomposed, its result is {value.type}, not {type}")
+        if isinstance(value, OpResult) and value.op in self.built:
+            return self.rewriter.replace_value_with_new_type(value, type)
+        alias = aten.AliasOp.make(value, result_types=[type], location=self.op.location)
+        return self._insert(alias).results[0]

@@ -1,0 +1,214 @@
+"""Pooling, padding and resampling.
+
+What works on one dimension works on two of which one is 1: kernels are written for two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from et_ir.dialects.aten.generated import ops as aten
+from et_ir.passes.decompose.chain import Chain, decomposes, is_static, meta
+
+
+def _on_two_dims(b: Chain, x: SSAValue, pool: Callable[[SSAValue], Sequence[SSAValue]]) -> list[SSAValue]:
+    """Apply something over the last two dimensions to a tensor of which the first of these is new."""
+    lifted = pool(b(aten.UnsqueezeOp, x, -2))
+    return [b(aten.SqueezeDimsOp, y, (-2,)) for y in lifted]
+
+
+@decomposes(aten.MaxPool2dOp)
+def max_pool2d(b: Chain, op: aten.MaxPool2dOp) -> SSAValue:
+    return b(aten.MaxPool2dWithIndicesOp, *_pool_arguments(op))
+
+
+@decomposes(aten.MaxPool3dOp)
+def max_pool3d(b: Chain, op: aten.MaxPool2dOp) -> SSAValue:
+    return b(aten.MaxPool3dWithIndicesOp, *_pool_arguments(op))
+
+
+def _pool_arguments(op: aten.MaxPool2dOp) -> tuple[Any, ...]:
+    return op.self, op.kernel_size, op.stride, op.padding, op.dilation, op.ceil_mode
+
+
+@decomposes(aten.MaxPool1dOp)
+def max_pool1d(b: Chain, op: aten.MaxPool1dOp) -> SSAValue:
+    return _max_pool1d(b, op)[0]
+
+
+@decomposes(aten.MaxPool1dWithIndicesOp)
+def max_pool1d_with_indices(b: Chain, op: aten.MaxPool1dOp) -> list[SSAValue]:
+    return _max_pool1d(b, op)
+
+
+def _max_pool1d(b: Chain, op: aten.MaxPool1dOp) -> list[SSAValue]:
+    stride = op.stride or op.kernel_size
+    return _on_two_dims(
+        b,
+        op.self,
+        lambda x: b.results(
+            aten.MaxPool2dWithIndicesOp,
+            x,
+            (1, *op.kernel_size),
+            (1, *stride),
+            (0, *op.padding),
+            (1, *op.dilation),
+            op.ceil_mode,
+        ),
+    )
+
+
+@decomposes(aten.AvgPool1dOp)
+def avg_pool1d(b: Chain, op: aten.AvgPool1dOp) -> SSAValue:
+    stride = op.stride or op.kernel_size
+    (y,) = _on_two_dims(
+        b,
+        op.self,
+        lambda x: b.results(
+            aten.AvgPool2dOp,
+            x,
+            (1, *op.kernel_size),
+            (1, *stride),
+            (0, *op.padding),
+            op.ceil_mode,
+            op.count_include_pad,
+        ),
+    )
+    return y
+
+
+@decomposes(aten.AdaptiveAvgPool1dOp)
+def adaptive_avg_pool1d(b: Chain, op: aten.AdaptiveAvgPool1dOp) -> SSAValue:
+    (y,) = _on_two_dims(b, op.self, lambda x: b.results(aten.AdaptiveAvgPool2dOp, x, (1, *op.output_size)))
+    return y
+
+
+@decomposes(aten.AdaptiveMaxPool1dOp)
+def adaptive_max_pool1d(b: Chain, op: aten.AdaptiveMaxPool1dOp) -> list[SSAValue] | None:
+    return _adaptive_max(b, op.self, (1, *op.output_size), one_dim=True)
+
+
+@decomposes(aten.AdaptiveMaxPool2dOp)
+def adaptive_max_pool2d(b: Chain, op: aten.AdaptiveMaxPool2dOp) -> list[SSAValue] | None:
+    return _adaptive_max(b, op.self, op.output_size, one_dim=False)
+
+
+def _adaptive_max(b: Chain, x: SSAValue, output: Sequence[Any], *, one_dim: bool) -> list[SSAValue] | None:
+    sizes = (1, meta(x).shape[-1]) if one_dim else meta(x).shape[-2:]
+    if not _divides(sizes, output):
+        return None
+    kernel = _kernel(sizes, output)
+
+    def pool(v: SSAValue) -> Sequence[SSAValue]:
+        return b.results(aten.MaxPool2dWithIndicesOp, v, kernel, kernel)
+
+    return _on_two_dims(b, x, pool) if one_dim else list(pool(x))
+
+
+def _divides(sizes: Sequence[int], output: Sequence[Any]) -> bool:
+    """Whether windows of one size without overlap make up each dimension."""
+    pairs = zip(sizes, output, strict=True)
+    return all(isinstance(out, int) and size > 0 and out > 0 and size % out == 0 for size, out in pairs)
+
+
+def _kernel(sizes: Sequence[int], output: Sequence[Any]) -> list[int]:
+    return [size // out for size, out in zip(sizes, output, strict=True)]
+
+
+@decomposes(aten.AdaptiveAvgPool2dOp)
+def adaptive_avg_pool2d(b: Chain, op: aten.AdaptiveAvgPool2dOp) -> SSAValue:
+    """A mean over all, where one element comes out; plain pooling where windows are of one size."""
+    x, output = op.self, op.output_size
+    sizes = meta(x).shape[-2:]
+    if tuple(output) == (1, 1):
+        if not is_static(x):
+            return b(aten.MeanDimOp, x, (-1, -2), True)
+        # Over one dimension: kernels reduce contiguous runs much faster than pairs of dimensions.
+        shape = meta(x).shape
+        flat = b.view(x, (*shape[:-2], shape[-2] * shape[-1]))
+        return b.view(b(aten.MeanDimOp, flat, (-1,), True), (*shape[:-2], 1, 1))
+    if tuple(output) == sizes:
+        return x
+    if _divides(sizes, output):
+        kernel = _kernel(sizes, output)
+        return b(aten.AvgPool2dOp, x, kernel, kernel)
+    return b(aten.UnderscoreAdaptiveAvgPool2dOp, x, output)
+
+
+@decomposes(aten.AdaptiveAvgPool3dOp)
+def adaptive_avg_pool3d(b: Chain, op: aten.AdaptiveAvgPool3dOp) -> SSAValue:
+    if tuple(op.output_size) == (1, 1, 1):
+        return b(aten.MeanDimOp, op.self, (-1, -2, -3), True)
+    return b(aten.UnderscoreAdaptiveAvgPool3dOp, op.self, op.output_size)
+
+
+# -- padding -----------------------------------------------------------------------------------------------------------
+
+
+@decomposes(aten.PadOp)
+def pad(b: Chain, op: aten.PadOp) -> SSAValue | None:
+    x, amounts = op.self, op.arg("pad")
+    if op.mode == "constant":
+        return b(aten.ConstantPadNdOp, x, amounts, 0.0 if op.value is None else op.value)
+    kinds = {
+        "reflect": (aten.ReflectionPad1dOp, aten.ReflectionPad2dOp, aten.ReflectionPad3dOp),
+        "replicate": (aten.ReplicationPad1dOp, aten.ReplicationPad2dOp, aten.ReplicationPad3dOp),
+    }.get(op.mode)
+    dims = len(amounts) // 2
+    if kinds is None or not 1 <= dims <= 3 or meta(x).rank not in (dims + 1, dims + 2):
+        return None
+    return b(kinds[dims - 1], x, amounts)
+
+
+@decomposes(aten.ReplicationPad1dOp)
+def replication_pad1d(b: Chain, op: aten.ReplicationPad1dOp) -> SSAValue:
+    (y,) = _on_two_dims(b, op.self, lambda x: b.results(aten.ReplicationPad2dOp, x, (*op.padding, 0, 0)))
+    return y
+
+
+# -- resampling --------------------------------------------------------------------------------------------------------
+
+
+@decomposes(aten.UpsampleNearest2dOp)
+def upsample_nearest2d(b: Chain, op: aten.UpsampleNearest2dOp) -> SSAValue | None:
+    if op.scales_h is not None or op.scales_w is not None:
+        return None
+    return b(aten.UpsampleNearest2dVecOp, op.self, op.output_size, None)
+
+
+@decomposes(aten.UpsampleNearest1dOp)
+def upsample_nearest1d(b: Chain, op: aten.UpsampleNearest1dOp) -> SSAValue | None:
+    if op.scales is not None:
+        return None
+    return _upsample_nearest1d(b, op.self, op.output_size, None)
+
+
+@decomposes(aten.UpsampleNearest1dVecOp)
+def upsample_nearest1d_vec(b: Chain, op: aten.UpsampleNearest1dVecOp) -> SSAValue:
+    return _upsample_nearest1d(b, op.input, op.output_size, op.scale_factors)
+
+
+def _upsample_nearest1d(
+    b: Chain, x: SSAValue, output_size: Sequence[Any] | None, scale_factors: Sequence[float] | None
+) -> SSAValue:
+    size = None if output_size is None else (1, *output_size)
+    scales = None if scale_factors is None else (1.0, *scale_factors)
+    (y,) = _on_two_dims(b, x, lambda v: b.results(aten.UpsampleNearest2dVecOp, v, size, scales))
+    return y
+
+
+@decomposes(aten.UpsampleBilinear2dOp)
+def upsample_bilinear2d(b: Chain, op: aten.UpsampleBilinear2dOp) -> SSAValue | None:
+    if op.scales_h is not None or op.scales_w is not None:
+        return None
+    return b(aten.UpsampleBilinear2dVecOp, op.self, op.output_size, op.align_corners, None)
+
+
+@decomposes(aten.GridSamplerOp)
+def grid_sampler(b: Chain, op: aten.GridSamplerOp) -> SSAValue | None:
+    if meta(op.input).rank != 4:
+        return None
+    return b(aten.GridSampler2dOp, *op.args().values())

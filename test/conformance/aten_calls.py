@@ -1,0 +1,156 @@
+"""Calls of aten operators, with arguments and results, as `torch.export` would record them from OpInfo samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx.experimental.proxy_tensor import make_fx
+from xdsl.dialects.builtin import ModuleOp, TensorType, f64, i1, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from et_ir.dialects.aten import OP_BY_NAME, AtenOp
+from et_ir.dialects.program import LiteralOp
+from et_ir.dialects.schema.literals import ELEMENT_TYPES
+
+DTYPES = {
+    torch.uint8: "ui8", torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
+    torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "i1",
+    torch.complex32: "complex<f16>", torch.complex64: "complex<f32>", torch.complex128: "complex<f64>",
+}  # fmt: skip
+
+
+class NotExpressible(Exception):
+    """The call has an argument that the dialect has no place for, such as a complex number."""
+
+
+@dataclass
+class Call:
+    """One call of an operator on real tensors."""
+
+    target: OpOverload
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    results: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:
+        """The operator's name as the dialect has it."""
+        schema = self.target._schema
+        name = schema.name.removeprefix("aten::")
+        return f"{name}.{schema.overload_name}" if schema.overload_name else name
+
+    def __str__(self) -> str:
+        def show(value: Any) -> str:
+            if isinstance(value, torch.Tensor):
+                return f"{DTYPES.get(value.dtype, value.dtype)}{list(value.shape)}"
+            if isinstance(value, list | tuple):
+                return "[" + ", ".join(map(show, value)) + "]"
+            return repr(value)
+
+        named = [f"{key}={show(value)}" for key, value in self.kwargs.items()]
+        return f"{self.name}({', '.join([*map(show, self.args), *named])})"
+
+
+class _Recorder(torch.fx.Interpreter):
+    def __init__(self, module: torch.fx.GraphModule):
+        super().__init__(module)
+        self.calls: list[Call] = []
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # Later calls may write to arguments, and to results, which may be views of them.
+        kept = torch.utils._pytree.tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
+        result = super().call_function(target, args, kwargs)
+        if isinstance(target, OpOverload) and target.namespace == "aten" and not target._schema.is_mutable:
+            results = tuple(result) if isinstance(result, list | tuple) else (result,)
+            results = torch.utils._pytree.tree_map_only(torch.Tensor, torch.clone, results)
+            self.calls.append(Call(target, *kept, results))
+        return result
+
+
+def recorded_calls(function: Any, *args: Any, **kwargs: Any) -> list[Call]:
+    """The calls a function makes, of composite operators too. Raises what tracing or running it raises."""
+
+    def run(args: Any, kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    with torch.no_grad():
+        traced = make_fx(run, tracing_mode="fake", pre_dispatch=True, _allow_non_fake_inputs=True)(args, kwargs)
+        recorder = _Recorder(traced)
+        leaves = [leaf for leaf in torch.utils._pytree.tree_leaves((args, kwargs))]
+        recorder.run(*leaves)
+    return recorder.calls
+
+
+def sampled_calls(op_info: Any, dtype: torch.dtype, limit: int) -> Iterator[Call]:
+    """Calls that samples of an operator make; samples that cannot be traced give none."""
+    samples = list(op_info.sample_inputs("cpu", dtype, requires_grad=False))
+    for sample in samples[:: max(1, len(samples) // limit)][:limit]:
+        try:
+            yield from recorded_calls(op_info.op, sample.input, *sample.args, **sample.kwargs)
+        except Exception:
+            continue
+
+
+# -- calls in the IR ---------------------------------------------------------------------------------------------------
+
+
+def tensor_type(tensor: torch.Tensor) -> TensorType[Attribute]:
+    if tensor.layout != torch.strided or tensor.dtype not in DTYPES:
+        raise NotExpressible(f"a tensor of {tensor.dtype}, {tensor.layout}")
+    return TensorType(ELEMENT_TYPES[DTYPES[tensor.dtype]], list(tensor.shape))
+
+
+def result_type(value: Any) -> Attribute:
+    if isinstance(value, torch.Tensor):
+        return tensor_type(value)
+    if isinstance(value, bool):
+        return i1
+    if isinstance(value, int | float):
+        return i64 if isinstance(value, int) else f64
+    raise NotExpressible(f"a result {value!r}")
+
+
+def module_of(call: Call, *, infer: bool = False) -> tuple[ModuleOp, AtenOp, list[torch.Tensor]]:
+    """A module whose method `forward` makes the call, its op, and the method's inputs.
+
+    Result types are inferred if so asked, else those of the results. Raises `NotExpressible`.
+    """
+    cls = OP_BY_NAME.get(call.name)
+    if cls is None:
+        raise NotExpressible(f"the dialect has no {call.name}")
+    inputs: list[torch.Tensor] = []
+    block = Block()
+
+    def operand(value: Any) -> SSAValue | None:
+        if value is None:
+            return None
+        if isinstance(value, torch.Tensor):
+            inputs.append(value)
+            return block.insert_arg(tensor_type(value), len(block.args))
+        if isinstance(value, bool | int | float):
+            literal = LiteralOp(value)
+            block.add_op(literal)
+            return literal.result
+        raise NotExpressible(f"an operand {value!r}")
+
+    values = dict(zip((arg.name for arg in cls.schema().args), call.args, strict=False)) | call.kwargs
+    for name, value in values.items():
+        type = cls.schema().by_name[name].type
+        if type.is_tensor and value is not None:
+            values[name] = [operand(item) for item in value] if type.is_list else operand(value)
+        elif isinstance(value, torch.dtype):
+            values[name] = ELEMENT_TYPES[DTYPES[value]]
+        elif isinstance(value, torch.device | torch.layout | torch.memory_format):
+            values[name] = str(value).removeprefix("torch.")
+        elif isinstance(value, complex):
+            raise NotExpressible("a complex number")
+    types = None if infer else [result_type(result) for result in call.results]
+    op = cls.make(**values, result_types=types)
+    block.add_ops([op, ReturnOp(*op.results)])
+    function = FuncOp("forward", ([a.type for a in block.args], [r.type for r in op.results]), Region(block))
+    return ModuleOp([function]), op, inputs
