@@ -66,7 +66,7 @@ def executorch_pipeline(
         f"plan-outputs={str(plan_outputs).lower()}}}"
     )
     return ",".join(
-        ("to-out-variant", "views", "write-back", f"link-check{{target={target}}}", plan, "verify-executorch")
+        ("to-out-variant", "write-back", "views", f"link-check{{target={target}}}", plan, "verify-executorch")
     )
 
 
