@@ -42,15 +42,18 @@ class Symbol:
     mutable: bool = False
 
     def op(self) -> GlobalOp:
-        """The op that declares the symbol. Mutable state that is all zero has no data: that is how state
-        starts.
+        """The op that declares the symbol.
+
+        Mutable state that is all zero has no data: that is how state starts. Other state is copied, because
+        running the module would change it; nothing else is.
         """
         properties: dict[str, Attribute] = {"sym_name": StringAttr(self.name), "type": self.type}
         cls = BufferOp if self.mutable else _KINDS[self.kind]
         if self.mutable:
             properties["mutable"] = UnitAttr()
         if not (self.mutable and _is_zero(self.tensor)):
-            properties["value"] = DataAttr.of(self.type.element_type, blob_of_tensor(self.name, self.tensor))
+            tensor = self.tensor.detach().clone() if self.mutable else self.tensor
+            properties["value"] = DataAttr.of(self.type.element_type, blob_of_tensor(self.name, tensor))
         return cls.create(properties=properties)
 
 

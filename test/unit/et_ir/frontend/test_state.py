@@ -142,6 +142,13 @@ def test_mutable_buffers_keep_state():
     assert [run(torch.ones(2))[0][0].item() for _ in range(3)] == [4.0, 6.0, 8.0]
 
 
+def test_running_the_module_does_not_change_imported_state():
+    counter = Counter(1.0)
+    module = import_program(torch.export.export(counter, (torch.ones(2),)))
+    counter(torch.ones(2))
+    assert Interpreter(module).symbols["total"].tolist() == [1.0, 1.0]
+
+
 def test_state_that_starts_as_zeros_has_no_data():
     module = import_program(torch.export.export(Counter(), (torch.ones(2),)))
     assert symbols(module)["total"].value is None

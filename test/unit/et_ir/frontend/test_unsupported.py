@@ -18,10 +18,20 @@ def reasons(module: nn.Module, *args: Any) -> UnsupportedProgram:
 
 @torch.library.custom_op("et_test::twice", mutates_args=())
 def twice(x: Tensor) -> Tensor:
-    return x * 2
+    return torch.from_numpy(x.numpy() * 2)
 
 
 @twice.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("et_test::thrice", mutates_args=())
+def thrice(x: Tensor) -> Tensor:
+    return x * 3
+
+
+@thrice.register_fake
 def _(x: Tensor) -> Tensor:
     return torch.empty_like(x)
 
@@ -150,6 +160,18 @@ def test_dynamic_sizes_that_are_only_passed_on():
 
     x = torch.randn(5, 4)
     assert torch.equal(Interpreter(module).run(x)[0], Net()(x))
+
+
+def test_custom_operators_made_of_torch_operators():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.ops.et_test.thrice(x) + 1
+
+    module = import_program(torch.export.export(Net(), (torch.randn(2),)))
+    assert [op.name for op in module.walk() if op.name.startswith("aten.")] == [
+        "aten.mul.Tensor",
+        "aten.add.Tensor",
+    ]
 
 
 def test_operators_that_only_decompose():
