@@ -91,7 +91,7 @@ class Loop(torch.nn.Module):
 
 class NonZero(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.nonzero(x) + 1
+        return torch.nonzero(x)
 
 
 def arange(*sizes: int) -> torch.Tensor:
@@ -110,7 +110,6 @@ MODULES: dict[str, tuple[Callable[[], torch.nn.Module], Any, list[tuple[Any, ...
     "rows": (Rows, {"x": {0: Dim("rows", max=8)}}, [(arange(rows, 4),) for rows in (3, 8, 2)]),
     "branch": (Branch, None, [(TRUE, arange(2, 4)), (FALSE, arange(2, 4))]),
     "loop": (Loop, None, [(arange(3, 4), arange(4))]),
-    "nonzero": (NonZero, None, [(arange(3, 4) > 0,), (arange(3, 4) > 100,)]),
 }
 
 
@@ -155,6 +154,17 @@ def test_methods_keep_their_state(exported: tuple[Path, list[tuple[Any, ...]]]) 
     for count in range(1, 4):
         (out,) = method.execute(input_sets[0])
         torch.testing.assert_close(out, input_sets[0][0] * count)
+
+
+@pytest.mark.parametrize("poison", [False, True], ids=["plain", "poisoned"])
+def test_shapes_that_depend_on_data(poison: bool) -> None:
+    """Against eager: torch gives the result of nonzero column-major strides, which the stock kernel disregards."""
+    examples = [arange(3, 4) > 0, arange(3, 4) > 100, arange(3, 4) > -100]
+    file = compile_stock(export(NonZero(), (examples[0],)))
+    method = Runtime.get().load_program(file, poison=poison).load_method("forward")
+    for example in examples:
+        (out,) = method.execute([example])
+        torch.testing.assert_close(out, NonZero()(example))
 
 
 NUMBERS = (7, -7, 2, -2, 0, 1, 7.5, -7.5, 2.5, -2.0, 0.0, 0.5, 1e18, math.inf, math.nan)
