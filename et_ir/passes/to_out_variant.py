@@ -232,8 +232,9 @@ class _Method:
         return self._register(ValueOp(found), op, None)
 
     def _edge_op(self, op: EdgeOp) -> None:
-        namespace = op.schema_text.partition("(")[0].rpartition("::")[0] or "aten"
         functional = op.schema()
+        # `edge.dim_order_ops._clone_dim_order` names its namespace, `edge.add.Tensor` stands for torch's own.
+        namespace = op.name.removeprefix("edge.").removesuffix(functional.qualified_name).rstrip(".") or "aten"
         if not op.out_schema:
             if any(isinstance(result.type, TensorType) for result in op.results):
                 self._fail(
