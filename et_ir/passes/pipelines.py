@@ -45,7 +45,24 @@ CORE_ATEN: Final = ",".join(
     )
 )
 
-EDGE: Final = "aten-to-edge,verify-edge"
+EDGE: Final = ",".join(
+    (
+        "remove-assertions",
+        "views-to-copies",
+        "remove-noops",
+        "promote-types",
+        "scalars-to-tensors",
+        "prune-empty-tensors",
+        "memory-formats-to-dim-orders",
+        "remove-redundant-copies",
+        "propagate-dim-order",
+        "constant-fold",
+        "cse",
+        "dce",
+        "aten-to-edge",
+        "verify-edge",
+    )
+)
 
 BACKEND: Final = "verify-backend"
 
@@ -66,7 +83,7 @@ def executorch_pipeline(
         f"plan-outputs={str(plan_outputs).lower()}}}"
     )
     return ",".join(
-        ("to-out-variant", "write-back", "views", f"link-check{{target={target}}}", plan, "verify-executorch")
+        ("to-out-variant", "write-back", "views", f"link-check{{target=\"{target}\"}}", plan, "verify-executorch")
     )
 
 

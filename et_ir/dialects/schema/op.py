@@ -62,7 +62,7 @@ class OpInfo:
         defaults: dict[str, Attribute] = {}
         for arg in self.literals:
             default = arg.default
-            if default is not None and isinstance(default, int | float | bool | str | list):
+            if default is not None and isinstance(default, int | float | bool | str | tuple):
                 defaults[arg.name] = attribute_of(cast(Value, default), arg.type)
         self.defaults = defaults
 

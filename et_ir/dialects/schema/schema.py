@@ -42,7 +42,7 @@ scalar_types = {
 }  # fmt: skip
 memory_formats = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 
-Literal = int | float | bool | str | None | list["Literal"]
+Literal = int | float | bool | str | None | tuple["Literal", ...]
 
 
 class _Missing:
@@ -184,8 +184,10 @@ def _parse_default(text: str, type: ArgType) -> Literal:
         return memory_formats[value]
     if type.base == "ScalarType" and isinstance(value, int):
         return scalar_types[value]
-    if type.is_list and value is not None and not isinstance(value, list):
-        return cast("Literal", [value] * (type.list_size or 1))
+    if isinstance(value, list):
+        return tuple(cast("list[Literal]", value))
+    if type.is_list and value is not None:
+        return (value,) * (type.list_size or 1)
     if type.base == "float" and isinstance(value, int):
         return float(value)
     return value
