@@ -96,6 +96,7 @@ class Method:
         self._init_delegates(backends)
         started = self._loaded("delegates", started)
         calls = self._link(kernels)
+        self._guard = kernels.guard
         started = self._loaded("link", started)
         self._inputs = self._plan.inputs
         self._outputs = self._plan.outputs
@@ -378,7 +379,7 @@ class Method:
             started = self._platform.ticks()
             self._set_inputs(inputs)
             try:
-                with np.errstate(all="ignore"):
+                with np.errstate(all="ignore"), self._guard():
                     self._loop()
             except StepFailure as failure:
                 raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
@@ -417,7 +418,7 @@ class Method:
                 return Error.EndOfMethod
             at = self._position
             try:
-                with np.errstate(all="ignore"):
+                with np.errstate(all="ignore"), self._guard():
                     self._position = step_once(self._instructions[at], self._steps[at], self._registers)
             except StepFailure as failure:
                 self._position = None

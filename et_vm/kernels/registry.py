@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -241,12 +242,15 @@ def _parse_annotation(annotation: object) -> tuple[frozenset[str], bool]:
 
 
 def parameters_of(prepare: Prepare) -> tuple[Param, ...] | None:
-    """The parameters after ``ctx`` as the function's own signature states them, or None when it takes
-    ``*args``.
+    """The parameters after ``ctx`` as the function's own signature states them, or its attribute
+    ``parameters``; None when it takes ``*args`` and has no such attribute.
 
     A parameter annotated ``float`` takes an Int too (as the upstream runtime does), and ``is_float`` says
     that it wants it converted; ``int | float`` is a torch Scalar and takes a Bool as well.
     """
+    stated: tuple[Param, ...] | None = getattr(prepare, "parameters", None)
+    if stated is not None:
+        return stated
     code = getattr(prepare, "__code__", None)
     if code is None or code.co_flags & 0x04:  # CO_VARARGS
         return None
@@ -262,9 +266,14 @@ class KernelRegistry:
     thread-safe; looking up is.
     """
 
-    __slots__ = ("_fallback", "_keyed", "_lazy")
+    __slots__ = ("_fallback", "_keyed", "_lazy", "guard")
+
+    guard: Callable[[], AbstractContextManager[object]]
+    """Makes the context in which each execution's steps run: what a library would otherwise enter in every
+    step (torch's inference mode)."""
 
     def __init__(self, libraries: Iterable[KernelLibrary] = ()) -> None:
+        self.guard = nullcontext
         self._fallback: dict[str, Prepare] = {}
         self._keyed: dict[str, dict[KernelKey, Prepare]] = {}
         self._lazy: dict[str, Callable[[], Prepare]] = {}

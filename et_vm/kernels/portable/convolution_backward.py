@@ -88,7 +88,7 @@ def convolution_backward_out(
         axes = (0, *range(2, rank))
         sums = ctx.scratch((features,), dtype)
         calls += [(np.add.reduce, (grad, axes, dtype, sums)), copy(sums, out2.array)]
-    return chain(calls) if calls else NOTHING
+    return chain(calls)
 
 
 def _weight_gradient(

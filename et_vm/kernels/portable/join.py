@@ -46,7 +46,7 @@ def _join(ctx: PrepareContext, pieces: Sequence[tuple[Array, Array]], out: Array
         else:
             then += moves(ctx, source, target)
     calls = [*first, *then]
-    return chain(calls) if calls else NOTHING
+    return chain(calls)
 
 
 @kernel("aten::cat.out")
@@ -219,7 +219,7 @@ def _triangle(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor, *, 
         cleared = slice(edge, columns) if lower else slice(0, edge)
         if cleared.start < cleared.stop:
             calls.append(copy(zero, out.array[..., row, cleared]))
-    return chain(calls) if calls else NOTHING
+    return chain(calls)
 
 
 @kernel("aten::tril.out")

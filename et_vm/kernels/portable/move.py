@@ -11,8 +11,10 @@ from et_vm.kernels.portable.steps import NOTHING, cast, chain, copy, overlaps, s
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array
 
-_TILE = 64
-_WORTH_TILING = 1 << 17
+# Elements along the axis in which the target is contiguous, and along that in which the source is: measured over 64..1536 squared.
+_TILE_TARGET = 32
+_TILE_SOURCE = 128
+_WORTH_TILING = 1 << 14
 
 
 def move(ctx: PrepareContext, source: Array, target: Array) -> Step:
@@ -45,14 +47,13 @@ def _tiles(source: Array, target: Array) -> list[tuple[Array, Array]]:
     if not fast_target or not fast_source or fast_target[0] == fast_source[0]:
         return [(source, target)]
     a, b = fast_target[0], fast_source[0]
-    stride_is_short = abs(source.strides[a]) < 4 * _TILE * itemsize
-    if stride_is_short or min(target.shape[a], target.shape[b]) < 2 * _TILE:
+    if target.shape[a] < 2 * _TILE_TARGET or target.shape[b] < 2 * _TILE_TARGET:
         return [(source, target)]
     pairs: list[tuple[Array, Array]] = []
-    ranges = (range(0, target.shape[axis], _TILE) for axis in (a, b))
-    for at_a, at_b in itertools.product(*ranges):
+    extents = ((a, _TILE_TARGET), (b, _TILE_SOURCE))
+    for at_a, at_b in itertools.product(*(range(0, target.shape[axis], step) for axis, step in extents)):
         index: list[slice] = [slice(None)] * target.ndim
-        index[a], index[b] = slice(at_a, at_a + _TILE), slice(at_b, at_b + _TILE)
+        index[a], index[b] = slice(at_a, at_a + _TILE_TARGET), slice(at_b, at_b + _TILE_SOURCE)
         pairs.append((source[tuple(index)], target[tuple(index)]))
     return pairs
 

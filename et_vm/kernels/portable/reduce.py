@@ -217,7 +217,7 @@ def _declare_search(name: str) -> None:
         """Index of the first extreme, or of the first NaN, along ``dim`` or of the flattened tensor. Scratch: a float32 copy of a 16-bit
         input."""
         calls = _search(ctx, name, self, dim, keepdim, out, arg="out")
-        return chain(calls) if calls else NOTHING
+        return chain(calls)
 
 
 _declare_search("argmax")

@@ -63,7 +63,7 @@ def _scatter(
         calls += first
     if not index.numel:
         calls = moves(ctx, self.array, out.array)
-        return chain(calls) if calls else NOTHING
+        return chain(calls)
     target = out.array if out.array.flags.c_contiguous else ctx.scratch(out.sizes, out.dtype)
     shape = self.sizes or (1,)
     if index.sizes:
@@ -179,7 +179,7 @@ def _store_into(
     out.resize(self.sizes)
     calls, values = _apart(ctx, src.array, out.array)
     calls += [*moves(ctx, self.array, out.array), *moves(ctx, values, view_of(out.array))]
-    return chain(calls) if calls else NOTHING
+    return chain(calls)
 
 
 @kernel("aten::select_scatter.out")

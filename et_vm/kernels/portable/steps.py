@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import NOTHING, PrepareContext, Step
 from et_vm.values import Array, DType
 
 _KEYWORD_OUT: frozenset[object] = frozenset({np.maximum, np.minimum})
@@ -29,16 +29,10 @@ def run(calls: Sequence[Step]) -> None:
 
 def chain(calls: Sequence[Step]) -> Step:
     """One step that executes ``calls`` in order."""
-    if len(calls) == 1:
-        return calls[0]
-    return run, (tuple(calls),)
-
-
-def _nothing() -> None:
-    return None
-
-
-NOTHING: Step = (_nothing, ())
+    wanted = [step for step in calls if step is not NOTHING]
+    if not wanted:
+        return NOTHING
+    return wanted[0] if len(wanted) == 1 else (run, (tuple(wanted),))
 
 
 def overlaps(a: Array, b: Array) -> bool:

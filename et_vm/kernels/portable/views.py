@@ -31,7 +31,7 @@ def _reshape(ctx: PrepareContext, self: Tensor, shape: Sequence[int], out: Tenso
     if not out.array.size:
         return NOTHING
     calls = reshape_moves(ctx, self.array, out.array)
-    return chain(calls) if calls else NOTHING
+    return chain(calls)
 
 
 @kernel("aten::view_copy.out", "aten::_unsafe_view.out")
@@ -291,7 +291,7 @@ def _split(ctx: PrepareContext, self: Tensor, sizes: Sequence[int], axis: int, o
     for size, part in zip(sizes, out, strict=True):
         steps.append(_store(ctx, self, self.array[(slice(None),) * axis + (slice(start, start + size),)], part))
         start += size
-    return chain(steps) if steps else NOTHING
+    return chain(steps)
 
 
 @kernel("aten::split_copy.Tensor_out", "aten::unsafe_split.Tensor_out")
@@ -331,7 +331,7 @@ def unbind_copy_out(ctx: PrepareContext, self: Tensor, dim: int, out: list[Tenso
     for part in out:
         check_type(ctx, self.scalar_type, part, arg="out")
     steps = [_store(ctx, self, select_view(ctx, self.array, axis, at), part) for at, part in enumerate(out)]
-    return chain(steps) if steps else NOTHING
+    return chain(steps)
 
 
 @kernel("aten::pixel_shuffle.out")
