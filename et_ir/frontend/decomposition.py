@@ -137,8 +137,9 @@ def _trace(function: Callable[..., Any], tensors: list[torch.Tensor], table: Tab
         fakes = [torch.empty(tuple(t.shape), dtype=t.dtype) for t in tensors]
         try:
             module = make_fx(function, decomposition_table=table, tracing_mode="real")(*fakes)
-        except (RuntimeError, NotImplementedError, TypeError, ValueError):
-            # Also what data-dependent operators raise. The op stays, and the level's verifier reports it.
+        except (RuntimeError, NotImplementedError, TypeError, ValueError, SyntaxError):
+            # Also what data-dependent operators raise, and overloads whose name is no name in Python (`from`).
+            # The op stays, and the level's verifier reports it.
             return None
     module.graph.eliminate_dead_code()
     return module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -19,6 +20,7 @@ from torch.export.graph_signature import (
     TokenArgument,
 )
 from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
 from torch.utils._pytree import TreeSpec, treespec_dumps
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -232,7 +234,7 @@ def _dump_spec(spec: TreeSpec | None, subject: str, reasons: Reasons) -> str | N
     if spec is None:
         return None
     try:
-        return treespec_dumps(spec)
+        return treespec_dumps(_plain_tuples(spec))
     except NotImplementedError as error:
         reasons.add(
             subject,
@@ -240,6 +242,27 @@ def _dump_spec(spec: TreeSpec | None, subject: str, reasons: Reasons) -> str | N
             "use tuples, lists and dicts, or give the class a serialised name when registering it",
         )
         return None
+
+
+def _plain_tuples(spec: TreeSpec) -> TreeSpec:
+    """A structure with plain tuples in the place of tuple classes that have no name outside of Python.
+
+    What `x.max(dim=0)` returns is such a class.
+    """
+    if spec.is_leaf():
+        return spec
+    children = [_plain_tuples(child) for child in spec.children()]
+    container: Any = spec.context if spec.type is namedtuple else spec.type
+    is_tuple = container is not tuple and issubclass(container, tuple)
+    if is_tuple and not _has_name(cast("type[object]", container)):
+        return TreeSpec(tuple, None, children)
+    return TreeSpec(spec.type, spec.context, children)
+
+
+def _has_name(container: type) -> bool:
+    """Whether torch has a name under which it writes a container class down."""
+    registered: Any = pytree.SUPPORTED_SERIALIZED_TYPES.get(container)
+    return registered is not None and registered.serialized_type_name != pytree.NO_SERIALIZED_TYPE_NAME_FOUND
 
 
 def _arguments(method: _Method, reasons: Reasons) -> tuple[Block, list[dict[str, Attribute]]]:

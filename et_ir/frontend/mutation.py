@@ -294,17 +294,18 @@ def functionalise_by_tracing(program: ExportedProgram) -> ExportedProgram:
     """The program in torch's own functional form, which costs about as much as the export did.
 
     Torch keeps composite operators whole and takes their results for new tensors. Those that may return a view
-    are decomposed, so that it sees the view. Raises what torch raises.
+    or write running statistics are decomposed, so that it sees that. Raises what torch raises.
     """
     program = _with_explicit_identities(program)
-    targets = {node.target for node in program.graph.nodes if node.op == "call_function"}
     known = cast("dict[object, Callable[..., Any]]", default_decompositions())
     table: dict[object, Callable[..., Any]] = {}
-    for target in targets:
-        op = as_operator(target)
+    for node in program.graph.nodes:
+        op = as_operator(node.target)
         if op is None or op not in known or not op.has_kernel_for_dispatch_key(COMPOSITE):
             continue
-        if _facts(op).aliasing == "may" and all(a.alias_info is None for a in schema_of(op).returns):
+        schema = schema_of(op)
+        may_view = _facts(op).aliasing == "may" and all(a.alias_info is None for a in schema.returns)
+        if may_view or (schema.name in _TRAINING and writes_memory(node)):
             table[op] = known[op]
     return cast(ExportedProgram, cast(Any, program).run_decompositions(table))
 

@@ -22,7 +22,7 @@ from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema.literals import DYNAMIC, DYNAMIC_ATTR, attribute_of
 from et_ir.dialects.schema.op import OpInfo
 from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
-from et_ir.frontend.mutation import IDENTITIES, Mutations
+from et_ir.frontend.mutation import IDENTITIES, Mutations, writes_memory
 from et_ir.frontend.operators import Operator, as_operator, schema_of
 from et_ir.frontend.types import ELEMENT_OF, UnsupportedType, result_type
 from et_ir.frontend.unsupported import Reasons
@@ -213,7 +213,7 @@ class NodeConverter:
         if functional is not None:
             target = functional
             name = schema_of(target).name
-        elif schema_of(target).is_mutable:
+        elif writes_memory(node):
             raise Unknown(
                 "it writes into a tensor that others can see, which has no functional form",
                 "return a new tensor instead of writing in place",

@@ -1,5 +1,6 @@
 """Writes into tensors: replaced without another trace where that is provably right, by torch where it is not."""
 
+import warnings
 from typing import Any
 
 import pytest
@@ -235,6 +236,20 @@ def test_running_statistics_in_training_mode():
     torch.testing.assert_close(y, net(x))
     torch.testing.assert_close(interpreter.symbols["running_mean"], net.running_mean)
     torch.testing.assert_close(interpreter.symbols["num_batches_tracked"], net.num_batches_tracked)
+
+
+def test_running_statistics_of_instance_norm():
+    net = nn.InstanceNorm1d(3, track_running_stats=True).train()
+    x = torch.randn(2, 3, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        module = import_program(torch.export.export(net, (x,)))
+    from aten_interpreter import Interpreter
+
+    interpreter = Interpreter(module)
+    (y,) = interpreter.run(x)
+    torch.testing.assert_close(y, net(x))
+    torch.testing.assert_close(interpreter.symbols["running_var"], net.running_var)
 
 
 def test_writes_in_no_grad_blocks():

@@ -1,7 +1,7 @@
 """Inputs and outputs: nested structures, keyword arguments, constants, what is passed through."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 
 from et_ir.dialects.program import GlobalOp, StringType
-from et_ir.frontend import import_program
+from et_ir.frontend import UnsupportedProgram, import_program
 
 
 def function(module: ModuleOp, name: str = "forward") -> FuncOp:
@@ -50,6 +50,41 @@ def test_nested_inputs_and_outputs(imported: Any):
         assert json.loads(spec.data)[0] == 1
     names = [entry["program.name"].data for entry in argument_attributes(module)]
     assert names == ["a_0", "a_1_0", "a_1_1", "d_p", "d_q", "last"]
+
+
+def test_named_tuples(imported: Any):
+    class Pair(NamedTuple):
+        left: Tensor
+        right: Tensor
+
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            return x.max(dim=0), Pair(x, x + 1), {"k": x.sort()}
+
+    module = imported(Net(), (torch.randn(2, 3),))
+    spec = function(module).attributes["program.out_spec"]
+    assert isinstance(spec, StringAttr)
+    children = json.loads(spec.data)[1]["children_spec"]
+    assert [child["type"] for child in children] == ["builtins.tuple", "builtins.tuple", "builtins.dict"]
+    assert children[2]["children_spec"][0]["type"] == "builtins.tuple"
+
+
+def test_containers_without_a_name():
+    class Box:
+        def __init__(self, x: Tensor) -> None:
+            self.x = x
+
+    torch.utils._pytree.register_pytree_node(Box, lambda b: ([b.x], None), lambda xs, _: Box(*xs))
+
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            return Box(x + 1)
+
+    program = torch.export.export(Net(), (torch.randn(2),))
+    with pytest.raises(
+        UnsupportedProgram, match="out_spec of method forward: its structure cannot be written down"
+    ):
+        import_program(program)
 
 
 def test_constant_inputs(imported: Any):
