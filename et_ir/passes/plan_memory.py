@@ -99,7 +99,10 @@ class PlanMemoryPass(ModulePass):
             arena = _arena(op)
             op.set_place(None)
             interval = liveness.interval(op.result)
-            if op in unplanned or interval is None:
+            if interval is None:
+                _make_reference(op)
+                continue
+            if op in unplanned:
                 continue
             if shared is not None and isinstance(op, StateOp):
                 op.set_place((STATE, shared.offsets[op.key]))
@@ -154,6 +157,25 @@ def _drop_unused(plan: PlanOp) -> None:
         if not isinstance(op, InputOp) and op.result.first_use is None:
             op.detach()
             op.erase()
+
+
+def _make_reference(op: MemoryRegisterOp) -> None:
+    """A tensor that only ever refers to the memory of others needs none of its own."""
+    if (
+        not isinstance(op, AllocOp)
+        or op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+        or _is_viewed(op.result)
+    ):
+        return
+    reference = ReferenceOp(op.type, dynamism=op.dynamism)
+    reference.location = op.location
+    reference.result.name_hint = op.result.name_hint
+    block = op.parent_block()
+    assert block is not None
+    block.insert_op_before(reference, op)
+    op.result.replace_all_uses_with(reference.result)
+    op.detach()
+    op.erase()
 
 
 def _arena(op: MemoryRegisterOp) -> int:

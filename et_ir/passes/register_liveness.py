@@ -5,10 +5,10 @@ has time k + 1, and the return comes last. Live ranges are found by backward dat
 Lam, Sethi, Ullman, "Compilers", §9.2.5) and are given as the interval that covers them, so that a buffer that
 is live around a loop is live in all of it.
 
-Registers that share memory are one *root*: a view belongs to the register it views. A register without memory
-of its own, which a move or a view at run time makes refer to that of others, stands for all that it may refer
-to. A kernel writes the whole of its out arguments, and before that their content is not needed; what is
-written in place is needed before as well.
+Registers that share memory are one *root*: a view belongs to the register it views. A move, or a view at run
+time, makes a root refer to the memory of another; which ones a root may refer to at each place is found by
+forward data flow. A kernel writes the whole of its out arguments, and before that their content is not
+needed; what is written in place is needed before as well.
 """
 
 from __future__ import annotations
@@ -60,11 +60,15 @@ class Interval:
 
 @dataclass(slots=True)
 class _Facts:
-    """What an instruction does to roots, as bit sets."""
+    """What an instruction does to roots, as bit sets; `moved` are those that refer to what `source` refers to
+    afterwards.
+    """
 
     uses: int = 0
     writes: int = 0
     kills: int = 0
+    source: int = 0
+    moved: int = 0
 
 
 class Liveness:
@@ -76,135 +80,200 @@ class Liveness:
         self.instructions = plan.instructions
         self.times: dict[Instruction, int] = {op: time + 1 for time, op in enumerate(self.instructions)}
         self.end = len(self.instructions)
-        self._numbers: dict[SSAValue, int] = {}
         self._roots: list[SSAValue] = []
-        self._targets: dict[SSAValue, int] = {}
-        self._resolve()
-        self._first: list[int] = [self.end + 1] * len(self._roots)
-        self._last: list[int] = [-1] * len(self._roots)
+        self._bits: dict[SSAValue, int] = {}
+        for op in self.registers:
+            if not isinstance(op, ViewOp):
+                self._bits[op.result] = 1 << len(self._roots)
+                self._roots.append(op.result)
+        for op in self.registers:
+            if isinstance(op, ViewOp):
+                self._bits[op.result] = self._bits[root_of(op.result)]
+        self._facts = {op: self._facts_of(op) for op in self.instructions}
+        self._bodies = [[op for op in block.ops if isinstance(op, INSTRUCTIONS)] for block in plan.blocks]
+        self._needed = [0] * len(self._roots)
+        """The times, as bit sets, at which the memory of each root is needed."""
+        self._written = [0] * len(self._roots)
+        """Those at which it is written."""
+        targets = 0
+        for facts in self._facts.values():
+            targets |= facts.moved
+        self._targets = list(_bits(targets))
         self.live_at_entry: list[SSAValue] = []
         """Registers whose content from before the plan is read."""
         self._flow()
 
-    # -- what registers refer to -----------------------------------------------------------------------
-
-    def _bit(self, register: SSAValue) -> int:
-        root = root_of(register)
-        number = self._numbers.get(root)
-        if number is None:
-            number = self._numbers[root] = len(self._roots)
-            self._roots.append(root)
-        return 1 << number
-
-    def _resolve(self) -> None:
-        """Which roots the content of each register may lie in."""
-        for op in self.registers:
-            # A reference has no memory of its own, but it is written and read like the rest.
-            self._targets[op.result] = self._bit(op.result)
-        links = [(op.source, op.target) for op in self.instructions if isinstance(op, MoveOp)]
-        for op in self.instructions:
-            if isinstance(op, KernelCallOp) and op.key == ET_VIEW and op.inputs:
-                links.extend((op.inputs[0], register) for register in op.returned)
-        changed = True
-        while changed:
-            changed = False
-            for source, target in links:
-                merged = self._targets[target] | self._targets[source]
-                if merged != self._targets[target]:
-                    self._targets[target] = merged
-                    changed = True
-        # Views at run time refer to what their base does.
-        for op in self.registers:
-            if isinstance(op, ViewOp):
-                self._targets[op.result] |= self._targets[root_of(op.result)]
-
-    def _refers(self, registers: Iterable[SSAValue]) -> int:
+    def _set(self, registers: Iterable[SSAValue]) -> int:
         found = 0
         for register in registers:
-            found |= self._targets[register]
+            found |= self._bits[register]
         return found
 
-    def _facts(self, op: Instruction) -> _Facts:
-        facts = _Facts(self._refers(op.reads), self._refers(op.writes))
-        for register in _overwritten(op):
-            targets = self._targets[register]
-            # Only a register that is sure to be what is written, and all of it, needs no content before.
-            if targets == self._bit(register) and not isinstance(register.owner, ViewOp):
-                facts.kills |= targets
+    def _facts_of(self, op: Instruction) -> _Facts:
+        facts = _Facts(self._set(op.reads), self._set(op.writes))
+        # What a static view writes is a part of its root, perhaps.
+        facts.kills = self._set(r for r in _overwritten(op) if not isinstance(r.owner, ViewOp))
+        if isinstance(op, MoveOp):
+            facts.source, facts.moved = self._bits[op.source], self._bits[op.target]
+        elif isinstance(op, KernelCallOp) and op.key == ET_VIEW and op.inputs:
+            # A view at run time of what it is a static view of changes nothing.
+            facts.source = self._bits[op.inputs[0]]
+            facts.moved = self._set(r for r in op.returned if not isinstance(r.owner, ViewOp))
         return facts
 
     # -- flow ------------------------------------------------------------------------------------------
 
     def _flow(self) -> None:
         blocks = self.plan.blocks
-        facts = {op: self._facts(op) for op in self.instructions}
-        bodies = {block: [op for op in block.ops if isinstance(op, INSTRUCTIONS)] for block in blocks}
         live_in: dict[Block, int] = dict.fromkeys(blocks, 0)
         changed = True
         while changed:
             changed = False
-            for block in reversed(blocks):
-                live = self._live_out(block, live_in)
-                for op in reversed(bodies[block]):
-                    fact = facts[op]
-                    live = (live & ~fact.kills) | fact.uses
+            for block, body in zip(reversed(blocks), reversed(self._bodies), strict=True):
+                live = _live_out(block, live_in)
+                for op in reversed(body):
+                    facts = self._facts[op]
+                    live = (live & ~facts.kills) | facts.uses
                 if live != live_in[block]:
                     live_in[block] = live
                     changed = True
-        for block in blocks:
-            self._cover(bodies[block], facts, self._live_out(block, live_in))
+        referred = self._references()
+        for block, body in zip(blocks, self._bodies, strict=True):
+            self._cover(body, _live_out(block, live_in), referred)
         entry = live_in[blocks[0]]
-        self._touch(entry, 0)
+        self._touch(entry, 0, {})
         for op in self.registers:
-            if isinstance(op, InputOp):
-                self._touch(self._bit(op.result), 0)
-            elif isinstance(op, StateOp):
-                self._touch(self._bit(op.result), 0)
-                self._touch(self._bit(op.result), self.end)
-        self.live_at_entry.extend(register for register in self._roots if entry & self._bit(register))
+            bit = self._bits[op.result]
+            if isinstance(op, InputOp | StateOp):
+                self._need(bit, 0, self.end if isinstance(op, StateOp) else 0)
+                self._written[bit.bit_length() - 1] |= 1
+        self.live_at_entry.extend(register for register in self._roots if entry & self._bits[register])
 
-    def _live_out(self, block: Block, live_in: dict[Block, int]) -> int:
-        last = block.last_op
-        live = 0
-        if isinstance(last, JumpOp | JumpFalseOp):
-            for successor in last.successors:
-                live |= live_in[successor]
-        return live
+    def _references(self) -> dict[Instruction, dict[int, int]]:
+        """What each root that is moved to may refer to before each instruction; of the others nothing is
+        said.
+        """
+        if not self._targets:
+            return {}
+        blocks = self.plan.blocks
+        entry = {bit: bit for bit in self._targets}
+        incoming: dict[Block, dict[int, int]] = {block: dict.fromkeys(self._targets, 0) for block in blocks}
+        incoming[blocks[0]] = entry
+        before: dict[Instruction, dict[int, int]] = {}
+        changed = True
+        while changed:
+            changed = False
+            for block, body in zip(blocks, self._bodies, strict=True):
+                current = dict(incoming[block])
+                for op in body:
+                    before[op] = dict(current)
+                    facts = self._facts[op]
+                    if facts.moved:
+                        current.update(dict.fromkeys(_bits(facts.moved), _refer(facts.source, current)))
+                for successor in _successors(block):
+                    target = incoming[successor]
+                    for bit, refers in current.items():
+                        if refers & ~target[bit]:
+                            target[bit] |= refers
+                            changed = True
+        return before
 
-    def _cover(self, body: list[Instruction], facts: dict[Instruction, _Facts], live: int) -> None:
-        """Widen the intervals of what is live in a block; `live` is what is live behind it."""
+    def _cover(self, body: list[Instruction], live: int, referred: dict[Instruction, dict[int, int]]) -> None:
+        """Note when roots are needed in a block; `live` is what is live behind it."""
         if not body:
             return
-        self._touch(live, self.times[body[-1]])
+        moving = 0
+        for bit in self._targets:
+            moving |= bit
+        first, end = self.times[body[0]], self.times[body[-1]]
+        since = dict.fromkeys(_bits(live & ~moving), end)
         for op in reversed(body):
-            fact, time = facts[op], self.times[op]
-            before = (live & ~fact.kills) | fact.uses
-            # What stays live needs no look here: it is seen where its range ends.
-            self._touch((before ^ live) | fact.uses | fact.writes, time)
+            facts, time = self._facts[op], self.times[op]
+            references = referred.get(op, {})
+            before = (live & ~facts.kills) | facts.uses
+            for bit in _bits((before & ~live) & ~moving):
+                since[bit] = time
+            for bit in _bits((live & ~before) & ~moving):
+                self._need(bit, time, since.pop(bit))
+            self._touch((facts.uses | facts.writes) & ~facts.moved, time, references)
+            for bit in _bits(_refer(facts.writes & ~facts.moved, references)):
+                self._written[bit.bit_length() - 1] |= 1 << time
+            if moving:
+                # What these refer to changes from one instruction to the next.
+                self._touch(live & moving, time, _after(facts, references))
+                self._touch(before & moving, time, references)
             live = before
-        self._touch(live, self.times[body[0]])
+        for bit, time in since.items():
+            self._need(bit, first, time)
 
-    def _touch(self, roots: int, time: int) -> None:
-        while roots:
-            lowest = roots & -roots
-            number = lowest.bit_length() - 1
-            self._first[number] = min(self._first[number], time)
-            self._last[number] = max(self._last[number], time)
-            roots ^= lowest
+    def _touch(self, roots: int, time: int, references: dict[int, int]) -> None:
+        for bit in _bits(_refer(roots, references) if references else roots):
+            self._need(bit, time, time)
+
+    def _need(self, bit: int, first: int, last: int) -> None:
+        self._needed[bit.bit_length() - 1] |= (1 << (last + 1)) - (1 << first)
 
     # -- results ---------------------------------------------------------------------------------------
 
     def roots(self) -> Iterator[RegisterOp]:
-        """The declarations that are roots, in order."""
+        """The declarations that may have memory of their own, in order."""
         for op in self.registers:
             if not isinstance(op, ViewOp | ReferenceOp):
                 yield op
 
+    def interfere(self, one: SSAValue, other: SSAValue) -> bool:
+        """Whether the memory of one register is written while that of the other is needed.
+
+        Both may be needed at one place without that: where branches join, a register refers to the memory of
+        one branch or of the other.
+        """
+        a, b = (self._bits[register].bit_length() - 1 for register in (one, other))
+        return bool(self._written[a] & self._needed[b] or self._written[b] & self._needed[a])
+
+    def written_once(self, register: SSAValue) -> bool:
+        """Whether a register's memory is written at one place at most, so that it is needed in one interval."""
+        return self._written[self._bits[register].bit_length() - 1].bit_count() <= 1
+
     def interval(self, register: SSAValue) -> Interval | None:
-        """When a register's memory is needed; `None` if never."""
-        number = self._numbers[root_of(register)]
-        first, last = self._first[number], self._last[number]
-        return None if last < 0 else Interval(first, last)
+        """The interval that covers all times at which a register's own memory is needed; `None` if it never
+        is.
+        """
+        needed = self._needed[self._bits[register].bit_length() - 1]
+        return Interval((needed & -needed).bit_length() - 1, needed.bit_length() - 1) if needed else None
+
+
+def _bits(roots: int) -> Iterator[int]:
+    while roots:
+        lowest = roots & -roots
+        yield lowest
+        roots ^= lowest
+
+
+def _refer(roots: int, references: dict[int, int]) -> int:
+    """The memory that roots refer to."""
+    found = 0
+    for bit in _bits(roots):
+        found |= references.get(bit, bit)
+    return found
+
+
+def _after(facts: _Facts, before: dict[int, int]) -> dict[int, int]:
+    """What roots refer to behind an instruction."""
+    if not facts.moved:
+        return before
+    return before | dict.fromkeys(_bits(facts.moved), _refer(facts.source, before))
+
+
+def _successors(block: Block) -> Iterable[Block]:
+    last = block.last_op
+    return last.successors if isinstance(last, JumpOp | JumpFalseOp) else ()
+
+
+def _live_out(block: Block, live_in: dict[Block, int]) -> int:
+    live = 0
+    for successor in _successors(block):
+        live |= live_in[successor]
+    return live
 
 
 def _overwritten(op: Instruction) -> list[SSAValue]:
@@ -214,6 +283,8 @@ def _overwritten(op: Instruction) -> list[SSAValue]:
             written = [*op.outs, *op.returned]
         case DelegateCallOp():
             written = list(op.outs)
+        case MoveOp():
+            return [op.target]
         case _:
             return []
     read = set(op.inputs)

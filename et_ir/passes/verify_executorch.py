@@ -127,8 +127,9 @@ class _PlanRules:
             message = f"[executorch_c7] the memory of @{self.plan.key} is not planned"
             yield Finding.at(self.plan, message, "run the pass plan-memory")
             return
-        yield from self._places(self.arenas)
-        yield from self._overlaps()
+        liveness = Liveness(self.plan)
+        yield from self._places(self.arenas, liveness)
+        yield from self._overlaps(liveness)
 
     def _symbol(self, op: SymbolRegisterOp) -> Iterator[Finding]:
         symbol = self.symbols.get(op.key)
@@ -176,13 +177,13 @@ class _PlanRules:
                         "write it first, or declare it as executorch.state",
                     )
 
-    def _places(self, arenas: Sequence[int]) -> Iterator[Finding]:
+    def _places(self, arenas: Sequence[int], liveness: Liveness) -> Iterator[Finding]:
         outputs = {root_of(register) for register in self.plan.return_op.outputs}
         for op in self.registers:
             if isinstance(op, MemoryRegisterOp):
                 place = op.place
                 if place is None:
-                    if _needs_place(op, outputs):
+                    if _needs_place(op, outputs) and liveness.interval(op.result) is not None:
                         yield Finding.at(
                             op,
                             f"[executorch_c7] {_name(op.result)} has no memory",
@@ -220,26 +221,45 @@ class _PlanRules:
             message = f"[executorch_c8] offset {offset} is no multiple of the {item} bytes of an element"
             yield Finding.at(op, message, "run the pass plan-memory")
 
-    def _overlaps(self) -> Iterator[Finding]:
-        liveness = Liveness(self.plan)
+    def _overlaps(self, liveness: Liveness) -> Iterator[Finding]:
         arenas: dict[int, list[tuple[MemoryRegisterOp, Buffer, int]]] = {}
         for op in liveness.roots():
             if isinstance(op, MemoryRegisterOp) and op.place is not None:
+                memory_id, offset = op.place
                 interval = liveness.interval(op.result)
                 if interval is not None:
-                    memory_id, offset = op.place
                     buffer = Buffer(nbytes(_type(op)), interval.first, interval.last, 1)
                     arenas.setdefault(memory_id, []).append((op, buffer, offset))
         for entries in arenas.values():
             buffers = [buffer for _, buffer, _ in entries]
-            for first, second in conflicts(buffers, [offset for _, _, offset in entries]):
+            offsets = [offset for _, _, offset in entries]
+            # With jumps, or gaps in what an interval covers, what matters is what is written meanwhile.
+            straight = len(self.plan.blocks) == 1 and all(
+                liveness.written_once(op.result) for op, _, _ in entries
+            )
+            pairs = conflicts(buffers, offsets) if straight else _sharing(buffers, offsets)
+            for first, second in pairs:
                 one, other = sorted((first, second))
                 a, b = entries[one][0], entries[other][0]
+                if not liveness.interfere(a.result, b.result):
+                    continue
                 yield Finding.at(
                     b,
                     f"[executorch_c9] {_name(b.result)} shares memory with {_name(a.result)} while both are needed",
                     "run the pass plan-memory",
                 )
+
+
+def _sharing(buffers: Sequence[Buffer], offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Pairs of buffers with bytes in common, whenever they are needed."""
+    order = sorted(range(len(buffers)), key=lambda index: offsets[index])
+    for position, one in enumerate(order):
+        end = offsets[one] + buffers[one].size
+        for other in order[position + 1 :]:
+            if offsets[other] >= end:
+                break
+            if buffers[other].size:
+                yield one, other
 
 
 def _needs_place(op: MemoryRegisterOp, outputs: set[SSAValue]) -> bool:

@@ -124,7 +124,12 @@ class _Elision:
             # Without planned inputs this becomes a view at run time, which knows neither.
             return
         else:
-            replacement = ViewOp(base, part, start=first)
+            # A view of a view is one of what that views, which may then be dropped.
+            inner = base.owner
+            while isinstance(inner, ViewOp):
+                first += inner.first_byte
+                inner = inner.base.owner
+            replacement = ViewOp(root_of(base), part, start=first)
         self._replace(op, target, replacement)
 
     def _replace(self, op: KernelCallOp, target: AllocOp, replacement: RegisterOp) -> None:
