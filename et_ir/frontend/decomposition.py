@@ -27,8 +27,9 @@ from et_ir.data.tensors import blob_of_tensor
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
+from et_ir.frontend.mutation import plan_mutations
 from et_ir.frontend.nodes import NodeConverter
-from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, is_core, overload, writes
+from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, is_core, overload, schema_of, writes
 from et_ir.frontend.types import ELEMENT_OF, tensor_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -51,7 +52,7 @@ def _table(preserve: frozenset[str]) -> Table:
         op = as_operator(target)
         if op is not None and COMPOSITE in op.py_kernels:
             table[op] = op.py_kernels[COMPOSITE]
-        elif op is not None and not op.has_kernel_for_dispatch_key(COMPOSITE):
+        elif op is not None and not op.has_kernel_for_dispatch_key(COMPOSITE) and not _is_primitive(op):
             table[op] = function  # that of composite operators is their kernel
     exported = cast("Mapping[object, Decomposition]", default_decompositions())
     table |= {op: f for target, f in exported.items() if (op := as_operator(target)) is not None}
@@ -59,12 +60,20 @@ def _table(preserve: frozenset[str]) -> Table:
     return {op: f for op, f in table.items() if not (is_core(op) or op in kept or writes(op))}
 
 
+def _is_primitive(op: Operator) -> bool:
+    """Whether torch's reference for an operator is a primitive of that name, which is implemented by the operator."""
+    return schema_of(op).name.partition("::")[2] in cast(Any, torch)._prims.__all__
+
+
 def _by_kernel(op: Operator) -> Decomposition | None:
     """The decomposition of an operator that no table has: its explicit composite kernel, or that of a primitive."""
     if op.namespace == "prims":
         return cast(Any, op).impl_aten
+    keys: Any = cast(Any, torch)._C.DispatchKey
+    if op.has_kernel_for_dispatch_key(keys.CPU):
+        return None  # the other kernels would only allocate the result for this one
     for name in _EXPLICIT:
-        key = getattr(cast(Any, torch)._C.DispatchKey, name)
+        key = getattr(keys, name)
         if op.has_kernel_for_dispatch_key(key):
             return partial(cast(Any, op)._op_dk, key)
     return None
@@ -111,9 +120,25 @@ def trace_decomposition(
         if more:
             table.update(found)
         elif any(map(writes, operators)):
-            function = torch.func.functionalize(module, remove="mutations")
+            function = _functional(module)
         else:
             return module
+
+
+def _functional(module: GraphModule) -> Callable[..., Any]:
+    """A graph without writes: by renaming where `plan_mutations` proves that right, else by torch."""
+    plan = plan_mutations(module.graph, set())
+    if plan is None:
+        return torch.func.functionalize(module, remove="mutations")
+    order = {node: index for index, node in enumerate(module.graph.nodes)}
+    for node, functional in plan.functional.items():
+        node.target = functional
+        for name in plan.renamed[node]:
+            for user in list(name.users) if order[name] < order[node] else ():
+                if order[user] > order[node]:
+                    user.replace_input_with(name, node)
+    module.recompile()
+    return module
 
 
 @contextmanager
