@@ -322,7 +322,10 @@ def _results(
     for node, value in stores:
         symbol = None if node is None else method.symbols.get(node)
         if symbol is not None and isinstance(value, SSAValue):
-            converter.place(StoreOp(symbol.name, cast("SSAValue[Attribute]", value)))
+            store = StoreOp(symbol.name, cast("SSAValue[Attribute]", value))
+            if isinstance(value.owner, Operation):
+                store.location = value.owner.location
+            converter.ops.append(store)
     return results
 
 

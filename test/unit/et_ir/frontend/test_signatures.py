@@ -1,11 +1,15 @@
 """Inputs and outputs: nested structures, keyword arguments, constants, what is passed through."""
 
+import io
 import json
+import warnings
 from typing import Any, NamedTuple
 
 import pytest
 import torch
+from aten_interpreter import Interpreter
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     FloatAttr,
@@ -250,6 +254,45 @@ def test_devices_and_pinning_are_dropped():
     text = str(import_program(torch.export.export(Net(), (torch.randn(2),))))
     assert "device" not in text
     assert "pin_memory" not in text
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_saved_and_functional_programs(strict: bool):
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+            self.relu = nn.ReLU(inplace=True)
+            self.register_buffer("n", torch.zeros(4))
+
+        def forward(self, x: Tensor, k: int, *, rest: list[Tensor]) -> Any:
+            self.n.add_(1)
+            return {"y": self.relu(self.fc(x) * k) + self.n, "rest": (None, k, rest[0])}
+
+    args, kwargs = (torch.randn(2, 4), 5), {"rest": [torch.randn(1)]}
+    net = Net().eval()
+    want = tree_leaves(net(*args, **kwargs))
+    net.n.zero_()
+    program = torch.export.export(net, args, kwargs, strict=strict)
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        # Torch warns here of its own use of what it has deprecated.
+        warnings.simplefilter("ignore", FutureWarning)
+        torch.export.save(program, file)
+        file.seek(0)
+        variants = [
+            program,
+            torch.export.load(file),
+            program.run_decompositions({}),
+            program.run_decompositions(),
+        ]
+    for variant in variants:
+        module = import_program(variant)
+        module.verify()
+        got = Interpreter(module).run(*tree_leaves((args, kwargs)))
+        assert got[1:3] == want[1:3] == [None, 5]
+        torch.testing.assert_close(got[0], want[0])
+        torch.testing.assert_close(got[3], want[3])
 
 
 def test_what_is_no_program():

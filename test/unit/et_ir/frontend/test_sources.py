@@ -88,6 +88,23 @@ def test_whole_stack_of_user_code():
     ] * 2
 
 
+def test_stores_have_the_place_of_what_they_store():
+    class Counter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("n", torch.zeros(2))
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.n.add_(x)  # the line of add
+            return x * 2
+
+    module = import_program(torch.export.export(Counter(), (torch.ones(2),)))
+    line = line_of(Counter, "the line of add")
+    for name in ("program.load", "aten.add.Tensor", "program.store"):
+        (op,) = (op for op in module.walk() if op.name == name)
+        assert [frame.lineno for frame in frames_of(op.location)] == [line]
+
+
 def test_modules_of_torch_alone():
     """Without any line of user code, the innermost line of torch is better than none."""
     module = import_program(torch.export.export(nn.Linear(2, 2), (torch.randn(1, 2),)))
