@@ -5,25 +5,16 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, DType
+from et_ir.dialects.aten.inference.dtypes import BOOL
 from et_ir.passes.decompose.chain import Chain, Number, decomposes, meta
-
-
-def _wide(b: Chain, x: SSAValue) -> SSAValue:
-    """Narrow floats in f32, as torch computes functions of several steps."""
-    return b.to(x, F32) if meta(x).dtype in (F16, BF16) else x
-
-
-def _narrow(b: Chain, y: SSAValue, dtype: DType) -> SSAValue:
-    return b.to(y, dtype)
 
 
 @decomposes(aten.SiluOp)
 def silu(b: Chain, op: aten.SiluOp) -> SSAValue | None:
     if not meta(op.self).dtype.is_float:
         return None
-    x = _wide(b, op.self)
-    return _narrow(b, b(aten.MulTensorOp, x, b(aten.SigmoidOp, x)), meta(op.self).dtype)
+    x = b.wide(op.self)
+    return b.to(b(aten.MulTensorOp, x, b(aten.SigmoidOp, x)), meta(op.self).dtype)
 
 
 def _hard_gate(b: Chain, x: SSAValue) -> SSAValue:
@@ -33,15 +24,15 @@ def _hard_gate(b: Chain, x: SSAValue) -> SSAValue:
 
 @decomposes(aten.HardsigmoidOp)
 def hardsigmoid(b: Chain, op: aten.HardsigmoidOp) -> SSAValue:
-    x = _wide(b, op.self)
-    return _narrow(b, b(aten.DivScalarOp, _hard_gate(b, x), 6), meta(op.self).dtype)
+    x = b.wide(op.self)
+    return b.to(b(aten.DivScalarOp, _hard_gate(b, x), 6), meta(op.self).dtype)
 
 
 @decomposes(aten.HardswishOp)
 def hardswish(b: Chain, op: aten.HardswishOp) -> SSAValue:
-    x = _wide(b, op.self)
+    x = b.wide(op.self)
     y = b(aten.DivScalarOp, b(aten.MulTensorOp, x, _hard_gate(b, x)), 6)
-    return _narrow(b, y, meta(op.self).dtype)
+    return b.to(y, meta(op.self).dtype)
 
 
 @decomposes(aten.Relu6Op)
@@ -60,21 +51,21 @@ def _softplus(b: Chain, x: SSAValue, beta: Number, threshold: Number) -> SSAValu
 def softplus(b: Chain, op: aten.SoftplusOp) -> SSAValue | None:
     if isinstance(op.beta, SSAValue) or isinstance(op.threshold, SSAValue):
         return None
-    return _narrow(b, _softplus(b, _wide(b, op.self), op.beta, op.threshold), meta(op.self).dtype)
+    return b.to(_softplus(b, b.wide(op.self), op.beta, op.threshold), meta(op.self).dtype)
 
 
 @decomposes(aten.MishOp)
 def mish(b: Chain, op: aten.MishOp) -> SSAValue:
-    x = _wide(b, op.self)
-    return _narrow(b, b(aten.MulTensorOp, x, b(aten.TanhOp, _softplus(b, x, 1, 20))), meta(op.self).dtype)
+    x = b.wide(op.self)
+    return b.to(b(aten.MulTensorOp, x, b(aten.TanhOp, _softplus(b, x, 1, 20))), meta(op.self).dtype)
 
 
 @decomposes(aten.LogSigmoidOp)
 def log_sigmoid(b: Chain, op: aten.LogSigmoidOp) -> SSAValue:
-    x = _wide(b, op.self)
+    x = b.wide(op.self)
     tail = b(aten.Log1pOp, b(aten.ExpOp, b(aten.NegOp, b(aten.AbsOp, x))))
     head = b(aten.NegOp, b(aten.ReluOp, b(aten.NegOp, x)))
-    return _narrow(b, b(aten.SubTensorOp, head, tail), meta(op.self).dtype)
+    return b.to(b(aten.SubTensorOp, head, tail), meta(op.self).dtype)
 
 
 @decomposes(aten.SeluOp)

@@ -217,28 +217,23 @@ def clamp_max_tensor(b: Chain, op: aten.ClampMaxTensorOp) -> SSAValue:
     return b(aten.MinimumOp, op.self, op.arg("max"))
 
 
-def _in_tensor_slot(b: Chain, value: Number | SSAValue) -> SSAValue:
-    return value if isinstance(value, SSAValue) else b.number(value)
+def _as_tensor(b: Chain, value: Number | SSAValue, dtype: DType) -> SSAValue:
+    """A number as a tensor without dimensions; tensors stay."""
+    if not isinstance(value, SSAValue):
+        return b.scalar(value, dtype)
+    return b(aten.ScalarTensorOp, value, dtype=dtype.attr) if meta(value).wrapped else value
 
 
 @decomposes(aten.WhereScalarOp, aten.WhereScalarOtherOp, aten.WhereScalarSelfOp)
 def where_scalar(b: Chain, op: aten.WhereScalarOp) -> SSAValue:
-    return b(
-        aten.WhereSelfOp,
-        op.condition,
-        _in_tensor_slot(b, op.arg("self")),
-        _in_tensor_slot(b, op.other),
-    )
+    dtype = meta(op.result).dtype
+    this, other = _as_tensor(b, op.arg("self"), dtype), _as_tensor(b, op.other, dtype)
+    return b(aten.WhereSelfOp, op.condition, this, other)
 
 
 @decomposes(aten.MaskedFillScalarOp)
 def masked_fill(b: Chain, op: aten.MaskedFillScalarOp) -> SSAValue:
-    dtype = meta(op.self).dtype
-    if isinstance(op.value, SSAValue):
-        value = b(aten.ScalarTensorOp, op.value, dtype=dtype.attr)
-    else:
-        value = b.scalar(op.value, dtype)
-    return b(aten.WhereSelfOp, op.mask, value, op.self)
+    return b(aten.WhereSelfOp, op.mask, _as_tensor(b, op.value, meta(op.self).dtype), op.self)
 
 
 @decomposes(aten.MaskedFillTensorOp)

@@ -79,6 +79,8 @@ def attention(b: Chain, op: aten.ScaledDotProductAttentionOp) -> SSAValue | None
     rows, columns, depth = q.shape[-2], k.shape[-2], q.shape[-1]
     scale = op.scale if op.scale is not None else 1 / math.sqrt(depth) if depth else 1.0
 
+    query, key, value = b.wide(query), b.wide(key), b.wide(value)
+    wide = meta(query).dtype
     grouped = op.enable_gqa and q.shape[-3:-2] != k.shape[-3:-2]
     heads = shared = 1
     batch = q.shape[:-2]
@@ -96,7 +98,7 @@ def attention(b: Chain, op: aten.ScaledDotProductAttentionOp) -> SSAValue | None
         else:
             key = b(aten.MulScalarOp, key, scale)
     scores = matmul(b, query, b(aten.TransposeIntOp, key, -2, -1))
-    mask = _mask(b, op, rows, columns, dtype)
+    mask = _mask(b, op, rows, columns, wide)
     if mask is not None:
         scores = b(aten.AddTensorOp, b.view(scores, (*batch, rows, columns)), mask.bias)
     weights = softmax(b, scores, -1)
@@ -105,7 +107,7 @@ def attention(b: Chain, op: aten.ScaledDotProductAttentionOp) -> SSAValue | None
     result = b.view(matmul(b, weights, value), (*batch, rows, v.shape[-1]))
     if mask is not None and mask.factor is not None:
         result = b(aten.MulTensorOp, result, mask.factor)
-    return result
+    return b.to(result, dtype)
 
 
 def _mask(

@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import DType
+from et_ir.dialects.aten.inference.dtypes import BF16, F16, F32, DType
 from et_ir.dialects.aten.inference.meta import Meta, meta_of
 from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema import compatible
@@ -149,6 +149,10 @@ class Chain:
     def to(self, value: SSAValue, dtype: DType) -> SSAValue:
         """The value in another element type; itself if it has that type."""
         return value if meta(value).dtype is dtype else self(aten.UnderscoreToCopyOp, value, dtype=dtype.attr)
+
+    def wide(self, value: SSAValue) -> SSAValue:
+        """Narrow floats as f32, which torch computes operators of several steps in."""
+        return self.to(value, F32) if meta(value).dtype in (F16, BF16) else value
 
     def _insert(self, op: Operation) -> Operation:
         op.location = self.op.location

@@ -25,6 +25,8 @@ def convolve(
     """A convolution, transposed if it has an output padding. An input without batch dimension is given
     one.
     """
+    if meta(x).dtype.is_complex:
+        return None
     rank = meta(weight).rank - 2
     arguments = [_sizes(a, rank) for a in (stride, padding, dilation, output_padding or (0,))]
     if any(a is None for a in arguments):
@@ -53,7 +55,7 @@ def conv(b: Chain, op: aten.Conv2dOp) -> SSAValue | None:
 def conv_with_named_padding(b: Chain, op: aten.Conv2dPaddingOp) -> SSAValue | None:
     kernel = meta(op.weight).shape[2:]
     dilation = _sizes(op.dilation, len(kernel))
-    if dilation is None or min(kernel) < 0:
+    if dilation is None or min(kernel) < 0 or meta(op.input).dtype.is_complex:
         return None
     x, padding = op.input, [0] * len(kernel)
     if op.padding == "same":

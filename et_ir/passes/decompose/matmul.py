@@ -13,6 +13,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten.inference.dtypes import BOOL
 from et_ir.dialects.aten.inference.meta import UNKNOWN
 from et_ir.dialects.aten.inference.shapes import broadcast
 from et_ir.passes.decompose.chain import Chain, Number, Size, decomposes, is_static, meta, numel
@@ -118,7 +119,12 @@ def _scaled(b: Chain, x: SSAValue, factor: Number | SSAValue) -> SSAValue:
 def _combined(
     b: Chain, term: SSAValue, product: SSAValue, beta: Number | SSAValue, alpha: Number | SSAValue
 ) -> SSAValue:
-    """`beta * term + alpha * product`, where a `beta` of 0 says not to read the term at all."""
+    """`beta * term + alpha * product`, where a `beta` of 0 says not to read the term at all.
+
+    Integers are multiplied with what is left of the factors without their fractions.
+    """
+    if meta(term).dtype.is_integral:
+        beta, alpha = (f if isinstance(f, SSAValue) else int(f) for f in (beta, alpha))
     product = _scaled(b, product, alpha)
     if beta == 0:
         return product
@@ -131,10 +137,14 @@ def baddbmm(b: Chain, op: aten.BaddbmmOp) -> SSAValue:
 
 
 @decomposes(aten.AddbmmOp)
-def addbmm(b: Chain, op: aten.AddbmmOp) -> SSAValue:
-    product = b(
-        aten.SumDimIntListOp, b(aten.BmmOp, op.batch1, op.batch2), (0,), dtype=meta(op.self).dtype.attr
-    )
+def addbmm(b: Chain, op: aten.AddbmmOp) -> SSAValue | None:
+    """The sum over the batch is part of one product, in which batch and inner dimension are contracted."""
+    if not is_static(op.batch1, op.batch2):
+        return None
+    batch, rows, depth = meta(op.batch1).shape
+    left = b.view(b(aten.PermuteOp, op.batch1, (1, 0, 2)), (rows, batch * depth))
+    right = b.view(op.batch2, (batch * depth, meta(op.batch2).shape[2]))
+    product = b(aten.MmOp, left, right)
     return _combined(b, op.self, product, op.beta, op.alpha)
 
 
@@ -144,7 +154,9 @@ def addmv(b: Chain, op: aten.AddmvOp) -> SSAValue:
 
 
 @decomposes(aten.AddrOp)
-def addr(b: Chain, op: aten.AddrOp) -> SSAValue:
+def addr(b: Chain, op: aten.AddrOp) -> SSAValue | None:
+    if meta(op.self).dtype is BOOL:
+        return None
     return _combined(b, op.self, b(aten.OuterOp, op.vec1, op.vec2), op.beta, op.alpha)
 
 

@@ -7,12 +7,12 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BF16, F16, F32, F64, DType, dtype_of
+from et_ir.dialects.aten.inference.dtypes import F32, F64, dtype_of
 from et_ir.passes.decompose.chain import Chain, decomposes, is_static, meta
 
 __all__ = ["softmax"]
 
-_EPSILON = {F16: 2.0**-10, BF16: 2.0**-7, F32: 2.0**-23, F64: 2.0**-52}
+_EPSILON = {F32: 2.0**-23, F64: 2.0**-52}
 
 
 def softmax(b: Chain, x: SSAValue, dim: int) -> SSAValue:
@@ -103,21 +103,15 @@ def instance_norm(b: Chain, op: aten.InstanceNormOp) -> SSAValue | None:
     )
 
 
-def _computation(dtype: DType) -> DType:
-    """The type that a normalization of narrow floats is computed in."""
-    return F32 if dtype in (F16, BF16) else dtype
-
-
 @decomposes(aten.RmsNormOp)
 def rms_norm(b: Chain, op: aten.RmsNormOp) -> SSAValue | None:
     dtype = meta(op.input).dtype
     if not dtype.is_float:
         return None
-    wide = _computation(dtype)
-    x = b.to(op.input, wide)
+    x = b.wide(op.input)
     dims = tuple(range(-len(op.normalized_shape), 0))
     square = b(aten.MeanDimOp, b(aten.MulTensorOp, x, x), dims, True)
-    eps = op.eps if op.eps is not None else _EPSILON[wide]
+    eps = op.eps if op.eps is not None else _EPSILON[meta(x).dtype]
     y = b(aten.MulTensorOp, x, b(aten.RsqrtOp, b(aten.AddScalarOp, square, eps)))
     if op.weight is not None:
         y = b(aten.MulTensorOp, y, op.weight)

@@ -162,7 +162,10 @@ def var_mean_correction(b: Chain, op: aten.VarMeanCorrectionOp) -> tuple[SSAValu
 
 
 def _norm(b: Chain, x: SSAValue, order: Number, dims: Sequence[int] | None, keepdim: bool) -> SSAValue:
-    dims = tuple(dims or ())
+    return b.to(_wide_norm(b, b.wide(x), order, tuple(dims or ()), keepdim), meta(x).dtype)
+
+
+def _wide_norm(b: Chain, x: SSAValue, order: Number, dims: Sequence[int], keepdim: bool) -> SSAValue:
     if order == 0:
         counted = b.to(b(aten.NeScalarOp, x, 0), meta(x).dtype)
         return b(aten.SumDimIntListOp, counted, dims, keepdim)
@@ -201,8 +204,10 @@ def norm(b: Chain, op: aten.NormScalarOptDimDtypeOp) -> SSAValue | None:
 
 
 @decomposes(aten.LogsumexpOp)
-def logsumexp(b: Chain, op: aten.LogsumexpOp) -> SSAValue:
+def logsumexp(b: Chain, op: aten.LogsumexpOp) -> SSAValue | None:
     """Relative to the largest element, unless that is infinite."""
+    if meta(op.self).dtype.is_complex:
+        return None
     x = b.to(op.self, as_float(meta(op.self).dtype))
     rank = meta(x).rank
     dims = wrap_dims(op.dim, rank)

@@ -165,7 +165,7 @@ def _define_pooling(rank: int) -> None:
 
     @rule(f"adaptive_avg_pool{rank}d", f"_adaptive_avg_pool{rank}d" if rank > 1 else "")
     def adaptive_avg_pool(self: Meta, output_size: Sequence[int]) -> Meta:
-        sizes = tuple(max(size, UNKNOWN) for size in spatial(output_size, rank))
+        sizes = spatial(output_size, rank)
         return Meta((*self.shape[:-rank], *sizes), self.dtype)
 
     @rule(f"adaptive_max_pool{rank}d")
@@ -223,7 +223,7 @@ def _resampled(
     input: Meta, rank: int, output_size: Sequence[int] | None, scales: Sequence[float] | None
 ) -> Meta:
     if output_size is not None:
-        sizes = tuple(max(size, UNKNOWN) for size in spatial(output_size, rank))
+        sizes = spatial(output_size, rank)
     elif scales is not None:
         pairs = zip(input.shape[-rank:], scales, strict=True)
         sizes = tuple(int(size * scale) if known(size) else UNKNOWN for size, scale in pairs)
@@ -266,7 +266,7 @@ def grid_sampler(input: Meta, grid: Meta, *_: object) -> Meta:
 
 @rule("affine_grid_generator")
 def affine_grid_generator(theta: Meta, size: Sequence[int], align_corners: bool) -> Meta:
-    spatial_sizes = tuple(max(s, UNKNOWN) for s in (size[0], *size[2:]))
+    spatial_sizes = (size[0], *size[2:])
     return Meta((*spatial_sizes, len(size) - 2), theta.dtype)
 
 
@@ -295,14 +295,14 @@ def col2im(self: Meta, output_size: Sequence[int], kernel_size: Sequence[int], *
     kernels = spatial(kernel_size, 2)
     batch, rows = self.shape[:-2], self.shape[-2]
     channels = ceil_div(rows, kernels[0] * kernels[1]) if known(rows) else UNKNOWN
-    return Meta((*batch, channels, *(max(s, UNKNOWN) for s in output_size)), self.dtype)
+    return Meta((*batch, channels, *output_size), self.dtype)
 
 
 @rule("max_unpool2d")
 def max_unpool2d(self: Meta, indices: Meta, output_size: Sequence[int]) -> Meta:
-    return Meta((*self.shape[:-2], *(max(s, UNKNOWN) for s in output_size)), self.dtype)
+    return Meta((*self.shape[:-2], *output_size), self.dtype)
 
 
 @rule("max_unpool3d")
 def max_unpool3d(self: Meta, indices: Meta, output_size: Sequence[int], *_: object) -> Meta:
-    return Meta((*self.shape[:-3], *(max(s, UNKNOWN) for s in output_size)), self.dtype)
+    return Meta((*self.shape[:-3], *output_size), self.dtype)

@@ -105,7 +105,7 @@ def repeat_interleave(self: Meta, repeats: int, dim: int | None, output_size: in
         total = UNKNOWN if count is None or repeats == DYNAMIC else count * repeats
         return Meta((total,), self.dtype)
     if not self.shape:
-        return Meta((max(repeats, UNKNOWN),), self.dtype)
+        return Meta((repeats,), self.dtype)
     axis = wrap_dim(dim, self.rank)
     size = self.shape[axis]
     return Meta(
@@ -118,7 +118,7 @@ def repeat_interleave(self: Meta, repeats: int, dim: int | None, output_size: in
 def repeat_interleave_tensor(self: Meta, repeats: Meta, dim: int | None, output_size: int | None) -> Meta:
     size = UNKNOWN if output_size is None else output_size
     if dim is None or not self.shape:
-        return Meta((max(size, UNKNOWN),), self.dtype)
+        return Meta((size,), self.dtype)
     return Meta(with_size(self.shape, wrap_dim(dim, self.rank), size), self.dtype)
 
 

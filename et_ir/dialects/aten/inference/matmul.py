@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from et_ir.dialects.aten.inference.dtypes import F32, DType, as_float
-from et_ir.dialects.aten.inference.meta import Meta, Number, rule
+from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, rule
 from et_ir.dialects.aten.inference.shapes import Shape, broadcast, known, wrap_dim
 
 __all__ = ["matmul_shape"]
@@ -207,4 +207,4 @@ def cdist_forward(x1: Meta, x2: Meta, p: float, compute_mode: int | None) -> Met
 @rule("pdist", "_pdist_forward")
 def pdist(self: Meta, p: float) -> Meta:
     rows = self.shape[0]
-    return Meta((rows * (rows - 1) // 2 if known(rows) else -1,), self.dtype)
+    return Meta((rows * (rows - 1) // 2 if known(rows) else UNKNOWN,), self.dtype)

@@ -26,10 +26,8 @@ __all__ = [
     "type_of",
 ]
 
-UNKNOWN: Final = -1
-"""A size that is known at run time only. In sizes given as arguments it is `DYNAMIC`: there, -1 has a
-meaning.
-"""
+UNKNOWN: Final = DYNAMIC
+"""A size that is known at run time only: the same mark in shapes, where it prints as `?`, as in arguments."""
 
 
 class Meta(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from et_ir.dialects.aten.inference.dtypes import F32, DType, as_float
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, rule
+from et_ir.dialects.aten.inference.meta import Meta, rule
 
 
 @rule("_softmax", "_log_softmax")
@@ -56,7 +56,7 @@ def fused_rms_norm(
 def native_group_norm(
     input: Meta, weight: Meta | None, bias: Meta | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Meta, Meta, Meta]:
-    statistics = Meta((max(N, UNKNOWN), group), _statistics(input, weight))
+    statistics = Meta((N, group), _statistics(input, weight))
     return Meta(input.shape, input.dtype), statistics, statistics
 
 

@@ -172,7 +172,7 @@ def cosine_similarity(x1: Meta, x2: Meta, dim: int, eps: float) -> Meta | None:
 
 @rule("sum_to_size")
 def sum_to_size(self: Meta, size: Sequence[int]) -> Meta:
-    return Meta(tuple(max(s, UNKNOWN) for s in size), self.dtype)
+    return Meta(tuple(size), self.dtype)
 
 
 @rule("trace")

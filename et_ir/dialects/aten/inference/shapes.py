@@ -57,17 +57,16 @@ def wrap_dims(dims: Sequence[int] | None, rank: int, *, empty_is_all: bool = Tru
 
 
 def with_size(shape: Shape, dim: int, size: int) -> Shape:
-    """The shape with one size replaced; negative sizes become `UNKNOWN`."""
-    return (*shape[:dim], max(size, UNKNOWN), *shape[dim + 1 :])
+    """The shape with one size replaced."""
+    return (*shape[:dim], size, *shape[dim + 1 :])
 
 
 def sized(size: Iterable[int]) -> Shape:
     """Sizes given as an argument, as a shape. Raises `ValueError` for a negative one but `DYNAMIC`."""
-    shape = tuple(UNKNOWN if item == DYNAMIC else item for item in size)
-    for given, item in zip(size, shape, strict=True):
-        if item < 0 and given != DYNAMIC:
-            raise ValueError(f"size {given} is negative")
-    return shape
+    for item in size:
+        if item < 0 and item != DYNAMIC:
+            raise ValueError(f"size {item} is negative")
+    return tuple(size)
 
 
 def _broadcast_sizes(a: int, b: int) -> int:
@@ -113,15 +112,13 @@ def reshaped(shape: Shape, size: Sequence[int]) -> Shape:
         raise ValueError(f"only one size of {tuple(size)} may be -1")
     if any(item < -1 and item != DYNAMIC for item in size):
         raise ValueError(f"sizes {tuple(size)} have a negative one")
-    if DYNAMIC in size:
-        return tuple(max(item, UNKNOWN) for item in size)
+    if DYNAMIC in size or count is None:
+        return tuple(UNKNOWN if item == -1 else item for item in size)
     if -1 not in size:
-        if count is not None and prod(size) != count:
+        if prod(size) != count:
             raise ValueError(f"a view of {count} elements cannot have shape {tuple(size)}")
         return tuple(size)
     others = prod(item for item in size if item != -1)
-    if count is None:
-        return tuple(size)
     if others == 0 or count % others:
         raise ValueError(f"a view of {count} elements cannot have shape {tuple(size)}")
     return tuple(count // others if item == -1 else item for item in size)

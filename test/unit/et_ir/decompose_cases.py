@@ -1,0 +1,545 @@
+"""Calls of every operator that `decompose` takes, by family, chosen for the branches of its pattern."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+A = torch.ops.aten
+Case = tuple[Any, ...]
+"""An operator, its arguments, and perhaps last a dict of its keyword arguments."""
+
+
+def f(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Numbers around 0."""
+    return torch.randn(shape, dtype=torch.float32).to(dtype)
+
+
+def p(*shape: int) -> torch.Tensor:
+    """Numbers between 0 and 1."""
+    return torch.rand(shape) * 0.9 + 0.05
+
+
+def i(*shape: int, low: int = -4, high: int = 5, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+    return torch.randint(low, high, shape, dtype=dtype)
+
+
+def m(*shape: int) -> torch.Tensor:
+    return torch.rand(shape) > 0.4
+
+
+def matmul() -> Iterator[Case]:
+    yield A.linear, f(2, 3), f(4, 3), f(4)
+    yield A.linear, f(2, 3), f(4, 3)
+    yield A.linear, f(2, 5, 3), f(4, 3), f(4)
+    yield A.linear, f(2, 5, 3), f(4, 3)
+    yield A.linear, f(3), f(4, 3), f(4)
+    yield A.linear, f(2, 3), f(3)
+    yield A.linear, f(2, 3, dtype=torch.float16), f(4, 3, dtype=torch.float16), f(4, dtype=torch.float16)
+    for left, right in (
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((3,), (3, 2)),
+        ((2, 3), (3, 4)),
+        ((5, 2, 3), (3, 4)),
+        ((5, 2, 3), (3,)),
+        ((2, 3), (5, 3, 4)),
+        ((3,), (5, 3, 4)),
+        ((5, 2, 3), (5, 3, 4)),
+        ((6, 5, 2, 3), (5, 3, 4)),
+        ((6, 5, 2, 3), (6, 5, 3, 4)),
+        ((6, 1, 2, 3), (5, 3, 4)),
+        ((1, 5, 2, 3), (6, 1, 3, 4)),
+        ((5, 2, 3), (1, 3, 4)),
+        ((1, 2, 3), (1, 3, 4)),
+        ((2, 3), (1, 1, 3, 4)),
+        ((5, 2, 3), (1, 1, 3, 4)),
+        ((5, 0, 3), (3, 4)),
+        ((5, 2, 0), (5, 0, 4)),
+    ):
+        yield A.matmul, f(*left), f(*right)
+    yield A.linalg_matmul, f(2, 3), f(3, 4)
+    yield A.mv, f(2, 3), f(3)
+    yield A.dot, f(3), f(3)
+    yield A.outer, f(3), f(4)
+    yield A.ger, f(3), f(4)
+    yield A.inner, f(2, 3), f(5, 4, 3)
+    yield A.baddbmm, f(5, 2, 4), f(5, 2, 3), f(5, 3, 4)
+    yield A.baddbmm, f(4), f(5, 2, 3), f(5, 3, 4), {"beta": 0.5, "alpha": 2}
+    yield A.baddbmm, torch.full((4,), math.nan), f(5, 2, 3), f(5, 3, 4), {"beta": 0}
+    yield A.baddbmm, i(4), i(5, 2, 3), i(5, 3, 4), {"beta": 1.5, "alpha": 2.9}
+    yield A.addbmm, f(2, 4), f(5, 2, 3), f(5, 3, 4), {"alpha": 2}
+    yield A.addmv, f(2), f(2, 3), f(3), {"beta": 3}
+    yield A.addr, f(2, 3), f(2), f(3), {"alpha": 3}
+    yield A.tensordot, f(2, 3, 4), f(4, 5, 3), [1, 2], [2, 0]
+    yield A.tensordot, f(2, 3), f(4), [], []
+
+
+def convolution() -> Iterator[Case]:
+    yield A.conv1d, f(2, 4, 9), f(6, 2, 3), f(6), [2], [1], [1], 2
+    yield A.conv1d, f(4, 9), f(6, 4, 3)
+    yield A.conv1d.padding, f(2, 4, 9), f(6, 4, 4), None, [1], "same"
+    yield A.conv2d, f(2, 3, 7, 8), f(4, 3, 3, 3), f(4)
+    yield A.conv2d, f(2, 3, 7, 8), f(4, 3, 3, 3), None, [2, 1], [1, 0], [1, 2]
+    yield A.conv2d, f(3, 7, 8), f(4, 3, 3, 3), f(4)
+    yield A.conv2d.padding, f(2, 3, 7, 8), f(4, 3, 3, 2), f(4), [1, 1], "same", [2, 1]
+    yield A.conv2d.padding, f(3, 7, 8), f(4, 3, 2, 3), f(4), [1, 1], "same"
+    yield A.conv2d.padding, f(2, 3, 7, 8), f(4, 3, 3, 3), f(4), [2, 2], "valid"
+    yield A.conv3d, f(1, 2, 5, 5, 5), f(2, 1, 3, 3, 3), f(2), [1, 1, 1], [1, 1, 1], [1, 1, 1], 2
+    yield A.conv3d.padding, f(1, 2, 5, 5, 5), f(2, 2, 3, 3, 3), f(2), [1, 1, 1], "same"
+    yield A.conv_transpose1d, f(2, 4, 9), f(4, 2, 3), f(2), [2], [1], [1]
+    yield A.conv_transpose2d.input, f(2, 4, 5, 6), f(4, 3, 3, 3), f(6), [2, 2], [1, 1], [0, 1], 2
+    yield A.conv_transpose3d.input, f(1, 2, 3, 3, 3), f(2, 2, 3, 3, 3)
+
+
+def normalization() -> Iterator[Case]:
+    yield A.softmax.int, f(3, 4), -1
+    yield A.softmax.int, i(3, 4), 0, torch.float32
+    yield A.special_softmax, f(3, 4), 1, torch.float64
+    yield A.log_softmax.int, f(3, 4), 1
+    yield A.special_log_softmax, f(3, 4), 1, {"dtype": torch.float64}
+    yield A.layer_norm, f(2, 3, 4), [4], f(4), f(4), 1e-5
+    yield A.layer_norm, f(2, 3, 4), [3, 4]
+    yield A.batch_norm, f(2, 3, 4), f(3), f(3), f(3), p(3), False, 0.1, 1e-5, True
+    yield A.batch_norm, f(2, 3, 4, 4), None, None, f(3), p(3), False, 0.1, 1e-3, True
+    yield A.batch_norm, f(2, 3, 4), f(3), f(3), None, None, True, 0.1, 1e-5, True
+    yield A.group_norm, f(2, 6, 4), 3, f(6), f(6)
+    yield A.group_norm, f(2, 6, 4, 5), 2
+    yield A.instance_norm, f(2, 3, 4, 4), f(3), f(3), None, None, True, 0.1, 1e-5, True
+    yield A.instance_norm, f(2, 3, 4, 4), None, None, f(3), p(3), False, 0.1, 1e-5, True
+    yield A.rms_norm, f(2, 3, 4), [4], f(4), 1e-6
+    yield A.rms_norm, f(2, 3, 4), [3, 4]
+    yield A.rms_norm, f(2, 3, 4, dtype=torch.bfloat16), [4], f(4, dtype=torch.bfloat16)
+    yield A.rms_norm, f(2, 3, 4, dtype=torch.float64), [4]
+
+
+def attention() -> Iterator[Case]:
+    sdpa = A.scaled_dot_product_attention
+    yield sdpa, f(2, 4, 5, 8), f(2, 4, 6, 8), f(2, 4, 6, 3)
+    yield sdpa, f(5, 8), f(6, 8), f(6, 3)
+    yield sdpa, f(4, 5, 8), f(4, 6, 8), f(4, 6, 3), None, 0.0, False, {"scale": 0.3}
+    yield sdpa, f(4, 9, 8), f(4, 6, 8), f(4, 6, 3), None, 0.0, False, {"scale": 1.0}
+    yield sdpa, f(2, 4, 5, 8), f(2, 4, 5, 8), f(2, 4, 5, 8), None, 0.0, True
+    yield sdpa, f(2, 4, 7, 8), f(2, 4, 5, 8), f(2, 4, 5, 8), None, 0.0, True
+    yield sdpa, f(2, 8, 5, 4), f(2, 2, 6, 4), f(2, 2, 6, 3), None, 0.0, False, {"enable_gqa": True}
+    yield sdpa, f(2, 8, 5, 4), f(2, 2, 5, 4), f(2, 2, 5, 4), None, 0.0, True, {"enable_gqa": True}
+    yield sdpa, f(2, 2, 5, 4), f(2, 2, 5, 4), f(2, 2, 5, 4), None, 0.0, True, {"enable_gqa": True}
+    mask = m(2, 1, 5, 6)
+    mask[0, 0, 2] = False
+    yield sdpa, f(2, 4, 5, 8), f(2, 4, 6, 8), f(2, 4, 6, 3), mask
+    yield sdpa, f(2, 4, 5, 8), f(2, 4, 6, 8), f(2, 4, 6, 3), torch.zeros_like(mask)
+    bias = torch.zeros(5, 6).masked_fill(~mask[0, 0], -math.inf) + f(6)
+    yield sdpa, f(2, 4, 5, 8), f(2, 4, 6, 8), f(2, 4, 6, 3), bias
+    yield sdpa, f(2, 4, 5, 8), f(2, 4, 6, 8), f(2, 4, 6, 3), f(2, 4, 5, 6)
+    yield sdpa, f(2, 8, 5, 4), f(2, 2, 6, 4), f(2, 2, 6, 3), mask, 0.0, False, {"enable_gqa": True}
+    half = [f(2, 4, 5, 8, dtype=torch.float16) for _ in range(3)]
+    yield sdpa, *half, m(5, 5) | torch.eye(5, dtype=torch.bool)
+    yield sdpa, *(x.to(torch.bfloat16) for x in half), None, 0.0, True
+    yield sdpa, f(1, 4, 5, 8), f(2, 4, 6, 8), f(2, 4, 6, 3)
+    yield sdpa, f(2, 1, 5, 8), f(2, 4, 6, 8), f(2, 4, 6, 3), mask
+
+
+def activation() -> Iterator[Case]:
+    x = torch.cat([f(3, 4) * 4, torch.tensor([[math.inf, -math.inf, 30.0, -30.0]])])
+    for op in (
+        A.silu,
+        A.hardsigmoid,
+        A.hardswish,
+        A.relu6,
+        A.softplus,
+        A.mish,
+        A.log_sigmoid,
+        A.selu,
+        A.celu,
+    ):
+        yield op, f(3, 4) * 4
+        yield op, f(3, 4, dtype=torch.bfloat16)
+    yield A.hardsigmoid, x
+    yield A.relu6, x
+    yield A.log_sigmoid, x
+    yield A.softplus, x, 2.0, 10
+    yield A.celu, x, 0.5
+    yield A.rrelu, x
+    yield A.prelu, f(2, 3, 4), f(3)
+    yield A.prelu, f(2, 3, 4), f(1)
+    yield A.prelu, f(2, 3), f(3)
+    yield A.prelu, f(), f(1)
+    yield A._prelu_kernel, f(2, 3, 4), f(1, 3, 1)
+    yield A.threshold, x, 0.5, -1
+    yield A.threshold, i(5), 1, 7
+    yield A.hardshrink, x
+    yield A.hardshrink, torch.tensor([math.nan, 1.0]), 2
+    yield A.softshrink, x, 0.7
+    yield A.glu, f(3, 4)
+    yield A.glu, f(4, 3), 0
+    yield A.dropout, f(3), 0.5, False
+    yield A.dropout, f(3), 0.0, True
+    yield A.feature_dropout, f(2, 3), 0.5, False
+    yield A.alpha_dropout, f(3), 0.5, False
+    yield A.feature_alpha_dropout, f(2, 3), 0.5, False
+    yield A.native_dropout, f(3), 0.5, False
+
+
+def arithmetic() -> Iterator[Case]:
+    x = torch.tensor([0.5, -2.0, 0.0, math.nan, math.inf, -math.inf, 3.0])
+    y = torch.tensor([1.0, 2.0, 0.0, 1.0, math.inf, 2.0, math.nan])
+    yield A.square, f(3)
+    yield A.square, m(3)
+    yield A.rsub.Tensor, f(3), f(2, 1), {"alpha": 2}
+    yield A.rsub.Scalar, f(3), 2
+    yield A.rsub.Scalar, i(3), 2.5, 3
+    yield A.addcmul, f(3), f(2, 3), f(3), {"value": 0.5}
+    yield A.addcmul, i(3), i(3), i(3), {"value": 2}
+    yield A.addcdiv, f(3), f(2, 3), p(3), {"value": 0.5}
+    yield A.lerp.Scalar, f(3), f(3), 0.3
+    yield A.lerp.Scalar, f(3), f(3), 0.8
+    yield A.lerp.Tensor, f(3), f(2, 3), p(3)
+    for op in (A.frac, A.deg2rad, A.rad2deg, A.exp2, A.sinc, A.sgn, A.positive, A.nan_to_num, A.special_exp2):
+        yield op, x
+    for op in (A.deg2rad, A.exp2, A.sinc, A.sgn, A.nan_to_num, A.isfinite, A.isposinf, A.isneginf):
+        yield op, i(4)
+    yield A.special_sinc, f(3)
+    yield A.nan_to_num, x, 1.0, 2.0, -3.0
+    yield A.nan_to_num, x.to(torch.float16)
+    yield A.logit, p(4)
+    yield A.logit, x, 0.1
+    yield A.special_logit, p(4), 0.2
+    yield A.logaddexp, x, y
+    yield A.float_power.Tensor_Tensor, p(3), f(3)
+    yield A.float_power.Tensor_Scalar, i(3, low=1), 0.5
+    yield A.float_power.Scalar, 2, i(3)
+    yield A.floor_divide, f(3), f(3)
+    yield A.floor_divide, i(3), i(3, low=1)
+    yield A.floor_divide.Scalar, i(3), 2
+    yield A.xlogy.Tensor, x, y
+    yield A.xlogy.Tensor, i(4, low=0), i(4, low=1)
+    yield A.special_xlogy, p(3), p(3)
+    yield A.clamp_min, f(3), 0.1
+    yield A.clamp_min, i(3), 0.5
+    yield A.clamp_max, f(3), 0.1
+    yield A.clamp_min.Tensor, f(3), f(2, 1)
+    yield A.clamp_max.Tensor, i(3), f(3)
+    yield A.where.Scalar, m(3), 1.0, 2.0
+    yield A.where.Scalar, m(3), 1, 2
+    yield A.where.ScalarOther, m(3), f(3), 2
+    yield A.where.ScalarSelf, m(3), 2.5, i(3)
+    yield A.masked_fill.Scalar, f(2, 3), m(3), -math.inf
+    yield A.masked_fill.Scalar, i(3), m(2, 3), 7
+    yield A.masked_fill.Tensor, f(2, 3), m(3), f()
+    yield A.heaviside, x, y
+    for op in (A.isfinite, A.isposinf, A.isneginf):
+        yield op, x
+    yield A.isclose, x, y
+    yield A.isclose, x, x, 1e-3, 1e-3, True
+    yield A.special_entr, torch.cat([p(3), torch.tensor([0.0, -1.0, math.nan])])
+
+
+def conversion() -> Iterator[Case]:
+    yield A.to.dtype, f(3), torch.int64
+    yield A.to.dtype, f(3), torch.float32
+    yield A.to.dtype, f(1, 2, 3, 4), torch.float32, False, False, torch.channels_last
+    yield A.to.device, f(3), torch.device("cpu"), torch.float64
+    yield A.to.dtype_layout, f(3), {"dtype": torch.bool}
+    yield A.to.dtype_layout, f(3), {"device": torch.device("cpu")}
+    yield A.to.other, f(3), i(2)
+    yield A.to.other, f(1, 2, 3, 4), i(2), False, False, torch.channels_last
+    yield A.type_as, f(3), i(2)
+    for kind in ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"):
+        yield getattr(A, f"_cast_{kind}"), f(3).abs()
+    yield A.contiguous, f(2, 3)
+    yield A.contiguous, f(1, 2, 3, 4), {"memory_format": torch.channels_last}
+    yield A.detach, f(3)
+    yield A.data, f(3)
+    yield A.fill.Tensor, f(2, 3), i()
+
+
+def views() -> Iterator[Case]:
+    yield A.reshape, f(2, 6), [3, -1]
+    yield A.reshape, f(2, 6), [2, 6]
+    yield A.reshape, f(), [1, 1]
+    yield A._unsafe_view, f(2, 6), [12]
+    yield A._reshape_alias, f(2, 6), [12], [1]
+    yield A.view_as, f(2, 6), f(3, 4)
+    yield A.reshape_as, f(2, 6), f(4, 3)
+    yield A.flatten.using_ints, f(2, 3, 4)
+    yield A.flatten.using_ints, f(2, 3, 4), 1, 2
+    yield A.flatten.using_ints, f()
+    yield A.ravel, f(2, 3)
+    yield A.unflatten.int, f(2, 6), 1, [3, -1]
+    yield A.unflatten.int, f(6, 2), -2, [2, 3]
+    yield A.squeeze, f(1, 3, 1)
+    yield A.squeeze, f(2, 3)
+    for op in (A.atleast_1d, A.atleast_2d, A.atleast_3d):
+        yield op, f()
+        yield op, f(3)
+        yield op, f(2, 3)
+        yield getattr(op, "Sequence"), [f(), f(3), f(2, 3)]  # noqa: B009  (a keyword argument of the packet else)
+    yield A.expand_as, f(3, 1), f(2, 3, 4)
+    yield A.broadcast_to, f(3, 1), [2, 3, 4]
+    yield A.broadcast_tensors, [f(3, 1), f(4)]
+    yield A.meshgrid, [f(2), f(3)]
+    yield A.meshgrid.indexing, [f(2), f(3), f(4)], {"indexing": "xy"}
+    yield A.meshgrid.indexing, [f(2)], {"indexing": "xy"}
+    yield A.tile, f(2, 3), [2]
+    yield A.tile, f(3), [2, 2]
+    yield A.repeat_interleave.self_int, f(2, 3), 2, 1
+    yield A.repeat_interleave.self_int, f(2, 3), 2
+    yield A.transpose.int, f(2, 3, 4), 0, -1
+    yield A.transpose.int, f(2, 3), 1, 1
+    yield A.transpose.int, f(), 0, 0
+    yield A.swapaxes, f(2, 3), 0, 1
+    yield A.swapdims, f(2, 3), 0, 1
+    yield A.t, f(2, 3)
+    yield A.t, f(2)
+    yield A.numpy_T, f(2, 3)
+    yield A.mT, f(2, 3, 4)
+    yield A.mH, f(2, 3)
+    yield A.adjoint, f(2, 3)
+    yield A.matrix_H, f(2, 3)
+    yield A.movedim.int, f(2, 3, 4), 0, 2
+    yield A.movedim.intlist, f(2, 3, 4), [0, 2], [-1, 0]
+    yield A.moveaxis.int, f(2, 3, 4), 0, 2
+    yield A.moveaxis.intlist, f(2, 3, 4), [0], [1]
+    yield A.narrow, f(5, 3), 0, 1, 3
+    yield A.narrow, f(5, 3), 0, -2, 2
+    yield A.chunk, f(7, 3), 3
+    yield A.chunk, f(7, 3), 1
+    yield A.unsafe_chunk, f(7, 3), 2
+    yield A.split.Tensor, f(7, 3), 3
+    yield A.split.Tensor, f(7, 3), 9
+    yield A.split.sizes, f(7, 3), [2, 5]
+    yield A.unsafe_split.Tensor, f(7, 3), 3
+    yield A.unsafe_split_with_sizes, f(7, 3), [1, 2], 1
+    yield A.tensor_split.sections, f(7, 3), 3
+    yield A.tensor_split.indices, f(7, 3), [1, 4]
+    yield A.hsplit.int, f(4, 6), 2
+    yield A.hsplit.int, f(6), 2
+    yield A.vsplit.int, f(4, 6), 2
+    yield A.dsplit.int, f(2, 3, 4), 2
+    yield A.unbind.int, f(3, 2), 1
+    yield A.stack, [f(2, 3), f(2, 3)]
+    yield A.stack, [f(2, 3), f(2, 3)], 1
+    yield A.stack, [f(2, 3), f(2, 3)], -1
+    yield A.stack, [f(), f()]
+    yield A.hstack, [f(), f(2)]
+    yield A.hstack, [f(2, 3), f(2, 1)]
+    yield A.vstack, [f(3), f(2, 3)]
+    yield A.row_stack, [f(3), f(3)]
+    yield A.column_stack, [f(3), f(3, 2)]
+    yield A.dstack, [f(3), f(1, 3, 2)]
+    yield A.dstack, [f(2, 3), f(2, 3)]
+    yield A.roll, f(4, 5), [2, -1], [0, 1]
+    yield A.roll, f(4, 5), [3]
+    yield A.roll, f(4, 5), [4], [0]
+    yield A.fliplr, f(2, 3)
+    yield A.flipud, f(2, 3)
+    for quarters in range(-1, 3):
+        yield A.rot90, f(2, 3, 4), quarters, [0, 2]
+    yield A.pixel_shuffle, f(2, 8, 3, 4), 2
+    yield A.pixel_unshuffle, f(8, 4, 6), 2
+    yield A.channel_shuffle, f(2, 6, 3), 3
+    yield A.native_channel_shuffle, f(2, 6, 3, 2), 2
+
+
+def creation() -> Iterator[Case]:
+    yield A.zeros, [2, 3]
+    yield A.zeros, [2], {"dtype": torch.int64}
+    yield A.ones, [2], {"dtype": torch.bool}
+    yield A.new_zeros, f(3), [2]
+    yield A.new_ones, i(3), [2, 2], {"dtype": torch.float16}
+    yield A.new_full, i(3), [2], 7
+    yield A.zeros_like, f(2, 3)
+    yield A.zeros_like, f(1, 2, 3, 4), {"memory_format": torch.channels_last}
+    yield A.ones_like, f(2, 3), {"dtype": torch.int32}
+    yield A.zero, f(2, 3)
+    yield A.fill.Scalar, f(2, 3), 2
+    yield A.arange, 5
+    yield A.arange, 2.5
+    yield A.arange.start, 1, 5, {"dtype": torch.float32}
+    yield A._dim_arange, f(2, 3), 1
+    yield A.linspace, 0.5, 3, 7
+    yield A.linspace, 2, 3, 1
+    yield A.eye, 3
+    yield A.eye.m, 2, 4, {"dtype": torch.int64}
+    yield A.tril, f(3, 4)
+    yield A.tril, f(2, 3, 4), 1
+    yield A.triu, f(3, 4), -1
+    yield A.triu, m(3, 3)
+    yield A.one_hot, i(2, 3, low=0, high=4), 4
+
+
+def unspecified() -> Iterator[Case]:
+    """Operators that say nothing of the elements of their results."""
+    yield A.new_empty, f(3), [2, 2]
+    yield A.empty_like, f(3)
+
+
+def reduction() -> Iterator[Case]:
+    yield A.sum, f(2, 3)
+    yield A.sum, m(2, 3)
+    yield A.sum, f(2, 3), {"dtype": torch.float64}
+    yield A.trace, f(3, 4)
+    holes = torch.tensor([[1.0, math.nan, 2.0], [math.nan, 4.0, 5.0]])
+    yield A.nansum, holes
+    yield A.nansum, i(2, 3), [0]
+    yield A.nanmean, holes, [1], True
+    yield A.max, f(2, 3)
+    yield A.max, m(4)
+    yield A.min, i(2, 3)
+    yield A.max.other, f(3), f(3)
+    yield A.min.other, f(3), f(2, 3)
+    yield A.aminmax, f(2, 3)
+    yield A.aminmax, f(2, 3), {"dim": 1, "keepdim": True}
+    yield A.all, m(2, 3)
+    yield A.all, i(3, low=0, high=2, dtype=torch.uint8)
+    yield A.all.dim, f(2, 3), 1
+    yield A.all.dim, i(3, 2, dtype=torch.uint8, low=0), 0, True
+    yield A.all.dims, m(2, 3), [0, 1], True
+    yield A.all.dims, m(2, 3)
+    yield A.count_nonzero, f(2, 3)
+    yield A.count_nonzero, m(2, 3), 1
+    yield A.count_nonzero.dim_IntList, i(2, 3), [0, 1]
+    yield A.var, f(3, 4)
+    yield A.var, f(3, 4), False
+    for op in (A.std, A.var_mean, A.std_mean):
+        yield op, f(3, 4)
+        yield op, f(3, 4), False
+        yield op.dim, f(3, 4), [1], True, True
+        yield op.correction, f(3, 4), [0], {"correction": 2}
+        yield op.correction, f(3, 4), {"correction": 0.5, "keepdim": True}
+    for order in (0, 1, 2, 3.5, math.inf, -math.inf):
+        yield A.linalg_vector_norm, f(3, 4), order, [1]
+    yield A.linalg_vector_norm, f(3, 4), 2, None, True, {"dtype": torch.float64}
+    yield A.linalg_vector_norm, f(3, 4, dtype=torch.float16) * 60, 4
+    yield A.norm.Scalar, f(3, 4), 3
+    yield A.norm.ScalarOpt_dim, f(3, 4), None, [1], True
+    yield A.norm.ScalarOpt_dtype, f(3, 4), 1, {"dtype": torch.float64}
+    yield A.norm.ScalarOpt_dim_dtype, f(3, 4), 2, [0], False, {"dtype": torch.float64}
+    yield A.logsumexp, f(3, 4), [1]
+    yield A.logsumexp, torch.full((2, 3), -math.inf), [0, 1], True
+    yield A.logsumexp, i(3, 4), [0]
+    yield A.special_logsumexp, f(3, 4), [1]
+    yield A.cosine_similarity, f(3, 4), f(3, 4)
+    yield A.cosine_similarity, f(3, 4), f(1, 4), 1, 1e-3
+    yield A.argsort, f(3, 4), 0, True
+    yield A.msort, f(3, 4)
+
+
+def pooling() -> Iterator[Case]:
+    yield A.max_pool2d, f(2, 3, 8, 8), [3, 3], [2, 2], [1, 1]
+    yield A.max_pool2d, f(3, 8, 8), [2, 2], [], [0, 0], [2, 2], True
+    yield A.max_pool3d, f(1, 2, 6, 6, 6), [2, 2, 2]
+    yield A.max_pool1d, f(2, 3, 8), [3], [2], [1]
+    yield A.max_pool1d_with_indices, f(3, 8), [2]
+    yield A.avg_pool1d, f(2, 3, 8), [3], [2], [1], True, False
+    yield A.adaptive_avg_pool1d, f(2, 3, 8), [4]
+    yield A.adaptive_avg_pool1d, f(2, 3, 8), [3]
+    yield A.adaptive_avg_pool2d, f(2, 3, 8, 6), [1, 1]
+    yield A.adaptive_avg_pool2d, f(3, 8, 6), [8, 6]
+    yield A.adaptive_avg_pool2d, f(2, 3, 8, 6), [4, 2]
+    yield A.adaptive_avg_pool2d, f(2, 3, 8, 6), [3, 5]
+    yield A.adaptive_avg_pool3d, f(2, 3, 4, 4, 4), [1, 1, 1]
+    yield A.adaptive_avg_pool3d, f(2, 3, 4, 4, 4), [3, 2, 1]
+    yield A.adaptive_max_pool1d, f(2, 3, 8), [4]
+    yield A.adaptive_max_pool2d, f(2, 3, 8, 6), [2, 3]
+    yield A.pad, f(2, 3), [1, 2], "constant", 0.5
+    yield A.pad, i(2, 3), [1, 2, 0, 1]
+    yield A.pad, f(2, 3, 4), [1, 2], "reflect"
+    yield A.pad, f(2, 3, 4, 4), [1, 2, 1, 0], "replicate"
+    yield A.pad, f(1, 2, 3, 4, 4), [1, 1, 1, 1, 1, 1], "reflect"
+    yield A.replication_pad1d, f(2, 3, 4), [1, 2]
+    yield A.upsample_nearest2d, f(1, 2, 3, 4), [6, 7]
+    yield A.upsample_nearest1d, f(1, 2, 3), [5]
+    yield A.upsample_nearest1d.vec, f(1, 2, 3), None, [2.5]
+    yield A.upsample_bilinear2d, f(1, 2, 3, 4), [6, 7], True
+    yield A.grid_sampler, f(1, 2, 3, 4), f(1, 5, 6, 2), 0, 1, True
+
+
+def indexing() -> Iterator[Case]:
+    yield A.take_along_dim, f(3, 4), i(3, 2, low=0, high=4), 1
+    yield A.take_along_dim, f(3, 4), i(1, 2, low=0, high=4), -1
+    yield A.take_along_dim, f(3, 4), i(5, low=0, high=12)
+    yield A.take, f(3, 4), i(2, 5, low=0, high=12)
+    yield A.index_add, f(3, 4), 1, torch.tensor([0, 2, 0]), f(3, 3), {"alpha": 2}
+    yield A.index_add, f(3, 4), 0, torch.tensor([2], dtype=torch.int32), f(1, 4)
+    yield A.index_copy, f(3, 4), -1, torch.tensor([0, 2]), f(3, 2)
+    yield A.index_fill.int_Scalar, f(3, 4), 0, torch.tensor([0, 2]), 5
+    yield A.index_fill.int_Tensor, f(3, 4), 1, torch.tensor(2), f()
+    yield A.isin.Tensor_Tensor, i(3, 4), i(5), {"invert": True}
+    yield A.isin.Tensor_Scalar, i(3, 4), 2
+    yield A._unsafe_index.Tensor, f(3, 4), [None, i(2, low=0, high=4)]
+    yield A._unsafe_index_put, f(3, 4), [i(2, low=0, high=3)], f(4)
+
+
+def renamed() -> Iterator[Case]:
+    for name in (
+        "absolute",
+        "arctan",
+        "arcsinh",
+        "negative",
+        "fix",
+        "special_erf",
+        "special_expit",
+        "special_expm1",
+        "special_log1p",
+    ):
+        yield getattr(A, name), p(3)
+    for name in ("arccos", "arcsin", "arctanh"):
+        yield getattr(A, name), p(3)
+    yield A.arccosh, p(3) + 1
+    yield A.arctan2, f(3), f(3)
+    yield A.clip, f(3), -0.5, 0.5
+    yield A.clip.Tensor, f(3), f(3) - 2, None
+    yield A.concat, [f(2), f(3)]
+    yield A.concatenate, [f(2, 1), f(2, 3)], 1
+    for name in ("divide", "multiply", "subtract", "true_divide"):
+        yield getattr(A, name).Tensor, f(3), p(3)
+        yield getattr(A, name).Scalar, f(3), 2.5
+    yield A.divide.Tensor_mode, f(3), p(3), {"rounding_mode": "trunc"}
+    yield A.divide.Scalar_mode, f(3), 2, {"rounding_mode": None}
+    for name in ("greater", "greater_equal", "less", "less_equal", "not_equal"):
+        yield getattr(A, name).Tensor, f(3), f(3)
+        yield getattr(A, name).Scalar, f(3), 0
+    for name in ("__and__", "__or__", "__xor__"):
+        yield getattr(A, name).Tensor, m(3), m(3)
+        yield getattr(A, name).Scalar, i(3), 3
+    for name in ("__lshift__", "__rshift__"):
+        yield getattr(A, name).Tensor, i(3), i(3, low=0, high=3)
+        yield getattr(A, name).Scalar, i(3), 1
+
+
+FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
+    matmul,
+    convolution,
+    normalization,
+    attention,
+    activation,
+    arithmetic,
+    conversion,
+    views,
+    creation,
+    reduction,
+    pooling,
+    indexing,
+    renamed,
+)
+
+
+def unchanged() -> Iterator[Case]:
+    """Calls that patterns leave as they are, each for a reason of its own."""
+    yield A.batch_norm, f(2, 3, 4), f(3), f(3), f(3), p(3), True, 0.1, 1e-5, True
+    yield A.instance_norm, f(2, 3, 4), None, None, f(3), p(3), True, 0.1, 1e-5, True
+    yield A.dropout, f(3), 0.5, True
+    yield A.rrelu, f(3), 0.1, 0.3, True
+    yield A.pad, f(2, 3, 4), [1, 1], "circular"
+    yield A.adaptive_max_pool2d, f(2, 3, 8, 6), [3, 4]
+    yield A.upsample_nearest2d, f(1, 2, 3, 4), [6, 7], 2.0, 1.75
+    yield A.linspace, 0, 9, 4, {"dtype": torch.int64}
+    yield A.scaled_dot_product_attention, f(2, 5, 8), f(2, 6, 8), f(2, 6, 3), None, 0.5
+    yield A.tensor_split.indices, f(7, 3), [4, 1]
+    yield A.silu, f(3, dtype=torch.complex64)
+    yield A.native_dropout, f(3), 0.5, True
+    yield A.index_copy, f(), 0, torch.tensor([0]), f(1)
