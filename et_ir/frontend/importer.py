@@ -35,6 +35,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp
 from et_ir.dialects.program.ops import literal_attribute
+from et_ir.dialects.program.trees import tree_attribute
 from et_ir.frontend.decomposition import decompose_call
 from et_ir.frontend.mutation import Mutations, functionalise_by_tracing, plan_mutations, writes_memory
 from et_ir.frontend.nodes import NodeConverter
@@ -226,7 +227,7 @@ def _import_method(method: _Method, state: State, reasons: Reasons, frames: Fram
     ):
         text = _dump_spec(spec, f"{name} of method {method.name}", reasons)
         if text is not None:
-            function.attributes[f"program.{name}"] = StringAttr(text)
+            function.attributes[f"program.{name}"] = tree_attribute(text)
     return function
 
 

@@ -83,8 +83,10 @@ class FoldIntoProducer(RewritePattern):
             return
         norm = self._normalisation(op)
         weight = self._weight(producer)
+        if norm is None or weight is None:
+            return
         bias = self._bias(producer)
-        if norm is None or weight is None or bias is None:
+        if bias is None:
             return
         self._replace(op, producer, norm, weight, bias[0], rewriter)
 

@@ -33,10 +33,10 @@ ATEN: Final = "verify-aten"
 
 CORE_ATEN: Final = ",".join(
     (
+        "fold-batch-norm",  # first: a linear layer is still one op
         "decompose",
         "decompose-traced",
         "canonicalize",
-        "fold-batch-norm",
         "constant-fold",
         "canonicalize",
         "cse",

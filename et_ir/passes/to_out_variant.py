@@ -54,7 +54,7 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.arguments import Scalar, literal_value
 from et_ir.dialects.executorch.layout import scalar_type
-from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp, StringType
+from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp, StringType, TreeAttr
 from et_ir.dialects.schema import Arg, Schema, parse_schema
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.passes.report import Finding, PassReport
@@ -234,7 +234,9 @@ class _Method:
     def _edge_op(self, op: EdgeOp) -> None:
         functional = op.schema()
         # `edge.dim_order_ops._clone_dim_order` names its namespace, `edge.add.Tensor` stands for torch's own.
-        namespace = op.name.removeprefix("edge.").removesuffix(functional.qualified_name).rstrip(".") or "aten"
+        namespace = (
+            op.name.removeprefix("edge.").removesuffix(functional.qualified_name).rstrip(".") or "aten"
+        )
         if not op.out_schema:
             if any(isinstance(result.type, TensorType) for result in op.results):
                 self._fail(
@@ -303,7 +305,7 @@ _DEFAULTS: Final[dict[Attribute, Scalar]] = {i64: 0, f64: 0.0, i1: False, String
 
 
 def _text(attr: Attribute | None) -> str | None:
-    return attr.data if isinstance(attr, StringAttr) else None
+    return attr.data if isinstance(attr, StringAttr | TreeAttr) else None
 
 
 def _list_kind(arg: Arg, items: Sequence[Scalar | SSAValue]) -> ListKind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Self, cast
 
@@ -24,9 +25,11 @@ from xdsl.utils.exceptions import VerifyException
 from et_ir.dialects.executorch.attributes import ArenaDeviceAttr
 from et_ir.dialects.executorch.instructions import INSTRUCTIONS, Instruction, ReturnOp
 from et_ir.dialects.executorch.registers import InputOp, RegisterOp
+from et_ir.dialects.program.trees import TreeAttr, tree_attribute
 
 __all__ = ["PlanOp"]
 
+_OPTION_AHEAD = re.compile(r"\{(?:\s|//[^\n]*\n)*\w+(?:\s|//[^\n]*\n)*[=,}]")
 _OPTIONS = ("arenas", "devices", "in_spec", "out_spec", "stack_traces")
 
 
@@ -56,8 +59,8 @@ class PlanOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     arenas = opt_prop_def(DenseArrayBase.constr(i64))
     devices = opt_prop_def(base(ArrayAttr[ArenaDeviceAttr]))
-    in_spec = opt_prop_def(StringAttr)
-    out_spec = opt_prop_def(StringAttr)
+    in_spec = opt_prop_def(base(StringAttr) | base(TreeAttr))
+    out_spec = opt_prop_def(base(StringAttr) | base(TreeAttr))
     stack_traces = opt_prop_def(UnitAttr)
     body = region_def()
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
@@ -65,9 +68,9 @@ class PlanOp(IRDLOperation):
     def __init__(self, name: str, body: Region, *, in_spec: str | None = None, out_spec: str | None = None):
         properties: dict[str, Attribute] = {"sym_name": StringAttr(name)}
         if in_spec is not None:
-            properties["in_spec"] = StringAttr(in_spec)
+            properties["in_spec"] = tree_attribute(in_spec)
         if out_spec is not None:
-            properties["out_spec"] = StringAttr(out_spec)
+            properties["out_spec"] = tree_attribute(out_spec)
         super().__init__(properties=properties, regions=[body])
 
     @property
@@ -144,7 +147,10 @@ class PlanOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
         position = parser.pos
-        properties = parser.parse_optional_dictionary_attr_dict()
+        # Options and body both start with a brace; no operation is called like an option.
+        content = parser.lexer.input.content
+        has_options = _OPTION_AHEAD.match(content, position) is not None
+        properties = parser.parse_optional_dictionary_attr_dict() if has_options else {}
         for key in properties:
             if key not in _OPTIONS:
                 parser.raise_error(f"'{key}' is none of {', '.join(_OPTIONS)}", position, parser.pos)

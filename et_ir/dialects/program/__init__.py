@@ -31,12 +31,14 @@ __all__ = [
     "Program",
     "StoreOp",
     "StringType",
+    "TreeAttr",
 ]
 
 from et_ir.dialects.program.symbols import Globals
+from et_ir.dialects.program.trees import TreeAttr
 
 Program = Dialect(
     "program",
     [ParameterOp, BufferOp, ConstantOp, GetOp, LoadOp, StoreOp, LiteralOp],
-    [DataAttr, StringType],
+    [DataAttr, StringType, TreeAttr],
 )

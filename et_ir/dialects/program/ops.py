@@ -28,6 +28,8 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import (
     ConstantLike,
     EffectInstance,
@@ -198,11 +200,32 @@ class LiteralOp(IRDLOperation):
     value = prop_def(Attribute)
     result = result_def(Attribute)
     traits = traits_def(Pure(), ConstantLike())
-    assembly_format = "$value `->` type($result) attr-dict"
 
     def __init__(self, value: int | float | bool | str | None):
         attr, type = literal_attribute(value)
         super().__init__(properties={"value": attr}, result_types=[type])
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+        if self.attributes:
+            printer.print_op_attributes(self.attributes, print_keyword=True)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LiteralOp:
+        position = parser.pos
+        value = parser.parse_attribute()
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        type = literal_type(value)
+        if type is None:
+            parser.raise_error(
+                f"{value} is no literal: expected an i64, f64 or i1 number, a string or none", position
+            )
+        return cls.create(
+            properties={"value": value},
+            result_types=[type],
+            attributes={} if attributes is None else attributes.data,
+        )
 
     def verify_(self) -> None:
         expected = literal_type(self.value)

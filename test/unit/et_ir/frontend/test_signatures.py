@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 
-from et_ir.dialects.program import GlobalOp, StringType
+from et_ir.dialects.program import GlobalOp, StringType, TreeAttr
 from et_ir.frontend import UnsupportedProgram, import_program
 
 
@@ -50,7 +50,7 @@ def test_nested_inputs_and_outputs(imported: Any):
     assert len(method.function_type.outputs) == 4
     for name in ("in_spec", "out_spec"):
         spec = method.attributes[f"program.{name}"]
-        assert isinstance(spec, StringAttr)
+        assert isinstance(spec, TreeAttr)
         assert json.loads(spec.data)[0] == 1
     names = [entry["program.name"].data for entry in argument_attributes(module)]
     assert names == ["a_0", "a_1_0", "a_1_1", "d_p", "d_q", "last"]
@@ -67,7 +67,7 @@ def test_named_tuples(imported: Any):
 
     module = imported(Net(), (torch.randn(2, 3),))
     spec = function(module).attributes["program.out_spec"]
-    assert isinstance(spec, StringAttr)
+    assert isinstance(spec, TreeAttr)
     children = json.loads(spec.data)[1]["children_spec"]
     assert [child["type"] for child in children] == ["builtins.tuple", "builtins.tuple", "builtins.dict"]
     assert children[2]["children_spec"][0]["type"] == "builtins.tuple"
