@@ -131,7 +131,9 @@ def dim_order(tensor: torch.Tensor) -> tuple[int, ...]:
 def bytes_of(tensor: torch.Tensor) -> np.ndarray:
     """The elements of a dense tensor as flat bytes, in memory order."""
     physical = tensor.permute(dim_order(tensor)).contiguous()
-    return np.array(physical.reshape(-1).view(torch.uint8).numpy()) if tensor.numel() else np.empty(0, np.uint8)
+    return (
+        np.array(physical.reshape(-1).view(torch.uint8).numpy()) if tensor.numel() else np.empty(0, np.uint8)
+    )
 
 
 def register_of(tensor: torch.Tensor, *, constant: bool = False) -> Tensor:
@@ -176,10 +178,11 @@ def as_argument(value: object, *, constant: bool = False) -> object:
 
 def run_kernel(library: str, operator: str, arguments: tuple[object, ...], outs: list[Tensor]) -> None:
     """Prepare and execute one call; a list of outputs is passed as one argument where the schema has a list."""
-    prepare = registry(library).lookup(operator, ())
+    kernels = registry(library)
+    prepare = kernels.lookup(operator, ())
     assert prepare is not None, operator
     scratch = Scratch()
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), kernels.guard():
         fn, args = prepare(PrepareContext(operator, scratch=scratch), *arguments, *outs)
         fn(*args)
 

@@ -1,0 +1,26 @@
+"""The kernels of torch itself: every operator by its out variant, on tensors that alias the method's memory.
+
+Importing this package imports torch. Any operator that torch's registry knows by an out variant (or an in-place form) has a kernel, so
+the library is as complete as the torch that is installed; :mod:`special` holds the few that have a faster way than their out variant.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from et_vm.kernels.aten.out_variant import out_variant_kernel
+from et_vm.kernels.aten.schema import operators
+from et_vm.kernels.aten.special import SPECIAL
+from et_vm.kernels.registry import KernelRegistry
+
+
+def register(registry: KernelRegistry) -> None:
+    """Add the library to ``registry``, and torch's inference mode around its executions."""
+    for name, prepare in SPECIAL.items():
+        registry.register(name, prepare)
+    for name in operators():
+        if name not in SPECIAL:
+            registry.register_lazy(name, functools.partial(out_variant_kernel, name))
+    registry.guard = torch.inference_mode

@@ -1,0 +1,257 @@
+"""The generic kernel: infer shapes on the meta device, bind the tensors, and call the out variant.
+
+Torch reaches one C++ function by several Python doors. ``torch.ops`` is always open but takes 1.7 us to parse a call; the functions of the
+``torch`` module parse theirs in 0.7 us. Which function leads to which overload is nowhere written down, so it is tried: the function of the
+operator's name is called on meta tensors, and used from then on if exactly the wanted overload arrives at the dispatcher.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from et_schema.errors import Error
+from et_vm.kernels.aten.binding import alias, meta_of, torch_dtype, zeros_of
+from et_vm.kernels.aten.schema import Argument, Operator, operator
+from et_vm.kernels.aten.view import first_line, view_kernel
+from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step
+from et_vm.values import Tensor
+
+_MEMORY_FORMATS = {
+    0: torch.contiguous_format,
+    1: torch.preserve_format,
+    2: torch.channels_last,
+    3: torch.channels_last_3d,
+}
+
+
+def convert(value: Any, argument: Argument, tensor: Callable[[Tensor], torch.Tensor]) -> Any:
+    """An argument as torch takes it: tensors through ``tensor``, numbers that stand for types as the types."""
+    if value is None:
+        return None
+    if isinstance(value, Tensor):
+        return tensor(value)
+    if isinstance(value, list) and "Tensor" in argument.type:
+        items: list[Any] = value
+        return [None if item is None else tensor(item) for item in items]
+    if argument.type == "ScalarType":
+        return torch_dtype(value)
+    if argument.type == "MemoryFormat":
+        return _MEMORY_FORMATS[value]
+    return value
+
+
+def _is_default(value: Any, argument: Argument) -> bool:
+    return argument.has_default and type(value) is type(argument.default) and value == argument.default
+
+
+# The losses keep values of another shape in their output on the way, which memory of a fixed size does not allow.
+_RESIZE_THEIR_OUTPUT = frozenset(
+    f"aten::{loss}.out"
+    for loss in (
+        "binary_cross_entropy",
+        "huber_loss",
+        "mse_loss",
+        "multi_margin_loss",
+        "smooth_l1_loss",
+        "soft_margin_loss",
+    )
+)
+
+
+# On the meta device these give saved statistics and the like a shape that they have on other devices than the CPU.
+_META_DIFFERS = frozenset(
+    {
+        "aten::_embedding_bag_forward_only.out",
+        "aten::_native_batch_norm_legit.out",
+        "aten::_native_batch_norm_legit_no_training.out",
+        "aten::native_batch_norm.out",
+    }
+)
+
+
+class _Arrivals(TorchDispatchMode):
+    """Notes the overloads that arrive at the dispatcher."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.overloads: list[Any] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.overloads.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+class Call:
+    """The arguments of one call, in both forms: bound to memory, and without data."""
+
+    def __init__(self, op: Operator, values: Sequence[Any]) -> None:
+        self.op = op
+        count = len(op.inputs)
+        self.inputs, self.outs = values[:count], list[Tensor]()
+        for out in values[count:]:
+            self.outs += out if isinstance(out, list) else [out]
+
+    def arguments(self, tensor: Callable[[Tensor], torch.Tensor]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments without the outputs; defaults are left out where nothing follows them."""
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        used = 0
+        for value, argument in zip(self.inputs, self.op.inputs, strict=True):
+            if argument.keyword:
+                if not _is_default(value, argument):
+                    keywords[argument.name] = convert(value, argument, tensor)
+                continue
+            positional.append(convert(value, argument, tensor))
+            if not _is_default(value, argument):
+                used = len(positional)
+        return positional[:used], keywords
+
+    def with_outs(self, keywords: dict[str, Any], outs: Sequence[torch.Tensor]) -> dict[str, Any]:
+        """The keyword arguments of the overload itself, the outputs under their own names."""
+        if self.op.returns_list:
+            return {**keywords, self.op.outs[0].name: list(outs)}
+        return {**keywords, **{a.name: out for a, out in zip(self.op.outs, outs, strict=True)}}
+
+
+def _functions(op: Operator) -> list[Callable[..., Any]]:
+    """The functions of torch's modules that have the operator's name."""
+    name = op.name.partition("::")[2].partition(".")[0]
+    homes = (torch._C._VariableFunctions, torch._C._nn)  # pyright: ignore[reportPrivateUsage] where they live
+    return [function for home in homes if (function := getattr(home, name, None)) is not None]
+
+
+@functools.cache
+def _quick_function(name: str, signature: tuple[str, ...], probe: _Probe) -> Callable[..., Any] | None:
+    for function in _functions(operator(name)):
+        if probe.leads(function):
+            return function
+    return None
+
+
+class _Probe:
+    """Tries a function on meta tensors. All probes are equal, so that a cached answer serves every call of one signature."""
+
+    def __init__(self, call: Call, keywords: dict[str, Any], positional: list[Any]) -> None:
+        self._call = call
+        self._positional = positional
+        self._keywords = keywords
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Probe)
+
+    def leads(self, function: Callable[..., Any]) -> bool:
+        """Whether a call of ``function`` arrives as the wanted overload."""
+        outs = [torch.empty(0, dtype=torch_dtype(out.scalar_type), device="meta") for out in self._call.outs]
+        arrivals = _Arrivals()
+        try:
+            with arrivals:
+                function(*self._positional, **self._keywords, out=outs[0] if len(outs) == 1 else tuple(outs))
+        except (TypeError, RuntimeError, NotImplementedError, IndexError, ValueError):
+            return False
+        return bool(arrivals.overloads) and arrivals.overloads[0] == self._call.op.overload
+
+
+def _signature(call: Call, keywords: dict[str, Any], positional: list[Any]) -> tuple[str, ...]:
+    kinds = [type(value).__name__ for value in positional]
+    return (*kinds, *(f"{name}:{type(value).__name__}" for name, value in sorted(keywords.items())))
+
+
+def _shape_depends_on_data(op: Operator) -> bool:
+    packet = op.overload.overloadpacket
+    return any(torch.Tag.dynamic_output_shape in getattr(packet, name).tags for name in packet.overloads())
+
+
+def infer(ctx: PrepareContext, call: Call) -> list[tuple[int, ...]] | None:
+    """The shapes of the outputs, or None when they depend on data. Raises Trap when torch rejects the arguments."""
+    device, stand_in = ("cpu", zeros_of) if call.op.name in _META_DIFFERS else ("meta", meta_of)
+    positional, keywords = call.arguments(stand_in)
+    outs = [torch.empty(0, dtype=torch_dtype(out.scalar_type), device=device) for out in call.outs]
+    try:
+        call.op.overload(*positional, **call.with_outs(keywords, outs))
+    except NotImplementedError:
+        return None
+    except (RuntimeError, TypeError, ValueError, IndexError) as problem:
+        if _shape_depends_on_data(call.op):
+            return None
+        raise ctx.error(first_line(problem), code=Error.InvalidArgument) from None
+    return [tuple(out.shape) for out in outs]
+
+
+class OutVariant:
+    """The kernel of one operator, a prepare function."""
+
+    __slots__ = ("op", "parameters")
+
+    op: Operator
+    parameters: tuple[Param, ...]
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+        self.parameters = op.parameters
+
+    def __call__(self, ctx: PrepareContext, *values: Any) -> Step:
+        with torch.inference_mode():
+            call = Call(self.op, values)
+            if not self.op.outs:
+                return self._in_place(ctx, call)
+            shapes = infer(ctx, call)
+            if shapes is None or self.op.name in _RESIZE_THEIR_OUTPUT:
+                return _run_and_resize, (call,)
+            for out, shape in zip(call.outs, shapes, strict=True):
+                out.resize(shape)
+            if not any(out.array.size for out in call.outs):
+                return NOTHING
+            return self._bound(call)
+
+    def _bound(self, call: Call) -> Step:
+        outs = [alias(out) for out in call.outs]
+        positional, keywords = call.arguments(alias)
+        if not self.op.returns_list:
+            meta_positional, meta_keywords = call.arguments(meta_of)
+            probe = _Probe(call, meta_keywords, meta_positional)
+            quick = _quick_function(self.op.name, _signature(call, keywords, positional), probe)
+            if quick is not None:
+                out = outs[0] if len(outs) == 1 else tuple(outs)
+                return functools.partial(quick, *positional, **keywords, out=out), ()
+        return functools.partial(self.op.overload, *positional, **call.with_outs(keywords, outs)), ()
+
+    def _in_place(self, ctx: PrepareContext, call: Call) -> Step:
+        for value, argument in zip(call.inputs, self.op.inputs, strict=True):
+            if argument.is_written and isinstance(value, Tensor) and value.constant:
+                raise ctx.trap(arg=argument.name, expected="a mutable tensor", got="a constant")
+        positional, keywords = call.arguments(meta_of)
+        try:
+            self.op.overload(*positional, **keywords)
+        except NotImplementedError:
+            pass
+        except (RuntimeError, TypeError, ValueError, IndexError) as problem:
+            raise ctx.error(first_line(problem), code=Error.InvalidArgument) from None
+        positional, keywords = call.arguments(alias)
+        return functools.partial(self.op.overload, *positional, **keywords), ()
+
+
+def _run_and_resize(call: Call) -> None:
+    """Compute into new tensors, give the outputs their shapes, and copy."""
+    positional, keywords = call.arguments(alias)
+    results = [torch.empty(0, dtype=torch_dtype(out.scalar_type)) for out in call.outs]
+    call.op.overload(*positional, **call.with_outs(keywords, results))
+    for out, result in zip(call.outs, results, strict=True):
+        out.resize(tuple(result.shape))
+    for out, result in zip(call.outs, results, strict=True):
+        if result.numel():
+            alias(out).copy_(result)
+
+
+def out_variant_kernel(name: str) -> Prepare:
+    """The kernel for the operator ``name`` of torch's registry."""
+    found = operator(name)
+    generic = OutVariant(found)
+    return view_kernel(found, generic) or generic

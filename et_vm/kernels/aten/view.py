@@ -1,0 +1,107 @@
+"""The ``*_copy`` operators: torch makes the view once, and each execution is one copy of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from et_vm.kernels.aten.binding import alias, torch_dtype
+from et_vm.kernels.aten.schema import Operator
+from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step
+from et_vm.values import Tensor
+
+
+def copy_step(source: torch.Tensor, target: torch.Tensor) -> Step:
+    """The step ``target.copy_(source)``; nothing when they are the same view."""
+    same = (
+        source.dtype == target.dtype
+        and source.data_ptr() == target.data_ptr()
+        and source.stride() == target.stride()
+    )
+    if not target.numel() or same:
+        return NOTHING
+    return target.copy_, (source,)
+
+
+class ViewCopy:
+    """The kernel of one view operator, a prepare function."""
+
+    __slots__ = ("_generic", "_view", "op", "parameters")
+
+    op: Operator
+    parameters: tuple[Param, ...]
+
+    def __init__(self, op: Operator, view: Any, generic: Prepare) -> None:
+        self.op = op
+        self.parameters = op.parameters
+        self._view = view
+        self._generic = generic
+
+    def __call__(self, ctx: PrepareContext, *values: Any) -> Step:
+        outs: list[Tensor] = values[-1] if isinstance(values[-1], list) else [values[-1]]
+        source, *rest = values[: len(self.op.inputs)]
+        if any(out.scalar_type != source.scalar_type for out in outs):
+            return self._generic(ctx, *values)
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        for value, argument in zip(rest, self.op.inputs[1:], strict=True):
+            if argument.keyword:
+                keywords[argument.name] = value
+            else:
+                positional.append(value)
+        with torch.inference_mode():
+            shapes = self._shapes(ctx, source, positional, keywords)
+            ctx.check(len(shapes) == len(outs), arg=self.op.outs[0].name, expected=f"{len(shapes)} tensors", got=len(outs))
+            for out, shape in zip(outs, shapes, strict=True):
+                out.resize(shape)
+            try:
+                views = _listed(self._view(alias(source), *positional, **keywords))
+            except RuntimeError:
+                # A shape that needs a copy of a tensor that is not contiguous is no view.
+                return self._generic(ctx, *values)
+            steps = [copy_step(view, alias(out)) for view, out in zip(views, outs, strict=True)]
+        wanted = tuple(step for step in steps if step is not NOTHING)
+        if len(wanted) < 2:
+            return wanted[0] if wanted else NOTHING
+        return _run, (wanted,)
+
+    def _shapes(
+        self, ctx: PrepareContext, source: Tensor, positional: list[Any], keywords: dict[str, Any]
+    ) -> list[tuple[int, ...]]:
+        """The shapes of the views. Raises Trap when torch rejects the arguments."""
+        like = torch.empty(source.sizes, dtype=torch_dtype(source.scalar_type), device="meta")
+        try:
+            return [tuple(view.shape) for view in _listed(self._view(like, *positional, **keywords))]
+        except (RuntimeError, TypeError, ValueError, IndexError) as problem:
+            raise ctx.error(first_line(problem)) from None
+
+
+def _listed(made: Any) -> list[torch.Tensor]:
+    return [made] if isinstance(made, torch.Tensor) else list(made)
+
+
+def first_line(problem: BaseException) -> str:
+    """The first line of what torch complains of; what follows are stacks and advice to its own developers."""
+    text = str(problem).strip()
+    return text.splitlines()[0] if text else type(problem).__name__
+
+
+def _run(steps: tuple[Step, ...]) -> None:
+    for fn, args in steps:
+        fn(*args)
+
+
+def view_kernel(op: Operator, generic: Prepare) -> Prepare | None:
+    """The kernel for ``op`` if it is the copying form of a view operator, else None."""
+    namespace, _, rest = op.name.partition("::")
+    name, _, overload = rest.partition(".")
+    base = "view" if name == "_unsafe_view" else name.removesuffix("_copy")
+    if name != "_unsafe_view" and base == name:
+        return None
+    packet = getattr(getattr(torch.ops, namespace), base, None)
+    view_overload = overload.removesuffix("out").removesuffix("_") or "default"
+    view = getattr(packet, view_overload, None) if packet is not None else None
+    if view is None or not view.is_view:
+        return None
+    return ViewCopy(op, view, generic)
