@@ -190,7 +190,14 @@ class FoldIntoProducer(RewritePattern):
 
         channels = tensor_type(op.results[0]).get_shape()[1]
         bias_type = TensorType(source.type.element_type, [channels])
-        bias_name = f"{source.key.removesuffix('weight')}bias" if bias is None else f"{bias.key}_batch_norm"
+        if bias is not None:
+            bias_name = f"{bias.key}_batch_norm"
+        else:
+            bias_name = (
+                f"{source.key.removesuffix('weight')}bias"
+                if source.key.endswith("weight")
+                else f"{source.key}_bias"
+            )
         new_w = self._add(f"{source.key}_batch_norm", source.type, new_weight, producer, rewriter)
         new_b = self._add(bias_name, bias_type, new_bias, producer, rewriter)
         if weight.transposed is not None:

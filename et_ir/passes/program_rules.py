@@ -5,7 +5,7 @@ The rules are part of the contract of each level and are checked by its `verify-
 
 | label | rule |
 |---|---|
-| `program_c1` | the module holds parameters, buffers, constants and methods, nothing else |
+| `program_c1` | the module holds symbols: parameters, buffers, constants, methods |
 | `program_c2` | an access names a symbol of the module |
 | `program_c3` | an access has the symbol's type |
 | `program_c4` | mutable buffers are read by `load` and written by `store`; everything else is read by `get` |
@@ -24,6 +24,7 @@ from typing import Final
 from xdsl.dialects.builtin import ModuleOp, NoneType, SymbolRefAttr, TensorType, UnregisteredOp, f64, i1, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
+from xdsl.traits import SymbolOpInterface
 
 from et_ir.dialects.program import BufferOp, GetOp, GlobalOp, LoadOp, StoreOp, StringType
 from et_ir.passes.report import Finding
@@ -74,14 +75,9 @@ class ProgramRules:
                         self._op(inner, rule, found)
             elif isinstance(op, GlobalOp):
                 found.extend(self._symbol(op))
-            elif dialect_of(op) not in self.dialects:
-                found.append(
-                    Finding.at(
-                        op,
-                        "[program_c1] is neither a symbol nor a method",
-                        "move it into a func.func",
-                    )
-                )
+            elif not op.has_trait(SymbolOpInterface, value_if_unregistered=False):
+                message = "[program_c1] is neither a symbol nor a method"
+                found.append(Finding.at(op, message, "move it into a func.func"))
         return found
 
     def _op(self, op: Operation, rule: OpRule, found: list[Finding]) -> None:

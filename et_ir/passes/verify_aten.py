@@ -54,8 +54,8 @@ class VerifyAtenPass(ModulePass):
 
 def aten_findings(op: Operation) -> Iterator[Finding]:
     """What breaks the level's own rules at one op of the dialect."""
-    for value in (*op.operands, *op.results):
-        problem = _type_problem(value.type)
+    for type in dict.fromkeys(value.type for value in (*op.operands, *op.results)):
+        problem = _type_problem(type)
         if problem is not None:
             yield Finding.at(op, *problem)
     if isinstance(op, SchemaOp):

@@ -1,0 +1,80 @@
+// RUN: et-opt -p canonicalize --split-input-file %s | filecheck %s
+
+// Literals, constants without dimensions, and masks that are all true.
+program.constant @one : tensor<f32> = #program.data<f32, [1.0]>
+program.constant @all : tensor<4xi1> = #program.data<i1, [true, true, true, true]>
+// CHECK-LABEL: func.func @neutral
+func.func @neutral(%x: tensor<4xf32>, %n: tensor<4xi64>, %m: tensor<4xi1>) -> (tensor<4xf32>, tensor<4xi64>, tensor<4xi1>) {
+  %one = program.literal 1 : i64
+  %c = program.get @one : tensor<f32>
+  %all = program.get @all : tensor<4xi1>
+  %0 = aten.mul.Tensor %one, %x : (i64, tensor<4xf32>) -> tensor<4xf32>
+  %1 = aten.div.Tensor %0, %c : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %2 = aten.sub.Scalar %1 {other = 0} : tensor<4xf32>
+  %3 = aten.pow.Tensor_Scalar %2 {exponent = 1} : tensor<4xf32>
+  %4 = aten.add.Scalar %3 {other = -0.0} : tensor<4xf32>
+  // CHECK-NEXT: aten.relu %x
+  %5 = aten.relu %4 : tensor<4xf32>
+  %6 = aten.add.Scalar %n {other = 0} : tensor<4xi64>
+  // CHECK-NEXT: aten.neg %n
+  %7 = aten.neg %6 : tensor<4xi64>
+  %8 = aten.bitwise_and.Tensor %m, %all : tensor<4xi1>
+  %9 = aten.where.self %all, %8, %m : tensor<4xi1>
+  // CHECK-NEXT: aten.logical_not %m
+  %10 = aten.logical_not %9 : tensor<4xi1>
+  func.return %5, %7, %10 : tensor<4xf32>, tensor<4xi64>, tensor<4xi1>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @repeats
+func.func @repeats(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0 = aten.neg %x : tensor<4xf32>
+  %1 = aten.neg %0 : tensor<4xf32>
+  // CHECK-NEXT: aten.relu %x
+  %2 = aten.relu %1 : tensor<4xf32>
+  %3 = aten.relu %2 : tensor<4xf32>
+  // CHECK-NEXT: aten.mul.Tensor %x, %x
+  %4 = aten.pow.Tensor_Scalar %x {exponent = 2} : tensor<4xf32>
+  // CHECK-NEXT: aten.sqrt %x
+  %5 = aten.pow.Tensor_Scalar %x {exponent = 0.5} : tensor<4xf32>
+  // CHECK-NEXT: aten.rsqrt %x
+  %6 = aten.pow.Tensor_Scalar %x {exponent = -0.5} : tensor<4xf32>
+  func.return %3, %4, %5, %6 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A literal known after all; a size that the type states.
+// CHECK-LABEL: func.func @symbols
+func.func @symbols(%x: tensor<4x6xf32>) -> tensor<2x12xf32> {
+  %two = program.literal 2 : i64
+  %0 = aten.sym_size.int %x {dim = -1} : (tensor<4x6xf32>) -> i64
+  // CHECK-NEXT: aten.view %x {size = [1, 2, 2, 6]}
+  %1 = aten.view %x {size = [1, %two, 2, %0]} : (tensor<4x6xf32>, i64, i64) -> tensor<1x2x2x6xf32>
+  // CHECK-NEXT: %[[R:.*]] = aten.relu
+  %2 = aten.relu %1 : tensor<1x2x2x6xf32>
+  // CHECK-NEXT: aten.view %[[R]] {size = [2, 12]}
+  %3 = aten.view %2 {size = [%two, 12]} : (tensor<1x2x2x6xf32>, i64) -> tensor<2x12xf32>
+  func.return %3 : tensor<2x12xf32>
+}
+
+// -----
+
+// Not exact: +0.0 changes -0.0, a conversion is part of the division, a scaled operand is not neutral, 3 is no square.
+// CHECK-LABEL: func.func @stays
+func.func @stays(%x: tensor<4xf32>, %n: tensor<4xi64>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) {
+  // CHECK-NEXT: aten.add.Scalar
+  %0 = aten.add.Scalar %x {other = 0} : tensor<4xf32>
+  // CHECK-NEXT: aten.div.Scalar
+  %1 = aten.div.Scalar %n {other = 1} : (tensor<4xi64>) -> tensor<4xf32>
+  // CHECK-NEXT: aten.sub.Scalar
+  %2 = aten.sub.Scalar %x {other = 0.0, alpha = -1} : tensor<4xf32>
+  // CHECK-NEXT: aten.pow.Tensor_Scalar
+  %3 = aten.pow.Tensor_Scalar %x {exponent = 3} : tensor<4xf32>
+  // CHECK-NEXT: aten.logical_not
+  // CHECK-NEXT: aten.logical_not
+  %4 = aten.logical_not %x : (tensor<4xf32>) -> tensor<4xi1>
+  %5 = aten.logical_not %4 : tensor<4xi1>
+  func.return %0, %1, %2, %3, %5 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi1>
+}

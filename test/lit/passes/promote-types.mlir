@@ -1,0 +1,69 @@
+// RUN: et-opt -p promote-types --split-input-file %s | filecheck %s
+
+// CHECK-LABEL: func.func @mixed
+func.func @mixed(%x: tensor<4xf32>, %n: tensor<4xi64>, %b: tensor<4xi1>, %h: tensor<4xf16>) -> tensor<8xf32> {
+  // Each value is converted once for all its uses.
+  // CHECK-NEXT: %[[H:.*]] = aten._to_copy %h {dtype = f32} : (tensor<4xf16>) -> tensor<4xf32>
+  // CHECK-NEXT: %[[B:.*]] = aten._to_copy %b {dtype = f32} : (tensor<4xi1>) -> tensor<4xf32>
+  // CHECK-NEXT: %[[N:.*]] = aten._to_copy %n {dtype = f32} : (tensor<4xi64>) -> tensor<4xf32>
+  // CHECK-NEXT: aten.mul.Tensor %x, %[[N]] : tensor<4xf32>
+  %0 = aten.mul.Tensor %x, %n : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>
+  // CHECK-NEXT: aten.pow.Tensor_Tensor %[[N]], %{{.*}} : tensor<4xf32>
+  %1 = aten.pow.Tensor_Tensor %n, %0 : (tensor<4xi64>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK-NEXT: aten.lt.Tensor %[[B]], %{{.*}} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %2 = aten.lt.Tensor %b, %1 : (tensor<4xi1>, tensor<4xf32>) -> tensor<4xi1>
+  // CHECK-NEXT: aten.where.self %{{.*}}, %[[H]], %x
+  %3 = aten.where.self %2, %h, %x : (tensor<4xi1>, tensor<4xf16>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK-NEXT: aten.clamp.Tensor %{{.*}}, %[[N]], %[[H]]
+  %4 = aten.clamp.Tensor %3, %n, %h : (tensor<4xf32>, tensor<4xi64>, tensor<4xf16>) -> tensor<4xf32>
+  // CHECK-NEXT: aten.cat [%{{.*}}, %[[N]]] : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %5 = aten.cat [%4, %n] : (tensor<4xf32>, tensor<4xi64>) -> tensor<8xf32>
+  func.return %5 : tensor<8xf32>
+}
+
+// -----
+
+// A tensor without dimensions gives way to one with, unless it is of a higher kind.
+// CHECK-LABEL: func.func @zero_dim
+func.func @zero_dim(%h: tensor<4xf16>, %n: tensor<4xi32>, %z: tensor<f32>) -> (tensor<4xf16>, tensor<4xf32>) {
+  // CHECK-DAG: %[[N:.*]] = aten._to_copy %n {dtype = f32}
+  // CHECK-DAG: %[[Z:.*]] = aten._to_copy %z {dtype = f16}
+  // CHECK: aten.remainder.Tensor %h, %[[Z]]
+  %0 = aten.remainder.Tensor %h, %z : (tensor<4xf16>, tensor<f32>) -> tensor<4xf16>
+  // CHECK-NEXT: aten.fmod.Tensor %[[N]], %z
+  %1 = aten.fmod.Tensor %n, %z : (tensor<4xi32>, tensor<f32>) -> tensor<4xf32>
+  func.return %0, %1 : tensor<4xf16>, tensor<4xf32>
+}
+
+// -----
+
+// Assignments convert to the type of what they assign to, even to a lower one.
+// CHECK-LABEL: func.func @assign
+func.func @assign(%n: tensor<4xi32>, %x: tensor<4xf32>) -> tensor<4xi32> {
+  // CHECK-NEXT: %[[X:.*]] = aten._to_copy %x {dtype = i32}
+  // CHECK-NEXT: aten.slice_scatter %n, %[[X]]
+  %0 = aten.slice_scatter %n, %x : (tensor<4xi32>, tensor<4xf32>) -> tensor<4xi32>
+  func.return %0 : tensor<4xi32>
+}
+
+// -----
+
+// At the edge level too, by its own conversion.
+// CHECK-LABEL: func.func @edge
+func.func @edge(%c: tensor<4xi1>, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK-NEXT: edge.mul.Tensor %x, %y
+  %0 = edge.mul.Tensor %x, %y : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Nothing to do: one type, operands that are not computed together, division of integers.
+// CHECK-LABEL: func.func @uniform
+// CHECK-NOT: _to_copy
+func.func @uniform(%n: tensor<4xi64>, %w: tensor<8x2xf32>, %c: tensor<4xi1>) -> (tensor<4x2xf32>, tensor<4xf32>, tensor<4xi64>) {
+  %0 = aten.embedding %w, %n : (tensor<8x2xf32>, tensor<4xi64>) -> tensor<4x2xf32>
+  %1 = aten.div.Tensor %n, %n : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xf32>
+  %2 = aten.where.self %c, %n, %n : (tensor<4xi1>, tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  func.return %0, %1, %2 : tensor<4x2xf32>, tensor<4xf32>, tensor<4xi64>
+}

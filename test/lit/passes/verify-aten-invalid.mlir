@@ -1,0 +1,65 @@
+// RUN: et-opt -p verify-aten --no-verify --split-input-file --verify-diagnostics %s
+// RUN: not et-opt -p verify-aten --no-verify --split-input-file %s 2>&1 | filecheck %s
+
+// program_c1: only symbols and methods at module level.
+// expected-error@below {{[program_c1] is neither a symbol nor a method}}
+%0 = aten.ones {size = [1]} : () -> tensor<1xf32>
+
+// -----
+
+// All problems of a module are reported at once.
+program.parameter @weight : tensor<2xf32> = #program.data<f32, [1.0, 2.0]>
+program.buffer mutable @state : tensor<2xf32>
+// expected-error@below {{[program_c5] @empty has no data}}
+program.constant @empty : tensor<2xf32>
+func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@below {{[program_c2] no parameter, buffer or constant is called @wieght}}
+  %0 = program.get @wieght : tensor<2xf32>
+  // expected-error@below {{[program_c3] has type tensor<3xf32>, but @weight is tensor<2xf32>}}
+  %1 = program.get @weight : tensor<3xf32>
+  // expected-error@below {{[program_c4] @state is a mutable buffer}}
+  %2 = program.get @state : tensor<2xf32>
+  // expected-error@below {{[program_c4] @weight is not a mutable buffer}}
+  program.store @weight, %x : tensor<2xf32>
+  // expected-error@below {{[aten_c1] belongs to the dialect 'edge', not to the aten level}}
+  %3 = edge.relu %x : tensor<2xf32>
+  func.return %x : tensor<2xf32>
+}
+// CHECK: [program_c2] no parameter, buffer or constant is called @wieght
+// CHECK: fix: did you mean @weight?
+// CHECK: [program_c4] @state is a mutable buffer
+// CHECK: fix: read it with program.load
+// CHECK: [aten_c1]
+// CHECK: fix: the program is past this level: check it with verify-edge
+
+// -----
+
+// expected-error@below {{[program_c6] method @two has 2 blocks, expected one}}
+func.func @two() {
+  // expected-error@below {{[aten_c1] belongs to the dialect 'cf'}}
+  "cf.br"() [^a] : () -> ()
+^a:
+  func.return
+}
+
+// -----
+
+// expected-error@below {{[program_c7] input 0 of method @forward has type i8}}
+func.func @forward(%x: i8) {
+  func.return
+}
+
+// -----
+
+// expected-error@below {{[program_c7] input 3 of method @forward has type i32}}
+func.func @forward(%x: tensor<2xi4>, %y: tensor<1x2x3x4xf32>, %z: tensor<i64>, %n: i32) -> tensor<2xi4> {
+  // expected-error@below {{[aten_c2] i4 is no element type of tensors}}
+  %0 = aten.relu %x : tensor<2xi4>
+  // expected-error@below {{[aten_c3] type tensor<1x2x3x4xf32, #edge.dim_order<0, 2, 3, 1>> says how the tensor lies}}
+  %1 = aten.relu %y : (tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32, #edge.dim_order<0, 2, 3, 1>>
+  // expected-error@below {{[aten_c4] i32 is neither a tensor nor an i64, f64 or i1}}
+  %2 = aten.mul.Tensor %y, %n : (tensor<1x2x3x4xf32>, i32) -> tensor<1x2x3x4xf32>
+  // expected-error@below {{[aten_c4] a literal is given by a tensor of type tensor<i64>}}
+  %3 = aten.mul.Scalar %y {other = %z} : (tensor<1x2x3x4xf32>, tensor<i64>) -> tensor<1x2x3x4xf32>
+  func.return %0 : tensor<2xi4>
+}

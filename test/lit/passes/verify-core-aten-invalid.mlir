@@ -1,0 +1,24 @@
+// RUN: et-opt -p verify-core-aten --split-input-file --verify-diagnostics %s
+// RUN: not et-opt -p verify-core-aten --split-input-file %s 2>&1 | filecheck %s
+
+// Every op is reported, each with how to keep it.
+func.func @forward(%x: tensor<8x4xf32>, %w: tensor<2x4xf32>) -> tensor<8x2xf32> {
+  // expected-error@below {{[core_aten_c1] is not Core ATen}}
+  %1 = aten.linear %x, %w : (tensor<8x4xf32>, tensor<2x4xf32>) -> tensor<8x2xf32>
+  // expected-error@below {{[core_aten_c1] is not Core ATen}}
+  %2 = aten.silu %1 : tensor<8x2xf32>
+  func.return %2 : tensor<8x2xf32>
+}
+// CHECK: 'aten.linear': [core_aten_c1]
+// CHECK: preserve=linear
+// CHECK: 'aten.silu': [core_aten_c1]
+// CHECK: preserve=silu
+
+// -----
+
+// The rules of the aten level hold as well.
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{[aten_c1] belongs to the dialect 'edge'}}
+  %1 = edge.relu %x : tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
