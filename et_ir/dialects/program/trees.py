@@ -1,7 +1,7 @@
 """How nested inputs and outputs flatten, short enough to read.
 
 Files hold torch's pytree specs as JSON, some eighty characters a node. `#program.tree<"((*, *), {mask: *})">` is the
-same for tuples, lists and dicts with names as keys: `*` is a leaf. The attribute's data is the JSON text, to the letter;
+same for tuples, lists and dicts with names as keys: `*` is a leaf. The attribute holds the JSON text, to the letter;
 a text that the short form would not give back stays a string.
 """
 
