@@ -21,6 +21,7 @@ from et_ir.dialects.aten.inference import (  # noqa: F401
     pointwise,  # pyright: ignore[reportUnusedImport]
     recurrent,  # pyright: ignore[reportUnusedImport]
     reductions,  # pyright: ignore[reportUnusedImport]
+    spectral,  # pyright: ignore[reportUnusedImport]
     views,  # pyright: ignore[reportUnusedImport]
 )
 from et_ir.dialects.aten.inference.meta import RULES, Meta, read_args, type_of

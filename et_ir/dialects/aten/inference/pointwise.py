@@ -46,12 +46,12 @@ def _shape(*operands: Meta | Number | None) -> tuple[int, ...]:
 
 @rule(
     """
-    absolute alias alias_copy bitwise_not ceil celu clone contiguous copy detach detach_copy dropout elu
-    feature_dropout fill.Scalar fill.Tensor fix floor frac gelu hardshrink hardsigmoid hardswish
-    hardtanh leaky_relu lift_fresh_copy log_sigmoid mish nan_to_num neg negative positive relu relu6
-    round round.decimals selu sgn sign silu softplus softshrink special_round threshold trunc zero
-    _conj_copy _conj_physical _neg_view_copy conj_physical prelu _prelu_kernel rrelu bernoulli
-    bernoulli.p data
+    absolute alias alias_copy alpha_dropout bitwise_not ceil celu clone contiguous copy detach
+    detach_copy dropout elu feature_alpha_dropout feature_dropout fill.Scalar fill.Tensor fix floor frac
+    gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu lift_fresh_copy log_sigmoid mish
+    nan_to_num neg negative positive relu relu6 round round.decimals selu sgn sign silu softplus
+    softshrink special_round threshold trunc zero _conj_copy _conj_physical _neg_view_copy conj_physical
+    prelu _prelu_kernel rrelu bernoulli bernoulli.p data
     """
 )
 def same_as_self(self: Meta, *_: object) -> Meta:
@@ -109,9 +109,9 @@ def square(self: Meta) -> Meta:
     bitwise_and.Scalar bitwise_and.Tensor bitwise_left_shift.Tensor bitwise_left_shift.Tensor_Scalar
     bitwise_or.Scalar bitwise_or.Tensor bitwise_right_shift.Tensor bitwise_right_shift.Tensor_Scalar
     bitwise_xor.Scalar bitwise_xor.Tensor floor_divide floor_divide.Scalar fmax fmin fmod.Scalar
-    fmod.Tensor gcd hypot lcm max.other maximum min.other minimum mul.Scalar mul.Tensor multiply.Scalar
-    multiply.Tensor nextafter pow.Scalar pow.Tensor_Scalar pow.Tensor_Tensor remainder.Scalar
-    remainder.Tensor rsub.Scalar rsub.Tensor sub.Scalar sub.Tensor subtract.Scalar subtract.Tensor
+    fmod.Tensor gcd hypot lcm logaddexp logaddexp2 max.other maximum min.other minimum mul.Scalar
+    mul.Tensor multiply.Scalar multiply.Tensor nextafter remainder.Scalar remainder.Tensor rsub.Scalar
+    rsub.Tensor sub.Scalar sub.Tensor subtract.Scalar subtract.Tensor
     """
 )
 def arithmetic(self: Meta | Number, other: Meta | Number, *_: object) -> Meta:
@@ -126,10 +126,9 @@ def binary(self: Meta, other: Meta | Number) -> Meta:
 @rule(
     """
     arctan2 atan2 copysign.Scalar copysign.Tensor div.Scalar div.Tensor divide.Scalar divide.Tensor
-    igamma igammac logaddexp logaddexp2 special_gammainc special_gammaincc special_xlog1py
-    special_xlog1py.other_scalar special_xlog1py.self_scalar special_xlogy special_xlogy.other_scalar
-    special_xlogy.self_scalar true_divide.Scalar true_divide.Tensor xlogy.Scalar_Other xlogy.Scalar_Self
-    xlogy.Tensor
+    igamma igammac special_gammainc special_gammaincc special_xlog1py special_xlog1py.other_scalar
+    special_xlog1py.self_scalar special_xlogy special_xlogy.other_scalar special_xlogy.self_scalar
+    true_divide.Scalar true_divide.Tensor xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor
     """
 )
 def float_binary(self: Meta | Number, other: Meta | Number) -> Meta:
@@ -139,6 +138,13 @@ def float_binary(self: Meta | Number, other: Meta | Number) -> Meta:
 @rule("div.Scalar_mode", "div.Tensor_mode", "divide.Scalar_mode", "divide.Tensor_mode")
 def divide(self: Meta, other: Meta | Number, rounding_mode: str | None) -> Meta:
     return float_binary(self, other) if rounding_mode is None else arithmetic(self, other)
+
+
+@rule("pow.Scalar pow.Tensor_Scalar pow.Tensor_Tensor")
+def power(self: Meta | Number, exponent: Meta | Number) -> Meta | None:
+    # Torch's kernels and its shape functions disagree on powers of booleans.
+    dtype = promoted(self, exponent)
+    return None if dtype is BOOL else Meta(_shape(self, exponent), dtype)
 
 
 @rule("float_power.Scalar", "float_power.Tensor_Scalar", "float_power.Tensor_Tensor")
@@ -204,7 +210,13 @@ def log_sigmoid_forward(self: Meta) -> tuple[Meta, Meta]:
     return Meta(self.shape, self.dtype), Meta(self.shape, self.dtype)
 
 
-@rule("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss")
+@rule("l1_loss")
+def l1_loss(self: Meta, target: Meta, reduction: int) -> Meta:
+    loss = pointwise_loss(self, target, reduction)
+    return Meta(loss.shape, real_of(loss.dtype))
+
+
+@rule("mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss")
 def pointwise_loss(self: Meta, target: Meta, reduction: int, *_: object) -> Meta:
     shape = broadcast(self.shape, target.shape)
     return Meta(() if reduction else shape, promoted(self, target))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from et_ir.dialects.aten.inference.dtypes import BOOL, I64, U8, DType, as_float, real_of
 from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, rule
-from et_ir.dialects.aten.inference.shapes import known, reduced, with_size, wrap_dim, wrap_dims
+from et_ir.dialects.aten.inference.shapes import broadcast, known, reduced, with_size, wrap_dim, wrap_dims
 from et_ir.dialects.schema import DYNAMIC
 
 
@@ -165,14 +165,14 @@ def norm_dims_dtype(self: Meta, p: Number | None, dim: Sequence[int], keepdim: b
 
 @rule("cosine_similarity")
 def cosine_similarity(x1: Meta, x2: Meta, dim: int, eps: float) -> Meta | None:
-    if x1.dtype is not x2.dtype or x1.shape != x2.shape:
+    if x1.dtype is not x2.dtype:
         return None
-    return _over(x1, dim, False, x1.dtype)
+    return _over(Meta(broadcast(x1.shape, x2.shape), x1.dtype), dim, False, x1.dtype)
 
 
 @rule("sum_to_size")
 def sum_to_size(self: Meta, size: Sequence[int]) -> Meta:
-    return Meta(tuple(size), self.dtype)
+    return Meta(tuple(size), I64 if self.dtype is BOOL else self.dtype)
 
 
 @rule("trace")

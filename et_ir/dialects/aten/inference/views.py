@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import f64, i1, i64
 from xdsl.ir import Attribute
 
-from et_ir.dialects.aten.inference.dtypes import C32, C64, C128, F16, F32, F64, DType, real_of
+from et_ir.dialects.aten.inference.dtypes import BOOL, C32, C64, C128, F16, F32, F64, DType, real_of
 from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, rule
 from et_ir.dialects.aten.inference.pointwise import promoted
 from et_ir.dialects.aten.inference.shapes import (
@@ -490,6 +490,18 @@ def pixel_unshuffle(self: Meta, downscale_factor: int) -> Meta:
 
 
 # -- sizes ---------------------------------------------------------------------------------------------------
+
+
+@rule("_local_scalar_dense", "item")
+def number(self: Meta) -> Attribute | None:
+    if self.dtype.is_complex:
+        return None
+    return f64 if self.dtype.is_float else i1 if self.dtype is BOOL else i64
+
+
+@rule("sym_is_contiguous")
+def truth(self: Meta, memory_format: str) -> Attribute:
+    return i1
 
 
 @rule("sym_size.int", "sym_stride.int", "sym_numel", "sym_storage_offset", "size.int", "stride.int")

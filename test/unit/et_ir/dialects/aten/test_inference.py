@@ -1,0 +1,191 @@
+"""Inferred result types are torch's, exactly where sizes are known and never wrong where they are not."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from aten_calls import Call, module_of, result_type
+from decompose_cases import FAMILIES, unchanged, unspecified
+from inference_cases import core, others
+from torch._ops import OpOverloadPacket
+from xdsl.dialects import test as xdsl_test
+from xdsl.dialects.builtin import TensorType, f32, i1, i64
+from xdsl.ir import Attribute, SSAValue
+
+from et_ir.dialects.aten import OP_BY_NAME
+from et_ir.dialects.aten.inference import RULES, infer
+from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.schema import DYNAMIC, compatible
+
+
+def called(case: tuple[Any, ...]) -> Call:
+    target, *args = case
+    kwargs: dict[str, Any] = args.pop() if args and isinstance(args[-1], dict) else {}
+    overload = target.default if isinstance(target, OpOverloadPacket) else target
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        found = overload(*args, **kwargs)
+    return Call(overload, tuple(args), kwargs, tuple(found) if isinstance(found, list | tuple) else (found,))
+
+
+def collected() -> list[Any]:
+    torch.manual_seed(0)
+    return [
+        pytest.param(case, id=f"{family.__name__}-{number}-{str(case[0]).removeprefix('aten.')}")
+        for family in (core, others, *FAMILIES, unchanged, unspecified)
+        for number, case in enumerate(family())
+    ]
+
+
+CASES = collected()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_infers_what_torch_computes(case: tuple[Any, ...]) -> None:
+    call = called(case)
+    _, op, _ = module_of(call)
+    found = infer(op)
+    expected = [result_type(result) for result in call.results]
+    assert found is not None
+    if call.name in ("index.Tensor", "nonzero", "masked_select", "argwhere", "one_hot"):
+        assert len(found) == len(expected)
+        assert all(map(compatible, found, expected))
+    else:
+        assert list(found) == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_unknown_sizes_are_inferred_soundly(case: tuple[Any, ...]) -> None:
+    """With any sizes of the operands unknown, what is inferred still fits what torch computes."""
+    call = called(case)
+    expected = [result_type(result) for result in call.results]
+    chosen = random.Random(str(call))
+    for _ in range(4):
+        _, op, _ = module_of(call)
+        for operand in op.operands:
+            type = operand.type
+            if isinstance(type, TensorType):
+                shape = [DYNAMIC if size > 1 and chosen.random() < 0.5 else size for size in type.get_shape()]
+                loosen(operand, TensorType(type.element_type, shape))
+        found = infer(op)
+        if found is not None:
+            assert len(found) == len(expected)
+            assert all(map(compatible, found, expected)), [str(type) for type in found]
+
+
+def loosen(value: SSAValue, type: Attribute) -> None:
+    value._type = type  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_every_rule_has_a_case() -> None:
+    names = {called(parameter.values[0]).name for parameter in CASES}
+    assert set(RULES) - names - UNTESTED == set()
+
+
+UNTESTED = {"baddbmm.dtype"}
+"""Operators that torch does not run on the CPU."""
+
+
+def test_every_core_operator_on_dense_tensors_has_a_rule() -> None:
+    sparse = (
+        "_indices_copy",
+        "_values_copy",
+        "ccol_",
+        "col_indices",
+        "crow_",
+        "indices_copy",
+        "row_",
+        "values_copy",
+    )
+    nested = ("_nested_", "_sparse_", "_fw_primal", "_make_dual")
+    without = {
+        name
+        for name, cls in OP_BY_NAME.items()
+        if cls.tags & {"core", "view_copy"} and name not in RULES and not name.startswith((*sparse, *nested))
+    }
+    assert without == {"_embedding_bag"}
+
+
+def test_rules_are_of_operators_that_exist() -> None:
+    assert set(RULES) <= set(OP_BY_NAME)
+
+
+def value(*shape: int, element: Attribute = f32) -> SSAValue:
+    return xdsl_test.TestOp(result_types=[TensorType(element, shape)]).results[0]
+
+
+def test_edge_ops_share_the_rules() -> None:
+    op = edge.AddTensorOp.make(value(2, 1), value(3))
+    assert op.result_types == (TensorType(f32, [2, 3]),)
+
+
+WRONG: dict[str, tuple[str, tuple[Any, ...], str]] = {
+    "broadcast": ("add.Tensor", (value(2, 3), value(4)), "sizes 3 and 4 do not broadcast"),
+    "contraction": (
+        "mm",
+        (value(2, 3), value(4, 5)),
+        "cannot contract a dimension of size 3 with one of size 4",
+    ),
+    "matmul rank": ("matmul", (value(), value(2)), "at least one dimension"),
+    "mm rank": ("mm", (value(2, 3, 4), value(4, 5)), "self must have 2 dimensions"),
+    "addmm": ("addmm", (value(7), value(2, 3), value(3, 5)), "sizes 7 and 5 do not broadcast"),
+    "addmm growing": ("addmm", (value(3, 2, 5), value(2, 3), value(3, 5)), "does not broadcast to"),
+    "linear": ("linear", (value(2, 3), value(4, 5)), "cannot contract"),
+    "permutation": ("permute", (value(2, 3), (0, 0)), "no permutation"),
+    "transpose": ("transpose.int", (value(2, 3), 0, 2), "dimension 2 is out of range for rank 2"),
+    "view": ("view", (value(2, 3), (4,)), "a view of 6 elements cannot have shape"),
+    "view rest": ("view", (value(2, 3), (4, -1)), "a view of 6 elements cannot have shape"),
+    "view twice": ("view", (value(2, 3), (-1, -1)), "only one size"),
+    "view negative": ("view", (value(2, 3), (-2, 3)), "negative"),
+    "expand": ("expand", (value(2, 3), (2, 4)), "cannot expand"),
+    "expand rank": ("expand", (value(2, 3), (3,)), "cannot expand"),
+    "select": ("select.int", (value(2, 3), 1, 3), "index 3 is out of range for size 3"),
+    "select scalar": ("select.int", (value(), 0, 0), "at least one dimension"),
+    "slice": ("slice.Tensor", (value(2, 3), 0, 0, 1, 0), "steps must be positive"),
+    "split": ("split_with_sizes", (value(5), (2, 2)), "do not sum to 5"),
+    "cat": ("cat", ((value(2, 3), value(2, 4)),), "sizes 3 and 4 differ"),
+    "cat rank": ("cat", ((value(2, 3), value(2)),), "ranks 2 and 1"),
+    "full": ("full", ((-3,), 0), "size -3 is negative"),
+    "arange": ("arange.start_step", (0, 5, -1), "never arrives"),
+    "convolution": ("conv2d", (value(1, 3, 8, 8), value(4, 2, 3, 3)), "takes 2 channels, got 3"),
+    "window": ("conv2d", (value(1, 3, 2, 2), value(4, 3, 3, 3)), "a window of 3 does not fit"),
+    "pool rank": ("max_pool2d", (value(8, 8), (2, 2)), "pooling over 2 dimensions"),
+    "padding": ("constant_pad_nd", (value(2, 3), (1, 1, 1)), "does not fit shape"),
+    "padding too much": ("constant_pad_nd", (value(2, 3), (-2, -2)), "takes more than there is"),
+    "layer norm": ("native_layer_norm", (value(2, 3), (4,), None, None, 1e-5), "does not fit shape"),
+    "embedding": ("embedding", (value(2), value(3, element=i64)), "a matrix of weights"),
+    "index": ("index.Tensor", (value(2), (value(1, element=i64),) * 2), "2 indices into a tensor of rank 1"),
+    "topk": ("topk", (value(3), 4), "topk of 4 elements"),
+    "glu": ("glu", (value(3),), "halves a dimension"),
+    "movedim": ("movedim.intlist", (value(2, 3), (0, 0), (0, 1)), "cannot move"),
+    "adjoint": ("mT", (value(3),), "got a vector"),
+    "t": ("t", (value(2, 3, 4),), "at most 2 dimensions"),
+    "attention": ("scaled_dot_product_attention", (value(2, 3), value(2, 4), value(2, 4)), "cannot contract"),
+    "resampling": ("upsample_nearest2d.vec", (value(1, 2, 3, 4), None, None), "a size or scale factors"),
+    "no type": (
+        "relu",
+        (xdsl_test.TestOp(result_types=[TensorType(TensorType(i1, []), [])]).results[0],),
+        "no element type",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_refuses_what_the_operator_does_not_take(name: str) -> None:
+    operator, arguments, message = WRONG[name]
+    with pytest.raises(TypeError, match=message):
+        OP_BY_NAME[operator].make(*arguments)
+
+
+def test_a_number_of_unknown_value_has_its_type() -> None:
+    number = xdsl_test.TestOp(result_types=[i64]).results[0]
+    assert OP_BY_NAME["add.Scalar"].make(value(2), number).result_types == (TensorType(f32, [2]),)
+    assert OP_BY_NAME["full"].make((2, number), number).result_types == (TensorType(i64, [2, DYNAMIC]),)
+    assert OP_BY_NAME["arange.start_step"].make(0, number).result_types == (TensorType(i64, [DYNAMIC]),)
+    view = OP_BY_NAME["view"].make(value(2, 6), (number, -1, 3))
+    assert view.result_types == (TensorType(f32, [DYNAMIC, DYNAMIC, 3]),)
+    assert OP_BY_NAME["sym_size.int"].make(value(2), 0).result_types == (i64,)
