@@ -62,7 +62,8 @@ def _table(preserve: frozenset[str]) -> Table:
 
 def _is_primitive(op: Operator) -> bool:
     """Whether torch's reference for an operator is a primitive of that name, which is implemented by the operator."""
-    return schema_of(op).name.partition("::")[2] in cast(Any, torch)._prims.__all__
+    schema = schema_of(op)
+    return not schema.overload_name and schema.name.partition("::")[2] in cast(Any, torch)._prims.__all__
 
 
 def _by_kernel(op: Operator) -> Decomposition | None:

@@ -41,8 +41,15 @@ Decompose = Callable[[Operator, Node], tuple[GraphModule, list[Node]] | None]
 call that the graph's placeholders stand for. `None` if there is no such graph.
 """
 
-# Checks of the trace's assumptions, which the types of the IR already state.
-_DROPPED: Final = frozenset({"aten::_assert_tensor_metadata"})
+# Checks of the trace's assumptions. Types state most of them, and the runtime checks shapes itself.
+_DROPPED: Final = frozenset(
+    {
+        "aten::_assert_tensor_metadata",
+        "aten::_assert_scalar",
+        "aten::sym_constrain_range",
+        "aten::sym_constrain_range_for_size",
+    }
+)
 # Operators that address the memory of their operand, which values of the IR do not have.
 _STRIDED: Final = frozenset({"aten::as_strided", "aten::as_strided_copy", "aten::as_strided_scatter"})
 _SET_GRAD: Final = "wrap_with_set_grad_enabled"
@@ -182,7 +189,7 @@ class NodeConverter:
                 self.values[node] = self.value_of(cast(Node, node.args[0]))[cast(int, node.args[1])]
             elif isinstance(target, HigherOrderOperator):
                 self._convert_higher_order(target, module, node)
-            else:
+            elif not self._is_only_checked(node):
                 name = getattr(target, "__name__", str(target))
                 raise Unknown(
                     f"arithmetic on sizes known at run time only ({name}) is not supported",
@@ -199,6 +206,15 @@ class NodeConverter:
         if self._location is not None:
             op.location = self._location
         self.ops.append(op)
+
+    def _is_only_checked(self, node: Node) -> bool:
+        """Whether a number is used by nothing but checks that are dropped."""
+        for user in node.users:
+            op = as_operator(user.target)
+            dropped = op is not None and schema_of(op).name in _DROPPED
+            if not dropped and (op is not None or user.op == "output" or not self._is_only_checked(user)):
+                return False
+        return True
 
     # -- operators -----------------------------------------------------------------------------------------
 

@@ -174,6 +174,22 @@ def test_custom_operators_made_of_torch_operators():
     ]
 
 
+def test_sizes_that_depend_on_data():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            return torch.nonzero(x) * 2, x[x > 0]
+
+    from aten_interpreter import Interpreter
+
+    module = import_program(torch.export.export(Net(), (torch.randn(3, 4),)))
+    module.verify()
+    assert "tensor<?x2xi64>" in str(module)
+    assert "assert" not in str(module)
+    x = torch.randn(3, 4)
+    for got, want in zip(Interpreter(module).run(x), Net()(x), strict=True):
+        assert torch.equal(got, want)
+
+
 def test_operators_that_only_decompose():
     """An operator that the dialect lacks is imported as what it comes down to, at its own place in the source."""
 
