@@ -40,6 +40,7 @@ regenerate: $(VENV)/.test
 	$(BIN)/python -m et_schema.generate
 	$(BIN)/python -m et_ir.registry.snapshot
 	$(BIN)/python -m et_ir.registry.generate
+	$(BIN)/python -m et_ir.passes.document
 	$(BIN)/python -m et_vm.document
 
 # Each stamp says which extras the environment has; it is made anew when what they pin has changed.

@@ -1,7 +1,7 @@
 """Write `docs/passes.md` from the passes themselves: pipelines, and each pass with its docstring and options.
 
-    python -m et_ir.passes.document            # write
-    python -m et_ir.passes.document --check    # exit 1 if the page is out of date
+python -m et_ir.passes.document            # write
+python -m et_ir.passes.document --check    # exit 1 if the page is out of date
 """
 
 from __future__ import annotations

@@ -59,7 +59,11 @@ def matches(expected: str, actual: str) -> bool:
 
 def test_every_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
     folder = workplace(tmp_path)
-    shown = [(command, output) for command, output in sessions(README.read_text()) if not command.startswith(NOT_RUN)]
+    shown = [
+        (command, output)
+        for command, output in sessions(README.read_text())
+        if not command.startswith(NOT_RUN)
+    ]
     assert len(shown) >= 6
     for command, expected in shown:
         actual = run(command, folder)
@@ -73,7 +77,9 @@ def test_files_are_shown_as_they_are() -> None:
     shown = list(FILE.finditer(README.read_text()))
     assert len(shown) >= 3
     for block in shown:
-        assert block["text"] == (ROOT / block["path"]).read_text(), f"{block['path']} is not what the README shows"
+        assert block["text"] == (ROOT / block["path"]).read_text(), (
+            f"{block['path']} is not what the README shows"
+        )
 
 
 def refresh() -> None:
@@ -96,7 +102,9 @@ def refresh() -> None:
                     old[i] if i < len(old) and "…" in old[i] and matches(old[i], line) else line
                     for i, line in enumerate(new)
                 ]
-                parts.append("\n".join([f"$ {command}", *[line for line in kept if line or len(new) > 1], ""]))
+                parts.append(
+                    "\n".join([f"$ {command}", *[line for line in kept if line or len(new) > 1], ""])
+                )
             return "```console\n" + "".join(parts) + "```\n"
 
         text = CONSOLE.sub(session, text)
