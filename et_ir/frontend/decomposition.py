@@ -110,20 +110,22 @@ def trace_decomposition(
         module = _trace(function, tensors, table)
         if module is None:
             return None
-        left = {node.target for node in module.graph.nodes if node.op == "call_function"} - {operator.getitem}
-        operators = {op for node_target in left if (op := as_operator(node_target)) is not None}
-        if len(operators) != len(left) or (function is not call and any(map(writes, operators))):
+        targets = {node.target for node in module.graph.nodes if node.op == "call_function"}
+        called = {as_operator(called) for called in targets - {operator.getitem}}
+        if any(op is None for op in called):
             return None
-        more = {op: _by_kernel(op) for op in operators if not (is_core(op) or op in kept or writes(op))}
-        found = {op: function for op, function in more.items() if function is not None and op not in table}
-        if more and len(found) != len(more):
-            return None
-        if more:
-            table.update(found)
-        elif any(map(writes, operators)):
+        operators = cast("set[Operator]", called)
+        writing = {op for op in operators if writes(op)}
+        composite = {op for op in operators - writing if not (is_core(op) or op in kept)}
+        if composite:
+            more = {op: f for op in composite if op not in table and (f := _by_kernel(op)) is not None}
+            if len(more) < len(composite):
+                return None
+            table.update(more)
+        elif writing and function is call:
             function = _functional(module)
         else:
-            return module
+            return None if writing else module
 
 
 def _functional(module: GraphModule) -> Callable[..., Any]:

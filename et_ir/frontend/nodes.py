@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 import torch
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import GraphModule, Node
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, i32
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
@@ -83,8 +83,6 @@ def op_class(target: Operator) -> type[AtenOp] | None:
 
 @lru_cache(maxsize=4096)
 def _integers(values: tuple[int, ...]) -> Attribute:
-    from xdsl.dialects.builtin import i64
-
     return DenseArrayBase.from_list(i64, list(values))
 
 
@@ -105,7 +103,7 @@ _MEMORY_FORMATS: Final = {
 class NodeConverter:
     """Converts nodes in order. `ops` grows; `values` maps each node to what it became.
 
-    What cannot be converted is added to `reasons`, and so are not the nodes that only depend on it.
+    What cannot be converted is added to `reasons`; nodes that depend on it are passed over in silence.
     """
 
     def __init__(

@@ -93,6 +93,8 @@ COMPOSITES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "addcmul": (lambda a, b, c: torch.addcmul(a, b, c, value=0.5), (r(3), r(3), r(3))),
     "floor_divide": (lambda x: (torch.floor_divide(x, 0.3), x // 2, 2 / x), (r(5),)),
     "where_scalars": (lambda x: torch.where(x > 0.5, 1.0, 0.0), (r(5),)),
+    "round": (lambda x: torch.round(x, decimals=1), (r(5),)),
+    "hinge_loss": (functional.hinge_embedding_loss, (r(3), torch.tensor([1.0, -1.0, 1.0]))),
     "isclose": (lambda x, y: torch.isclose(x, y), (r(3), r(3))),
 }
 
