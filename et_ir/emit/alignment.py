@@ -57,13 +57,17 @@ def _tensors(offsets: Sequence[int], sizes: Sequence[int]) -> int:
     return DEFAULT_TENSOR
 
 
-def _own_alignments(extents: Sequence[tuple[int, int]], alignment: int) -> tuple[int, ...] | None:
-    """What each segment needs beside the alignment of all; `None` if it cannot be explained."""
+def _own_alignments(
+    extents: Sequence[tuple[int, int]], alignment: int, least: Sequence[int]
+) -> tuple[int, ...] | None:
+    """What each segment needs beside the alignment of all, at least `least`; `None` if nothing explains the
+    layout.
+    """
     own: list[int] = []
     end = 0
-    for offset, size in extents:
-        for extra in (1, *_powers(alignment * 2)):
-            if align_up(end, lcm(alignment, extra)) == offset:
+    for (offset, size), needed in zip(extents, least, strict=True):
+        for extra in (needed, *_powers(alignment * 2)):
+            if extra >= needed and align_up(end, lcm(alignment, extra)) == offset:
                 own.append(extra)
                 break
         else:
@@ -78,10 +82,22 @@ def _segments(file: PteFile) -> tuple[int, tuple[int, ...]]:
     header = file.header
     if header is None or not any(size for _, size in extents):
         return DEFAULT_SEGMENT, nothing
+
+    def explains(alignment: int, own: tuple[int, ...] | None) -> bool:
+        if own is None:
+            return False
+        return header.segment_base_offset == align_up(header.program_size, lcm(alignment, *own))
+
+    # One alignment for all is the likeliest; else one segment's own is also that of where segments start.
     for alignment in _powers(DEFAULT_SEGMENT):
-        own = _own_alignments(extents, alignment)
-        if own is not None and header.segment_base_offset == align_up(
-            header.program_size, lcm(alignment, *own)
-        ):
-            return alignment, own
+        own = _own_alignments(extents, alignment, nothing)
+        if own == nothing and explains(alignment, own):
+            return alignment, nothing
+    for largest in (1, *_powers(DEFAULT_SEGMENT)):
+        for position in reversed(range(len(extents))):
+            least = [1] * len(extents)
+            least[position] = largest
+            own = _own_alignments(extents, DEFAULT_SEGMENT, least)
+            if own is not None and explains(DEFAULT_SEGMENT, own):
+                return DEFAULT_SEGMENT, own
     return DEFAULT_SEGMENT, nothing

@@ -130,7 +130,7 @@ class _Disassembler:
         identity = (position, reference.location, reference.index, delegate.id, *specs)
         found = self._delegates.get(identity)
         if found is None:
-            name = f"lowered_{len(self._delegates)}"
+            name = self.symbols.fresh_name(f"lowered_{len(self._delegates)}")
             op = LoweredOp(name, delegate.id, specs, _data(name, self.file.delegate_data(reference)))
             found = self._delegates[identity] = (op, delegate)
         return found[0].key

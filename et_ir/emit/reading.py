@@ -22,6 +22,8 @@ from et_schema.generated.program import (
 __all__ = ["PlanReader", "Step"]
 
 _NO_SHAPE = CallShape(())
+_REGISTERS = (schema.Tensor, schema.Int, schema.Double, schema.Bool, schema.String, schema.Null)
+"""What a register can hold: everything but lists."""
 
 
 @dataclass(slots=True)
@@ -57,7 +59,11 @@ class PlanReader:
             self._check_list(index, value)
         for name, indices in (("inputs", plan.inputs), ("outputs", plan.outputs)):
             for position, index in enumerate(indices):
-                self._check_index(index, f"{where}.{name}[{position}]")
+                place = f"{where}.{name}[{position}]"
+                self._check_index(index, place)
+                if not isinstance(self.values[index], _REGISTERS):
+                    kind = type(self.values[index]).__name__
+                    raise InvalidFile(f"an {name[:-1]} is a {kind}", code=Error.NotSupported, where=place)
         self.steps: list[Step] = []
         self.jumps: dict[int, int] = {}
         """The target of each jump, by its instruction."""

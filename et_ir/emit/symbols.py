@@ -28,7 +28,7 @@ class FileSymbols:
         self.sizes: dict[int, int] = {}
         """Bytes of each constant by its number, as far as tensors say."""
         self._names: dict[tuple[object, ...], str] = {}
-        self._taken: set[str] = set()
+        self._taken = {plan.name for plan in file.program.execution_plan}
 
     def constant(self, table: TensorTable, type: Tensor) -> str:
         """The symbol of a constant. Raises `InvalidFile` if the file does not have its bytes."""
@@ -55,6 +55,15 @@ class FileSymbols:
         identity = ("state", name, type) if name else ("state", len(self.ops))
         return self._symbol(identity, name or "state", BufferOp, type, data)
 
+    def fresh_name(self, hint: str) -> str:
+        """A name that no symbol of the module has."""
+        name, number = hint, 0
+        while name in self._taken:
+            number += 1
+            name = f"{hint}_{number}"
+        self._taken.add(name)
+        return name
+
     def _symbol(
         self,
         identity: tuple[object, ...],
@@ -66,12 +75,7 @@ class FileSymbols:
         known = self._names.get(identity)
         if known is not None:
             return known
-        name, number = hint, 0
-        while name in self._taken:
-            number += 1
-            name = f"{hint}_{number}"
-        self._taken.add(name)
-        self._names[identity] = name
+        name = self._names[identity] = self.fresh_name(hint)
         # Data of a type that constants cannot have is kept as bytes.
         if type.element_type not in _PRINTABLE:
             type = TensorType(_BYTE, [nbytes(type)])

@@ -2,7 +2,7 @@
 
 | label | rule |
 |---|---|
-| `executorch_c1` | the module holds symbols, what backends compiled, and plans, each under a name of its own |
+| `executorch_c1` | the module holds symbols, what backends compiled, plans, and data under names of their own |
 | `executorch_c2` | a constant or state names a symbol of as many bytes; a constant has data or is external |
 | `executorch_c3` | a delegate call names a `backend.lowered` |
 | `executorch_c4` | arguments and outs of a call are those of its operator's schema, where that is known |
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.dialects.backend import LoweredOp, NamedDataOp
@@ -69,23 +69,19 @@ class VerifyExecutorchPass(ModulePass):
 
 
 def _module_findings(module: ModuleOp) -> Iterator[Finding]:
-    seen: dict[tuple[type[Operation], str], Operation] = {}
+    named: set[str] = set()
     for op in module.body.block.ops:
         match op:
-            case GlobalOp():
-                key = (GlobalOp, op.key)
-            case PlanOp() | LoweredOp() | NamedDataOp():
-                key = (type(op), op.key)
+            case GlobalOp() | PlanOp() | LoweredOp():
+                pass
+            case NamedDataOp():
+                if op.key in named:
+                    message = f"[executorch_c1] there is data named '{op.key}' already"
+                    yield Finding.at(op, message, "rename one of them")
+                named.add(op.key)
             case _:
-                yield Finding.at(
-                    op,
-                    "[executorch_c1] is neither a symbol nor a plan",
-                    "lower methods with to-out-variant" if op.name == "func.func" else "drop it",
-                )
-                continue
-        if key in seen:
-            yield Finding.at(op, f"[executorch_c1] @{key[1]} is defined twice", "rename one of them")
-        seen[key] = op
+                fix = "lower methods with to-out-variant" if op.name == "func.func" else "drop it"
+                yield Finding.at(op, "[executorch_c1] is neither a symbol nor a plan", fix)
 
 
 class _PlanRules:

@@ -32,6 +32,7 @@ from et_ir.dialects.executorch import AllocOp, KernelCallOp, ListKind, ListValue
 from et_ir.dialects.executorch.layout import Tensor, dim_order
 from et_ir.dialects.program import Globals, StoreOp
 from et_ir.passes.register_liveness import root_of
+from et_ir.passes.report import Finding, PassReport
 
 __all__ = ["WriteBackPass", "clone_call"]
 
@@ -44,9 +45,20 @@ class WriteBackPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         symbols = Globals(op)
-        for plan in op.body.block.ops:
-            if isinstance(plan, PlanOp):
-                _write_back(plan, symbols)
+        plans = [plan for plan in op.body.block.ops if isinstance(plan, PlanOp)]
+        findings = [
+            Finding.at(
+                store,
+                f"[write_back_c1] no buffer is called @{store.symbol.string_value()}",
+                "declare it as program.buffer mutable",
+            )
+            for plan in plans
+            for store in plan.body.walk()
+            if isinstance(store, StoreOp) and store.symbol.string_value() not in symbols.by_name
+        ]
+        PassReport.raise_if("stores to buffers that are not there", findings)
+        for plan in plans:
+            _write_back(plan, symbols)
 
 
 def _write_back(plan: PlanOp, symbols: Globals) -> None:

@@ -224,22 +224,21 @@ class NamedDataOp(IRDLOperation):
     """Bytes that a backend finds in the file by their name, such as weights that several partitions share.
 
     ```mlir
-    backend.named_data @"weights" align 64 = #program.data<ui8, [1, 2]>
+    backend.named_data "weights" align 64 = #program.data<ui8, [1, 2]>
     ```
 
     Rule: `named_data_c1` the alignment is a power of two.
     """
 
     name = "backend.named_data"
-    sym_name = prop_def(SymbolNameConstraint())
+    key_attr = prop_def(StringAttr, prop_name="key")
     alignment = opt_prop_def(IntegerAttr.constr(i64))
     value = prop_def(DataAttr)
 
-    traits = traits_def(SymbolOpInterface())
-    assembly_format = "$sym_name (`align` $alignment^)? `=` qualified($value) attr-dict"
+    assembly_format = "$key (`align` $alignment^)? `=` qualified($value) attr-dict"
 
     def __init__(self, name: str, value: DataAttr, *, alignment: int = 1):
-        properties: dict[str, Attribute] = {"sym_name": StringAttr(name), "value": value}
+        properties: dict[str, Attribute] = {"key": StringAttr(name), "value": value}
         if alignment != 1:
             properties["alignment"] = IntegerAttr(alignment, i64)
         super().__init__(properties=properties)
@@ -247,7 +246,7 @@ class NamedDataOp(IRDLOperation):
     @property
     def key(self) -> str:
         """The name."""
-        return self.sym_name.data
+        return self.key_attr.data
 
     def verify_(self) -> None:
         _verify_alignment(self.alignment, "named_data_c1")

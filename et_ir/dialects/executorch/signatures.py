@@ -23,7 +23,9 @@ def _schema_texts() -> dict[str, str]:
     """The schemas of out variants, and of operators that have none, by the name that files give them."""
     texts: dict[str, str] = {}
     for op in OP_BY_NAME.values():
-        namespace = op.schema_text.partition("(")[0].rpartition("::")[0] or "aten"
+        functional = op.schema_text.partition("(")[0].rpartition("::")[2]
+        # `edge.dim_order_ops._clone_dim_order` names its namespace, `edge.add.Tensor` stands for torch's own.
+        namespace = op.name.removeprefix("edge.").removesuffix(functional).rstrip(".") or "aten"
         text = op.out_schema or op.schema_text
         name = text.partition("(")[0].rpartition("::")[2]
         texts[f"{namespace}::{name}"] = text

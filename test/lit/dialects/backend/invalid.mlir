@@ -1,0 +1,56 @@
+// RUN: et-opt --split-input-file --verify-diagnostics %s
+
+func.func @partition_c1(%x: tensor<4xf32>) {
+  // expected-error@+1 {{[partition_c1] the body takes nothing, the inputs are tensor<4xf32>}}
+  backend.partition "demo"(%x) : (tensor<4xf32>) -> () {
+    backend.yield
+  }
+  func.return
+}
+
+// -----
+
+func.func @partition_c2(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{[partition_c2] the body yields nothing, the results are tensor<4xf32>}}
+  %1 = backend.partition "demo"(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    backend.yield
+  }
+  func.return %1 : tensor<4xf32>
+}
+
+// -----
+
+func.func @partition_c3() {
+  // expected-error@+1 {{[partition_c3] the backend has no name}}
+  backend.partition ""() : () -> () {
+    backend.yield
+  }
+  func.return
+}
+
+// -----
+
+func.func @partition_c4(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{[partition_c4] 'edge.relu' uses a value from outside}}
+  %1 = backend.partition "demo"() : () -> tensor<4xf32> {
+    %b = edge.relu %x : tensor<4xf32>
+    backend.yield %b : tensor<4xf32>
+  }
+  func.return %1 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{[lowered_c1] the backend has no name}}
+backend.lowered @lowered_0 "" = #program.data<ui8, [1]>
+
+// -----
+
+// expected-error@+1 {{[lowered_c2] an alignment of 24 bytes is no power of two}}
+backend.lowered @lowered_0 "demo" align 24 = #program.data<ui8, [1]>
+
+// -----
+
+// expected-error@+1 {{[named_data_c1] an alignment of 0 bytes is no power of two}}
+backend.named_data "weights" align 0 = #program.data<ui8, [1]>

@@ -1,0 +1,3 @@
+func.func @forward() {
+  func.return
+}

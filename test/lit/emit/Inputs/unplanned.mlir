@@ -1,0 +1,3 @@
+executorch.plan @forward {
+  executorch.return
+}

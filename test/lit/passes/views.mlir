@@ -1,0 +1,195 @@
+// RUN: et-opt -p views --split-input-file %s | filecheck %s
+
+// Shapes over the same elements, views of views, outputs.
+// CHECK-LABEL: executorch.plan @shapes
+// CHECK:       executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+// CHECK-NEXT:  %a = executorch.view %r : tensor<8xf32>
+// CHECK-NEXT:  %b = executorch.view %r : tensor<1x8xf32>
+// CHECK-NEXT:  %c = executorch.view %r : tensor<2x4xf32>
+// CHECK-NEXT:  executorch.return %b, %c, %r
+executorch.plan @shapes {
+  %x = executorch.input : tensor<2x4xf32>
+  %r = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+  %a = executorch.alloc : tensor<8xf32>
+  executorch.kernel_call "aten::view_copy.out"(%r, [-1]) outs(%a)
+  %b = executorch.alloc : tensor<1x8xf32>
+  executorch.kernel_call "aten::unsqueeze_copy.out"(%a, 0) outs(%b)
+  %c = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%r, false, [0, 1]) outs(%c)
+  executorch.return %b, %c, %r
+}
+
+// -----
+
+// Parts along the outermost dimension.
+// CHECK-LABEL: executorch.plan @parts
+// CHECK:       executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+// CHECK-NEXT:  %a = executorch.view %r from 48 : tensor<1x1x4xf32>
+// CHECK-NEXT:  %b = executorch.view %r from 16 : tensor<1x4xf32>
+// CHECK:       executorch.kernel_call "aten::add.out"(%a, %b, 1) outs(%sum)
+executorch.plan @parts {
+  %x = executorch.input : tensor<1x4x4xf32>
+  %r = executorch.alloc : tensor<1x4x4xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+  %a = executorch.alloc : tensor<1x1x4xf32>
+  executorch.kernel_call "aten::slice_copy.Tensor_out"(%r, 1, -1, 9223372036854775807, 1) outs(%a)
+  %b = executorch.alloc : tensor<1x4xf32>
+  executorch.kernel_call "aten::select_copy.int_out"(%r, 1, 1) outs(%b)
+  %sum = executorch.alloc : tensor<1x1x4xf32>
+  executorch.kernel_call "aten::add.out"(%a, %b, 1) outs(%sum)
+  executorch.return %sum
+}
+
+// -----
+
+// Permutations that move dimensions of size 1 only, and one to another layout that leaves the bytes where they are.
+// CHECK-LABEL: executorch.plan @permutations
+// CHECK:       executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+// CHECK-NEXT:  %a = executorch.view %r : tensor<4x1x2xf32>
+// CHECK-NEXT:  %b = executorch.view %r : tensor<2x4x1xf32, #edge.dim_order<1, 0, 2>>
+// CHECK-NEXT:  %c = executorch.view %r : tensor<4x1x2xf32>
+executorch.plan @permutations {
+  %x = executorch.input : tensor<1x4x2xf32>
+  %r = executorch.alloc : tensor<1x4x2xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+  %a = executorch.alloc : tensor<4x1x2xf32>
+  executorch.kernel_call "aten::permute_copy.out"(%r, [1, 0, 2]) outs(%a)
+  %b = executorch.alloc : tensor<2x4x1xf32, #edge.dim_order<1, 0, 2>>
+  executorch.kernel_call "aten::permute_copy.out"(%r, [2, 1, 0]) outs(%b)
+  %c = executorch.alloc : tensor<4x1x2xf32>
+  executorch.kernel_call "aten::transpose_copy.int_out"(%r, 0, -2) outs(%c)
+  executorch.return %a, %b, %c
+}
+
+// -----
+
+// Constants and inputs.
+// CHECK-LABEL: executorch.plan @sources
+// CHECK:       %w = executorch.constant anonymous @w : tensor<2x4xf32>
+// CHECK-NEXT:  %a = executorch.constant anonymous @w : tensor<8xf32>
+// CHECK-NEXT:  %b = executorch.view %x : tensor<8xf32>
+// CHECK:       executorch.kernel_call "aten::add.out"(%a, %b, 1) outs(%sum)
+program.constant @w : tensor<2x4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]>
+executorch.plan @sources {
+  %x = executorch.input : tensor<2x4xf32>
+  %w = executorch.constant anonymous @w : tensor<2x4xf32>
+  %a = executorch.alloc : tensor<8xf32>
+  executorch.kernel_call "aten::view_copy.out"(%w, [8]) outs(%a)
+  %b = executorch.alloc : tensor<8xf32>
+  executorch.kernel_call "aten::view_copy.out"(%x, [8]) outs(%b)
+  %sum = executorch.alloc : tensor<8xf32>
+  executorch.kernel_call "aten::add.out"(%a, %b, 1) outs(%sum)
+  executorch.return %sum
+}
+
+// -----
+
+// With jumps, a view stands with the other registers.
+// CHECK-LABEL: executorch.plan @jumps
+// CHECK:       %r = executorch.alloc : tensor<2x4xf32>
+// CHECK-NEXT:  %a = executorch.view %r : tensor<8xf32>
+// CHECK:       executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+// CHECK-NEXT:  executorch.kernel_call "aten::relu.out"(%a) outs(%out)
+executorch.plan @jumps {
+  %x = executorch.input : tensor<2x4xf32>
+  %c = executorch.value true : i1
+  %r = executorch.alloc : tensor<2x4xf32>
+  %a = executorch.alloc : tensor<8xf32>
+  %out = executorch.alloc : tensor<8xf32>
+  executorch.jump_false %c, ^end, ^then
+^then:
+  executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+  executorch.kernel_call "aten::view_copy.out"(%r, [8]) outs(%a)
+  executorch.kernel_call "aten::relu.out"(%a) outs(%out)
+  executorch.jump ^end
+^end:
+  executorch.return %out
+}
+
+// -----
+
+// Does not fire: bytes that move, another dtype, gaps, an unaligned start.
+// CHECK-LABEL: executorch.plan @other_bytes
+// CHECK-COUNT-5: executorch.kernel_call "aten::{{permute|slice|select|expand}}_copy
+// CHECK:         _to_dim_order_copy.out
+// CHECK-NOT:     executorch.view
+executorch.plan @other_bytes {
+  %x = executorch.input : tensor<2x4xf32>
+  %r = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+  %a = executorch.alloc : tensor<4x2xf32>
+  executorch.kernel_call "aten::permute_copy.out"(%r, [1, 0]) outs(%a)
+  %b = executorch.alloc : tensor<2x2xf32>
+  executorch.kernel_call "aten::slice_copy.Tensor_out"(%r, 1, 0, 2, 1) outs(%b)
+  %c = executorch.alloc : tensor<1x4xf32>
+  executorch.kernel_call "aten::slice_copy.Tensor_out"(%r, 0, 0, 2, 2) outs(%c)
+  %d = executorch.alloc : tensor<2x2xf32>
+  executorch.kernel_call "aten::select_copy.int_out"(%a, 0, 1) outs(%d)
+  %e = executorch.alloc : tensor<3x2x4xf32>
+  executorch.kernel_call "aten::expand_copy.out"(%r, [3, 2, 4], false) outs(%e)
+  %f = executorch.alloc : tensor<2x4xf64>
+  executorch.kernel_call "dim_order_ops::_to_dim_order_copy.out"(%r, false, [0, 1]) outs(%f)
+  executorch.return %b, %c, %d, %e, %f
+}
+
+// -----
+
+// Does not fire: the memory is written again, or may be somebody else's.
+// CHECK-LABEL: executorch.plan @unsound
+// CHECK-COUNT-5: aten::view_copy.out
+// CHECK-NOT:     executorch.view
+program.buffer mutable @s : tensor<8xf32>
+executorch.plan @unsound {
+  %x = executorch.input : tensor<8xf32>
+  %s = executorch.state @s : tensor<8xf32>
+  %r = executorch.alloc : tensor<8xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+  // The base is written twice.
+  %a = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::view_copy.out"(%r, [2, 4]) outs(%a)
+  executorch.kernel_call "aten::neg.out"(%x) outs(%r)
+  // The result is written in place.
+  %q = executorch.alloc : tensor<8xf32>
+  executorch.kernel_call "aten::relu.out"(%a) outs(%q)
+  %b = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::view_copy.out"(%q, [2, 4]) outs(%b)
+  executorch.kernel_call "aten::copy_"(%b, %a, false) returns(%b)
+  // State is written later.
+  %c = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::view_copy.out"(%s, [2, 4]) outs(%c)
+  executorch.kernel_call "aten::copy_"(%s, %q, false) returns(%s)
+  // An output that would be an input.
+  %d = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::view_copy.out"(%x, [2, 4]) outs(%d)
+  // A dynamic tensor.
+  %y = executorch.alloc bound : tensor<8xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%y)
+  %e = executorch.alloc bound : tensor<2x4xf32>
+  executorch.kernel_call "aten::view_copy.out"(%y, [2, 4]) outs(%e)
+  executorch.return %a, %b, %c, %d, %e
+}
+
+// -----
+
+// Does not fire: what is moved to refers to other memory than its own; a loop brings the writer round again.
+// CHECK-LABEL: executorch.plan @loops
+// CHECK-COUNT-2: aten::view_copy.out
+// CHECK-NOT:     executorch.view
+executorch.plan @loops {
+  %x = executorch.input : tensor<8xf32>
+  %c = executorch.value true : i1
+  %r = executorch.alloc : tensor<8xf32>
+  %m = executorch.alloc : tensor<8xf32>
+  %a = executorch.alloc : tensor<2x4xf32>
+  %b = executorch.alloc : tensor<2x4xf32>
+  executorch.jump ^loop
+^loop:
+  executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+  executorch.kernel_call "aten::view_copy.out"(%r, [2, 4]) outs(%a)
+  executorch.move %r to %m
+  executorch.kernel_call "aten::view_copy.out"(%m, [2, 4]) outs(%b)
+  executorch.jump_false %c, ^loop, ^end
+^end:
+  executorch.return %a, %b
+}

@@ -1,0 +1,80 @@
+// RUN: et-opt -p write-back --split-input-file %s | filecheck %s
+
+// CHECK-LABEL: executorch.plan @plain
+// CHECK:       executorch.kernel_call "aten::add.out"(%s, %x, 1) outs(%new)
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%s, %new, false) returns(%s)
+// CHECK-NEXT:  executorch.return %new
+program.buffer mutable @s : tensor<4xf32>
+executorch.plan @plain {
+  %x = executorch.input : tensor<4xf32>
+  %s = executorch.state @s : tensor<4xf32>
+  %new = executorch.alloc : tensor<4xf32>
+  executorch.kernel_call "aten::add.out"(%s, %x, 1) outs(%new)
+  program.store @s, %new : tensor<4xf32>
+  executorch.return %new
+}
+
+// -----
+
+// A state that is only written is declared.
+// CHECK-LABEL: executorch.plan @write_only
+// CHECK-NEXT:  %[[S:[a-z0-9]+]] = executorch.state @s : tensor<4xf32>
+// CHECK-NEXT:  %x = executorch.input : tensor<4xf32>
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%[[S]], %x, false) returns(%[[S]])
+// CHECK-NEXT:  executorch.return
+program.buffer mutable @s : tensor<4xf32>
+executorch.plan @write_only {
+  %x = executorch.input : tensor<4xf32>
+  program.store @s, %x : tensor<4xf32>
+  executorch.return
+}
+
+// -----
+
+// An output that is the old state, and a view of it, are copied aside.
+// CHECK-LABEL: executorch.plan @old
+// CHECK:       %[[OLD:s_[0-9]+]] = executorch.alloc : tensor<4xf32>
+// CHECK-NEXT:  executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%s, false, [0]) outs(%[[OLD]])
+// CHECK-NEXT:  %[[VIEW:v_[0-9]+]] = executorch.alloc : tensor<2x2xf32>
+// CHECK-NEXT:  executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%v, false, [0, 1]) outs(%[[VIEW]])
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%s, %x, false) returns(%s)
+// CHECK-NEXT:  executorch.return %[[OLD]], %[[VIEW]], %x
+program.buffer mutable @s : tensor<4xf32>
+executorch.plan @old {
+  %x = executorch.input : tensor<4xf32>
+  %s = executorch.state @s : tensor<4xf32>
+  %v = executorch.view %s : tensor<2x2xf32>
+  program.store @s, %x : tensor<4xf32>
+  executorch.return %s, %v, %x
+}
+
+// -----
+
+// Two buffers that swap.
+// CHECK-LABEL: executorch.plan @swap
+// CHECK:       executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%a, false, ints []) outs(%[[A:a_[0-9]+]])
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%a, %b, false) returns(%a)
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%b, %[[A]], false) returns(%b)
+// CHECK-NEXT:  executorch.return
+program.buffer mutable @a : tensor<f32>
+program.buffer mutable @b : tensor<f32>
+executorch.plan @swap {
+  %a = executorch.state @a : tensor<f32>
+  %b = executorch.state @b : tensor<f32>
+  program.store @a, %b : tensor<f32>
+  program.store @b, %a : tensor<f32>
+  executorch.return
+}
+
+// -----
+
+// Does not fire: what is stored is what the state holds.
+// CHECK-LABEL: executorch.plan @same
+// CHECK-NEXT:  %a = executorch.state @a : tensor<f32>
+// CHECK-NEXT:  executorch.return %a
+program.buffer mutable @a : tensor<f32>
+executorch.plan @same {
+  %a = executorch.state @a : tensor<f32>
+  program.store @a, %a : tensor<f32>
+  executorch.return %a
+}
