@@ -6,10 +6,11 @@ written again is the same; a layout that no alignment explains gets the defaults
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
 
+from et_schema.generated.program import SubsegmentOffsets
 from et_schema.pte import PteFile
 from et_schema.segments import align_up
 
@@ -29,13 +30,19 @@ class Alignments:
     own: tuple[int, ...]
 
 
-def recover_alignments(file: PteFile, constant_sizes: Sequence[int]) -> Alignments:
-    """The alignments of a file; `constant_sizes` are the bytes of each constant from number 1 on, 0 where
-    unknown.
+def recover_alignments(
+    file: PteFile, constants: Mapping[int, int], state: Mapping[int, int] | None = None
+) -> Alignments:
+    """The alignments of a file; `constants` and `state` have the bytes of each constant and initial state by
+    number.
     """
-    offsets = file.program.constant_segment.offsets if file.program.constant_segment is not None else []
+    pools: list[tuple[SubsegmentOffsets, Mapping[int, int]]] = []
+    if file.program.constant_segment is not None:
+        pools.append((file.program.constant_segment, constants))
+    if file.program.mutable_data_segments:
+        pools.append((file.program.mutable_data_segments[0], state or {}))
     segment, own = _segments(file)
-    return Alignments(_tensors(offsets[1:], constant_sizes), segment, own)
+    return Alignments(_tensors(pools), segment, own)
 
 
 def _powers(first: int) -> list[int]:
@@ -45,16 +52,23 @@ def _powers(first: int) -> list[int]:
     return powers
 
 
-def _tensors(offsets: Sequence[int], sizes: Sequence[int]) -> int:
+def _tensors(pools: Sequence[tuple[SubsegmentOffsets, Mapping[int, int]]]) -> int:
     for alignment in (*_powers(DEFAULT_TENSOR), 8, 4, 2, 1):
-        end = 0
-        for offset, size in zip(offsets, sizes, strict=False):
-            if offset != align_up(end, alignment):
-                break
-            end = offset + size
-        else:
+        if all(_explains(entry.offsets, sizes, alignment) for entry, sizes in pools):
             return alignment
     return DEFAULT_TENSOR
+
+
+def _explains(offsets: Sequence[int], sizes: Mapping[int, int], alignment: int) -> bool:
+    """Whether constants of these sizes, each behind the other at a multiple of the alignment, start at these
+    offsets.
+    """
+    end = 0
+    for index, offset in enumerate(offsets):
+        if index and offset != align_up(end, alignment):
+            return False
+        end = offset + sizes.get(index, 0)
+    return True
 
 
 def _own_alignments(

@@ -97,8 +97,7 @@ class _Disassembler:
             _PlanBuilder(self, PlanReader(plan, f"execution_plan[{index}]")).run()
             for index, plan in enumerate(program.execution_plan)
         ]
-        count = len(program.constant_segment.offsets) if program.constant_segment is not None else 0
-        alignments = recover_alignments(self.file, [self.symbols.sizes.get(i, 0) for i in range(1, count)])
+        alignments = recover_alignments(self.file, self.symbols.sizes, self.symbols.state_sizes)
         for op, delegate in self._delegates.values():
             reference = delegate.processed
             if reference is not None and reference.location == DataLocation.SEGMENT:

@@ -27,6 +27,8 @@ class FileSymbols:
         self.ops: list[GlobalOp] = []
         self.sizes: dict[int, int] = {}
         """Bytes of each constant by its number, as far as tensors say."""
+        self.state_sizes: dict[int, int] = {}
+        """The same of initial state."""
         self._names: dict[tuple[object, ...], str] = {}
         self._taken = {plan.name for plan in file.program.execution_plan}
 
@@ -51,6 +53,7 @@ class FileSymbols:
         if table.data_buffer_idx and not external:
             segment = 0 if info is None else info.mutable_data_segments_idx
             data = self.file.mutable_data(segment, table.data_buffer_idx, nbytes(type))
+            self.state_sizes[table.data_buffer_idx] = nbytes(type)
         # Without a name nothing says that the buffers of two methods are the same one.
         identity = ("state", name, type) if name else ("state", len(self.ops))
         return self._symbol(identity, name or "state", BufferOp, type, data)

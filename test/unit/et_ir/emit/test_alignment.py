@@ -25,7 +25,7 @@ def file(tensor: int, segment: int, own: list[int], sizes: list[int]) -> bytes:
 def test_what_is_found_gives_the_same_file(tensor: int, segment: int, own: list[int]) -> None:
     sizes = [tensor + 8, 40, 24]
     data = file(tensor, segment, own, sizes)
-    found = recover_alignments(read_pte(data), [8, 8])
+    found = recover_alignments(read_pte(data), {1: 8, 2: 8})
     assert found.tensor == tensor
     assert file(found.tensor, found.segment, list(found.own), sizes) == data
 
@@ -33,9 +33,9 @@ def test_what_is_found_gives_the_same_file(tensor: int, segment: int, own: list[
 def test_a_layout_that_nothing_explains_gets_the_defaults() -> None:
     read = read_pte(file(16, 128, [1, 1, 1], [24, 40, 24]))
     read.program.segments[1].offset += 1
-    assert recover_alignments(read, [64, 8]) == Alignments(16, 128, (1, 1, 1))
+    assert recover_alignments(read, {1: 64, 2: 8}) == Alignments(16, 128, (1, 1, 1))
 
 
 def test_no_segments() -> None:
     read = read_pte(serialize_pte(Program(execution_plan=[ExecutionPlan(name="forward")])))
-    assert recover_alignments(read, []) == Alignments(16, 128, ())
+    assert recover_alignments(read, {}) == Alignments(16, 128, ())
