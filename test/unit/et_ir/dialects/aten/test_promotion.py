@@ -67,7 +67,8 @@ OPERATORS = (
     "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "maximum", "minimum", "fmod.Tensor", "remainder.Tensor",
     "pow.Tensor_Tensor", "atan2", "bitwise_and.Tensor", "bitwise_or.Tensor", "eq.Tensor", "lt.Tensor", "logical_and",
     "floor_divide", "xlogy.Tensor", "logaddexp", "copysign.Tensor", "float_power.Tensor_Tensor", "fmax",
-    "true_divide.Tensor",    "bitwise_left_shift.Tensor", "gcd", "hypot", "nextafter", "isclose", "rsub.Tensor", "heaviside",
+    "true_divide.Tensor", "bitwise_left_shift.Tensor", "gcd", "hypot", "nextafter", "isclose", "rsub.Tensor",
+    "heaviside",
 )  # fmt: skip
 
 
