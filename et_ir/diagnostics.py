@@ -35,7 +35,11 @@ class Diagnostic:
     severity: str = "error"
 
 
-def position_of(location: Attribute) -> tuple[str, int, int]:
+QUOTED = 200
+"""How many characters of a line are quoted at most."""
+
+
+def position_of(location: Attribute | None) -> tuple[str, int, int]:
     """File, line and column of a location: of the innermost frame where there are several; `("", 0, 0)` for none."""
     match location:
         case FileLineColLoc():
@@ -70,6 +74,12 @@ def diagnostics_of(error: BaseException, file: str = "", line_offset: int = 0) -
         return [
             Diagnostic(f"'{p.op.name}': {p.message}", *position_of(p.op.location)) for p in error.problems
         ]
+    reasons = getattr(error, "reasons", None)
+    if reasons is not None:
+        return [
+            Diagnostic(f"'{r.subject}': {r.message}", *position_of(r.location), fix=r.fix)
+            for r in cast("Iterable[Any]", reasons)
+        ]
     findings = getattr(error, "findings", None)
     if findings is not None:
         return [
@@ -94,8 +104,14 @@ def render(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str] | None 
         if source is not None and d.line:
             quoted = source.split("\n")
             if d.line <= len(quoted):
-                lines.append(f"  {quoted[d.line - 1]}")
-                lines.append("  " + " " * max(d.column - 1, 0) + "^")
+                lines.extend(f"  {part}" for part in _quote(quoted[d.line - 1], max(d.column - 1, 0)))
         if d.fix:
             lines.append(f"  fix: {d.fix}")
     return "\n".join(lines)
+
+
+def _quote(line: str, column: int) -> tuple[str, str]:
+    """A line, or the part of a long one around a column that counts from 0, and a caret below that column."""
+    line = line.expandtabs(1).rstrip("\r")
+    start = max(0, min(column - QUOTED // 2, len(line) - QUOTED))
+    return line[start : start + QUOTED], " " * (column - start) + "^"

@@ -7,58 +7,113 @@ later points there. The weight store of a text `model.mlir` is `model.safetensor
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import Operation
-from xdsl.parser import Parser
+from xdsl.ir import AttributeInvT, Block, Operation, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from et_ir.data import Blob
 from et_ir.data.store import WeightStore, write_store
 from et_ir.dialects.program.attributes import INLINE_ELEMENTS, DataAttr
 from et_ir.dialects.schema.literals import element_type_name
+from et_schema.atomic import atomic_writer
 
 __all__ = [
     "data_attributes",
     "parse_module",
     "print_module",
     "resolve_weights",
+    "save_text",
     "store_path",
-    "write_weights",
+    "stored_constants",
 ]
 
 
 class _LocatingParser(Parser):
-    """Gives every op that has no location the place in the text where it starts."""
+    """Gives every op that has no location the place in the text where it starts, and every error a place."""
 
     def __init__(self, ctx: Context, text: str, name: str, first_line: int):
         super().__init__(ctx, text, name)
         self._file = StringAttr(name)
         self._first_line = first_line
         self._line_starts = [0]
+        self._uses: dict[str, Span] = {}
         position = text.find("\n")
         while position >= 0:
             self._line_starts.append(position + 1)
             position = text.find("\n", position + 1)
 
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        start = self._current_token
+        if start.kind == MLIRTokenKind.EOF:
+            module = ModuleOp([])
+        else:
+            try:
+                module = super().parse_module(allow_implicit_module)
+            except RecursionError:
+                module = None
+            except ParseError as error:
+                undefined = next(iter(self.forward_ssa_references), None)
+                if undefined is not None and error.msg.startswith("values used but not defined"):
+                    error.span = self._uses.get(undefined, error.span)
+                elif error.msg == "Could not parse entire input!":
+                    error.msg = "expected an operation"
+                raise
+            if module is None:
+                self.raise_error("the text is nested too deeply", start.span)
+        if module.location == UNKNOWN_LOC:
+            module.location = self._location(start.span.start)
+        return module
+
     def parse_operation(self) -> Operation:
         start = self._current_token.span.start
-        op = super().parse_operation()
+        try:
+            op = super().parse_operation()
+        except VerifyException as error:
+            # What an attribute or type that was just read has to say.
+            self.raise_error(str(error))
         if op.location == UNKNOWN_LOC:
-            line = bisect_right(self._line_starts, start)
-            column = start - self._line_starts[line - 1] + 1
-            op.location = FileLineColLoc(self._file, IntAttr(line + self._first_line - 1), IntAttr(column))
+            op.location = self._location(start)
+        return op
+
+    def _location(self, position: int) -> FileLineColLoc:
+        line = bisect_right(self._line_starts, position)
+        column = position - self._line_starts[line - 1] + 1
+        return FileLineColLoc(self._file, IntAttr(line + self._first_line - 1), IntAttr(column))
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
+        if operand.operand_name not in self.ssa_values:
+            self._uses.setdefault(operand.operand_name, operand.span)
+        return super().resolve_operand(operand, type)
+
+    def _parse_block(self) -> Block:
+        if self._current_token.kind != MLIRTokenKind.CARET_IDENT:
+            self.raise_error("expected an operation, a block or '}'")
+        return super()._parse_block()
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        op = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if op is None:
+            near = get_close_matches(name, (known.name for known in self.ctx.loaded_ops), n=1, cutoff=0.8)
+            hint = f", did you mean {near[0]}?" if near else ""
+            self.raise_error(f"Operation {name} is not registered{hint}")
         return op
 
 
 def parse_module(ctx: Context, text: str, name: str = "<text>", first_line: int = 1) -> ModuleOp:
     """Parse a module; `first_line` is the number of the text's first line in the file `name`.
 
-    Raises `xdsl.utils.exceptions.ParseError`. Attributes are checked, operations are not verified.
+    A text without operations is an empty module. Raises `xdsl.utils.exceptions.ParseError`. Attributes are checked,
+    operations are not verified.
     """
     return _LocatingParser(ctx, text, name, first_line).parse_module()
 
@@ -94,16 +149,21 @@ def resolve_weights(module: ModuleOp, store: WeightStore) -> list[Blob]:
     ]
 
 
-def write_weights(module: ModuleOp, path: Path) -> bool:
-    """Write the constants that the text does not print; returns whether there are any.
-
-    Raises `MissingData` if one of them has no bytes.
-    """
-    entries: list[tuple[Blob, str, tuple[int, ...]]] = []
+def stored_constants(module: ModuleOp) -> Iterator[tuple[Blob, str, tuple[int, ...]]]:
+    """The constants that the text of a module does not print: bytes, element type and shape, as the store takes them."""
     for op, attr in data_attributes(module):
         if attr.data.count > INLINE_ELEMENTS:
             shape = getattr(op.properties.get("type"), "get_shape", lambda count=attr.data.count: (count,))()
-            entries.append((attr.blob, element_type_name(attr.element_type), tuple(shape)))
-    if entries:
-        write_store(path, entries)
-    return bool(entries)
+            yield attr.blob, element_type_name(attr.element_type), tuple(shape)
+
+
+def save_text(path: Path, text: str, constants: Iterable[tuple[Blob, str, tuple[int, ...]]]) -> None:
+    """Write a text and the store of its `stored_constants` beside it: both, or if something fails neither.
+
+    There is no store if there are no constants. Raises `MissingData` if one of them has no bytes, `OSError`.
+    """
+    entries = list(constants)
+    with atomic_writer(path) as stream:
+        stream.write(text.encode())
+        if entries:
+            write_store(store_path(path), entries)

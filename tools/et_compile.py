@@ -6,6 +6,7 @@ examples:
   et-compile model.pt2 --emit edge                        stop at a level, text on stdout
   et-compile edge.mlir -o model.pte                       go on from a text, whatever level it is at
   et-compile model.py:net -o net.pte --target et-vm       kernels that only et-vm has are allowed
+  et-compile model.py:net -o net.pte --table              which ops there are at each level
 
 A factory returns (module, example_args[, dynamic_shapes]) or a dict of method names to that.
 """
@@ -18,9 +19,12 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from et_tools.arguments import CommandParser
 from et_tools.exit_codes import UsageError, guarded
+from et_tools.op_table import count_ops, op_table
+from et_tools.output import check_output, write_stdout
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -30,26 +34,15 @@ __all__ = ["main"]
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see et-compile --help)")
-
-
 def _arguments(arguments: list[str]) -> argparse.Namespace:
-    summary, _, examples = (__doc__ or "").partition("\n\n")
-    parser = _ArgumentParser(
-        prog="et-compile",
-        usage="et-compile MODEL -o FILE [options]",
-        description=f"{examples}\n{summary.partition(': ')[2]}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = CommandParser("et-compile", "et-compile MODEL -o FILE [options]", __doc__ or "")
     add = parser.add_argument
     add(
         "model",
         metavar="MODEL",
         help="file.py:factory, package.module:factory, a .pt2, or a .mlir at any level",
     )
-    add("-o", "--output", metavar="FILE", help="output; text goes to standard output without it")
+    add("-o", "--output", metavar="FILE", help="output ('-': standard output, where text goes without it)")
     add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
     add("--target", default="stock-1.4", choices=("stock-1.4", "et-vm"), help="whose kernels to use")
     add("--backend", action="append", default=[], metavar="NAME[:key=value]", help="delegate to a backend")
@@ -59,7 +52,9 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     add("--emit-stacktrace", action="store_true", help="keep source lines in the file for run-time errors")
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
     add("--weights", metavar="FILE", help="weight store of a .mlir; default its .safetensors")
+    add("--table", action="store_true", help="print the ops of each level at the end, on stderr")
     add("-q", "--quiet", action="store_true", help="no progress lines")
+    parser.add_version()
     return parser.parse_args(arguments)
 
 
@@ -68,27 +63,25 @@ class _Stages:
 
     def __init__(self, quiet: bool):
         self.quiet = quiet
-        self.start = self.last = time.perf_counter()
+        self.last = time.perf_counter()
+        self.levels: dict[str, Counter[str]] = {}
 
-    def done(self, stage: str, module: ModuleOp | None = None, note: str = "") -> None:
+    def done(self, stage: str, note: str = "") -> None:
         now = time.perf_counter()
         if not self.quiet:
-            if module is not None:
-                count = sum(_op_counts(module).values())
-                note = f"{count} ops"
             print(f"{stage:<12} {(now - self.last) * 1e3:9.1f} ms  {note}".rstrip(), file=sys.stderr)
         self.last = time.perf_counter()
 
-
-def _op_counts(module: ModuleOp) -> Counter[str]:
-    """How often each op occurs in the methods of a module."""
-    return Counter(op.name for top in module.body.block.ops for region in top.regions for op in region.walk())
+    def reached(self, level: str, module: ModuleOp) -> None:
+        self.levels[level] = count_ops(module)
+        total = self.levels[level].total()
+        self.done(level, f"{total} op" + ("" if total == 1 else "s"))
 
 
 def _level_of(module: ModuleOp) -> str:
     """The level of a parsed text, by the dialects of its ops."""
-    dialects = {name.partition(".")[0] for name in _op_counts(module)}
-    if "executorch" in dialects or any(op.name == "executorch.plan" for op in module.body.block.ops):
+    dialects = {op.name.partition(".")[0] for op in module.walk()}
+    if "executorch" in dialects:
         return "executorch"
     if "backend" in dialects:
         return "backend"
@@ -100,35 +93,31 @@ def _compile(args: argparse.Namespace) -> None:
 
     stages = _Stages(args.quiet)
     module = _load(args, stages)
-    steps = [
-        ("aten", ATEN),
-        ("core-aten", CORE_ATEN),
-        ("edge", EDGE),
-        ("backend", BACKEND),
-        (
-            "executorch",
-            executorch_pipeline(
-                target=args.target,
-                algorithm=args.memory_planning,
-                plan_inputs=not args.no_plan_inputs,
-                plan_outputs=not args.no_plan_outputs,
-            ),
-        ),
-    ]
-    names = [name for name, _ in steps]
+    lower = executorch_pipeline(
+        target=args.target,
+        algorithm=args.memory_planning,
+        plan_inputs=not args.no_plan_inputs,
+        plan_outputs=not args.no_plan_outputs,
+    )
+    pipelines = dict(zip(LEVELS, (ATEN, CORE_ATEN, EDGE, BACKEND, lower), strict=False))
     reached = _level_of(module)
-    if args.emit != "pte" and names.index(args.emit) < names.index(reached):
+    if LEVELS.index(args.emit) < LEVELS.index(reached):
         raise UsageError(f"{args.model} is at level {reached} already, past {args.emit}")
-    first = names.index(reached)
-    for name, pipeline in steps[first:]:
-        # A text that is at a level has reached it: what it was read as is checked, not lowered again.
-        text = {"edge": "verify-edge", "executorch": "verify-executorch"}.get(name, pipeline)
-        run_pipeline(module, text if name == reached and name != "aten" else pipeline)
-        stages.done(name, module)
-        if name == args.emit:
+    # A text that is at a level has reached it: what it was read as is checked, not lowered again.
+    if reached == "edge":
+        pipelines[reached] = "verify-edge"
+    elif reached == "executorch":
+        pipelines[reached] = f'link-check{{target="{args.target}"}},verify-executorch'
+    for level in LEVELS[LEVELS.index(reached) : -1]:
+        run_pipeline(module, pipelines[level])
+        stages.reached(level, module)
+        if level == args.emit:
             _write_text(module, args)
-            return
-    _write_pte(module, args, stages)
+            break
+    else:
+        _write_pte(module, args, stages)
+    if args.table:
+        print(op_table(stages.levels), file=sys.stderr)
 
 
 def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:
@@ -138,11 +127,13 @@ def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:
         find_backend(spec)
     if args.model.endswith(".mlir") or args.model == "-":
         from et_ir.verification import verify_module
-        from et_tools.reading import read_text_module
+        from et_tools.reading import read_text_module, require_weights
 
         module = read_text_module(args.model, args.weights)
         verify_module(module)
-        stages.done("parse", module)
+        if args.emit == "pte":
+            require_weights(module, args.model)
+        stages.done("parse")
         return module
     from et_tools.loading import export_factory, load_pt2
 
@@ -157,23 +148,19 @@ def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:
     from et_ir.frontend import import_program
 
     module = import_program(programs)
-    stages.done("import", module)
+    stages.done("import")
     return module
 
 
 def _write_text(module: ModuleOp, args: argparse.Namespace) -> None:
-    from et_ir.text import print_module, store_path, write_weights
-    from et_schema.atomic import atomic_writer
+    from et_ir.text import print_module, save_text, stored_constants
 
     text = io.StringIO()
     print_module(module, text, debuginfo=args.print_debuginfo)
     if args.output in (None, "-"):
-        sys.stdout.write(text.getvalue())
-        return
-    path = Path(args.output)
-    with atomic_writer(path) as stream:
-        stream.write(text.getvalue().encode())
-    write_weights(module, store_path(path))
+        write_stdout(text.getvalue())
+    else:
+        save_text(Path(args.output), text.getvalue(), stored_constants(module))
 
 
 def _write_pte(module: ModuleOp, args: argparse.Namespace, stages: _Stages) -> None:
@@ -195,9 +182,11 @@ def run(arguments: list[str]) -> int:
     args = _arguments(arguments)
     if args.emit == "pte" and args.output is None:
         raise UsageError("-o FILE says where the .pte goes ('-' for standard output)")
+    if args.output is not None:
+        check_output(args.output)
     from et_tools.failures import report_failures
 
-    with report_failures() as outcome:
+    with report_failures("et-compile", "<stdin>" if args.model == "-" else "") as outcome:
         _compile(args)
     return outcome.exit_code
 

@@ -15,9 +15,11 @@ import argparse
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from et_tools.arguments import CommandParser
 from et_tools.exit_codes import UsageError, guarded
+from et_tools.output import check_output, write_stdout
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -25,92 +27,88 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see et-translate --help)")
-
-
 def _arguments(arguments: list[str]) -> argparse.Namespace:
-    summary, _, examples = (__doc__ or "").partition("\n\n")
-    parser = _ArgumentParser(
-        prog="et-translate",
-        usage="et-translate (--pt2-to-mlir | --mlir-to-pte | --pte-to-mlir) [options] [FILE]",
-        description=f"{examples}\n{summary.partition(': ')[2]}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = CommandParser(
+        "et-translate",
+        "et-translate (--pt2-to-mlir | --mlir-to-pte | --pte-to-mlir) [options] [FILE]",
+        __doc__ or "",
     )
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--pt2-to-mlir", dest="translation", action="store_const", const=_pt2_to_mlir)
-    which.add_argument("--mlir-to-pte", dest="translation", action="store_const", const=_mlir_to_pte)
-    which.add_argument("--pte-to-mlir", dest="translation", action="store_const", const=_pte_to_mlir)
+    for flag, translation, summary in (
+        ("--pt2-to-mlir", _pt2_to_mlir, "an exported program to text"),
+        ("--mlir-to-pte", _mlir_to_pte, "text of the executorch dialect to a file"),
+        ("--pte-to-mlir", _pte_to_mlir, "a file to text of the executorch dialect"),
+    ):
+        which.add_argument(flag, dest="translation", action="store_const", const=translation, help=summary)
     parser.add_argument("input", nargs="?", default="-", metavar="FILE", help="input; '-' is standard input")
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="output; '-' is standard output")
     parser.add_argument("--weights", metavar="FILE", help="weight store of a text; default its .safetensors")
     parser.add_argument("--no-debuginfo", action="store_true", help="leave source locations out of the text")
+    parser.add_version()
     return parser.parse_args(arguments)
 
 
-def _read_bytes(name: str) -> bytes:
-    return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-
-
 def _write_text(module: ModuleOp, args: argparse.Namespace) -> None:
-    from et_ir.text import print_module, store_path, write_weights
+    from et_ir.text import print_module, save_text, stored_constants
 
     stream = io.StringIO()
-    print_module(module, stream, debuginfo=not args.no_debuginfo)
-    _write(stream.getvalue().encode(), args.output)
-    if args.output != "-":
-        write_weights(module, store_path(Path(args.output)))
+    print_module(module, stream, debuginfo=not args.no_debuginfo and _has_locations(module))
+    if args.output == "-":
+        write_stdout(stream.getvalue())
+    else:
+        save_text(Path(args.output), stream.getvalue(), stored_constants(module))
 
 
-def _write(data: bytes, name: str) -> None:
-    if name == "-":
-        sys.stdout.buffer.write(data)
-        return
-    from et_schema.atomic import atomic_writer
+def _has_locations(module: ModuleOp) -> bool:
+    """Whether any op says where it comes from: a file without stack traces does not."""
+    from xdsl.dialects.builtin import UNKNOWN_LOC
 
-    with atomic_writer(Path(name)) as stream:
-        stream.write(data)
+    return any(op.location != UNKNOWN_LOC for op in module.walk())
 
 
 def _pt2_to_mlir(args: argparse.Namespace) -> None:
-    from et_ir.frontend import import_program
     from et_tools.loading import load_pt2
 
     if args.input == "-":
         raise UsageError("--pt2-to-mlir needs a file: a .pt2 is an archive that is read by its path")
-    _write_text(import_program(load_pt2(Path(args.input))), args)
+    program = load_pt2(Path(args.input))
+    from et_ir.frontend import import_program
+
+    _write_text(import_program(program), args)
 
 
 def _mlir_to_pte(args: argparse.Namespace) -> None:
-    from et_ir.emit import EmitOptions, write
+    from et_ir.emit import write
     from et_ir.verification import verify_module
-    from et_tools.reading import read_text_module
+    from et_tools.reading import read_text_module, require_weights
 
     module = read_text_module(args.input, args.weights)
     verify_module(module)
+    require_weights(module, args.input)
     if args.output == "-":
-        write(module, sys.stdout.buffer, EmitOptions())
+        write(module, sys.stdout.buffer)
         return
     from et_schema.atomic import atomic_writer
 
-    with atomic_writer(Path(args.output)) as stream:
-        write(module, stream, EmitOptions())
+    with atomic_writer(Path(args.output)) as file:
+        write(module, file)
 
 
 def _pte_to_mlir(args: argparse.Namespace) -> None:
     from et_ir.emit import disassemble
-    from et_schema.pte import read_pte
+    from et_schema.pte import open_pte, read_pte
 
-    _write_text(disassemble(read_pte(_read_bytes(args.input))), args)
+    file = read_pte(sys.stdin.buffer.read()) if args.input == "-" else open_pte(args.input)
+    _write_text(disassemble(file), args)
 
 
 def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
+    args: Any = _arguments(arguments)
+    check_output(args.output)
     from et_tools.failures import report_failures
 
-    args: Any = _arguments(arguments)
-    with report_failures() as outcome:
+    with report_failures("et-translate", "<stdin>" if args.input == "-" else args.input) as outcome:
         args.translation(args)
     return outcome.exit_code
 

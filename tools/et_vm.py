@@ -13,21 +13,40 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, NoReturn
 
-from et_tools.exit_codes import ExitCode, UsageError, guarded
-
-if TYPE_CHECKING:
-    from et_schema.errors import ExecutorchError
+from et_tools.arguments import CommandParser
+from et_tools.exit_codes import ExitCode, guarded
 
 __all__ = ["main"]
 
 KERNEL_LIBRARIES = ("portable", "aten")
 
 
-class _ArgumentParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see {self.prog} --help)")
+RUN = """et-vm run: execute a method.
+
+examples:
+  et-vm run model.pte                                  random inputs, a summary of the outputs
+  et-vm run model.pte --input x.npy --output-dir out   an array per input; outputs as .npy files
+  et-vm run model.pte --input inputs.npz --json        the arrays of a file, in order
+  et-vm run model.pte --method decode --input ones     another method, all inputs 1
+  et-vm run model.pte --kernels aten --repeat 100      torch's kernels; latency as minimum and median
+  et-vm run model.pte --poison                         overwrite dead memory while running
+"""
+
+INFO = """et-vm info: print what is in a file.
+
+examples:
+  et-vm info model.pte                   methods, operators, memory, the largest weights
+  et-vm info model.pte --kernels aten    which operators torch's kernels lack
+  et-vm info model.pte --json            everything, with every weight
+"""
+
+VALIDATE = """et-vm validate: check a file. Prints nothing when it is good.
+
+examples:
+  et-vm validate model.pte                       is it a program, whole and consistent?
+  et-vm validate model.pte --kernels portable    and is there a kernel for each operator?
+"""
 
 
 def _positive(text: str) -> int:
@@ -36,18 +55,18 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _parser() -> argparse.ArgumentParser:
-    summary, _, examples = (__doc__ or "").partition("\n\n")
-    parser = _ArgumentParser(
-        prog="et-vm",
-        usage="et-vm {run,info,validate} [options] FILE",
-        description=f"{examples}\n{summary.partition(': ')[2]}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _parser() -> CommandParser:
+    parser = CommandParser("et-vm", "et-vm {run,info,validate} [options] FILE", __doc__ or "")
+    parser.add_version()
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
 
-    run = verbs.add_parser("run", help="execute a method", description="Execute a method.")
-    run.add_argument("file", metavar="FILE", help="a .pte file; '-' is standard input")
+    def verb(name: str, summary: str, text: str) -> CommandParser:
+        added = verbs.add_parser(name, help=summary, usage=f"et-vm {name} [options] FILE", text=text)
+        added.prog = f"et-vm {name}"
+        added.add_argument("file", metavar="FILE", help="a .pte file; '-' is standard input")
+        return added
+
+    run = verb("run", "execute a method", RUN)
     run.add_argument("--method", metavar="NAME", help="default: forward, or the only method there is")
     run.add_argument(
         "--input",
@@ -62,8 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--poison", action="store_true", help="overwrite memory that nothing may read any more")
     run.add_argument("--json", action="store_true", help="print JSON")
 
-    info = verbs.add_parser("info", help="print what is in a file", description="Print what is in a file.")
-    info.add_argument("file", metavar="FILE", help="a .pte file; '-' is standard input")
+    info = verb("info", "print what is in a file", INFO)
     info.add_argument(
         "--kernels",
         choices=KERNEL_LIBRARIES,
@@ -72,10 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     info.add_argument("--json", action="store_true", help="print JSON, with every weight")
 
-    validate = verbs.add_parser(
-        "validate", help="check a file", description="Check a file. Prints nothing when it is good."
-    )
-    validate.add_argument("file", metavar="FILE", help="a .pte file; '-' is standard input")
+    validate = verb("validate", "check a file", VALIDATE)
     validate.add_argument(
         "--kernels", choices=KERNEL_LIBRARIES, help="also load every method with the kernels of this library"
     )
@@ -85,9 +100,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
-    from et_schema.errors import ExecutorchError
-
     args = _parser().parse_args(arguments)
+    from et_schema.errors import ExecutorchError
+    from et_tools.vm_errors import describe, exit_code_of_error
+
     try:
         if args.verb == "run":
             from et_tools.vm_run import run_file
@@ -103,36 +119,8 @@ def run(arguments: list[str]) -> int:
             return validate_file(args)
     except ExecutorchError as error:
         print(f"et-vm: error: {describe(error, args.file)}", file=sys.stderr)
-        return exit_code_of(error)
+        return exit_code_of_error(error)
     return ExitCode.OK
-
-
-def describe(error: ExecutorchError, file: str) -> str:
-    """The message of an error, with the source lines that a trap comes from when the file has them."""
-    from et_schema.errors import Trap
-
-    text = f"{file}: {error}"
-    for frame in error.frames if isinstance(error, Trap) else ():
-        context: str = getattr(frame, "context", "").strip()
-        if context:
-            text += f"\n    {context}"
-    return text
-
-
-def exit_code_of(error: ExecutorchError) -> ExitCode:
-    """The exit code for what loading or running a program raises."""
-    from et_schema import errors
-
-    if isinstance(error, errors.OutOfMemory):
-        return ExitCode.INFEASIBLE_MEMORY
-    if isinstance(error, errors.Trap):
-        return ExitCode.TRAP
-    if isinstance(error, errors.MissingOperator | errors.MissingBackend):
-        return ExitCode.MISSING_OPERATOR
-    if isinstance(error, errors.InvalidFile):
-        return ExitCode.INVALID_INPUT
-    # Wrong inputs, unknown methods, files that cannot be opened, libraries that are not installed.
-    return ExitCode.USAGE
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -9,6 +9,8 @@ from enum import IntEnum
 
 __all__ = ["ExitCode", "UsageError", "guarded"]
 
+COMPILER_PACKAGES = ("xdsl", "torch")
+
 
 class ExitCode(IntEnum):
     """What a command's exit says."""
@@ -28,13 +30,29 @@ class UsageError(Exception):
 
 
 def guarded(main: Callable[[list[str]], int], arguments: list[str], command: str) -> int:
-    """Run a command; usage errors, missing files, a closed pipe and Ctrl-C end it with a message and exit code."""
+    """Run a command; usage errors, missing files, packages that are not installed, a closed pipe and Ctrl-C
+    end it with one message and an exit code.
+    """
     try:
-        code = main(arguments)
+        try:
+            code = main(arguments)
+        except SystemExit as exit_:
+            # How argparse ends after --help and --version.
+            code = int(exit_.code or 0)
         sys.stdout.flush()
         return code
     except UsageError as error:
         print(f"{command}: error: {error}", file=sys.stderr)
+        return ExitCode.USAGE
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in COMPILER_PACKAGES:
+            raise
+        print(
+            f"{command}: error: the package {package} is not installed; the extra 'compiler' has it: "
+            "pip install 'executorch-ir[compiler]'",
+            file=sys.stderr,
+        )
         return ExitCode.USAGE
     except BrokenPipeError:
         # The reader has gone; what is left in the buffer must not fail again when Python closes the stream.

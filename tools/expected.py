@@ -1,8 +1,12 @@
 """Expected errors in test inputs, as `mlir-opt --verify-diagnostics` reads them.
 
 // expected-error@+1 {{part of the message}}
-// expected-error@below {{...}}        the next line; @above the one before
+// expected-error@below {{...}}        the next line that has no such comment; @above the one before
 // expected-error {{...}}              this line
+// expected-error@unknown {{...}}      an error without a place in this file
+// expected-error-re {{a {{[0-9]+}}}}  regular expressions in inner braces
+
+There are only errors here: an expected warning, note or remark is never produced.
 """
 
 from __future__ import annotations
@@ -15,8 +19,10 @@ from et_ir.diagnostics import Diagnostic
 __all__ = ["check_expected"]
 
 _EXPECTED = re.compile(
-    r"//\s*expected-error(?P<re>-re)?\s*(?:@(?P<where>[+-]\d+|above|below|unknown))?\s*\{\{(?P<text>.*?)\}\}"
+    r"expected-(?P<severity>error|warning|note|remark)(?P<re>-re)? *"
+    r"(?:@(?P<where>[+-]\d+|above|below|unknown))? *\{\{(?P<text>.*)\}\}\s*$"
 )
+_INNER = re.compile(r"\{\{(.*?)\}\}")
 
 
 def check_expected(chunk: str, found: Sequence[Diagnostic], name: str, first_line: int) -> list[Diagnostic]:
@@ -24,27 +30,28 @@ def check_expected(chunk: str, found: Sequence[Diagnostic], name: str, first_lin
 
     Errors whose place is unknown or in another file match `@unknown` only.
     """
+    lines = chunk.split("\n")
+    matches = [_EXPECTED.search(line) for line in lines]
     open_: list[tuple[int, re.Pattern[str], str]] = []
-    for index, text in enumerate(chunk.split("\n")):
-        for match in _EXPECTED.finditer(text):
-            line = first_line + index
-            match match["where"]:
-                case None:
-                    pass
-                case "above":
-                    line -= 1
-                case "below":
-                    line += 1
-                case "unknown":
-                    line = 0
-                case offset:
-                    line += int(offset)
-            pattern = match["text"] if match["re"] else re.escape(match["text"])
-            open_.append((line, re.compile(pattern), match["text"]))
+    for index, match in enumerate(matches):
+        if match is None:
+            continue
+        line = _place(matches, index, match["where"], first_line)
+        pattern = _pattern(match["text"]) if match["re"] else re.escape(match["text"])
+        open_.append((line, re.compile(pattern), f"{match['severity']}: {match['text']}"))
     problems: list[Diagnostic] = []
     for diagnostic in found:
         line = diagnostic.line if diagnostic.file == name else 0
-        partner = next((e for e in open_ if e[0] == line and e[1].search(diagnostic.message)), None)
+        partner = next(
+            (
+                expected
+                for expected in open_
+                if expected[0] == line
+                and expected[2].startswith(f"{diagnostic.severity}: ")
+                and expected[1].search(diagnostic.message)
+            ),
+            None,
+        )
         if partner is None:
             problems.append(
                 Diagnostic(
@@ -56,5 +63,24 @@ def check_expected(chunk: str, found: Sequence[Diagnostic], name: str, first_lin
             )
         else:
             open_.remove(partner)
-    problems.extend(Diagnostic(f"expected error was not produced: {e[2]}", name, e[0]) for e in open_)
+    problems.extend(Diagnostic(f"expected {text!r} was not produced", name, line) for line, _, text in open_)
     return problems
+
+
+def _place(matches: Sequence[re.Match[str] | None], index: int, where: str | None, first_line: int) -> int:
+    """The line an expectation speaks of; 0 stands for none."""
+    if where == "unknown":
+        return 0
+    if where in ("above", "below"):
+        step = 1 if where == "below" else -1
+        index += step
+        while 0 <= index < len(matches) and matches[index] is not None:
+            index += step
+        return first_line + index
+    return first_line + index + int(where or 0)
+
+
+def _pattern(text: str) -> str:
+    """A regular expression from text with regular expressions in double braces."""
+    parts = _INNER.split(text)
+    return "".join(f"(?:{part})" if index % 2 else re.escape(part) for index, part in enumerate(parts))

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from et_ir.backends import MissingBackend
 from et_ir.data import MissingData
 from et_ir.data.store import StoreError
-from et_ir.diagnostics import diagnostics_of, render
+from et_ir.diagnostics import Diagnostic, diagnostics_of, render
+from et_ir.frontend.unsupported import UnsupportedProgram
 from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import ExitCode
 from et_tools.loading import ProgramError
+from et_tools.vm_errors import exit_code_of_error
 
-__all__ = ["INPUT_ERRORS", "Outcome", "exit_code_of", "report_failures"]
+__all__ = ["INPUT_ERRORS", "Outcome", "exit_code_of", "print_diagnostics", "report_failures"]
 
 INPUT_ERRORS = (
     ParseError,
@@ -27,6 +29,7 @@ INPUT_ERRORS = (
     ExecutorchError,
     MissingBackend,
     ProgramError,
+    UnsupportedProgram,
 )
 """What is raised for bad input; everything else is a bug and shows as one."""
 
@@ -40,17 +43,27 @@ class Outcome:
 
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code of an input error: its own, or that of invalid input."""
+    if isinstance(error, ExecutorchError):
+        return exit_code_of_error(error)
     return ExitCode(getattr(error, "exit_code", ExitCode.INVALID_INPUT))
 
 
+def print_diagnostics(
+    command: str, diagnostics: Iterable[Diagnostic], sources: Mapping[str, str] | None = None
+) -> None:
+    """Print diagnostics to stderr; those that have no place say which command they are from."""
+    placed = [d if d.file else replace(d, file=command) for d in diagnostics]
+    if placed:
+        print(render(placed, sources), file=sys.stderr)
+
+
 @contextmanager
-def report_failures(file: str = "", source: str | None = None) -> Iterator[Outcome]:
-    """Print input errors raised inside to stderr as diagnostics; `file` and `source` are the text they may quote."""
+def report_failures(command: str, file: str = "") -> Iterator[Outcome]:
+    """Print input errors raised inside to stderr as diagnostics; `file` is the one they are about."""
     outcome = Outcome()
     try:
         yield outcome
     except INPUT_ERRORS as error:
-        name = file or str(getattr(error, "file", ""))
-        sources = {name: source} if source is not None else getattr(error, "sources", None)
-        print(render(diagnostics_of(error, name), sources), file=sys.stderr)
+        name = str(getattr(error, "file", file))
+        print_diagnostics(command, diagnostics_of(error, name), getattr(error, "sources", None))
         outcome.exit_code = exit_code_of(error)

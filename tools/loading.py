@@ -7,14 +7,18 @@ A factory returns `module, example_args` or `module, example_args, dynamic_shape
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import inspect
 import io
 import logging
 import sys
+import sysconfig
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from et_tools.exit_codes import ExitCode, UsageError
@@ -34,46 +38,72 @@ class ProgramError(Exception):
 def export_factory(spec: str) -> dict[str, ExportedProgram]:
     """Export what `file.py:factory` or `package.module:factory` returns; method names to exported programs.
 
-    Raises `UsageError` if there is no such file, module or factory, `ProgramError` if the factory or export fails.
+    What the program prints meanwhile goes to stderr. Raises `UsageError` if there is no such file, module or factory,
+    `ProgramError` if the factory or the export fails.
     """
     place, _, name = spec.rpartition(":")
-    factory = _find_factory(place, name)
-    try:
-        made = factory()
-    except Exception as error:
-        raise ProgramError(f"the factory {spec} failed: {_told(error)}") from error
-    methods = made if isinstance(made, dict) else {"forward": made}
-    if not methods:
-        raise ProgramError(f"the factory {spec} returned no methods")
-    return {str(method): _export(method, parts, spec) for method, parts in methods.items()}
+    with redirect_stdout(sys.stderr):
+        factory = _find_factory(place, name)
+        try:
+            made = factory()
+        except (Exception, SystemExit) as error:
+            raise ProgramError(f"the factory {spec} failed: {_told(error)}") from error
+        methods = made if isinstance(made, dict) else {"forward": made}
+        if not methods:
+            raise ProgramError(f"the factory {spec} returned no methods")
+        return {str(method): _export(method, parts, spec) for method, parts in methods.items()}
 
 
 def _find_factory(place: str, name: str) -> Callable[[], Any]:
-    if place.endswith(".py"):
-        path = Path(place)
-        if not path.is_file():
-            raise UsageError(f"{place}: no such file")
-        root, module_name = _dotted(path.resolve())
-    else:
+    path = Path(place) if place.endswith(".py") else None
+    if path is None:
         root, module_name = Path.cwd(), place
+    else:
+        if not path.is_file():
+            raise UsageError(f"{place}: {'is a folder' if path.is_dir() else 'no such file'}")
+        root, module_name = _dotted(path.resolve())
+    # Said once and clearly if it is not installed, before the user's own code asks for it.
+    importlib.import_module("torch")
     sys.path.insert(0, str(root))
     try:
-        if not place.endswith(".py") and importlib.util.find_spec(module_name) is None:
-            raise UsageError(f"no module named '{module_name}'")
         module = importlib.import_module(module_name)
-    except UsageError:
-        raise
-    except ModuleNotFoundError as error:
-        if error.name is not None and module_name.startswith(error.name):
-            raise UsageError(f"no module named '{error.name}'") from None
+    except (Exception, SystemExit) as error:
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        if path is None and absent is not None and f"{module_name}.".startswith(f"{absent}."):
+            raise UsageError(f"no module named '{absent}'") from None
+        if not module_name:
+            raise UsageError(
+                f"':{name}' names no module: expected file.py:factory or package.module:factory"
+            ) from None
         raise ProgramError(f"importing {place} failed: {_told(error)}") from error
-    except Exception as error:
-        raise ProgramError(f"importing {place} failed: {_told(error)}") from error
+    if path is not None and not _is_from(module, path):
+        raise UsageError(f"{place}: another module is called '{module_name}': give the file another name")
     factory = getattr(module, name, None)
     if not callable(factory):
-        there = ", ".join(n for n in vars(module) if not n.startswith("_") and callable(getattr(module, n)))
-        raise UsageError(f"{place} has no factory '{name}'; it has {there or 'none'}")
+        raise UsageError(f"{place} has no factory '{name}'{_others(module, name)}")
     return factory
+
+
+def _is_from(module: ModuleType, path: Path) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and Path(file).resolve() == path.resolve()
+
+
+def _others(module: ModuleType, name: str) -> str:
+    """What may have been meant: functions that the module defines itself and that need no arguments."""
+    there = [
+        other
+        for other, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not other.startswith("_")
+        if all(
+            p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+            for p in inspect.signature(value).parameters.values()
+        )
+    ]
+    near = get_close_matches(name, there, n=1)
+    if near:
+        return f", did you mean {near[0]}?"
+    return f"; it has {', '.join(there[:8])}{', …' if len(there) > 8 else ''}" if there else ""
 
 
 def _dotted(path: Path) -> tuple[Path, str]:
@@ -119,7 +149,8 @@ def _quiet_torch() -> Iterator[None]:
     """Without the graphs and warnings that torch prints while an export fails: the exception says what matters."""
     logging.disable(logging.ERROR)
     try:
-        with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
+        with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             yield
     finally:
         logging.disable(logging.NOTSET)
@@ -128,26 +159,34 @@ def _quiet_torch() -> Iterator[None]:
 def _shape_of(parts: Any) -> str:
     if isinstance(parts, tuple):
         return f"a tuple of ({', '.join(type(p).__name__ for p in parts)})"
-    return f"a {type(parts).__name__}"
+    return repr(type(parts).__name__)
 
 
 def _told(error: BaseException) -> str:
-    """An exception in one line, with the line of the user's own code it came from."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename and not f.filename.startswith("<")]
-    outside = [f for f in own if Path(f.filename).parent != Path(__file__).parent]
-    text = (str(error).strip().splitlines() or [""])[0]
-    place = f" ({outside[-1].filename}:{outside[-1].lineno} in {outside[-1].name})" if outside else ""
+    """An exception in few lines, with the line of the user's own code it came from."""
+    libraries = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<", *libraries))
+        and Path(frame.filename).parent != Path(__file__).parent
+    ]
+    if isinstance(error, SyntaxError):
+        place = f" ({error.filename}:{error.lineno})"
+    else:
+        place = f" ({own[-1].filename}:{own[-1].lineno} in {own[-1].name})" if own else ""
+    text = (str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines() or [""])[0]
     return f"{type(error).__name__}: {text}{place}"
 
 
 def load_pt2(path: Path) -> ExportedProgram:
-    """Load a `.pt2`. Raises `ProgramError` if it cannot be read as one."""
+    """Load a `.pt2`. Raises `UsageError` if there is no such file, `ProgramError` if it cannot be read as one."""
+    if not path.is_file():
+        raise UsageError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
     import torch
 
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file")
     try:
-        return torch.export.load(path)
+        with _quiet_torch():
+            return torch.export.load(path)
     except Exception as error:
         raise ProgramError(f"{path} is no exported program: {_told(error)}") from error

@@ -1,4 +1,4 @@
-"""Reading a module's text for the commands that lower or translate it."""
+"""Reading texts and the weights beside them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
 from xdsl.utils.exceptions import ParseError
 
-from et_ir.data.store import WeightStore
-from et_ir.text import parse_module, resolve_weights, store_path
+from et_ir.data.store import StoreError, WeightStore
+from et_ir.text import data_attributes, parse_module, resolve_weights, store_path
 from et_ir.universe import dialect_factories
-from et_tools.exit_codes import UsageError
+from et_tools.loading import ProgramError
 
-__all__ = ["compiler_context", "read_text_module"]
+__all__ = ["attach_weights", "compiler_context", "read_text", "read_text_module", "require_weights"]
+
+STDIN = "<stdin>"
 
 
 def compiler_context() -> Context:
@@ -28,25 +30,66 @@ def compiler_context() -> Context:
     return context
 
 
-def read_text_module(name: str, weights: str | None) -> ModuleOp:
-    """Parse the module in a file (`-`: standard input) and attach its weight store if there is one.
+def read_text(name: str) -> tuple[str, str]:
+    """The name for messages and the text of a file; `-` is standard input.
 
-    Raises `ParseError` with attributes `file` and `sources` set for the report, `StoreError`, `UsageError`, `OSError`.
+    Raises `ProgramError` for what is no text, `OSError`.
     """
-    if name == "-":
-        file, data = "<stdin>", sys.stdin.buffer.read()
-    else:
-        file, data = name, Path(name).read_bytes()
+    file, data = (STDIN, sys.stdin.buffer.read()) if name == "-" else (name, Path(name).read_bytes())
+    if data[4:6] == b"ET":
+        raise ProgramError(f"{file}: a .pte file, not text: et-translate --pte-to-mlir reads it")
     try:
-        text = data.decode()
+        return file, data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{file}: not a text file: byte {error.start:#x} is no UTF-8") from None
+        raise ProgramError(f"{file}: not a text file: byte {error.start:#x} is no UTF-8") from None
+
+
+def attach_weights(module: ModuleOp, name: str, weights: str | None) -> None:
+    """Give a module's constants their bytes, from the store `weights`, or else from that beside the text `name`.
+
+    Raises `StoreError` if the store cannot be read, or was given and lacks a constant; `OSError`.
+    """
+    if weights is None:
+        store = store_path(Path(name))
+        if name != STDIN and store.exists():
+            resolve_weights(module, WeightStore(store))
+        return
+    missing = resolve_weights(module, WeightStore(Path(weights)))
+    if missing:
+        raise StoreError(
+            f'{weights}: does not have the constant "{missing[0].key}"'
+            + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
+            + ": it belongs to another program"
+        )
+
+
+def require_weights(module: ModuleOp, name: str) -> None:
+    """Raise `StoreError` if a constant of the module, read from the text `name`, has no bytes."""
+    missing = [attr.blob.key for _, attr in data_attributes(module) if not attr.blob.is_resolved]
+    if not missing:
+        return
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    store = store_path(Path(name))
+    if name == STDIN:
+        why = "give their store with --weights"
+    elif store.exists():
+        why = f"{store} does not have them: it belongs to another program"
+    else:
+        why = f"there is no {store}; another store is given with --weights"
+    raise StoreError(f'{name}: the bytes of constant "{missing[0]}"{more} are missing: {why}')
+
+
+def read_text_module(name: str, weights: str | None) -> ModuleOp:
+    """Parse the module in a file (`-`: standard input) and attach the weights there are.
+
+    Raises `ParseError` with attributes `file` and `sources` set for the report, `StoreError`, `ProgramError`,
+    `OSError`.
+    """
+    file, text = read_text(name)
     try:
         module = parse_module(compiler_context(), text, file)
     except ParseError as error:
         error.file, error.sources = file, {file: text}  # pyright: ignore[reportAttributeAccessIssue]
         raise
-    store = Path(weights) if weights is not None else (None if name == "-" else store_path(Path(name)))
-    if store is not None and (weights is not None or store.exists()):
-        resolve_weights(module, WeightStore(store))
+    attach_weights(module, file, weights)
     return module

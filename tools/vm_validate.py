@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from et_schema.errors import ExecutorchError, MissingOperator
-from et_tools.et_vm import describe, exit_code_of
 from et_tools.exit_codes import ExitCode
+from et_tools.vm_errors import describe, exit_code_of_error
 from et_tools.vm_files import open_program
 
 
@@ -24,7 +24,7 @@ def validate_file(args: argparse.Namespace) -> int:
         print(f"et-vm: error: {describe(error, args.file)}", file=sys.stderr)
         if args.json:
             print(json.dumps({"file": args.file, "valid": False, "error": _facts(error)}, indent=2))
-        return exit_code_of(error)
+        return exit_code_of_error(error)
     if args.json:
         print(json.dumps({"file": args.file, "valid": True, "methods": list(program.method_names)}, indent=2))
     return ExitCode.OK

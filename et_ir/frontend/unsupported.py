@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import LocationAttr
 
@@ -29,6 +30,8 @@ class Reason:
 
 class UnsupportedProgram(Exception):
     """The exported program cannot be imported. `reasons` lists everything in the way."""
+
+    exit_code: ClassVar[int] = 4
 
     def __init__(self, reasons: list[Reason]):
         count = f"{len(reasons)} reason" + ("s" if len(reasons) != 1 else "")

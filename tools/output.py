@@ -1,0 +1,35 @@
+"""Where the commands write."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from et_tools.exit_codes import UsageError
+
+__all__ = ["check_output", "write_stdout"]
+
+
+def check_output(name: str) -> None:
+    """Raise `UsageError` if the file `name` (`-`: standard output) cannot be written: before the work, not after."""
+    if name == "-":
+        return
+    path = Path(name)
+    if path.is_dir():
+        raise UsageError(f"{name}: is a folder, not a file to write")
+    if path.exists() and not path.is_file():
+        return  # a device or a pipe
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise UsageError(f"{name}: the folder {folder} does not exist")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"{name}: the folder {folder} is not writable")
+
+
+def write_stdout(data: str | bytes) -> None:
+    """Write text or bytes to standard output."""
+    if isinstance(data, str):
+        sys.stdout.write(data)
+    else:
+        sys.stdout.buffer.write(data)
