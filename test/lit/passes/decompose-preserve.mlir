@@ -1,5 +1,5 @@
 // RUN: et-opt -p 'decompose{preserve=linear,"aten.transpose.int"}' --split-input-file %s | filecheck %s
-// RUN: not et-opt -p 'decompose{preserve=liner}' %s 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not et-opt -p 'decompose{preserve=liner}' --split-input-file %s 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
 // UNKNOWN: decompose{preserve}: there is no operator aten.liner
 
