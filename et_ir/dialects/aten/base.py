@@ -1,50 +1,19 @@
-"""The base class of `aten` ops and the traits they share."""
+"""The base class of `aten` ops."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
 
-from xdsl.ir import Attribute, Operation
-from xdsl.irdl import traits_def
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+from xdsl.ir import Attribute
 
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.operator import PURE, RANDOM, SIDE_EFFECT, OperatorOp
 
 __all__ = ["PURE", "RANDOM", "SIDE_EFFECT", "AtenOp"]
 
 
-class RandomState(MemoryEffect):
-    """The op draws from the random generator: two equal ops differ in value, an unused one can still be
-    dropped.
-    """
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> set[EffectInstance]:
-        return {EffectInstance(MemoryEffectKind.READ)}
-
-
-class Assertion(MemoryEffect):
-    """The op checks something at run time and must stay."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> set[EffectInstance]:
-        return {EffectInstance(MemoryEffectKind.WRITE)}
-
-
-PURE: Final = traits_def(Pure())
-RANDOM: Final = traits_def(RandomState())
-SIDE_EFFECT: Final = traits_def(Assertion())
-
-
-class AtenOp(SchemaOp):
-    """An operator of torch's `aten` namespace, functional, as `torch.export` yields it.
-
-    `out_schema` is the schema of the operator's out variant, empty where torch has none.
-    """
-
-    out_schema: ClassVar[str] = ""
-    traits = PURE
+class AtenOp(OperatorOp):
+    """An operator of torch's `aten` namespace, functional, as `torch.export` yields it."""
 
     @staticmethod
     def infer(op: SchemaOp) -> Sequence[Attribute] | None:

@@ -89,7 +89,6 @@ class SchemaOp(IRDLOperation):
         return None
 
     # -- schema
-    # ------------------------------------------------------------------------------------------------------
 
     @classmethod
     def info(cls) -> OpInfo:
@@ -104,7 +103,6 @@ class SchemaOp(IRDLOperation):
         return cls.info().schema
 
     # -- construction
-    # ------------------------------------------------------------------------------------------------
 
     def __post_init__(self) -> None:
         properties = self.properties
@@ -180,7 +178,6 @@ class SchemaOp(IRDLOperation):
         return op
 
     # -- access
-    # ------------------------------------------------------------------------------------------------------
 
     def _segment_sizes(self) -> Sequence[int]:
         info = self.info()
@@ -269,7 +266,6 @@ class SchemaOp(IRDLOperation):
         return result
 
     # -- verification
-    # ------------------------------------------------------------------------------------------------
 
     def verify_(self) -> None:
         """Check operands and properties against the schema, and result types where a rule infers them.
@@ -336,7 +332,6 @@ class SchemaOp(IRDLOperation):
             )
 
     # -- IRDL
-    # --------------------------------------------------------------------------------------------------------
 
     @classmethod
     def get_irdl_definition(cls) -> OpDef:
@@ -345,20 +340,6 @@ class SchemaOp(IRDLOperation):
             cached = _op_def(cls)
             cls._op_def = cached
         return cast(OpDef, cached)
-
-    # -- syntax
-    # ------------------------------------------------------------------------------------------------------
-
-    def print(self, printer: Any) -> None:
-        from et_ir.dialects.schema.syntax import print_op
-
-        print_op(self, printer)
-
-    @classmethod
-    def parse(cls, parser: Any) -> Self:
-        from et_ir.dialects.schema.syntax import parse_op
-
-        return cast(Self, parse_op(cls, parser))
 
 
 def is_scalar_type(type: Attribute) -> bool:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["format_float", "parse_op", "print_op"]
 
 # -- printing
-# ----------------------------------------------------------------------------------------------------------
 
 
 def format_float(value: float) -> str:
@@ -135,7 +134,6 @@ def _print_types(op: SchemaOp, printer: Printer) -> None:
 
 
 # -- parsing
-# -----------------------------------------------------------------------------------------------------------
 
 
 def _parse_operand(parser: Parser) -> UnresolvedOperand | None:
