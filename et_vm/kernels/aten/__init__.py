@@ -1,7 +1,9 @@
-"""The kernels of torch itself: every operator by its out variant, on tensors that alias the method's memory.
+"""The kernels of torch itself: every operator by its out variant, on tensors that alias the method's
+memory.
 
-Importing this package imports torch. Any operator that torch's registry knows by an out variant (or an in-place form) has a kernel, so
-the library is as complete as the torch that is installed; :mod:`special` holds the few that have a faster way than their out variant.
+Importing this package imports torch. Any operator that torch's registry knows by an out variant (or an
+in-place form) has a kernel, so the library is as complete as the torch that is installed; :mod:`special`
+holds the few that have a faster way than their out variant.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ def torch_dtype(scalar_type: int) -> torch.dtype:
 def alias(tensor: Tensor) -> torch.Tensor:
     """A torch tensor on the memory of ``tensor``, with its shape and strides.
 
-    The caller keeps ``tensor`` alive. Constants are aliased too: torch has no read-only tensors, and the out variants do not write to
-    their inputs.
+    The caller keeps ``tensor`` alive. Constants are aliased too: torch has no read-only tensors, and the
+    out variants do not write to their inputs.
     """
     array = tensor.array
     dtype = torch_dtype(tensor.scalar_type)
@@ -35,14 +35,14 @@ def alias(tensor: Tensor) -> torch.Tensor:
         array = array.view(_CARRIERS[array.dtype.itemsize])
     if not array.flags.writeable:
         array = _writable(array)
-    made: Any = torch.from_numpy(array)
+    made: torch.Tensor = torch.from_numpy(array)  # pyright: ignore[reportUnknownMemberType] unannotated
     return made if made.dtype == dtype else made.view(dtype)
 
 
 def _writable(array: Array) -> Array:
     """The same elements without numpy's read-only flag, which torch.from_numpy would warn of."""
     # Tensors are dense: the elements are exactly the `nbytes` from the first on.
-    memory = (ctypes.c_ubyte * array.nbytes).from_address(array.ctypes.data)
+    memory: Any = (ctypes.c_ubyte * array.nbytes).from_address(array.ctypes.data)
     return np.ndarray(array.shape, array.dtype, memory, 0, array.strides)
 
 

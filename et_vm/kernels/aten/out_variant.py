@@ -1,13 +1,15 @@
 """The generic kernel: infer shapes on the meta device, bind the tensors, and call the out variant.
 
-Torch reaches one C++ function by several Python doors. ``torch.ops`` is always open but takes 1.7 us to parse a call; the functions of the
-``torch`` module parse theirs in 0.7 us. Which function leads to which overload is nowhere written down, so it is tried: the function of the
-operator's name is called on meta tensors, and used from then on if exactly the wanted overload arrives at the dispatcher.
+Torch reaches one C++ function by several Python doors. ``torch.ops`` is always open but takes 1.7 us to
+parse a call; the functions of the ``torch`` module parse theirs in 0.7 us. Which function leads to which
+overload is nowhere written down, so it is tried: the function of the operator's name is called on meta
+tensors, and used from then on if exactly the wanted overload arrives at the dispatcher.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,9 +37,8 @@ def convert(value: Any, argument: Argument, tensor: Callable[[Tensor], torch.Ten
         return None
     if isinstance(value, Tensor):
         return tensor(value)
-    if isinstance(value, list) and "Tensor" in argument.type:
-        items: list[Any] = value
-        return [None if item is None else tensor(item) for item in items]
+    if argument.type.startswith("List[") and "Tensor" in argument.type:
+        return [None if item is None else tensor(item) for item in value]
     if argument.type == "ScalarType":
         return torch_dtype(value)
     if argument.type == "MemoryFormat":
@@ -49,8 +50,8 @@ def _is_default(value: Any, argument: Argument) -> bool:
     return argument.has_default and type(value) is type(argument.default) and value == argument.default
 
 
-# The losses keep values of another shape in their output on the way, which memory of a fixed size does not allow.
-_RESIZE_THEIR_OUTPUT = frozenset(
+# The out variants of these losses resize their output on the way, or (torch 2.13) give wrong results.
+_BETTER_FUNCTIONAL = frozenset(
     f"aten::{loss}.out"
     for loss in (
         "binary_cross_entropy",
@@ -63,7 +64,8 @@ _RESIZE_THEIR_OUTPUT = frozenset(
 )
 
 
-# On the meta device these give saved statistics and the like a shape that they have on other devices than the CPU.
+# On the meta device these give saved statistics and the like a shape that they have on other devices than the
+# CPU.
 _META_DIFFERS = frozenset(
     {
         "aten::_embedding_bag_forward_only.out",
@@ -78,7 +80,7 @@ class _Arrivals(TorchDispatchMode):
     """Notes the overloads that arrive at the dispatcher."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # pyright: ignore[reportUnknownMemberType] unannotated
         self.overloads: list[Any] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -92,12 +94,13 @@ class Call:
     def __init__(self, op: Operator, values: Sequence[Any]) -> None:
         self.op = op
         count = len(op.inputs)
-        self.inputs, self.outs = values[:count], list[Tensor]()
-        for out in values[count:]:
-            self.outs += out if isinstance(out, list) else [out]
+        self.inputs = values[:count]
+        self.outs: list[Tensor] = values[count] if op.returns_list else list(values[count:])
 
     def arguments(self, tensor: Callable[[Tensor], torch.Tensor]) -> tuple[list[Any], dict[str, Any]]:
-        """Positional and keyword arguments without the outputs; defaults are left out where nothing follows them."""
+        """Positional and keyword arguments without the outputs; defaults are left out where nothing follows
+        them.
+        """
         positional: list[Any] = []
         keywords: dict[str, Any] = {}
         used = 0
@@ -118,48 +121,38 @@ class Call:
         return {**keywords, **{a.name: out for a, out in zip(self.op.outs, outs, strict=True)}}
 
 
-def _functions(op: Operator) -> list[Callable[..., Any]]:
-    """The functions of torch's modules that have the operator's name."""
-    name = op.name.partition("::")[2].partition(".")[0]
-    homes = (torch._C._VariableFunctions, torch._C._nn)  # pyright: ignore[reportPrivateUsage] where they live
-    return [function for home in homes if (function := getattr(home, name, None)) is not None]
+_HOMES = (torch, importlib.import_module("torch._C._nn"))
+"""The modules with the functions that parse their arguments fast."""
+
+_quick_functions: dict[tuple[str, ...], Callable[..., Any] | None] = {}
 
 
-@functools.cache
-def _quick_function(name: str, signature: tuple[str, ...], probe: _Probe) -> Callable[..., Any] | None:
-    for function in _functions(operator(name)):
-        if probe.leads(function):
-            return function
-    return None
+def _quick_function(call: Call, signature: tuple[str, ...]) -> Callable[..., Any] | None:
+    """The function that leads to the operator when called with arguments of these types, if there is one."""
+    key = (call.op.name, *signature)
+    if key not in _quick_functions:
+        name = call.op.name.partition("::")[2].partition(".")[0]
+        found = (getattr(home, name, None) for home in _HOMES)
+        _quick_functions[key] = next(
+            (function for function in found if function is not None and _leads(function, call)), None
+        )
+    return _quick_functions[key]
 
 
-class _Probe:
-    """Tries a function on meta tensors. All probes are equal, so that a cached answer serves every call of one signature."""
-
-    def __init__(self, call: Call, keywords: dict[str, Any], positional: list[Any]) -> None:
-        self._call = call
-        self._positional = positional
-        self._keywords = keywords
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Probe)
-
-    def leads(self, function: Callable[..., Any]) -> bool:
-        """Whether a call of ``function`` arrives as the wanted overload."""
-        outs = [torch.empty(0, dtype=torch_dtype(out.scalar_type), device="meta") for out in self._call.outs]
-        arrivals = _Arrivals()
-        try:
-            with arrivals:
-                function(*self._positional, **self._keywords, out=outs[0] if len(outs) == 1 else tuple(outs))
-        except (TypeError, RuntimeError, NotImplementedError, IndexError, ValueError):
-            return False
-        return bool(arrivals.overloads) and arrivals.overloads[0] == self._call.op.overload
+def _leads(function: Callable[..., Any], call: Call) -> bool:
+    """Whether ``function`` arrives at the dispatcher as the wanted overload."""
+    positional, keywords = call.arguments(meta_of)
+    outs = [torch.empty(0, dtype=torch_dtype(out.scalar_type), device="meta") for out in call.outs]
+    arrivals = _Arrivals()
+    try:
+        with arrivals:
+            function(*positional, **keywords, out=outs[0] if len(outs) == 1 else tuple(outs))
+    except (TypeError, RuntimeError, IndexError, ValueError):
+        return False
+    return bool(arrivals.overloads) and arrivals.overloads[0] == call.op.overload
 
 
-def _signature(call: Call, keywords: dict[str, Any], positional: list[Any]) -> tuple[str, ...]:
+def _signature(positional: list[Any], keywords: dict[str, Any]) -> tuple[str, ...]:
     kinds = [type(value).__name__ for value in positional]
     return (*kinds, *(f"{name}:{type(value).__name__}" for name, value in sorted(keywords.items())))
 
@@ -170,7 +163,9 @@ def _shape_depends_on_data(op: Operator) -> bool:
 
 
 def infer(ctx: PrepareContext, call: Call) -> list[tuple[int, ...]] | None:
-    """The shapes of the outputs, or None when they depend on data. Raises Trap when torch rejects the arguments."""
+    """The shapes of the outputs, or None when they depend on data. Raises Trap when torch rejects the
+    arguments.
+    """
     device, stand_in = ("cpu", zeros_of) if call.op.name in _META_DIFFERS else ("meta", meta_of)
     positional, keywords = call.arguments(stand_in)
     outs = [torch.empty(0, dtype=torch_dtype(out.scalar_type), device=device) for out in call.outs]
@@ -203,7 +198,7 @@ class OutVariant:
             if not self.op.outs:
                 return self._in_place(ctx, call)
             shapes = infer(ctx, call)
-            if shapes is None or self.op.name in _RESIZE_THEIR_OUTPUT:
+            if shapes is None:
                 return _run_and_resize, (call,)
             for out, shape in zip(call.outs, shapes, strict=True):
                 out.resize(shape)
@@ -214,10 +209,11 @@ class OutVariant:
     def _bound(self, call: Call) -> Step:
         outs = [alias(out) for out in call.outs]
         positional, keywords = call.arguments(alias)
+        if self.op.name in _BETTER_FUNCTIONAL:
+            functional = self.op.overload.overloadpacket.default
+            return _run_functional, (functools.partial(functional, *positional, **keywords), outs[0])
         if not self.op.returns_list:
-            meta_positional, meta_keywords = call.arguments(meta_of)
-            probe = _Probe(call, meta_keywords, meta_positional)
-            quick = _quick_function(self.op.name, _signature(call, keywords, positional), probe)
+            quick = _quick_function(call, _signature(positional, keywords))
             if quick is not None:
                 out = outs[0] if len(outs) == 1 else tuple(outs)
                 return functools.partial(quick, *positional, **keywords, out=out), ()
@@ -248,6 +244,10 @@ def _run_and_resize(call: Call) -> None:
     for out, result in zip(call.outs, results, strict=True):
         if result.numel():
             alias(out).copy_(result)
+
+
+def _run_functional(function: Callable[[], torch.Tensor], out: torch.Tensor) -> None:
+    out.copy_(function())
 
 
 def out_variant_kernel(name: str) -> Prepare:

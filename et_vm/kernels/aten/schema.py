@@ -86,7 +86,9 @@ def _argument(raw: Any) -> Argument:
 
 
 def operators() -> Iterator[str]:
-    """Names, as ExecuTorch writes them, of the operators of torch that write to an out tensor or to ``self``."""
+    """Names, as ExecuTorch writes them, of the operators of torch that write to an out tensor or to
+    ``self``.
+    """
     for schema in torch._C._jit_get_all_schemas():  # pyright: ignore[reportPrivateUsage] no public list exists
         written = [a for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
         if not written or not schema.name.startswith("aten::"):
@@ -98,7 +100,7 @@ def operators() -> Iterator[str]:
 
 @functools.cache
 def operator(name: str) -> Operator:
-    """The operator called ``name`` (``aten::add.out``) in torch's registry. Raises AttributeError when there is none."""
+    """The operator called ``name`` (``aten::add.out``). Raises AttributeError when torch has none."""
     namespace, _, rest = name.partition("::")
     packet, _, overload_name = rest.partition(".")
     overload = getattr(getattr(getattr(torch.ops, namespace), packet), overload_name or "default")

@@ -1,7 +1,9 @@
-"""Operators that torch computes faster by another way than their out variant, and those that torch does not know.
+"""Operators that torch computes faster by another way than their out variant, and those that torch does not
+know.
 
-Many out variants are generated: they allocate a result and copy it. Where torch has a function that writes to its output, or a view that
-saves the copy, the kernels here use it; where it has none (convolution) they do the same in fewer calls.
+Many out variants are generated: they allocate a result and copy it. Where torch has a function that writes
+to its output, or a view that saves the copy, the kernels here use it; where it has none (convolution) they
+do the same in fewer calls.
 """
 
 from __future__ import annotations
@@ -40,14 +42,18 @@ def _generic(name: str) -> OutVariant:
 
 
 def _checked(ctx: PrepareContext, name: str, *values: Any) -> Step:
-    """The generic step, after its checks and with the outputs in shape; the kernel returns it when its own way does not apply."""
+    """The generic step, after its checks and with the outputs in shape; the kernel returns it when its own
+    way does not apply.
+    """
     return _generic(name)(ctx, *values)
 
 
 def _pointwise_product(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor
 ) -> Step | None:
-    """A 1x1 convolution of one sample as a matrix product into ``out``; None when the memory is not that of matrices."""
+    """A 1x1 convolution of one sample as a matrix product into ``out``; None when the memory is not that of
+    matrices.
+    """
     filters, channels = weight.shape[:2]
     places = x[0, 0].numel()
     if x.is_contiguous() and out.is_contiguous():
@@ -92,7 +98,9 @@ def convolution_out(
     groups: int,
     out: Tensor,
 ) -> Step:
-    """A 1x1 kernel on one sample is a product straight into ``out``. Otherwise torch allocates the result and it is copied."""
+    """A 1x1 kernel on one sample is a product straight into ``out``. Otherwise torch allocates the result
+    and it is copied.
+    """
     values = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out)
     generic = _checked(ctx, "aten::convolution.out", *values)
     if not out.array.size or out.scalar_type != input.scalar_type:
@@ -100,7 +108,9 @@ def convolution_out(
     with torch.inference_mode():
         x, w, y = alias(input), alias(weight), alias(out)
         b = None if bias is None else alias(bias)
-        pointwise = not transposed and groups == 1 and input.sizes[0] == 1 and out.sizes[2:] == input.sizes[2:]
+        pointwise = (
+            not transposed and groups == 1 and input.sizes[0] == 1 and out.sizes[2:] == input.sizes[2:]
+        )
         plain = all(size == 1 for size in weight.sizes[2:]) and not any(padding)
         if pointwise and plain and input.scalar_type in (ScalarType.FLOAT, ScalarType.DOUBLE):
             step = _pointwise_product(x, w, b, y)
@@ -133,9 +143,7 @@ def batch_norm_no_training_out(
         x, mean, var = alias(input), alias(running_mean), alias(running_var)
         w, b = (None if tensor is None else alias(tensor) for tensor in (weight, bias))
         outs = (alias(out0), torch.empty(0, dtype=mean.dtype), torch.empty(0, dtype=mean.dtype))
-        step = functools.partial(
-            torch.native_batch_norm, x, w, b, mean, var, False, momentum, eps, out=outs
-        )
+        step = functools.partial(torch.native_batch_norm, x, w, b, mean, var, False, momentum, eps, out=outs)
     return step, ()
 
 
@@ -201,7 +209,9 @@ def native_layer_norm_out(
     out2: Tensor,
 ) -> Step:
     """Torch allocates the results; they are copied."""
-    generic = _checked(ctx, "aten::native_layer_norm.out", input, normalized_shape, weight, bias, eps, out0, out1, out2)
+    generic = _checked(
+        ctx, "aten::native_layer_norm.out", input, normalized_shape, weight, bias, eps, out0, out1, out2
+    )
     if not out0.array.size:
         return generic
     with torch.inference_mode():
@@ -210,7 +220,9 @@ def native_layer_norm_out(
         return _copy_results, (call, alias(out0).copy_, alias(out1).copy_, alias(out2).copy_)
 
 
-def _copy_results(call: Callable[[], tuple[torch.Tensor, ...]], *targets: Callable[[torch.Tensor], object]) -> None:
+def _copy_results(
+    call: Callable[[], tuple[torch.Tensor, ...]], *targets: Callable[[torch.Tensor], object]
+) -> None:
     for target, result in zip(targets, call(), strict=True):
         target(result)
 
@@ -231,7 +243,10 @@ def to_copy_out(
 
 def _check_same_type(ctx: PrepareContext, self: Tensor, out: Tensor) -> None:
     ctx.check(
-        out.scalar_type == self.scalar_type, arg="out", expected=self.scalar_type.torch_name, got=out.scalar_type.torch_name
+        out.scalar_type == self.scalar_type,
+        arg="out",
+        expected=self.scalar_type.torch_name,
+        got=out.scalar_type.torch_name,
     )
 
 

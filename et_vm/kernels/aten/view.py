@@ -11,6 +11,8 @@ from et_vm.kernels.aten.schema import Operator
 from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step
 from et_vm.values import Tensor
 
+_WORTH_KEEPING = 1 << 12
+
 
 def copy_step(source: torch.Tensor, target: torch.Tensor) -> Step:
     """The step ``target.copy_(source)``; nothing when they are the same view."""
@@ -39,7 +41,7 @@ class ViewCopy:
         self._generic = generic
 
     def __call__(self, ctx: PrepareContext, *values: Any) -> Step:
-        outs: list[Tensor] = values[-1] if isinstance(values[-1], list) else [values[-1]]
+        outs: list[Tensor] = values[-1] if self.op.returns_list else [values[-1]]
         source, *rest = values[: len(self.op.inputs)]
         if any(out.scalar_type != source.scalar_type for out in outs):
             return self._generic(ctx, *values)
@@ -52,7 +54,12 @@ class ViewCopy:
                 positional.append(value)
         with torch.inference_mode():
             shapes = self._shapes(ctx, source, positional, keywords)
-            ctx.check(len(shapes) == len(outs), arg=self.op.outs[0].name, expected=f"{len(shapes)} tensors", got=len(outs))
+            ctx.check(
+                len(shapes) == len(outs),
+                arg=self.op.outs[0].name,
+                expected=f"{len(shapes)} tensors",
+                got=len(outs),
+            )
             for out, shape in zip(outs, shapes, strict=True):
                 out.resize(shape)
             try:
@@ -60,6 +67,11 @@ class ViewCopy:
             except RuntimeError:
                 # A shape that needs a copy of a tensor that is not contiguous is no view.
                 return self._generic(ctx, *values)
+            if source.constant and len(views) == 1 and views[0].numel() == source.numel >= _WORTH_KEEPING:
+                # Rearranged once: a plain copy of 1 MB costs a tenth of a transpose.
+                kept = views[0]
+                if not kept.is_contiguous():
+                    views = [ctx.memo(("rearranged", source.version), kept.contiguous)]
             steps = [copy_step(view, alias(out)) for view, out in zip(views, outs, strict=True)]
         wanted = tuple(step for step in steps if step is not NOTHING)
         if len(wanted) < 2:

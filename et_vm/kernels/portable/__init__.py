@@ -1,4 +1,6 @@
-"""The kernels in numpy: every operator that inference reaches, registered by name and imported family by family on first use."""
+"""The kernels in numpy: every operator that inference reaches, registered by name and imported family by
+family on first use.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from et_vm.kernels.registry import KernelRegistry, Prepare
 
 
 def register(registry: KernelRegistry) -> None:
-    """Add the library to ``registry``. A family's module is imported when one of its operators is first looked up."""
+    """Add the library to ``registry``. A family's module is imported when one of its operators is first
+    looked up.
+    """
     for family, names in FAMILIES.items():
         for name in names:
             registry.register_lazy(name, functools.partial(_load, family, name))

@@ -22,7 +22,7 @@ from et_vm.kernels.portable.error_function import gelu, temporaries_of_erf
 from et_vm.kernels.portable.promotion import arithmetic, result_type
 from et_vm.kernels.portable.steps import call, filled
 from et_vm.kernels.portable.unary import apply_copy, sigmoid_body
-from et_vm.kernels.registry import PrepareContext, Prepare, Step
+from et_vm.kernels.registry import Prepare, PrepareContext, Step
 from et_vm.values import Array, Tensor
 
 
@@ -173,7 +173,9 @@ def elu_out(
 
 @kernel("aten::gelu.out")
 def gelu_out(ctx: PrepareContext, self: Tensor, approximate: str, out: Tensor) -> Step:
-    """x * Phi(x), with Phi the normal distribution or ('tanh') Hendrycks and Gimpel's approximation. Scratch: a few blocks."""
+    """x * Phi(x), with Phi the normal distribution or ('tanh') Hendrycks and Gimpel's approximation.
+    Scratch: a few blocks.
+    """
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     compute = arithmetic(self.scalar_type)
     dtype = numpy_dtype(compute)

@@ -1,4 +1,6 @@
-"""Checks that many kernels share. Each raises the context's trap, which names the operator, the argument and what was expected."""
+"""Checks that many kernels share. Each raises the context's trap, which names the operator, the argument
+and what was expected.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def dimension(ctx: PrepareContext, dim: int, rank: int, *, arg: str = "dim") -> 
 def dimensions(
     ctx: PrepareContext, dims: Sequence[int] | None, rank: int, *, arg: str = "dim", empty_is_all: bool = True
 ) -> tuple[int, ...]:
-    """``dims`` counted from the front, without repetition; all of them for None and, if ``empty_is_all``, for ``[]``."""
+    """``dims`` counted from the front, without repetition; all of them for None and, if ``empty_is_all``,
+    for ``[]``.
+    """
     if dims is None or (not dims and empty_is_all):
         return tuple(range(rank))
     found = [dimension(ctx, dim, rank, arg=arg) for dim in dims]

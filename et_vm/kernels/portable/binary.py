@@ -32,7 +32,9 @@ def binary(
     kinds: Sequence[int] = _REAL,
     float_result: bool = False,
 ) -> Step:
-    """The step of a body over two operands, computed in and returning their promoted type (``float_result``: made a float)."""
+    """The step of a body over two operands, computed in and returning their promoted type
+    (``float_result``: made a float).
+    """
     promoted = result_type(a, b)
     check_kinds(ctx, promoted, kinds, arg="self")
     if float_result:
@@ -60,14 +62,12 @@ def _scaled(
         raise ctx.trap(arg="alpha", expected=f"a number of type {promoted.torch_name}", got=alpha)
     compute = arithmetic(promoted)
     first, second = (b, a) if reverse else (a, b)
-    if alpha == 1:
-        body = apply(ufunc)
-    else:
-        scale = constant(alpha, compute)
+    scale = constant(alpha, compute)
 
-        def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
-            return [call(np.multiply, inputs[1], scale, result), call(ufunc, inputs[0], result, result)]
+    def scaled(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
+        return [call(np.multiply, inputs[1], scale, result), call(ufunc, inputs[0], result, result)]
 
+    body = apply(ufunc) if alpha == 1 else scaled
     return elementwise(ctx, _operands(compute, first, second), out, body, compute=compute, promoted=promoted)
 
 
@@ -217,7 +217,9 @@ def div_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, out: Tensor
 def div_out_mode(
     ctx: PrepareContext, self: Tensor, other: Tensor, rounding_mode: str | None, out: Tensor
 ) -> Step:
-    """Quotient, rounded towards zero ('trunc') or down ('floor'). The step traps on an integer division by zero."""
+    """Quotient, rounded towards zero ('trunc') or down ('floor'). The step traps on an integer division by
+    zero.
+    """
     return _divide(ctx, self, other, rounding_mode, out)
 
 
@@ -225,7 +227,9 @@ def div_out_mode(
 def div_scalar_mode_out(
     ctx: PrepareContext, self: Tensor, other: Scalar, rounding_mode: str | None, out: Tensor
 ) -> Step:
-    """Quotient, rounded towards zero ('trunc') or down ('floor'). The step traps on an integer division by zero."""
+    """Quotient, rounded towards zero ('trunc') or down ('floor'). The step traps on an integer division by
+    zero.
+    """
     return _divide(ctx, self, other, rounding_mode, out)
 
 

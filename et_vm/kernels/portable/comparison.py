@@ -89,7 +89,9 @@ def select_temporaries(dtype: DType) -> list[DType]:
 
 
 def select(mask: Array, chosen: Array, other: Array, out: Array, temporaries: Sequence[Array]) -> list[Step]:
-    """``chosen`` where ``mask``, else ``other``. Bit arithmetic: a masked copy costs eight times as much on an irregular mask."""
+    """``chosen`` where ``mask``, else ``other``. Bit arithmetic: a masked copy costs eight times as much on
+    an irregular mask.
+    """
     if not temporaries:
         return [copy(other, out), (np.copyto, (out, chosen, "unsafe", mask))]
     (ones,) = temporaries

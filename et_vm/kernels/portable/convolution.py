@@ -1,9 +1,11 @@
 """Convolution: the operator, its geometry, and the choice of method.
 
-All methods end in BLAS or in long elementwise calls: a 1x1 kernel is a matrix product of the image as it lies in memory; other dense
-kernels gather the windows of the padded image into a matrix first (:mod:`convolution_dense`); one filter per channel is a sum of shifted
-images (:mod:`convolution_depthwise`); a transposed convolution is a product whose result is scattered (:mod:`convolution_transposed`).
-Every method handles both contiguous and channels-last tensors, and takes the padding into scratch with the image.
+All methods end in BLAS or in long elementwise calls: a 1x1 kernel is a matrix product of the image as it
+lies in memory; other dense kernels gather the windows of the padded image into a matrix first
+(:mod:`convolution_dense`); one filter per channel is a sum of shifted images
+(:mod:`convolution_depthwise`); a transposed convolution is a product whose result is scattered
+(:mod:`convolution_transposed`). Every method handles both contiguous and channels-last tensors, and takes
+the padding into scratch with the image.
 """
 
 from __future__ import annotations
@@ -39,7 +41,12 @@ class Operands(NamedTuple):
 def _expand(ctx: PrepareContext, values: Sequence[int], count: int, arg: str, lowest: int) -> tuple[int, ...]:
     full = tuple(values) * count if len(values) == 1 else tuple(values)
     ctx.check(len(full) == count, arg=arg, expected=f"{count} numbers", got=list(values))
-    ctx.check(all(value >= lowest for value in full), arg=arg, expected=f"numbers of at least {lowest}", got=list(values))
+    ctx.check(
+        all(value >= lowest for value in full),
+        arg=arg,
+        expected=f"numbers of at least {lowest}",
+        got=list(values),
+    )
     return full
 
 
@@ -98,10 +105,12 @@ def convolution_out(
     groups: int,
     out: Tensor,
 ) -> Step:
-    """``input`` (N, C, space...) with ``weight`` (K, C / groups, space...), or transposed (C, K / groups, space...).
+    """``input`` (N, C, space...) with ``weight`` (K, C / groups, space...), or transposed (C, K / groups,
+    space...).
 
-    Scratch: the padded image or the part of it that a block needs, the window matrix (at most 16 MB at a time) or a few blocks, float32
-    copies of 16-bit tensors. A constant weight in another layout than the method reads is repacked once.
+    Scratch: the padded image or the part of it that a block needs, the window matrix (at most 16 MB at a
+    time) or a few blocks, float32 copies of 16-bit tensors. A constant weight in another layout than the
+    method reads is repacked once.
     """
     check_rank(ctx, input, 3, 4, 5, arg="input")
     check_rank(ctx, weight, len(input.sizes), arg="weight")
@@ -117,7 +126,12 @@ def convolution_out(
     else:
         features = weight.sizes[0]
         expected = (features, channels // groups)
-    ctx.check(weight.sizes[:2] == expected, arg="weight", expected=f"{list(expected)} and the kernel's size", got=list(weight.sizes))
+    ctx.check(
+        weight.sizes[:2] == expected,
+        arg="weight",
+        expected=f"{list(expected)} and the kernel's size",
+        got=list(weight.sizes),
+    )
     ctx.check(features % groups == 0, arg="weight", expected=f"a multiple of {groups} filters", got=features)
     if bias is not None:
         ctx.check(bias.sizes == (features,), arg="bias", expected=[features], got=list(bias.sizes))
@@ -140,9 +154,7 @@ def convolution_out(
     operands = Operands(image, kernel_array, added, target)
     if len(window.size) == 1:
         window = window.lifted()
-        operands = Operands(
-            image[:, :, None, :], kernel_array[:, :, None, :], added, target[:, :, None, :]
-        )
+        operands = Operands(image[:, :, None, :], kernel_array[:, :, None, :], added, target[:, :, None, :])
     pack_key = weight.version if weight.constant else None
     calls += _method(ctx, operands, window, groups, transposed, pack_key)
     if target is not out.array:
@@ -158,7 +170,12 @@ def _scratch_like(ctx: PrepareContext, array: Array, dtype: DType) -> Array:
 
 
 def _method(
-    ctx: PrepareContext, operands: Operands, window: Window, groups: int, transposed: bool, pack_key: int | None
+    ctx: PrepareContext,
+    operands: Operands,
+    window: Window,
+    groups: int,
+    transposed: bool,
+    pack_key: int | None,
 ) -> list[Step]:
     image, weight, bias, out = operands
     if transposed:

@@ -17,7 +17,7 @@ from et_vm.kernels.portable.geometry import Padded, Window, windows
 from et_vm.kernels.portable.matmul import in_arithmetic_type, product
 from et_vm.kernels.portable.move import contiguous
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
+from et_vm.kernels.portable.steps import call, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
@@ -51,15 +51,32 @@ def convolution_backward_out(
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
     check_same_type(ctx, input, ("weight", weight), ("grad_output", grad_output))
     ctx.check(len(output_mask) == 3, arg="output_mask", expected="three bools", got=output_mask)
-    ctx.check(groups > 0 and input.sizes[1] % groups == 0, arg="groups", expected="a divisor of the channels", got=groups)
+    ctx.check(
+        groups > 0 and input.sizes[1] % groups == 0,
+        arg="groups",
+        expected="a divisor of the channels",
+        got=groups,
+    )
     window = window_of(ctx, input, weight, stride, padding, dilation, transposed, output_padding)
     features = weight.sizes[1] * groups if transposed else weight.sizes[0]
     channels = (input.sizes[1], weight.sizes[1]) if transposed else (features, input.sizes[1] // groups)
-    ctx.check(weight.sizes[:2] == channels, arg="weight", expected=f"{list(channels)} and the kernel's size", got=list(weight.sizes))
+    ctx.check(
+        weight.sizes[:2] == channels,
+        arg="weight",
+        expected=f"{list(channels)} and the kernel's size",
+        got=list(weight.sizes),
+    )
     shape = (input.sizes[0], features, *window.out)
-    ctx.check(grad_output.sizes == shape, arg="grad_output", expected=f"shape {list(shape)}", got=list(grad_output.sizes))
+    ctx.check(
+        grad_output.sizes == shape,
+        arg="grad_output",
+        expected=f"shape {list(shape)}",
+        got=list(grad_output.sizes),
+    )
     wanted: list[tuple[Tensor, tuple[int, ...]]] = []
-    for out, sizes, use in zip((out0, out1, out2), (input.sizes, weight.sizes, (features,)), output_mask, strict=True):
+    for out, sizes, use in zip(
+        (out0, out1, out2), (input.sizes, weight.sizes, (features,)), output_mask, strict=True
+    ):
         if use:
             check_same_type(ctx, input, ("out", out))
             wanted.append((out, sizes))
@@ -70,7 +87,8 @@ def convolution_backward_out(
     more, filters = in_arithmetic_type(ctx, weight, dtype, "weight")
     third, grad = in_arithmetic_type(ctx, grad_output, dtype, "grad_output")
     calls += more + third
-    # The backward of a transposed convolution is a plain one over the output's extent, and the other way round.
+    # The backward of a transposed convolution is a plain one over the output's extent, and the other way
+    # round.
     plain = window._replace(size=window.out, out=window.size) if transposed else window
     if output_mask[0] and out0.array.size:
         target = ctx.scratch(input.sizes, dtype)

@@ -1,7 +1,8 @@
-"""Convolution as a matrix product, straight from the image for a 1x1 kernel, else from a matrix of windows (im2col).
+"""Convolution as a matrix product, straight from the image for a 1x1 kernel, else from a matrix of windows
+(im2col).
 
-In index order the product is (filters, taps) x (taps, places) and lands in the output image as it lies; with channels last it is
-(places, taps) x (taps, filters). Groups are a batch of products.
+In index order the product is (filters, taps) x (taps, places) and lands in the output image as it lies;
+with channels last it is (places, taps) x (taps, filters). Groups are a batch of products.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ def dense(
     groups: int,
     pack_key: int | None,
 ) -> list[Step]:
-    """Calls that store the convolution of ``image`` (N, C, space...) with ``weight`` (K, C / groups, space...) into ``out``, which is
-    contiguous or channels-last.
+    """Calls that store the convolution of ``image`` (N, C, space...) with ``weight`` (K, C / groups,
+    space...) into ``out``, which is contiguous or channels-last.
 
-    ``pack_key`` identifies a constant weight, of which a repacked copy may be kept. Scratch: the padded image of one sample and the
-    window matrix of at most MATRIX_LIMIT elements; for a 1x1 kernel only the image, when its places are strided.
+    ``pack_key`` identifies a constant weight, of which a repacked copy may be kept. Scratch: the padded
+    image of one sample and the window matrix of at most MATRIX_LIMIT elements; for a 1x1 kernel only the
+    image, when its places are strided.
     """
     method = _channels_last if channels_last(out) else _channels_first
     return method(ctx, image, weight, bias, out, window, groups, pack_key)
@@ -107,7 +109,9 @@ def _channels_first(
 
 
 def product_into(ctx: PrepareContext, a: Array, b: Array, out: Array) -> list[Step]:
-    """``out = a @ b`` for operands BLAS reads in place and an ``out`` whose rows are contiguous but may lie apart."""
+    """``out = a @ b`` for operands BLAS reads in place and an ``out`` whose rows are contiguous but may lie
+    apart.
+    """
     return [(np.matmul, (a, b, out))] if a.shape[-1] else product(ctx, a, b, out)
 
 
@@ -174,8 +178,6 @@ def _grouped_product(ctx: PrepareContext, a: Array, b: Array, out: Array, bias: 
     """(groups, places, taps) x (groups, taps, filters) into (places, groups * filters)."""
     groups = a.shape[0]
     target = out.reshape(out.shape[0], groups, -1).swapaxes(0, 1)
-    if groups == 1:
-        calls = product_into(ctx, a[0], b[0], target[0])
-    else:
-        calls = product_into(ctx, a, b, target)
+    operands = (a[0], b[0], target[0]) if groups == 1 else (a, b, target)
+    calls = product_into(ctx, *operands)
     return calls if bias is None else [*calls, call(np.add, out, bias, out)]

@@ -1,9 +1,10 @@
 """Depthwise convolution as a sum of shifted images.
 
-A stride of s is undone first: the padded image is taken apart into s x s phases, so that under each tap the elements that meet an output
-row lie side by side. Each phase is one flat row of memory per channel, rows of the image following one another, so a tap of the kernel is
-a single offset and its contribution one long multiplication; the few elements computed across the row ends are dropped at the end. Blocks
-of channels keep image, product and sum in the L2 cache.
+A stride of s is undone first: the padded image is taken apart into s x s phases, so that under each tap the
+elements that meet an output row lie side by side. Each phase is one flat row of memory per channel, rows of
+the image following one another, so a tap of the kernel is a single offset and its contribution one long
+multiplication; the few elements computed across the row ends are dropped at the end. Blocks of channels
+keep image, product and sum in the L2 cache.
 """
 
 from __future__ import annotations
@@ -25,13 +26,17 @@ _WIDE = 256
 
 
 class _Phases(NamedTuple):
-    """The padded image taken apart: phase (p, q) holds the elements (i * stride + p, j * stride + q) as ``rows`` by ``columns``."""
+    """The padded image taken apart: phase (p, q) holds the elements (i * stride + p, j * stride + q) as
+    ``rows`` by ``columns``.
+    """
 
     rows: int
     columns: int
     which: list[tuple[int, int]]
     taps: list[tuple[int, int, int]]
-    """Per tap of the kernel in order: its phase's place in ``which``, and the row and column it starts from."""
+    """Per tap of the kernel in order: its phase's place in ``which``, and the row and column it starts
+    from.
+    """
 
 
 def _phases(window: Window) -> _Phases:
@@ -49,7 +54,9 @@ def _phases(window: Window) -> _Phases:
 
 
 def _overlap(size: int, stride: int, pad: int, phase: int, count: int) -> tuple[slice, slice]:
-    """Where elements ``i * stride + phase - pad`` for i < count fall into [0, size): the slice of i, and of the image."""
+    """Where elements ``i * stride + phase - pad`` for i < count fall into [0, size): the slice of i, and of
+    the image.
+    """
     first = max(0, -(-(pad - phase) // stride))
     last = min(count, (size - 1 + pad - phase) // stride + 1)
     start = first * stride + phase - pad
@@ -65,11 +72,12 @@ def depthwise(
     window: Window,
     pack_key: int | None,
 ) -> list[Step]:
-    """Calls that convolve each channel of ``image`` (N, C, H, W) with its own filters of ``weight`` (C * m, 1, h, w) into ``out``, which is
-    contiguous or channels-last.
+    """Calls that convolve each channel of ``image`` (N, C, H, W) with its own filters of ``weight`` (C * m,
+    1, h, w) into ``out``, which is contiguous or channels-last.
 
-    Scratch: a tile of the image, a product and a sum. Channels last with m = 1 keeps the weights repeated along a row
-    (``pack_key`` identifies a constant weight; otherwise they are repeated into scratch at each call).
+    Scratch: a tile of the image, a product and a sum. Channels last with m = 1 keeps the weights repeated
+    along a row (``pack_key`` identifies a constant weight; otherwise they are repeated into scratch at each
+    call).
     """
     if channels_last(out) and weight.shape[0] == image.shape[1]:
         return _last(ctx, image, weight, bias, out, window, pack_key)
@@ -119,7 +127,9 @@ def _take_apart(image: Array, planes: Array, phases: _Phases, window: Window) ->
     size = phases.rows * phases.columns
     for at, (p, q) in enumerate(phases.which):
         rows, from_rows = _overlap(window.size[0], window.stride[0], window.padding[0], p, phases.rows)
-        columns, from_columns = _overlap(window.size[1], window.stride[1], window.padding[1], q, phases.columns)
+        columns, from_columns = _overlap(
+            window.size[1], window.stride[1], window.padding[1], q, phases.columns
+        )
         inside = planes[at, :, :size].reshape(image.shape[0], phases.rows, phases.columns)[:, rows, columns]
         if inside.size:
             calls.append(copy(image[:, from_rows, from_columns], inside))

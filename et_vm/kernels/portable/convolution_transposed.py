@@ -1,4 +1,6 @@
-"""Transposed convolution: one product of the image with the weights, its result added up tap by tap where the taps fall (col2im)."""
+"""Transposed convolution: one product of the image with the weights, its result added up tap by tap where
+the taps fall (col2im).
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,19 @@ from et_vm.values import Array
 
 
 def transposed(
-    ctx: PrepareContext, image: Array, weight: Array, bias: Array | None, out: Array, window: Window, groups: int
+    ctx: PrepareContext,
+    image: Array,
+    weight: Array,
+    bias: Array | None,
+    out: Array,
+    window: Window,
+    groups: int,
 ) -> list[Step]:
-    """Calls that store the transposed convolution of ``image`` (N, C, space...) with ``weight`` (C, K / groups, space...) into ``out``.
+    """Calls that store the transposed convolution of ``image`` (N, C, space...) with ``weight`` (C, K /
+    groups, space...) into ``out``.
 
-    Scratch, for one sample: the product (K * taps, places), the sum with its padding (K, space...), and the image if it is not
-    contiguous.
+    Scratch, for one sample: the product (K * taps, places), the sum with its padding (K, space...), and the
+    image if it is not contiguous.
     """
     samples, channels = image.shape[:2]
     filters = weight.shape[1]
@@ -33,12 +42,20 @@ def transposed(
     extents = [
         max((size - 1) * step + (count - 1) * far + 1, pad + end)
         for size, step, count, far, pad, end in zip(
-            window.size, window.stride, window.kernel, window.dilation, window.padding, window.out, strict=True
+            window.size,
+            window.stride,
+            window.kernel,
+            window.dilation,
+            window.padding,
+            window.out,
+            strict=True,
         )
     ]
     total = ctx.scratch((groups * filters, *extents), image.dtype)
     scattered = spread.reshape(groups * filters, *window.kernel, *window.size)
-    inside = total[(slice(None), *(slice(pad, pad + end) for pad, end in zip(window.padding, window.out, strict=True)))]
+    inside = total[
+        (slice(None), *(slice(pad, pad + end) for pad, end in zip(window.padding, window.out, strict=True)))
+    ]
     column = None if bias is None else bias.reshape(-1, *(1,) * len(window.out))
     packed = None if image.flags.c_contiguous else ctx.scratch(image.shape[1:], image.dtype)
     for sample in range(samples):
@@ -54,10 +71,14 @@ def transposed(
                     slice(None),
                     *(
                         slice(at * far, at * far + (size - 1) * step + 1, step)
-                        for at, far, size, step in zip(tap, window.dilation, window.size, window.stride, strict=True)
+                        for at, far, size, step in zip(
+                            tap, window.dilation, window.size, window.stride, strict=True
+                        )
                     ),
                 )
             ]
             calls.append(call(np.add, place, scattered[(slice(None), *tap)], place))
-        calls.append(copy(inside, out[sample]) if column is None else call(np.add, inside, column, out[sample]))
+        calls.append(
+            copy(inside, out[sample]) if column is None else call(np.add, inside, column, out[sample])
+        )
     return calls

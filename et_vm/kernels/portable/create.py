@@ -43,9 +43,7 @@ def full_like_out(
 
 
 @kernel("aten::new_full.out")
-def new_full_out(
-    ctx: PrepareContext, self: Tensor, size: list[int], fill_value: Scalar, out: Tensor
-) -> Step:
+def new_full_out(ctx: PrepareContext, self: Tensor, size: list[int], fill_value: Scalar, out: Tensor) -> Step:
     """``fill_value`` everywhere."""
     return full_out(ctx, size, fill_value, out)
 
@@ -147,7 +145,9 @@ def arange_start_out(ctx: PrepareContext, start: Scalar, end: Scalar, step: Scal
     for arg, value in (("start", start), ("end", end), ("step", step)):
         ctx.check(math.isfinite(value), arg=arg, expected="a finite number", got=value)
     ctx.check(step != 0, arg="step", expected="a step other than zero", got=step)
-    ctx.check((end - start) * step >= 0, arg="end", expected=f"a bound in the direction of step {step}", got=end)
+    ctx.check(
+        (end - start) * step >= 0, arg="end", expected=f"a bound in the direction of step {step}", got=end
+    )
     check_kinds(ctx, out.scalar_type, (INTEGER, FLOAT), arg="out")
     if kind(out.scalar_type) == INTEGER:
         first, last, by = int(start), int(end), int(step)
@@ -196,6 +196,4 @@ def eye_m_out(ctx: PrepareContext, n: int, m: int, out: Tensor) -> Step:
     if not array.size:
         return NOTHING
     diagonal = np.lib.stride_tricks.as_strided(array, (min(n, m),), (sum(array.strides),))
-    return chain(
-        [copy(constant(0, out.scalar_type), array), copy(constant(1, out.scalar_type), diagonal)]
-    )
+    return chain([copy(constant(0, out.scalar_type), array), copy(constant(1, out.scalar_type), diagonal)])

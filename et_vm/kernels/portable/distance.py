@@ -7,7 +7,14 @@ import math
 import numpy as np
 
 from et_schema.scalar_type import numpy_dtype
-from et_vm.kernels.portable.arguments import FLOAT, broadcast_shapes, check_kinds, check_rank, check_same_type, check_type
+from et_vm.kernels.portable.arguments import (
+    FLOAT,
+    broadcast_shapes,
+    check_kinds,
+    check_rank,
+    check_same_type,
+    check_type,
+)
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.matmul import in_arithmetic_type
 from et_vm.kernels.portable.promotion import arithmetic
@@ -39,7 +46,9 @@ def _norms(difference: Array, p: float, out: Array) -> list[Step]:
 def cdist_forward_out(
     ctx: PrepareContext, x1: Tensor, x2: Tensor, p: float, compute_mode: int | None, out: Tensor
 ) -> Step:
-    """``p``-norm distance of each row of ``x1`` (..., n, d) from each of ``x2`` (..., m, d). Scratch: (..., m, d) differences."""
+    """``p``-norm distance of each row of ``x1`` (..., n, d) from each of ``x2`` (..., m, d). Scratch: (...,
+    m, d) differences.
+    """
     check_kinds(ctx, x1.scalar_type, (FLOAT,), arg="x1")
     check_same_type(ctx, x1, ("x2", x2), ("out", out))
     for arg, tensor in (("x1", x1), ("x2", x2)):
@@ -66,7 +75,9 @@ def cdist_forward_out(
 
 @kernel("aten::_pdist_forward.out")
 def pdist_forward_out(ctx: PrepareContext, self: Tensor, p: float, out: Tensor) -> Step:
-    """``p``-norm distance of each row of a matrix from each that follows it. Scratch: differences of one row."""
+    """``p``-norm distance of each row of a matrix from each that follows it. Scratch: differences of one
+    row.
+    """
     check_rank(ctx, self, 2, arg="self")
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     check_type(ctx, self.scalar_type, out, arg="out")

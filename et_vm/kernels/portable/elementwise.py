@@ -1,8 +1,9 @@
 """Elementwise computation over broadcast operands, a cache-sized block at a time.
 
-A *body* lists the numpy calls that compute one block. Blocks keep a chain of calls inside the L2 cache and the temporaries small:
-softplus of a 5 MB tensor touches main memory twice, not a dozen times. Operands that are not of the computing type are converted block
-by block, and so is the result when ``out`` has another type.
+A *body* lists the numpy calls that compute one block. Blocks keep a chain of calls inside the L2 cache and
+the temporaries small: softplus of a 5 MB tensor touches main memory twice, not a dozen times. Operands that
+are not of the computing type are converted block by block, and so is the result when ``out`` has another
+type.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,8 +22,12 @@ from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
 
 Body: TypeAlias = Callable[[Sequence[Array], Array, Sequence[Array]], Sequence[Step]]
-"""``body(inputs, out, temporaries)``: the calls that compute ``out`` from ``inputs``, all of one shape up to broadcasting. ``out`` never
-overlaps an input unless there is exactly one call."""
+"""``body(inputs, out, temporaries)``: the calls that compute ``out`` from ``inputs``, all of one shape up
+to broadcasting. ``out`` never overlaps an input unless there is exactly one call.
+"""
+
+Index: TypeAlias = tuple[Any, ...]
+"""What numpy takes between brackets."""
 
 BLOCK = 1 << 15
 """Elements per block: 128 KiB of float32, so that half a dozen operands share an L2 cache."""
@@ -44,12 +49,14 @@ def elementwise(
     temporaries: Sequence[DType] | int = 0,
     promoted: ScalarType | None = None,
 ) -> Step:
-    """The step that computes ``body`` over the broadcast ``inputs`` into ``out``, which is resized to their shape.
+    """The step that computes ``body`` over the broadcast ``inputs`` into ``out``, which is resized to their
+    shape.
 
-    ``compute``: the type the inputs are converted to, or one for each; 0-d arrays among the inputs are constants that have it already.
-    ``result``: the type that ``body`` writes (default the last ``compute``). ``promoted``: the type torch's promotion gives the result
-    (default ``result``), which must cast to ``out``. ``temporaries``: their dtypes, or how many of type ``result``.
-    Scratch: a block for each temporary, each input and output that needs a conversion, and an output that is also an input.
+    ``compute``: the type the inputs are converted to, or one for each; 0-d arrays among the inputs are
+    constants that have it already. ``result``: the type that ``body`` writes (default the last
+    ``compute``). ``promoted``: the type torch's promotion gives the result (default ``result``), which must
+    cast to ``out``. ``temporaries``: their dtypes, or how many of type ``result``. Scratch: a block for
+    each temporary, each input and output that needs a conversion, and an output that is also an input.
     """
     types = [compute] * len(inputs) if isinstance(compute, ScalarType) else list(compute)
     written = types[-1] if result is None else result
@@ -97,7 +104,8 @@ def compute_blocks(
     temporaries: Sequence[DType] = (),
     dim_order: Sequence[int] | None = None,
 ) -> Step:
-    """:func:`elementwise` on arrays: each input is converted to its type in ``compute``, and ``out`` has the broadcast shape.
+    """:func:`elementwise` on arrays: each input is converted to its type in ``compute``, and ``out`` has
+    the broadcast shape.
 
     ``dim_order`` is the order of the axes of ``out`` in memory.
     """
@@ -128,7 +136,7 @@ def compute_blocks(
             hazard = True
             whole = whole or not same_view(view, target)
     *views, target = _coalesce([*views, target])
-    pieces = [(...,)] if whole else _blocks(target.shape, BLOCK)
+    pieces: list[Index] = [(...,)] if whole else _blocks(target.shape, BLOCK)
     largest = out.size if whole else min(out.size, BLOCK)
     bring = [
         ctx.scratch(largest, dtype) if view.dtype != dtype else None
@@ -156,7 +164,9 @@ def compute_blocks(
 
 
 def _physical(array: Array, out: Array, order: Sequence[int]) -> Array:
-    """``array`` broadcast to the shape of ``out``, its axes in the order ``out`` has in memory; a single element stays 0-d."""
+    """``array`` broadcast to the shape of ``out``, its axes in the order ``out`` has in memory; a single
+    element stays 0-d.
+    """
     if array.size == 1:
         return array.reshape(())
     if array.shape != out.shape:
@@ -165,7 +175,9 @@ def _physical(array: Array, out: Array, order: Sequence[int]) -> Array:
 
 
 def _coalesce(views: Sequence[Array]) -> list[Array]:
-    """Merge neighbouring axes wherever every view allows it without a copy. The last view has the full shape."""
+    """Merge neighbouring axes wherever every view allows it without a copy. The last view has the full
+    shape.
+    """
     full = views[-1]
     shape = full.shape
     merged: list[int] = []
@@ -190,8 +202,10 @@ def _previous_stride(view: Array, shape: Sequence[int], axis: int) -> int:
     return view.strides[previous]
 
 
-def _blocks(shape: Sequence[int], limit: int) -> list[tuple[object, ...]]:
-    """Index tuples that cut an array of ``shape`` into pieces of at most ``limit`` elements, in memory order."""
+def _blocks(shape: Sequence[int], limit: int) -> list[Index]:
+    """Index tuples that cut an array of ``shape`` into pieces of at most ``limit`` elements, in memory
+    order.
+    """
     if math.prod(shape) <= limit:
         return [(...,)]
     inner = math.prod(shape[1:])

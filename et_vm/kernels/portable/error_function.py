@@ -1,11 +1,12 @@
 """The error function as chains of numpy calls.
 
-float32: erf(x) = tanh(x * g(x^2)) with g a polynomial, fitted so that the error of tanh's argument, weighed by tanh's slope, is level over
-[0, 4]; beyond, erf rounds to 1. Maximum error against float64: 1.3e-7, most of it numpy's own tanh.
+float32: erf(x) = tanh(x * g(x^2)) with g a polynomial, fitted so that the error of tanh's argument, weighed
+by tanh's slope, is level over [0, 4]; beyond, erf rounds to 1. Maximum error against float64: 1.3e-7, most
+of it numpy's own tanh.
 
-float64: a polynomial in x^2 below 1; above, 1 - exp(-x^2) * erfcx(x), where (x + 3) * erfcx(x) is a Chebyshev-fitted polynomial of
-(x - 3) / (x + 3), the substitution of Shepherd and Laframboise, "Chebyshev Approximation of (1 + 2x) exp(x^2) erfc x" (1981).
-Maximum error 3e-16.
+float64: a polynomial in x^2 below 1; above, 1 - exp(-x^2) * erfcx(x), where (x + 3) * erfcx(x) is a
+Chebyshev-fitted polynomial of (x - 3) / (x + 3), the substitution of Shepherd and Laframboise, "Chebyshev
+Approximation of (1 + 2x) exp(x^2) erfc x" (1981). Maximum error 3e-16.
 """
 
 from __future__ import annotations

@@ -82,12 +82,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::ne.Tensor_out",
         "aten::where.self_out",
     ),
-    "convolution": (
-        "aten::convolution.out",
-    ),
-    "convolution_backward": (
-        "aten::convolution_backward.out",
-    ),
+    "convolution": ("aten::convolution.out",),
+    "convolution_backward": ("aten::convolution_backward.out",),
     "copy": (
         "aten::_to_copy.out",
         "aten::clone.out",

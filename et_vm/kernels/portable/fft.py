@@ -15,7 +15,8 @@ from et_vm.values import Array, Tensor
 _COMPLEX = {ScalarType.FLOAT: ScalarType.COMPLEXFLOAT, ScalarType.DOUBLE: ScalarType.COMPLEXDOUBLE}
 _REAL = {complex_: real for real, complex_ in _COMPLEX.items()}
 
-# torch's normalisation 0, 1, 2 (none, 1/sqrt(n), 1/n) in the names numpy has for a forward and for an inverse transform.
+# torch's normalisation 0, 1, 2 (none, 1/sqrt(n), 1/n) in the names numpy has for a forward and for an inverse
+# transform.
 _FORWARD = ("backward", "ortho", "forward")
 _INVERSE = ("forward", "ortho", "backward")
 
@@ -55,7 +56,9 @@ def _forward(array: Array, axes: tuple[int, ...], norm: str, onesided: bool, out
 def fft_c2r_out(
     ctx: PrepareContext, self: Tensor, dim: list[int], normalization: int, last_dim_size: int, out: Tensor
 ) -> Step:
-    """Inverse transform over ``dim`` to a real tensor whose last transformed dimension has ``last_dim_size``."""
+    """Inverse transform over ``dim`` to a real tensor whose last transformed dimension has
+    ``last_dim_size``.
+    """
     wanted = _REAL.get(self.scalar_type)
     if wanted is None:
         raise ctx.trap(arg="self", expected="complex64 or complex128", got=self.scalar_type.torch_name)
@@ -64,7 +67,9 @@ def fft_c2r_out(
     ctx.check(last_dim_size > 0, arg="last_dim_size", expected="a positive size", got=last_dim_size)
     shape = list(self.sizes)
     half = last_dim_size // 2 + 1
-    ctx.check(shape[axes[-1]] >= half, arg="self", expected=f"{half} elements of dimension {axes[-1]}", got=shape)
+    ctx.check(
+        shape[axes[-1]] >= half, arg="self", expected=f"{half} elements of dimension {axes[-1]}", got=shape
+    )
     shape[axes[-1]] = last_dim_size
     out.resize(shape)
     return _backward, (self.array, axes, last_dim_size, _INVERSE[normalization], out.array)

@@ -12,8 +12,9 @@ from et_vm.values import Array
 
 
 class Window(NamedTuple):
-    """A window of ``kernel`` taps, ``dilation`` apart, moved ``stride`` at a time over an image of ``size`` with ``padding`` on both
-    sides, at ``out`` places. One number per spatial dimension."""
+    """A window of ``kernel`` taps, ``dilation`` apart, moved ``stride`` at a time over an image of ``size``
+    with ``padding`` on both sides, at ``out`` places. One number per spatial dimension.
+    """
 
     size: tuple[int, ...]
     kernel: tuple[int, ...]
@@ -43,7 +44,9 @@ class Window(NamedTuple):
         """The padded extent that the windows read."""
         return tuple(
             (count - 1) * step + (taps - 1) * spread + 1
-            for count, step, taps, spread in zip(self.out, self.stride, self.kernel, self.dilation, strict=True)
+            for count, step, taps, spread in zip(
+                self.out, self.stride, self.kernel, self.dilation, strict=True
+            )
         )
 
 
@@ -56,13 +59,15 @@ def channels_last(array: Array) -> bool:
 class Padded:
     """Scratch for one image with the window's padding of ``value`` around it, reused image after image.
 
-    ``edges`` are the calls that write the border, once; :meth:`calls` those that write an image inside. Without padding there is no
-    scratch and the image is used where it is.
+    ``edges`` are the calls that write the border, once; :meth:`calls` those that write an image inside.
+    Without padding there is no scratch and the image is used where it is.
     """
 
     __slots__ = ("_buffer", "_inside", "edges")
 
-    def __init__(self, ctx: PrepareContext, image: Array, first: int, window: Window, value: float = 0.0) -> None:
+    def __init__(
+        self, ctx: PrepareContext, image: Array, first: int, window: Window, value: float = 0.0
+    ) -> None:
         """``image``: one like those to come; ``first``: its first spatial axis."""
         self.edges: list[Step] = []
         self._buffer: Array | None = None
@@ -87,7 +92,9 @@ class Padded:
 
 
 def windows(array: Array, first: int, window: Window) -> Array:
-    """A view of the padded ``array`` with its spatial axes (from ``first`` on) replaced by the axes kernel..., out..."""
+    """A view of the padded ``array`` with its spatial axes (from ``first`` on) replaced by the axes
+    kernel..., out...
+    """
     count = len(window.kernel)
     strides = array.strides
     space = strides[first : first + count]

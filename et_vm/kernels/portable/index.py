@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,8 +46,9 @@ def as_positions(ctx: PrepareContext, tensor: Tensor) -> tuple[list[Step], Array
 def take_step(
     ctx: PrepareContext, array: Array, axis: int, index: Tensor, out: Array, *, lowest: int, arg: str
 ) -> Step:
-    """``out = array`` taken at ``index`` along ``axis``, after a check of the indices. Scratch: int32 indices as int64, and the result
-    when ``out`` is not contiguous."""
+    """``out = array`` taken at ``index`` along ``axis``, after a check of the indices. Scratch: int32
+    indices as int64, and the result when ``out`` is not contiguous.
+    """
     calls, positions = as_positions(ctx, index)
     target = out if out.flags.c_contiguous else ctx.scratch(out.shape, out.dtype)
     calls += [
@@ -60,14 +62,18 @@ def take_step(
 
 @kernel("aten::index_select.out")
 def index_select_out(ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, out: Tensor) -> Step:
-    """The slices of ``self`` at ``index`` (0-d or 1-d) along ``dim``. The step traps on an index out of range."""
+    """The slices of ``self`` at ``index`` (0-d or 1-d) along ``dim``. The step traps on an index out of
+    range.
+    """
     check_rank(ctx, index, 0, 1, arg="index")
     check_index(ctx, index, arg="index")
     check_type(ctx, self.scalar_type, out, arg="out")
     rank = len(self.sizes)
     axis = dimension(ctx, dim, rank)
     if not rank:
-        ctx.check(index.numel == 1, arg="index", expected="one index into a 0-d tensor", got=list(index.sizes))
+        ctx.check(
+            index.numel == 1, arg="index", expected="one index into a 0-d tensor", got=list(index.sizes)
+        )
         out.resize(())
         return chain([(check_range, (ctx, index.array, 0, 1, "index")), *moves(ctx, self.array, out.array)])
     out.resize((*self.sizes[:axis], index.numel, *self.sizes[axis + 1 :]))
@@ -100,7 +106,8 @@ def embedding_out(
 def flat_positions(
     ctx: PrepareContext, index: Tensor, axis: int, shape: Sequence[int], strides: Sequence[int], arg: str
 ) -> tuple[list[Step], Array]:
-    """Calls that turn ``index`` along ``axis`` into positions in a flat tensor of ``shape`` with element ``strides``.
+    """Calls that turn ``index`` along ``axis`` into positions in a flat tensor of ``shape`` with element
+    ``strides``.
 
     Scratch: one int64 per index.
     """
@@ -134,7 +141,10 @@ def check_gather(ctx: PrepareContext, self: Tensor, axis: int, index: Tensor) ->
         a <= b or at == axis for at, (a, b) in enumerate(zip(index.sizes, self.sizes, strict=False))
     )
     ctx.check(
-        fits or not index.numel, arg="index", expected=f"at most {list(self.sizes)} but for dimension {axis}", got=list(index.sizes)
+        fits or not index.numel,
+        arg="index",
+        expected=f"at most {list(self.sizes)} but for dimension {axis}",
+        got=list(index.sizes),
     )
 
 
@@ -142,8 +152,9 @@ def check_gather(ctx: PrepareContext, self: Tensor, axis: int, index: Tensor) ->
 def gather_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, sparse_grad: bool, out: Tensor
 ) -> Step:
-    """``out[i][j] = self[index[i][j]][j]`` for ``dim`` 0, and so on. The step traps on an index out of range. Scratch: one int64 per index,
-    and ``self`` when it is not contiguous."""
+    """``out[i][j] = self[index[i][j]][j]`` for ``dim`` 0, and so on. The step traps on an index out of
+    range. Scratch: one int64 per index, and ``self`` when it is not contiguous.
+    """
     axis = dimension(ctx, dim, len(self.sizes))
     check_gather(ctx, self, axis, index)
     check_type(ctx, self.scalar_type, out, arg="out")
@@ -173,7 +184,12 @@ def check_indices(ctx: PrepareContext, self: Tensor, indices: Sequence[Tensor | 
         elif index.scalar_type in MASK_TYPES:
             masked = True
             own = self.sizes[dims : dims + len(index.sizes)]
-            ctx.check(index.sizes == own, arg="indices", expected=f"a mask of shape {list(own)}", got=list(index.sizes))
+            ctx.check(
+                index.sizes == own,
+                arg="indices",
+                expected=f"a mask of shape {list(own)}",
+                got=list(index.sizes),
+            )
             dims += len(index.sizes)
         else:
             check_index(ctx, index, arg="indices")
@@ -184,7 +200,7 @@ def check_indices(ctx: PrepareContext, self: Tensor, indices: Sequence[Tensor | 
     return masked
 
 
-def numpy_index(indices: Sequence[Tensor | None]) -> tuple[object, ...]:
+def numpy_index(indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
     """``indices`` as numpy's advanced indexing takes them; masks are views of their tensors."""
     return tuple(
         slice(None)
@@ -212,11 +228,12 @@ def guarded(ctx: PrepareContext, arg: str, function: Callable[..., None], *args:
 
 @kernel("aten::index.Tensor_out")
 def index_out(ctx: PrepareContext, self: Tensor, indices: list[Tensor | None], out: Tensor) -> Step:
-    """Advanced indexing: index tensors broadcast together, None keeps a dimension, a mask stands for the indices of its true elements. The
-    indexed dimensions are replaced where they stand if they are neighbours, else in front. The step traps on an index out of range.
+    """Advanced indexing: index tensors broadcast together, None keeps a dimension, a mask stands for the
+    indices of its true elements. The indexed dimensions are replaced where they stand if they are
+    neighbours, else in front. The step traps on an index out of range.
 
-    Scratch: one int64 per index, and ``self`` rearranged when the indexed dimensions are not neighbours or it is not contiguous. With a
-    mask, the output gets its shape in the step and numpy allocates.
+    Scratch: one int64 per index, and ``self`` rearranged when the indexed dimensions are not neighbours or
+    it is not contiguous. With a mask, the output gets its shape in the step and numpy allocates.
     """
     check_type(ctx, self.scalar_type, out, arg="out")
     if check_indices(ctx, self, indices):
@@ -256,7 +273,9 @@ def index_out(ctx: PrepareContext, self: Tensor, indices: list[Tensor | None], o
                 call(np.add, positions, one, positions),
             ]
     flat = source.reshape(
-        math.prod(self.sizes[at] for at in before), math.prod(counts), math.prod(self.sizes[at] for at in after)
+        math.prod(self.sizes[at] for at in before),
+        math.prod(counts),
+        math.prod(self.sizes[at] for at in after),
     )
     shape = (flat.shape[0], *picked, flat.shape[2])
     target = out.array if out.array.flags.c_contiguous else ctx.scratch(out.sizes, out.dtype)
@@ -273,8 +292,9 @@ def _index_by_mask(self: Tensor, indices: Sequence[Tensor | None], out: Tensor) 
 
 @kernel("aten::masked_select.out")
 def masked_select_out(ctx: PrepareContext, self: Tensor, mask: Tensor, out: Tensor) -> Step:
-    """The elements at which ``mask`` is true, in one dimension; both tensors broadcast. The output gets its shape in the step, and numpy
-    allocates."""
+    """The elements at which ``mask`` is true, in one dimension; both tensors broadcast. The output gets its
+    shape in the step, and numpy allocates.
+    """
     check_type(ctx, ScalarType.BOOL, mask, arg="mask")
     check_type(ctx, self.scalar_type, out, arg="out")
     shape = broadcast_shapes(ctx, self.sizes, mask.sizes)
@@ -289,7 +309,9 @@ def _select(array: Array, mask: Array, out: Tensor) -> None:
 
 @kernel("aten::nonzero.out")
 def nonzero_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
-    """The indices of the elements other than zero, one per row. The output gets its shape in the step, and numpy allocates."""
+    """The indices of the elements other than zero, one per row. The output gets its shape in the step, and
+    numpy allocates.
+    """
     check_type(ctx, ScalarType.LONG, out, arg="out")
     return _nonzero, (self.array, out)
 
@@ -302,7 +324,9 @@ def _nonzero(array: Array, out: Tensor) -> None:
 
 @kernel("aten::repeat_interleave.Tensor_out")
 def repeat_interleave_out(ctx: PrepareContext, repeats: Tensor, output_size: int | None, out: Tensor) -> Step:
-    """The index of each element of ``repeats``, as often as it says. The output gets its shape in the step, and numpy allocates."""
+    """The index of each element of ``repeats``, as often as it says. The output gets its shape in the step,
+    and numpy allocates.
+    """
     check_rank(ctx, repeats, 1, arg="repeats")
     check_index(ctx, repeats, arg="repeats")
     check_type(ctx, repeats.scalar_type, out, arg="out")

@@ -34,8 +34,9 @@ def _along(axis: int, start: int, end: int) -> tuple[slice, ...]:
 
 
 def _join(ctx: PrepareContext, pieces: Sequence[tuple[Array, Array]], out: Array) -> Step:
-    """Copy each source to its place in ``out``; sources that live in the memory of ``out`` elsewhere than in their place go through
-    scratch."""
+    """Copy each source to its place in ``out``; sources that live in the memory of ``out`` elsewhere than
+    in their place go through scratch.
+    """
     first: list[Step] = []
     then: list[Step] = []
     for source, target in pieces:
@@ -51,8 +52,9 @@ def _join(ctx: PrepareContext, pieces: Sequence[tuple[Array, Array]], out: Array
 
 @kernel("aten::cat.out")
 def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -> Step:
-    """The tensors one after the other along ``dim``; 1-d tensors without elements are passed over. Scratch: the inputs that overlap
-    the output."""
+    """The tensors one after the other along ``dim``; 1-d tensors without elements are passed over. Scratch:
+    the inputs that overlap the output.
+    """
     ctx.check(bool(tensors), arg="tensors", expected="at least one tensor", got="none")
     used = [tensor for tensor in tensors if tensor.sizes != (0,)] or list(tensors[:1])
     first = used[0]
@@ -63,7 +65,12 @@ def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -
         same = len(tensor.sizes) == rank and all(
             at == axis or a == b for at, (a, b) in enumerate(zip(first.sizes, tensor.sizes, strict=False))
         )
-        ctx.check(same, arg="tensors", expected=f"{list(first.sizes)} but for dimension {axis}", got=list(tensor.sizes))
+        ctx.check(
+            same,
+            arg="tensors",
+            expected=f"{list(first.sizes)} but for dimension {axis}",
+            got=list(tensor.sizes),
+        )
     check_out_type(ctx, result_type(*tensors), out)
     out.resize((*first.sizes[:axis], sum(tensor.sizes[axis] for tensor in used), *first.sizes[axis + 1 :]))
     pieces: list[tuple[Array, Array]] = []
@@ -77,26 +84,35 @@ def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -
 
 @kernel("aten::stack.out")
 def stack_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -> Step:
-    """The tensors, all of one shape, along a new dimension ``dim``. Scratch: the inputs that overlap the output."""
+    """The tensors, all of one shape, along a new dimension ``dim``. Scratch: the inputs that overlap the
+    output.
+    """
     ctx.check(bool(tensors), arg="tensors", expected="at least one tensor", got="none")
     sizes = tensors[0].sizes
     axis = dimension(ctx, dim, len(sizes) + 1)
     for tensor in tensors:
-        ctx.check(tensor.sizes == sizes, arg="tensors", expected=f"shape {list(sizes)}", got=list(tensor.sizes))
+        ctx.check(
+            tensor.sizes == sizes, arg="tensors", expected=f"shape {list(sizes)}", got=list(tensor.sizes)
+        )
     check_out_type(ctx, result_type(*tensors), out)
     out.resize((*sizes[:axis], len(tensors), *sizes[axis:]))
     pieces = [
-        (np.expand_dims(tensor.array, axis), out.array[_along(axis, at, at + 1)]) for at, tensor in enumerate(tensors)
+        (np.expand_dims(tensor.array, axis), out.array[_along(axis, at, at + 1)])
+        for at, tensor in enumerate(tensors)
     ]
     return _join(ctx, pieces, out.array)
 
 
 @kernel("aten::repeat.out")
 def repeat_out(ctx: PrepareContext, self: Tensor, repeats: list[int], out: Tensor) -> Step:
-    """``self`` laid side by side ``repeats`` times along each dimension; more repeats than dimensions add dimensions in front."""
+    """``self`` laid side by side ``repeats`` times along each dimension; more repeats than dimensions add
+    dimensions in front.
+    """
     extra = len(repeats) - len(self.sizes)
     ctx.check(extra >= 0, arg="repeats", expected=f"at least {len(self.sizes)} numbers", got=repeats)
-    ctx.check(all(count >= 0 for count in repeats), arg="repeats", expected="non-negative numbers", got=repeats)
+    ctx.check(
+        all(count >= 0 for count in repeats), arg="repeats", expected="non-negative numbers", got=repeats
+    )
     check_type(ctx, self.scalar_type, out, arg="out")
     sizes = (1,) * extra + self.sizes
     out.resize([count * size for count, size in zip(repeats, sizes, strict=True)])
@@ -119,8 +135,9 @@ def flip_out(ctx: PrepareContext, self: Tensor, dims: list[int], out: Tensor) ->
 
 @kernel("aten::roll.out")
 def roll_out(ctx: PrepareContext, self: Tensor, shifts: list[int], dims: list[int], out: Tensor) -> Step:
-    """Elements moved ``shifts`` places along ``dims`` and round the end; without ``dims``, of the flattened tensor. Scratch: the input
-    when it overlaps the output."""
+    """Elements moved ``shifts`` places along ``dims`` and round the end; without ``dims``, of the flattened
+    tensor. Scratch: the input when it overlaps the output.
+    """
     check_type(ctx, self.scalar_type, out, arg="out")
     ctx.check(bool(shifts), arg="shifts", expected="at least one shift", got="none")
     if not dims:
@@ -166,14 +183,19 @@ def _rolled(ctx: PrepareContext, source: Array, target: Array, by_axis: dict[int
         choices.append(halves if shift else halves[:1])
     calls: list[Step] = []
     for combination in itertools.product(*choices):
-        calls += moves(ctx, source[tuple(c[0] for c in combination)], target[tuple(c[1] for c in combination)])
+        calls += moves(
+            ctx, source[tuple(c[0] for c in combination)], target[tuple(c[1] for c in combination)]
+        )
     return calls
 
 
 @kernel("aten::constant_pad_nd.out")
-def constant_pad_nd_out(ctx: PrepareContext, self: Tensor, pad: list[int], value: Scalar, out: Tensor) -> Step:
-    """``pad`` holds (before, after) from the last dimension on; negative numbers cut off. Scratch: the input when it overlaps the
-    output."""
+def constant_pad_nd_out(
+    ctx: PrepareContext, self: Tensor, pad: list[int], value: Scalar, out: Tensor
+) -> Step:
+    """``pad`` holds (before, after) from the last dimension on; negative numbers cut off. Scratch: the
+    input when it overlaps the output.
+    """
     rank = len(self.sizes)
     ctx.check(len(pad) % 2 == 0 and len(pad) <= 2 * rank, arg="pad", expected=f"up to {rank} pairs", got=pad)
     check_type(ctx, self.scalar_type, out, arg="out")
@@ -185,7 +207,9 @@ def constant_pad_nd_out(ctx: PrepareContext, self: Tensor, pad: list[int], value
         pair = 2 * (rank - 1 - at)
         before, after = (pad[pair], pad[pair + 1]) if pair < len(pad) else (0, 0)
         extent = size + before + after
-        ctx.check(extent >= 0, arg="pad", expected=f"at most the {size} elements of dimension {at} cut off", got=pad)
+        ctx.check(
+            extent >= 0, arg="pad", expected=f"at most the {size} elements of dimension {at} cut off", got=pad
+        )
         shape.append(extent)
         first, last = max(0, -before), size - max(0, -after)
         source.append(slice(first, max(first, last)))
@@ -245,7 +269,9 @@ def _repeated(size: int, before: int, after: int) -> np.ndarray[tuple[int], np.d
     return np.clip(np.arange(-before, size + after), 0, size - 1)
 
 
-def _edge_pad(ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor, dims: int, *, reflect: bool) -> Step:
+def _edge_pad(
+    ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor, dims: int, *, reflect: bool
+) -> Step:
     check_rank(ctx, self, dims + 1, dims + 2, arg="self")
     check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
     check_type(ctx, self.scalar_type, out, arg="out")
@@ -260,7 +286,12 @@ def _edge_pad(ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor
         size = self.sizes[axis]
         shape[axis] = size + before + after
         legal = max(before, after) < size if reflect else size > 0
-        ctx.check(legal and shape[axis] > 0, arg="padding", expected=f"padding that suits dimension {axis} of {size}", got=padding)
+        ctx.check(
+            legal and shape[axis] > 0,
+            arg="padding",
+            expected=f"padding that suits dimension {axis} of {size}",
+            got=padding,
+        )
         plan.append((axis, before, after))
     out.resize(shape)
     if not out.array.size:
@@ -281,7 +312,9 @@ def _edge_pad(ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor
 def _declare_edge_pads(dims: int) -> None:
     @kernel(f"aten::reflection_pad{dims}d.out")
     def reflection(ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor) -> Step:
-        """Padding that mirrors the inside without repeating the edge. Scratch: each dimension's result but the last's."""
+        """Padding that mirrors the inside without repeating the edge. Scratch: each dimension's result but
+        the last's.
+        """
         return _edge_pad(ctx, self, padding, out, dims, reflect=True)
 
     @kernel(f"aten::replication_pad{dims}d.out")
@@ -296,7 +329,9 @@ for _dims in (1, 2, 3):
 
 @kernel("aten::diag_embed.out")
 def diag_embed_out(ctx: PrepareContext, self: Tensor, offset: int, dim1: int, dim2: int, out: Tensor) -> Step:
-    """The last dimension as the diagonal, ``offset`` above the main one, of planes of ``dim1`` and ``dim2``; zeros elsewhere."""
+    """The last dimension as the diagonal, ``offset`` above the main one, of planes of ``dim1`` and
+    ``dim2``; zeros elsewhere.
+    """
     ctx.check(bool(self.sizes), arg="self", expected="at least one dimension", got="a 0-d tensor")
     rank = len(self.sizes) + 1
     a, b = dimension(ctx, dim1, rank, arg="dim1"), dimension(ctx, dim2, rank, arg="dim2")

@@ -1,4 +1,6 @@
-"""Matrix products. float32 and float64 go to the BLAS that numpy is built with, straight from and to the operands' memory."""
+"""Matrix products. float32 and float64 go to the BLAS that numpy is built with, straight from and to the
+operands' memory.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ from et_vm.values import Array, DType, Tensor
 _TYPES = (INTEGER, FLOAT, COMPLEX)
 
 
-def in_arithmetic_type(ctx: PrepareContext, tensor: Tensor, dtype: DType, key: str) -> tuple[list[Step], Array]:
-    """``tensor`` as ``dtype``: itself, a converted copy kept with the method if it is constant, else scratch and the call to fill it."""
+def in_arithmetic_type(
+    ctx: PrepareContext, tensor: Tensor, dtype: DType, key: str
+) -> tuple[list[Step], Array]:
+    """``tensor`` as ``dtype``: itself, a converted copy kept with the method if it is constant, else
+    scratch and the call to fill it.
+    """
     if tensor.dtype == dtype:
         return [], tensor.array
     if tensor.constant:
@@ -38,7 +44,9 @@ def in_arithmetic_type(ctx: PrepareContext, tensor: Tensor, dtype: DType, key: s
 
 
 def blas_ready(ctx: PrepareContext, array: Array) -> tuple[list[Step], Array]:
-    """``array`` if BLAS can read its last two dimensions in place, else a packed copy in scratch and the calls that fill it."""
+    """``array`` if BLAS can read its last two dimensions in place, else a packed copy in scratch and the
+    calls that fill it.
+    """
     itemsize = array.itemsize
     rows, columns = array.strides[-2:]
     m, n = array.shape[-2:]
@@ -51,7 +59,9 @@ def blas_ready(ctx: PrepareContext, array: Array) -> tuple[list[Step], Array]:
 
 
 def product(ctx: PrepareContext, a: Array, b: Array, out: Array) -> list[Step]:
-    """Calls for ``out = a @ b``, the shapes being right. Scratch: operands that BLAS cannot read in place, an output it cannot write."""
+    """Calls for ``out = a @ b``, the shapes being right. Scratch: operands that BLAS cannot read in place,
+    an output it cannot write.
+    """
     if not out.size:
         return []
     if not a.shape[-1]:
@@ -65,9 +75,16 @@ def product(ctx: PrepareContext, a: Array, b: Array, out: Array) -> list[Step]:
 
 
 def _into(
-    ctx: PrepareContext, out: Tensor, dtype: DType, calls_into: Callable[[Array], list[Step]], *, hazard: bool = False
+    ctx: PrepareContext,
+    out: Tensor,
+    dtype: DType,
+    calls_into: Callable[[Array], list[Step]],
+    *,
+    hazard: bool = False,
 ) -> Step:
-    """The calls that compute into ``out``, by way of scratch when it has another type or (``hazard``) is read late."""
+    """The calls that compute into ``out``, by way of scratch when it has another type or (``hazard``) is
+    read late.
+    """
     if not out.array.size:
         return NOTHING
     if out.dtype == dtype and not hazard:
@@ -91,7 +108,9 @@ def mm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step
     """(n, k) times (k, m). Scratch: float32 copies of 16-bit operands and of the result."""
     check_rank(ctx, self, 2, arg="self")
     check_rank(ctx, mat2, 2, arg="mat2")
-    ctx.check(self.sizes[1] == mat2.sizes[0], arg="mat2", expected=f"{self.sizes[1]} rows", got=list(mat2.sizes))
+    ctx.check(
+        self.sizes[1] == mat2.sizes[0], arg="mat2", expected=f"{self.sizes[1]} rows", got=list(mat2.sizes)
+    )
     return _multiply(ctx, self, mat2, out)
 
 
@@ -101,7 +120,9 @@ def bmm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Ste
     check_rank(ctx, self, 3, arg="self")
     check_rank(ctx, mat2, 3, arg="mat2")
     batch, _, inner = self.sizes
-    ctx.check(mat2.sizes[:2] == (batch, inner), arg="mat2", expected=f"[{batch}, {inner}, m]", got=list(mat2.sizes))
+    ctx.check(
+        mat2.sizes[:2] == (batch, inner), arg="mat2", expected=f"[{batch}, {inner}, m]", got=list(mat2.sizes)
+    )
     return _multiply(ctx, self, mat2, out)
 
 
@@ -112,7 +133,9 @@ def mv_out(ctx: PrepareContext, self: Tensor, vec: Tensor, out: Tensor) -> Step:
     check_rank(ctx, vec, 1, arg="vec")
     check_kinds(ctx, self.scalar_type, _TYPES, arg="self")
     check_same_type(ctx, self, ("vec", vec), ("out", out))
-    ctx.check(self.sizes[1] == vec.sizes[0], arg="vec", expected=f"{self.sizes[1]} elements", got=list(vec.sizes))
+    ctx.check(
+        self.sizes[1] == vec.sizes[0], arg="vec", expected=f"{self.sizes[1]} elements", got=list(vec.sizes)
+    )
     out.resize((self.sizes[0],))
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     first, a = in_arithmetic_type(ctx, self, dtype, "self")
@@ -128,7 +151,9 @@ def dot_out(ctx: PrepareContext, self: Tensor, tensor: Tensor, out: Tensor) -> S
     check_rank(ctx, self, 1, arg="self")
     check_kinds(ctx, self.scalar_type, _TYPES, arg="self")
     check_same_type(ctx, self, ("tensor", tensor), ("out", out))
-    ctx.check(tensor.sizes == self.sizes, arg="tensor", expected=f"shape {list(self.sizes)}", got=list(tensor.sizes))
+    ctx.check(
+        tensor.sizes == self.sizes, arg="tensor", expected=f"shape {list(self.sizes)}", got=list(tensor.sizes)
+    )
     out.resize(())
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     first, a = in_arithmetic_type(ctx, self, dtype, "self")
@@ -180,29 +205,45 @@ def _add_product(
 def addmm_out(
     ctx: PrepareContext, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, out: Tensor
 ) -> Step:
-    """``beta * self + alpha * mat1 @ mat2``, ``self`` broadcast. Scratch: float32 copies of 16-bit tensors, ``beta * self``, and the
-    result when it is stored over ``self``."""
+    """``beta * self + alpha * mat1 @ mat2``, ``self`` broadcast. Scratch: float32 copies of 16-bit tensors,
+    ``beta * self``, and the result when it is stored over ``self``.
+    """
     check_rank(ctx, mat1, 2, arg="mat1")
     check_rank(ctx, mat2, 2, arg="mat2")
-    ctx.check(mat1.sizes[1] == mat2.sizes[0], arg="mat2", expected=f"{mat1.sizes[1]} rows", got=list(mat2.sizes))
+    ctx.check(
+        mat1.sizes[1] == mat2.sizes[0], arg="mat2", expected=f"{mat1.sizes[1]} rows", got=list(mat2.sizes)
+    )
     return _add_product(ctx, self, mat1, mat2, beta, alpha, out)
 
 
 @kernel("aten::baddbmm.out")
 def baddbmm_out(
-    ctx: PrepareContext, self: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, out: Tensor
+    ctx: PrepareContext,
+    self: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    beta: Scalar,
+    alpha: Scalar,
+    out: Tensor,
 ) -> Step:
     """``beta * self + alpha * batch1 @ batch2``, batch by batch. Scratch: as for addmm."""
     check_rank(ctx, batch1, 3, arg="batch1")
     check_rank(ctx, batch2, 3, arg="batch2")
     batch, _, inner = batch1.sizes
-    ctx.check(batch2.sizes[:2] == (batch, inner), arg="batch2", expected=f"[{batch}, {inner}, m]", got=list(batch2.sizes))
+    ctx.check(
+        batch2.sizes[:2] == (batch, inner),
+        arg="batch2",
+        expected=f"[{batch}, {inner}, m]",
+        got=list(batch2.sizes),
+    )
     return _add_product(ctx, self, batch1, batch2, beta, alpha, out)
 
 
 @kernel("aten::linear.out")
 def linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> Step:
-    """``input`` (..., k) times the transpose of ``weight`` (m, k) or (k), plus ``bias``. Scratch: float32 copies of 16-bit tensors."""
+    """``input`` (..., k) times the transpose of ``weight`` (m, k) or (k), plus ``bias``. Scratch: float32
+    copies of 16-bit tensors.
+    """
     check_rank(ctx, weight, 1, 2, arg="weight")
     check_kinds(ctx, input.scalar_type, _TYPES, arg="input")
     check_same_type(ctx, input, ("weight", weight), ("bias", bias), ("out", out))

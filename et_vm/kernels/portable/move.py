@@ -11,17 +11,20 @@ from et_vm.kernels.portable.steps import NOTHING, cast, chain, copy, overlaps, s
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array
 
-# Elements along the axis in which the target is contiguous, and along that in which the source is: measured over 64..1536 squared.
+# Elements along the axis in which the target is contiguous, and along that in which the source is: measured
+# over 64..1536 squared.
 _TILE_TARGET = 32
 _TILE_SOURCE = 128
 _WORTH_TILING = 1 << 14
 
 
 def move(ctx: PrepareContext, source: Array, target: Array) -> Step:
-    """The step that stores ``source`` into ``target``, of the same shape, converting between dtypes as torch does.
+    """The step that stores ``source`` into ``target``, of the same shape, converting between dtypes as
+    torch does.
 
-    Nothing is done when the two are one view. Large transposes go in tiles that stay in the cache. Scratch: see :func:`steps.cast`;
-    numpy itself copies through a temporary when the two overlap in memory without being one view.
+    Nothing is done when the two are one view. Large transposes go in tiles that stay in the cache. Scratch:
+    see :func:`steps.cast`; numpy itself copies through a temporary when the two overlap in memory without
+    being one view.
     """
     return chain(moves(ctx, source, target)) if target.size else NOTHING
 
@@ -40,10 +43,16 @@ def moves(ctx: PrepareContext, source: Array, target: Array) -> list[Step]:
 
 
 def _tiles(source: Array, target: Array) -> list[tuple[Array, Array]]:
-    """Tiles of the plane in which one array runs along the first axis and the other along the second; else the whole."""
+    """Tiles of the plane in which one array runs along the first axis and the other along the second; else
+    the whole.
+    """
     itemsize = target.itemsize
-    fast_target = [axis for axis in range(target.ndim) if target.strides[axis] == itemsize and target.shape[axis] > 1]
-    fast_source = [axis for axis in range(source.ndim) if source.strides[axis] == itemsize and source.shape[axis] > 1]
+    fast_target = [
+        axis for axis in range(target.ndim) if target.strides[axis] == itemsize and target.shape[axis] > 1
+    ]
+    fast_source = [
+        axis for axis in range(source.ndim) if source.strides[axis] == itemsize and source.shape[axis] > 1
+    ]
     if not fast_target or not fast_source or fast_target[0] == fast_source[0]:
         return [(source, target)]
     a, b = fast_target[0], fast_source[0]
@@ -67,7 +76,8 @@ def contiguous(ctx: PrepareContext, array: Array) -> tuple[list[Step], Array]:
 
 
 def reshape_moves(ctx: PrepareContext, source: Array, target: Array) -> list[Step]:
-    """Calls that store the elements of ``source`` into ``target`` in the order of their logical indices, the shapes differing.
+    """Calls that store the elements of ``source`` into ``target`` in the order of their logical indices,
+    the shapes differing.
 
     Scratch: a copy of ``source`` when neither is C-contiguous.
     """
@@ -87,8 +97,7 @@ def borders(array: Array, inside: Sequence[slice]) -> list[Array]:
     views: list[Array] = []
     index: list[slice] = [slice(None)] * array.ndim
     for axis, box in enumerate(inside):
-        for side in (slice(0, box.start), slice(box.stop, array.shape[axis])):
-            if side.stop > side.start:
-                views.append(array[(*index[:axis], side)])
+        sides = (slice(0, box.start), slice(box.stop, array.shape[axis]))
+        views += [array[(*index[:axis], side)] for side in sides if side.stop > side.start]
         index[axis] = box
     return views

@@ -35,7 +35,9 @@ def _check_affine(
             check_kinds(ctx, tensor.scalar_type, (FLOAT,), arg=arg)
 
 
-def _as(ctx: PrepareContext, tensor: Tensor | None, dtype: DType, key: str) -> tuple[list[Step], Array | None]:
+def _as(
+    ctx: PrepareContext, tensor: Tensor | None, dtype: DType, key: str
+) -> tuple[list[Step], Array | None]:
     """A small tensor as ``dtype``: itself, a copy kept for a constant, or scratch and the call to fill it."""
     if tensor is None or tensor.dtype == dtype:
         return [], None if tensor is None else tensor.array
@@ -54,9 +56,17 @@ def _scale_and_shift(inputs: Sequence[Array], out: Array, temporaries: Sequence[
 
 
 def _affine_coefficients(
-    mean: Array, variance: Array, weight: Array | None, bias: Array | None, eps: float, scale: Array, shift: Array
+    mean: Array,
+    variance: Array,
+    weight: Array | None,
+    bias: Array | None,
+    eps: float,
+    scale: Array,
+    shift: Array,
 ) -> list[Step]:
-    """``scale = weight / sqrt(variance + eps)`` and ``shift = bias - mean * scale``, all vectors of one type."""
+    """``scale = weight / sqrt(variance + eps)`` and ``shift = bias - mean * scale``, all vectors of one
+    type.
+    """
     dtype = scale.dtype
     one = filled(dtype, 1)
     return [
@@ -88,7 +98,8 @@ def batch_norm_no_training_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """Each channel scaled and shifted by its running statistics; the saved statistics ``out1`` and ``out2`` are empty.
+    """Each channel scaled and shifted by its running statistics; the saved statistics ``out1`` and ``out2``
+    are empty.
 
     Scale and shift are computed once when all statistics are constants, else into scratch.
     """
@@ -109,7 +120,9 @@ def batch_norm_no_training_out(
     constants = all(tensor.constant for tensor in tensors)
     calls: list[Step] = []
     vectors: list[Array | None] = []
-    for key, tensor in zip(("weight", "bias", "mean", "var"), (weight, bias, running_mean, running_var), strict=True):
+    for key, tensor in zip(
+        ("weight", "bias", "mean", "var"), (weight, bias, running_mean, running_var), strict=True
+    ):
         more, array = _as(ctx, tensor, dtype, key)
         calls += more
         vectors.append(array)
@@ -263,10 +276,22 @@ def native_batch_norm_legit_out(
     save_mean: Tensor,
     save_invstd: Tensor,
 ) -> Step:
-    """Batch normalisation by the batch's statistics, which also move the running ones, or (not ``training``) by the running ones.
-    Scratch: six vectors, and a copy of the input for the batch's statistics."""
+    """Batch normalisation by the batch's statistics, which also move the running ones, or (not
+    ``training``) by the running ones. Scratch: six vectors, and a copy of the input for the batch's
+    statistics.
+    """
     return _batch_norm(
-        ctx, input, weight, bias, (running_mean, running_var), training, momentum, eps, out, save_mean, save_invstd
+        ctx,
+        input,
+        weight,
+        bias,
+        (running_mean, running_var),
+        training,
+        momentum,
+        eps,
+        out,
+        save_mean,
+        save_invstd,
     )
 
 
@@ -287,19 +312,17 @@ def native_batch_norm_legit_no_stats_out(
     return _batch_norm(ctx, input, weight, bias, None, training, momentum, eps, out, save_mean, save_invstd)
 
 
-def _moments(
-    x: Array, centred: Array, square: Array, mean: Array, inverse: Array, eps: float
-) -> list[Step]:
-    """Calls for the mean of each row of ``x``, the rows less their mean, and 1 / sqrt(variance + eps). ``mean`` and ``inverse`` are
-    columns; ``centred`` may be ``x``."""
+def _moments(x: Array, centred: Array, mean: Array, inverse: Array, eps: float) -> list[Step]:
+    """Calls for the mean of each row of ``x``, the rows less their mean, and 1 / sqrt(variance + eps).
+    ``mean`` and ``inverse`` are columns; ``centred`` may be ``x``.
+    """
     dtype = centred.dtype
     count = filled(dtype, x.shape[1])
     return [
         (np.add.reduce, (x, 1, None, mean, True)),
         call(np.divide, mean, count, mean),
         call(np.subtract, x, mean, centred),
-        call(np.multiply, centred, centred, square),
-        (np.add.reduce, (square, 1, None, inverse, True)),
+        (np.vecdot, (centred, centred, inverse[:, 0])),
         call(np.divide, inverse, count, inverse),
         call(np.add, inverse, filled(dtype, eps), inverse),
         call(np.sqrt, inverse, inverse),
@@ -337,12 +360,19 @@ def native_layer_norm_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """(x - mean) / sqrt(variance + eps) over the last dimensions, times ``weight`` plus ``bias``; ``out1`` is the mean and ``out2`` the
-    inverse deviation. Scratch: a block and two columns, and copies of tensors that are 16-bit or not contiguous."""
+    """(x - mean) / sqrt(variance + eps) over the last dimensions, times ``weight`` plus ``bias``; ``out1``
+    is the mean and ``out2`` the inverse deviation. Scratch: a block and two columns, and copies of
+    tensors that are 16-bit or not contiguous.
+    """
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
     rank, inner = len(input.sizes), len(normalized_shape)
     matches = 0 < inner <= rank and input.sizes[rank - inner :] == tuple(normalized_shape)
-    ctx.check(matches, arg="normalized_shape", expected=f"the last dimensions of {list(input.sizes)}", got=normalized_shape)
+    ctx.check(
+        matches,
+        arg="normalized_shape",
+        expected=f"the last dimensions of {list(input.sizes)}",
+        got=normalized_shape,
+    )
     _check_affine(ctx, normalized_shape, weight, bias)
     check_type(ctx, input.scalar_type, out0, arg="out0")
     for out, arg in ((out1, "out1"), (out2, "out2")):
@@ -366,7 +396,6 @@ def native_layer_norm_out(
     outer = x.shape[0]
     rows = min(outer, max(1, BLOCK // length))
     means, inverses = ctx.scratch((outer, 1), dtype), ctx.scratch((outer, 1), dtype)
-    square = ctx.scratch((rows, length), dtype)
     wide = ctx.scratch((rows, length), dtype) if y.dtype != dtype else None
     factor = None if w is None else w.reshape(1, length)
     addend = None if b is None else b.reshape(1, length)
@@ -377,7 +406,7 @@ def native_layer_norm_out(
         if block.dtype != dtype:
             calls.append(copy(block, work))
             block = work
-        calls += _moments(block, work, square[: end - start], means[start:end], inverses[start:end], eps)
+        calls += _moments(block, work, means[start:end], inverses[start:end], eps)
         calls.append(call(np.multiply, work, inverses[start:end], work))
         if factor is not None:
             calls.append(call(np.multiply, work, factor, work))
@@ -406,9 +435,10 @@ def native_group_norm_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """(x - mean) / sqrt(variance + eps) over each of ``group`` groups of channels, times ``weight`` plus ``bias`` by channel; ``out1`` is
-    the mean and ``out2`` the inverse deviation. Scratch: a group or more, two columns, and copies of tensors that are 16-bit or not
-    contiguous."""
+    """(x - mean) / sqrt(variance + eps) over each of ``group`` groups of channels, times ``weight`` plus
+    ``bias`` by channel; ``out1`` is the mean and ``out2`` the inverse deviation. Scratch: a group or
+    more, two columns, and copies of tensors that are 16-bit or not contiguous.
+    """
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
     ctx.check(len(input.sizes) >= 2, arg="input", expected="at least 2 dimensions", got=list(input.sizes))
     stated = (N, C, HxW) == (*input.sizes[:2], math.prod(input.sizes[2:]))
@@ -437,7 +467,6 @@ def native_group_norm_out(
     # Whole groups of one sample at a time, so that the channels of a block are a range of the weights.
     rows = min(group, max(1, BLOCK // length))
     means, inverses = ctx.scratch((N * group, 1), dtype), ctx.scratch((N * group, 1), dtype)
-    square = ctx.scratch((rows, length), dtype)
     wide = ctx.scratch((rows, length), dtype) if y.dtype != dtype else None
     for sample, first in itertools.product(range(N), range(0, group, rows)):
         last = min(first + rows, group)
@@ -447,7 +476,7 @@ def native_group_norm_out(
         if block.dtype != dtype:
             calls.append(copy(block, work))
             block = work
-        calls += _moments(block, work, square[: end - start], means[start:end], inverses[start:end], eps)
+        calls += _moments(block, work, means[start:end], inverses[start:end], eps)
         calls.append(call(np.multiply, work, inverses[start:end], work))
         by_channel = work.reshape((last - first) * depth, HxW)
         if w is not None:
@@ -466,8 +495,9 @@ def native_group_norm_out(
 def native_dropout_out(
     ctx: PrepareContext, input: Tensor, p: float, train: bool | None, out0: Tensor, out1: Tensor
 ) -> Step:
-    """Outside of training, the input and a mask of ones. Training drops elements at random and scales the others by 1 / (1 - p).
-    Scratch when training: a copy of the input."""
+    """Outside of training, the input and a mask of ones. Training drops elements at random and scales the
+    others by 1 / (1 - p). Scratch when training: a copy of the input.
+    """
     check_rank(ctx, input, *range(17), arg="input")
     check_type(ctx, input.scalar_type, out0, arg="out0")
     check_type(ctx, ScalarType.BOOL, out1, arg="out1")

@@ -21,7 +21,12 @@ from et_vm.values import Array, DType, Tensor
 def _expand(ctx: PrepareContext, values: Sequence[int], count: int, arg: str, lowest: int) -> tuple[int, ...]:
     full = tuple(values) * count if len(values) == 1 else tuple(values)
     ctx.check(len(full) == count, arg=arg, expected=f"{count} numbers", got=list(values))
-    ctx.check(all(value >= lowest for value in full), arg=arg, expected=f"numbers of at least {lowest}", got=list(values))
+    ctx.check(
+        all(value >= lowest for value in full),
+        arg=arg,
+        expected=f"numbers of at least {lowest}",
+        got=list(values),
+    )
     return full
 
 
@@ -35,8 +40,9 @@ def pooling_window(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> Window:
-    """The geometry of a pooling over the last ``dims`` of ``sizes``, checked. With ``ceil_mode`` the last window may hang over the
-    end."""
+    """The geometry of a pooling over the last ``dims`` of ``sizes``, checked. With ``ceil_mode`` the last
+    window may hang over the end.
+    """
     taps = _expand(ctx, kernel_size, dims, "kernel_size", 1)
     steps = _expand(ctx, stride, dims, "stride", 1) if stride else taps
     pads = _expand(ctx, padding, dims, "padding", 0)
@@ -45,14 +51,24 @@ def pooling_window(
     out: list[int] = []
     for size, count, step, pad, spread in zip(space, taps, steps, pads, spreads, strict=True):
         ctx.check(
-            2 * pad <= (count - 1) * spread + 1, arg="padding", expected="at most half the kernel", got=list(padding)
+            2 * pad <= (count - 1) * spread + 1,
+            arg="padding",
+            expected="at most half the kernel",
+            got=list(padding),
         )
         room = size + 2 * pad - spread * (count - 1) - 1
         places = (room + (step - 1 if ceil_mode else 0)) // step + 1
-        if ceil_mode and (places - 1) * step >= size + pad:  # a window must start inside the image or its left padding
+        if (
+            ceil_mode and (places - 1) * step >= size + pad
+        ):  # a window must start inside the image or its left padding
             places -= 1
         out.append(places)
-    ctx.check(all(places > 0 for places in out), arg="kernel_size", expected=f"a kernel that fits in {list(space)}", got=list(kernel_size))
+    ctx.check(
+        all(places > 0 for places in out),
+        arg="kernel_size",
+        expected=f"a kernel that fits in {list(space)}",
+        got=list(kernel_size),
+    )
     return Window(space, taps, steps, pads, spreads, tuple(out))
 
 
@@ -144,8 +160,9 @@ def _first_maximum(
 ) -> list[Step]:
     """Calls that store the plane index of the first tap equal to ``values``.
 
-    The number of the tap is the minimum over taps of (tap + a large number unless it is equal), in integers as small as the number of
-    taps allows, which numpy computes many at a time; the index is then looked up per tap and added to that of the place.
+    The number of the tap is the minimum over taps of (tap + a large number unless it is equal), in integers
+    as small as the number of taps allows, which numpy computes many at a time; the index is then looked up
+    per tap and added to that of the place.
     """
     miss = 128 if len(taps) <= 128 else 1 << 14
     kind = np.dtype(np.uint8 if len(taps) <= 128 else np.uint16)
@@ -231,8 +248,9 @@ def avg_pool2d_out(
     divisor_override: int | None,
     out: Tensor,
 ) -> Step:
-    """The mean of each window, divided by ``divisor_override`` or the elements it covers, with or without those in the padding.
-    Scratch: the padded image; for 16-bit types also a float32 result."""
+    """The mean of each window, divided by ``divisor_override`` or the elements it covers, with or without
+    those in the padding. Scratch: the padded image; for 16-bit types also a float32 result.
+    """
     return _average(
         ctx, self, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out
     )
@@ -354,10 +372,7 @@ def _divisors(window: Window, include_pad: bool, override: int | None, dtype: DT
     ):
         start = np.arange(places) * step - pad
         end = np.minimum(start + taps, size + pad)
-        if include_pad:
-            count = end - start
-        else:
-            count = np.minimum(end, size) - np.maximum(start, 0)
+        count = end - start if include_pad else np.minimum(end, size) - np.maximum(start, 0)
         shape = [1] * len(window.out)
         shape[axis] = places
         counts = counts * count.reshape(shape)
@@ -367,8 +382,29 @@ def _divisors(window: Window, include_pad: bool, override: int | None, dtype: DT
 
 
 def _bounds(size: int, places: int) -> list[tuple[int, int]]:
-    """The ranges that adaptive pooling divides a dimension into: from floor(i n / m) to ceil((i + 1) n / m)."""
+    """The ranges that adaptive pooling divides a dimension into: from floor(i n / m) to ceil((i + 1) n /
+    m).
+    """
     return [(at * size // places, -(-(at + 1) * size // places)) for at in range(places)]
+
+
+def _equal_parts(
+    ctx: PrepareContext, image: Array, places: Sequence[int], dtype: DType, out: Array
+) -> list[Step]:
+    """Calls for the means of equal parts: whole rows are added up before the few sums that remain are
+    divided among columns.
+    """
+    space = image.shape[2:]
+    source = image
+    calls: list[Step] = []
+    for axis, (size, count) in enumerate(zip(space, places, strict=True), 2):
+        split = source.reshape(*source.shape[:axis], count, size // count, *source.shape[axis + 1 :])
+        shape = (*split.shape[: axis + 1], *split.shape[axis + 2 :])
+        target = out if axis == image.ndim - 1 else ctx.scratch(shape, dtype)
+        calls.append((np.add.reduce, (split, axis + 1, dtype, target)))
+        source = target
+    parts = math.prod(size // count for size, count in zip(space, places, strict=True))
+    return [*calls, call(np.divide, out, filled(dtype, parts), out)]
 
 
 def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dims: int, out: Tensor) -> Step:
@@ -386,13 +422,7 @@ def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dim
     target = out.array.reshape(batched) if out.dtype == dtype else ctx.scratch(batched, dtype)
     space = image.shape[2:]
     if all(size % count == 0 for size, count in zip(space, places, strict=True)):
-        split = [part for size, count in zip(space, places, strict=True) for part in (count, size // count)]
-        axes = tuple(3 + 2 * at for at in range(dims))
-        count = math.prod(size // count for size, count in zip(space, places, strict=True))
-        calls += [
-            (np.add.reduce, (image.reshape(*image.shape[:2], *split), axes, dtype, target)),
-            call(np.divide, target, filled(dtype, count), target),
-        ]
+        calls += _equal_parts(ctx, image, places, dtype, target)
     else:
         source = image
         for axis, count in enumerate(places, 2):
@@ -414,8 +444,9 @@ def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dim
 
 @kernel("aten::_adaptive_avg_pool2d.out")
 def adaptive_avg_pool2d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
-    """Means over a grid of ``output_size`` nearly equal parts. Scratch: the means by rows when the parts are not equal; for 16-bit types
-    the float32 result."""
+    """Means over a grid of ``output_size`` nearly equal parts. Scratch: the means by rows when the parts
+    are not equal; for 16-bit types the float32 result.
+    """
     return _adaptive(ctx, self, output_size, 2, out)
 
 
@@ -438,7 +469,9 @@ def max_pool2d_with_indices_backward_out(
     indices: Tensor,
     grad_input: Tensor,
 ) -> Step:
-    """Each gradient added to the element that was the maximum. Scratch: copies of what is not contiguous, and the flat positions."""
+    """Each gradient added to the element that was the maximum. Scratch: copies of what is not contiguous,
+    and the flat positions.
+    """
     _image(ctx, self, 2)
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     for arg, tensor in (("grad_output", grad_output), ("grad_input", grad_input)):

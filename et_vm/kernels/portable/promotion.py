@@ -1,8 +1,9 @@
 """Torch's type promotion.
 
-Two operands of one kind (bool, integer, float, complex) promote to the smallest type that holds both; of two kinds, the higher kind
-wins, but a 0-d tensor, and below it a Python number, raises the type of what ranks above it only when its kind is higher. The rules
-are those of torch.result_type (https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
+Two operands of one kind (bool, integer, float, complex) promote to the smallest type that holds both; of
+two kinds, the higher kind wins, but a 0-d tensor, and below it a Python number, raises the type of what
+ranks above it only when its kind is higher. The rules are those of torch.result_type
+(https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ def _under(higher: ScalarType | None, lower: ScalarType | None) -> ScalarType | 
 
 
 def result_type(*operands: Tensor | Scalar) -> ScalarType:
-    """The type in which torch computes an operation on ``operands``, at least one of them (torch.result_type)."""
+    """The type in which torch computes an operation on ``operands``, at least one of them
+    (torch.result_type).
+    """
     ranked: list[ScalarType | None] = [None, None, None]
     for operand in operands:
         if isinstance(operand, Tensor):
@@ -120,12 +123,16 @@ def real_of(scalar_type: ScalarType) -> ScalarType:
 
 
 def arithmetic(scalar_type: ScalarType) -> ScalarType:
-    """The type torch does the arithmetic of ``scalar_type`` in: float32 for the 16-bit floats, rounded once at the end."""
+    """The type torch does the arithmetic of ``scalar_type`` in: float32 for the 16-bit floats, rounded once
+    at the end.
+    """
     return ScalarType.FLOAT if scalar_type in _REDUCED else scalar_type
 
 
 def can_cast(source: ScalarType, target: ScalarType) -> bool:
-    """Whether torch stores a result of type ``source`` into an out tensor of type ``target`` (torch.can_cast)."""
+    """Whether torch stores a result of type ``source`` into an out tensor of type ``target``
+    (torch.can_cast).
+    """
     source_kind, target_kind = kind(source), kind(target)
     if source_kind > 1 and target_kind < source_kind:
         return False

@@ -1,4 +1,6 @@
-"""Random tensors. The numbers come from numpy's generator, seeded by the operating system: reproducible programs pass them in."""
+"""Random tensors. The numbers come from numpy's generator, seeded by the operating system: reproducible
+programs pass them in.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ def _kept(out: Tensor, sizes: Sequence[int], axes: Sequence[int]) -> Array:
 def _accumulate(
     ctx: PrepareContext, out: Tensor, target: Array, dtype: DType, calls_into: Callable[[Array], list[Step]]
 ) -> Step:
-    """The calls that compute into ``target``, by way of scratch when its type is not the accumulating ``dtype``."""
+    """The calls that compute into ``target``, by way of scratch when its type is not the accumulating
+    ``dtype``.
+    """
     if target.dtype == dtype:
         return chain(calls_into(target))
     wide = ctx.scratch(target.shape, dtype)
@@ -58,7 +60,14 @@ def _explicit(ctx: PrepareContext, dtype: int | None, default: ScalarType, out: 
 
 
 def _sum(
-    ctx: PrepareContext, self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: int | None, out: Tensor, *, mean: bool
+    ctx: PrepareContext,
+    self: Tensor,
+    dim: Sequence[int] | None,
+    keepdim: bool,
+    dtype: int | None,
+    out: Tensor,
+    *,
+    mean: bool,
 ) -> Step:
     axes = dimensions(ctx, dim, len(self.sizes))
     default = self.scalar_type if mean or kind(self.scalar_type) >= FLOAT else ScalarType.LONG
@@ -85,7 +94,9 @@ def _sum(
 def sum_out(
     ctx: PrepareContext, self: Tensor, dim: list[int] | None, keepdim: bool, dtype: int | None, out: Tensor
 ) -> Step:
-    """Sum over ``dim`` (all when empty); of integers and bools an int64. Scratch: the result when its type is 16-bit."""
+    """Sum over ``dim`` (all when empty); of integers and bools an int64. Scratch: the result when its type
+    is 16-bit.
+    """
     return _sum(ctx, self, dim, keepdim, dtype, out, mean=False)
 
 
@@ -170,7 +181,9 @@ def _extreme(
 def _declare_extreme(name: str, ufunc: np.ufunc) -> None:
     @kernel(f"aten::a{name}.out")
     def over_dims(ctx: PrepareContext, self: Tensor, dim: list[int], keepdim: bool, out: Tensor) -> Step:
-        """The extreme over ``dim`` (all when empty); NaN if any is. Scratch: the result when its type is 16-bit."""
+        """The extreme over ``dim`` (all when empty); NaN if any is. Scratch: the result when its type is
+        16-bit.
+        """
         return _extreme(ctx, ufunc, self, dimensions(ctx, dim, len(self.sizes)), keepdim, out)
 
     @kernel(f"aten::{name}.unary_out")
@@ -214,8 +227,9 @@ def _search(
 def _declare_search(name: str) -> None:
     @kernel(f"aten::{name}.out")
     def prepare(ctx: PrepareContext, self: Tensor, dim: int | None, keepdim: bool, out: Tensor) -> Step:
-        """Index of the first extreme, or of the first NaN, along ``dim`` or of the flattened tensor. Scratch: a float32 copy of a 16-bit
-        input."""
+        """Index of the first extreme, or of the first NaN, along ``dim`` or of the flattened tensor.
+        Scratch: a float32 copy of a 16-bit input.
+        """
         calls = _search(ctx, name, self, dim, keepdim, out, arg="out")
         return chain(calls)
 
@@ -228,8 +242,9 @@ _declare_search("argmin")
 def max_dim_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, max: Tensor, max_values: Tensor
 ) -> Step:
-    """The largest along ``dim`` and its first index (``max_values``, as torch calls it); NaN is largest. Scratch: a float32 copy of a
-    16-bit input."""
+    """The largest along ``dim`` and its first index (``max_values``, as torch calls it); NaN is largest.
+    Scratch: a float32 copy of a 16-bit input.
+    """
     check_type(ctx, ScalarType.LONG, max_values, arg="max_values")
     step = _extreme(ctx, np.maximum, self, dimensions(ctx, [dim], len(self.sizes)), keepdim, max)
     return chain([step, *_search(ctx, "argmax", self, dim, keepdim, max_values, arg="max_values")])
@@ -239,7 +254,9 @@ def max_dim_out(
 def min_dim_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, min: Tensor, min_indices: Tensor
 ) -> Step:
-    """The smallest along ``dim`` and its first index; NaN is smallest. Scratch: a float32 copy of a 16-bit input."""
+    """The smallest along ``dim`` and its first index; NaN is smallest. Scratch: a float32 copy of a 16-bit
+    input.
+    """
     check_type(ctx, ScalarType.LONG, min_indices, arg="min_indices")
     step = _extreme(ctx, np.minimum, self, dimensions(ctx, [dim], len(self.sizes)), keepdim, min)
     return chain([step, *_search(ctx, "argmin", self, dim, keepdim, min_indices, arg="min_indices")])
@@ -275,7 +292,9 @@ def _declare_logical(name: str, ufunc: np.ufunc) -> None:
         return _logical(ctx, ufunc, self, dimensions(ctx, [dim], len(self.sizes)), keepdim, out)
 
     @kernel(f"aten::{name}.dims_out")
-    def over_dims(ctx: PrepareContext, self: Tensor, dim: list[int] | None, keepdim: bool, out: Tensor) -> Step:
+    def over_dims(
+        ctx: PrepareContext, self: Tensor, dim: list[int] | None, keepdim: bool, out: Tensor
+    ) -> Step:
         """Over ``dim``, all of them for None; NaN counts as true."""
         return _logical(ctx, ufunc, self, dimensions(ctx, dim, len(self.sizes)), keepdim, out)
 
@@ -351,21 +370,35 @@ def _variance(
 def var_out(
     ctx: PrepareContext, self: Tensor, dim: list[int] | None, unbiased: bool, keepdim: bool, out: Tensor
 ) -> Step:
-    """Variance over ``dim`` (all when empty), divided by n - 1 if ``unbiased``, else n. Scratch: a copy of the input."""
+    """Variance over ``dim`` (all when empty), divided by n - 1 if ``unbiased``, else n. Scratch: a copy of
+    the input.
+    """
     return _variance(ctx, self, dim, 1.0 if unbiased else 0.0, keepdim, out)
 
 
 @kernel("aten::var.correction_out")
 def var_correction_out(
-    ctx: PrepareContext, self: Tensor, dim: list[int] | None, correction: Scalar | None, keepdim: bool, out: Tensor
+    ctx: PrepareContext,
+    self: Tensor,
+    dim: list[int] | None,
+    correction: Scalar | None,
+    keepdim: bool,
+    out: Tensor,
 ) -> Step:
-    """Variance over ``dim`` (all when empty), divided by n - ``correction`` (1). Scratch: a copy of the input."""
+    """Variance over ``dim`` (all when empty), divided by n - ``correction`` (1). Scratch: a copy of the
+    input.
+    """
     return _variance(ctx, self, dim, 1.0 if correction is None else correction, keepdim, out)
 
 
 @kernel("aten::std.correction_out")
 def std_correction_out(
-    ctx: PrepareContext, self: Tensor, dim: list[int] | None, correction: Scalar | None, keepdim: bool, out: Tensor
+    ctx: PrepareContext,
+    self: Tensor,
+    dim: list[int] | None,
+    correction: Scalar | None,
+    keepdim: bool,
+    out: Tensor,
 ) -> Step:
     """Square root of the variance. Scratch: a copy of the input."""
     return _variance(ctx, self, dim, 1.0 if correction is None else correction, keepdim, out, root=True)
@@ -388,7 +421,9 @@ def var_mean_correction_out(
 def _declare_running(name: str, ufunc: np.ufunc) -> None:
     @kernel(f"aten::{name}.out")
     def prepare(ctx: PrepareContext, self: Tensor, dim: int, dtype: int | None, out: Tensor) -> Step:
-        """Running total along ``dim``; of integers and bools an int64. Scratch: the result when its type is 16-bit."""
+        """Running total along ``dim``; of integers and bools an int64. Scratch: the result when its type is
+        16-bit.
+        """
         axis = dimension(ctx, dim, len(self.sizes))
         default = self.scalar_type if kind(self.scalar_type) >= FLOAT else ScalarType.LONG
         if dtype is None and can_cast(default, out.scalar_type):
@@ -401,7 +436,11 @@ def _declare_running(name: str, ufunc: np.ufunc) -> None:
             return chain(cast(ctx, self.array, out.array))
         compute = numpy_dtype(arithmetic(result))
         return _accumulate(
-            ctx, out, out.array, compute, lambda target: [(ufunc.accumulate, (self.array, axis, compute, target))]
+            ctx,
+            out,
+            out.array,
+            compute,
+            lambda target: [(ufunc.accumulate, (self.array, axis, compute, target))],
         )
 
 
@@ -411,7 +450,9 @@ _declare_running("cumprod", np.multiply)
 
 @kernel("aten::logsumexp.out")
 def logsumexp_out(ctx: PrepareContext, self: Tensor, dim: list[int], keepdim: bool, out: Tensor) -> Step:
-    """log(sum(exp(x))) over ``dim``, relative to the maximum so that nothing overflows. Scratch: a float copy of the input."""
+    """log(sum(exp(x))) over ``dim``, relative to the maximum so that nothing overflows. Scratch: a float
+    copy of the input.
+    """
     axes = dimensions(ctx, dim, len(self.sizes))
     result = floating(self.scalar_type)
     check_kinds(ctx, result, (FLOAT,), arg="self")
@@ -451,8 +492,9 @@ def linalg_vector_norm_out(
     dtype: int | None,
     out: Tensor,
 ) -> Step:
-    """(sum |x|^ord)^(1/ord) over ``dim`` (all for None); the count of non-zeros for order 0, an extreme for an infinite one. Scratch: a
-    copy of the input."""
+    """(sum |x|^ord)^(1/ord) over ``dim`` (all for None); the count of non-zeros for order 0, an extreme for
+    an infinite one. Scratch: a copy of the input.
+    """
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     axes = dimensions(ctx, dim, len(self.sizes))
     result = _explicit(ctx, dtype, self.scalar_type, out)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType, numpy_dtype
+from et_schema.scalar_type import numpy_dtype
 from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_rank, check_same_type, check_type
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.matmul import in_arithmetic_type
@@ -19,7 +18,10 @@ from et_vm.values import Array, DType, Tensor
 
 
 def _target(
-    ctx: PrepareContext, input: Tensor, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None
+    ctx: PrepareContext,
+    input: Tensor,
+    output_size: Sequence[int] | None,
+    scale_factors: Sequence[float] | None,
 ) -> tuple[tuple[int, int], tuple[float | None, float | None]]:
     """The height and width of the result, and the scales that were given instead of them."""
     check_rank(ctx, input, 4, arg="input")
@@ -29,7 +31,12 @@ def _target(
         ctx.check(len(output_size) == 2, arg="output_size", expected="two numbers", got=list(output_size))
         return (output_size[0], output_size[1]), (None, None)
     factors = list(scale_factors or ())
-    ctx.check(len(factors) == 2 and min(factors) > 0, arg="scale_factors", expected="two positive numbers", got=factors)
+    ctx.check(
+        len(factors) == 2 and min(factors) > 0,
+        arg="scale_factors",
+        expected="two positive numbers",
+        got=factors,
+    )
     height, width = (int(size * factor) for size, factor in zip(input.sizes[2:], factors, strict=True))
     return (height, width), (factors[0], factors[1])
 
@@ -38,7 +45,12 @@ def _check_image(ctx: PrepareContext, input: Tensor, size: Sequence[int], out: T
     check_rank(ctx, input, 4, arg="input")
     check_type(ctx, input.scalar_type, out, arg="out")
     positive = min(*size, *input.sizes[1:]) > 0
-    ctx.check(positive, arg="output_size", expected="a non-empty image and result", got=(list(input.sizes), list(size)))
+    ctx.check(
+        positive,
+        arg="output_size",
+        expected="a non-empty image and result",
+        got=(list(input.sizes), list(size)),
+    )
     out.resize((*input.sizes[:2], *size))
 
 
@@ -67,7 +79,11 @@ def _nearest(
 
 @kernel("aten::upsample_nearest2d.vec_out")
 def upsample_nearest2d_vec_out(
-    ctx: PrepareContext, input: Tensor, output_size: list[int] | None, scale_factors: list[float] | None, out: Tensor
+    ctx: PrepareContext,
+    input: Tensor,
+    output_size: list[int] | None,
+    scale_factors: list[float] | None,
+    out: Tensor,
 ) -> Step:
     """The element at floor(i * n / m) for each i of m. Scratch: the image with its height changed."""
     size, scales = _target(ctx, input, output_size, scale_factors)
@@ -91,7 +107,9 @@ def upsample_nearest2d_out(
 def _source_positions(
     extent: int, count: int, align_corners: bool, scale: float | None, dtype: DType
 ) -> Array:
-    """Where on a line of ``extent`` elements each of ``count`` results lies, in the arithmetic of ``dtype`` as torch computes it."""
+    """Where on a line of ``extent`` elements each of ``count`` results lies, in the arithmetic of ``dtype``
+    as torch computes it.
+    """
     real = np.float64 if dtype == np.float64 else np.float32
     at = np.arange(count, dtype=real)
     if align_corners:
@@ -101,7 +119,12 @@ def _source_positions(
 
 
 def _bilinear(
-    ctx: PrepareContext, input: Tensor, size: Sequence[int], align_corners: bool, scales: Sequence[float | None], out: Tensor
+    ctx: PrepareContext,
+    input: Tensor,
+    size: Sequence[int],
+    align_corners: bool,
+    scales: Sequence[float | None],
+    out: Tensor,
 ) -> Step:
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
     _check_image(ctx, input, size, out)
@@ -145,7 +168,9 @@ def upsample_bilinear2d_vec_out(
     scale_factors: list[float] | None,
     out: Tensor,
 ) -> Step:
-    """Linear interpolation of rows, then of columns. Scratch: two images with the height changed, one with both."""
+    """Linear interpolation of rows, then of columns. Scratch: two images with the height changed, one with
+    both.
+    """
     size, scales = _target(ctx, input, output_size, scale_factors)
     return _bilinear(ctx, input, size, align_corners, scales, out)
 
@@ -160,7 +185,9 @@ def upsample_bilinear2d_out(
     scales_w: float | None,
     out: Tensor,
 ) -> Step:
-    """Linear interpolation of rows, then of columns. Scratch: two images with the height changed, one with both."""
+    """Linear interpolation of rows, then of columns. Scratch: two images with the height changed, one with
+    both.
+    """
     size, _ = _target(ctx, self, output_size, None)
     return _bilinear(ctx, self, size, align_corners, (scales_h, scales_w), out)
 
@@ -168,8 +195,9 @@ def upsample_bilinear2d_out(
 def _antialias_weights(
     extent: int, count: int, align_corners: bool, scale: float | None
 ) -> list[tuple[int, Array]]:
-    """For each of ``count`` results the first element it draws on and the weights of the triangle filter, widened when the image
-    shrinks."""
+    """For each of ``count`` results the first element it draws on and the weights of the triangle filter,
+    widened when the image shrinks.
+    """
     if align_corners:
         step = (extent - 1) / (count - 1) if count > 1 else 0.0
     else:
@@ -197,8 +225,9 @@ def upsample_bilinear2d_aa_out(
     scales_w: float | None,
     out: Tensor,
 ) -> Step:
-    """Weighted means with a triangle filter as wide as the image shrinks, of columns, then of rows. Scratch: the image with its width
-    changed, float32 copies of 16-bit types, and one product."""
+    """Weighted means with a triangle filter as wide as the image shrinks, of columns, then of rows.
+    Scratch: the image with its width changed, float32 copies of 16-bit types, and one product.
+    """
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     size, _ = _target(ctx, self, output_size, None)
     _check_image(ctx, self, size, out)
@@ -209,7 +238,9 @@ def upsample_bilinear2d_aa_out(
     batch, channels, height, _ = self.sizes
     wide = ctx.scratch((batch, channels, height, size[1]), dtype)
     work = ctx.scratch((batch, channels, height), dtype)
-    for at, (first, weights) in enumerate(_antialias_weights(self.sizes[3], size[1], align_corners, scales_w)):
+    for at, (first, weights) in enumerate(
+        _antialias_weights(self.sizes[3], size[1], align_corners, scales_w)
+    ):
         calls += _weighted(array[..., first : first + len(weights)], weights, work, wide[..., at], 3)
     target = out.array if out.dtype == dtype else ctx.scratch(out.sizes, dtype)
     work = ctx.scratch((batch, channels, size[1]), dtype)
@@ -221,7 +252,9 @@ def upsample_bilinear2d_aa_out(
 
 
 def _weighted(part: Array, weights: Array, work: Array, out: Array, axis: int) -> list[Step]:
-    """Calls for the weighted sum of ``part`` along ``axis``, one element after the other so that only NaNs with a weight count."""
+    """Calls for the weighted sum of ``part`` along ``axis``, one element after the other so that only NaNs
+    with a weight count.
+    """
     before = (slice(None),) * axis
     calls: list[Step] = []
     for at, weight in enumerate(weights):
@@ -243,15 +276,22 @@ def grid_sampler_2d_out(
     align_corners: bool,
     out: Tensor,
 ) -> Step:
-    """``input`` (N, C, H, W) at the points of ``grid`` (N, h, w, 2), x before y, in [-1, 1]. Interpolation 0 bilinear, 1 nearest, 2 bicubic;
-    outside 0 zeros, 1 the border, 2 reflection. Numpy allocates the positions and weights."""
+    """``input`` (N, C, H, W) at the points of ``grid`` (N, h, w, 2), x before y, in [-1, 1]. Interpolation
+    0 bilinear, 1 nearest, 2 bicubic; outside 0 zeros, 1 the border, 2 reflection. Numpy allocates the
+    positions and weights.
+    """
     check_rank(ctx, input, 4, arg="input")
     check_rank(ctx, grid, 4, arg="grid")
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
     check_same_type(ctx, input, ("grid", grid), ("out", out))
     matches = grid.sizes[0] == input.sizes[0] and grid.sizes[3] == 2
     ctx.check(matches, arg="grid", expected=f"[{input.sizes[0]}, h, w, 2]", got=list(grid.sizes))
-    ctx.check(interpolation_mode in (0, 1, 2), arg="interpolation_mode", expected="0, 1 or 2", got=interpolation_mode)
+    ctx.check(
+        interpolation_mode in (0, 1, 2),
+        arg="interpolation_mode",
+        expected="0, 1 or 2",
+        got=interpolation_mode,
+    )
     ctx.check(padding_mode in (0, 1, 2), arg="padding_mode", expected="0, 1 or 2", got=padding_mode)
     ctx.check(min(input.sizes[2:]) > 0, arg="input", expected="a non-empty image", got=list(input.sizes))
     out.resize((*input.sizes[:2], *grid.sizes[1:3]))
@@ -328,9 +368,7 @@ def _cubic_weights(position: Array) -> list[tuple[Array, Array]]:
     return [(low - 1, far(t + 1)), (low, near(t)), (low + 1, near(1 - t)), (low + 2, far(2 - t))]
 
 
-def _fetch(
-    image: Array, y: Array, x: Array, padding_mode: int, align_corners: bool, place: bool
-) -> Array:
+def _fetch(image: Array, y: Array, x: Array, padding_mode: int, align_corners: bool, place: bool) -> Array:
     """The elements at whole positions, (N, C, h, w); zero outside of the image."""
     height, width = image.shape[2:]
     if place:
@@ -338,6 +376,7 @@ def _fetch(
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     row = np.where(inside, y, 0).astype(np.intp)
     column = np.where(inside, x, 0).astype(np.intp)
-    sample = np.arange(image.shape[0])[:, None, None]
+    samples: int = image.shape[0]
+    sample = np.arange(samples).reshape(-1, 1, 1)
     found: Array = np.moveaxis(image[sample, :, row, column], -1, 1)
     return np.where(inside[:, None], found, np.zeros((), image.dtype))

@@ -1,4 +1,6 @@
-"""Writing by index into a copy of a tensor (or, for the operators whose name ends in an underscore, into the tensor itself)."""
+"""Writing by index into a copy of a tensor (or, for the operators whose name ends in an underscore, into
+the tensor itself).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import broadcast_shapes, check_shape, check_type, checked_constant, dimension
+from et_vm.kernels.portable.arguments import (
+    broadcast_shapes,
+    check_shape,
+    check_type,
+    checked_constant,
+    dimension,
+)
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.index import (
     check_gather,
@@ -43,8 +51,9 @@ def _scatter(
     write: Callable[[Array, Array, Array], list[Step]],
     out: Tensor,
 ) -> Step:
-    """Copy ``self``, then let ``write(flat, positions, values)`` write into the flattened copy. Scratch: one int64 per index, sources in
-    the memory of ``out``, and a result that is not contiguous."""
+    """Copy ``self``, then let ``write(flat, positions, values)`` write into the flattened copy. Scratch:
+    one int64 per index, sources in the memory of ``out``, and a result that is not contiguous.
+    """
     axis = dimension(ctx, dim, len(self.sizes))
     check_gather(ctx, self, axis, index)
     check_type(ctx, self.scalar_type, out, arg="out")
@@ -54,7 +63,12 @@ def _scatter(
         fits = len(source.sizes) == len(index.sizes) and all(
             a <= b for a, b in zip(index.sizes, source.sizes, strict=True)
         )
-        ctx.check(fits or not index.numel, arg="src", expected=f"at least {list(index.sizes)}", got=list(source.sizes))
+        ctx.check(
+            fits or not index.numel,
+            arg="src",
+            expected=f"at least {list(index.sizes)}",
+            got=list(source.sizes),
+        )
         values = source.array[(*(slice(size) for size in index.sizes), ...)] if index.numel else source.array
     out.resize(self.sizes)
     calls: list[Step] = []
@@ -87,7 +101,9 @@ def _put(flat: Array, positions: Array, values: Array) -> list[Step]:
 def scatter_src_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor
 ) -> Step:
-    """``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0, and so on. The step traps on an index out of range."""
+    """``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0, and so on. The step traps on an index out of
+    range.
+    """
     return _scatter(ctx, self, dim, index, src, _put, out)
 
 
@@ -104,7 +120,9 @@ def scatter_value_out(
 def scatter_add_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor
 ) -> Step:
-    """``out[index[i][j]][j] += src[i][j]`` for ``dim`` 0, and so on. The step traps on an index out of range."""
+    """``out[index[i][j]][j] += src[i][j]`` for ``dim`` 0, and so on. The step traps on an index out of
+    range.
+    """
 
     def add(flat: Array, positions: Array, values: Array) -> list[Step]:
         return [(np.add.at, (flat, positions, values))]
@@ -126,8 +144,9 @@ def scatter_reduce_out(
     include_self: bool,
     out: Tensor,
 ) -> Step:
-    """Elements of ``src`` that go to one place are combined by ``reduce`` (sum, prod, mean, amax, amin), with what is there already if
-    ``include_self``. Scratch: as for scatter, and the counts for a mean."""
+    """Elements of ``src`` that go to one place are combined by ``reduce`` (sum, prod, mean, amax, amin),
+    with what is there already if ``include_self``. Scratch: as for scatter, and the counts for a mean.
+    """
     ufunc = _REDUCTIONS.get(reduce)
     if ufunc is None:
         raise ctx.trap(arg="reduce", expected=", ".join(_REDUCTIONS), got=repr(reduce))
@@ -172,7 +191,9 @@ def _identity(ufunc: np.ufunc, flat: Array) -> Array:
 def _store_into(
     ctx: PrepareContext, self: Tensor, src: Tensor, view_of: Callable[[Array], Array], out: Tensor
 ) -> Step:
-    """Copy ``self``, then ``src`` over a view of the copy. Scratch: ``src`` when it lies in the memory of ``out``."""
+    """Copy ``self``, then ``src`` over a view of the copy. Scratch: ``src`` when it lies in the memory of
+    ``out``.
+    """
     for arg, tensor in (("src", src), ("out", out)):
         check_type(ctx, self.scalar_type, tensor, arg=arg)
     check_shape(ctx, src, view_of(self.array).shape, arg="src")
@@ -242,8 +263,9 @@ def index_put_out(
     accumulate: bool,
     out: Tensor,
 ) -> Step:
-    """``self`` with ``values``, broadcast, at ``indices`` (read as by index), or added there. The step traps on an index out of range.
-    Scratch: ``values`` when they lie in the memory of ``out``."""
+    """``self`` with ``values``, broadcast, at ``indices`` (read as by index), or added there. The step
+    traps on an index out of range. Scratch: ``values`` when they lie in the memory of ``out``.
+    """
     for arg, tensor in (("values", values), ("out", out)):
         check_type(ctx, self.scalar_type, tensor, arg=arg)
     check_indices(ctx, self, indices)
@@ -255,7 +277,9 @@ def index_put_out(
 def index_put_(
     ctx: PrepareContext, self: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool
 ) -> Step:
-    """Write ``values``, broadcast, into ``self`` at ``indices``, or add them there. The step traps on an index out of range."""
+    """Write ``values``, broadcast, into ``self`` at ``indices``, or add them there. The step traps on an
+    index out of range.
+    """
     ctx.check(not self.constant, arg="self", expected="a mutable tensor", got="a constant")
     check_type(ctx, self.scalar_type, values, arg="values")
     check_indices(ctx, self, indices)
@@ -264,8 +288,9 @@ def index_put_(
 
 @kernel("aten::masked_scatter.out")
 def masked_scatter_out(ctx: PrepareContext, self: Tensor, mask: Tensor, source: Tensor, out: Tensor) -> Step:
-    """``self`` with the elements at which ``mask`` is true replaced by those of ``source`` in order. The step traps when there are not
-    enough. Scratch: ``source`` when it lies in the memory of ``out``."""
+    """``self`` with the elements at which ``mask`` is true replaced by those of ``source`` in order. The
+    step traps when there are not enough. Scratch: ``source`` when it lies in the memory of ``out``.
+    """
     check_type(ctx, ScalarType.BOOL, mask, arg="mask")
     for arg, tensor in (("source", source), ("out", out)):
         check_type(ctx, self.scalar_type, tensor, arg=arg)

@@ -85,11 +85,15 @@ def _grouped(array: Array, axis: int) -> Array:
 
 @kernel("aten::_softmax.out")
 def softmax_out(ctx: PrepareContext, self: Tensor, dim: int, half_to_float: bool, out: Tensor) -> Step:
-    """exp(x - max) / sum of the same along ``dim``. Scratch: two slices of a block, and a block for 16-bit types."""
+    """exp(x - max) / sum of the same along ``dim``. Scratch: two slices of a block, and a block for 16-bit
+    types.
+    """
     return _softmax(ctx, self, dim, half_to_float, out, logarithm=False)
 
 
 @kernel("aten::_log_softmax.out")
 def log_softmax_out(ctx: PrepareContext, self: Tensor, dim: int, half_to_float: bool, out: Tensor) -> Step:
-    """Logarithm of the softmax along ``dim``. Scratch: two slices of a block and a block, two for 16-bit types."""
+    """Logarithm of the softmax along ``dim``. Scratch: two slices of a block and a block, two for 16-bit
+    types.
+    """
     return _softmax(ctx, self, dim, half_to_float, out, logarithm=True)

@@ -23,7 +23,9 @@ def _order(array: Array, descending: bool) -> Array:
 
 
 def _largest(array: Array, count: int, descending: bool) -> Array:
-    """Indices of the first ``count`` elements in order. Long rows are partitioned before the few are sorted."""
+    """Indices of the first ``count`` elements in order. Long rows are partitioned before the few are
+    sorted.
+    """
     length = array.shape[-1]
     if length < 1024 or count * 8 > length or array.dtype.kind not in "fiu":
         return _order(array, descending)[..., :count]
@@ -41,9 +43,7 @@ def _ascending_keys(array: Array) -> Array:
     return ~array
 
 
-def _write(
-    array: Array, axis: int, count: int, descending: bool, values: Array, indices: Array
-) -> None:
+def _write(array: Array, axis: int, count: int, descending: bool, values: Array, indices: Array) -> None:
     """Allocates the order and the keys that numpy sorts."""
     lines = np.moveaxis(array, axis, -1)
     order = _largest(lines, count, descending) if count < lines.shape[-1] else _order(lines, descending)
@@ -52,7 +52,13 @@ def _write(
 
 
 def _sorted(
-    ctx: PrepareContext, self: Tensor, count: int | None, dim: int, descending: bool, values: Tensor, indices: Tensor
+    ctx: PrepareContext,
+    self: Tensor,
+    count: int | None,
+    dim: int,
+    descending: bool,
+    values: Tensor,
+    indices: Tensor,
 ) -> Step:
     check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
     check_type(ctx, self.scalar_type, values, arg="values")
@@ -90,8 +96,9 @@ def topk_out(
     values: Tensor,
     indices: Tensor,
 ) -> Step:
-    """The ``k`` largest (or smallest) along ``dim`` in order, and their indices; NaN is largest. Scratch: a float32 copy of a 16-bit input;
-    numpy allocates the order."""
+    """The ``k`` largest (or smallest) along ``dim`` in order, and their indices; NaN is largest. Scratch: a
+    float32 copy of a 16-bit input; numpy allocates the order.
+    """
     return _sorted(ctx, self, k, dim, largest, values, indices)
 
 
@@ -99,7 +106,9 @@ def topk_out(
 def sort_out(
     ctx: PrepareContext, self: Tensor, dim: int, descending: bool, values: Tensor, indices: Tensor
 ) -> Step:
-    """Sorted along ``dim``, and the indices; equal elements keep their order, NaN is largest. Scratch: as for topk."""
+    """Sorted along ``dim``, and the indices; equal elements keep their order, NaN is largest. Scratch: as
+    for topk.
+    """
     return _sorted(ctx, self, None, dim, descending, values, indices)
 
 
@@ -113,5 +122,7 @@ def sort_stable_out(
     values: Tensor,
     indices: Tensor,
 ) -> Step:
-    """Sorted along ``dim``, and the indices; equal elements keep their order, NaN is largest. Scratch: as for topk."""
+    """Sorted along ``dim``, and the indices; equal elements keep their order, NaN is largest. Scratch: as
+    for topk.
+    """
     return _sorted(ctx, self, None, dim, descending, values, indices)

@@ -15,7 +15,9 @@ _KEYWORD_OUT: frozenset[object] = frozenset({np.maximum, np.minimum})
 
 
 def call(ufunc: Callable[..., object], *arrays: Array) -> Step:
-    """``ufunc(*inputs, out)`` with the output last. numpy deprecates a positional out of maximum and minimum."""
+    """``ufunc(*inputs, out)`` with the output last. numpy deprecates a positional out of maximum and
+    minimum.
+    """
     if ufunc in _KEYWORD_OUT:
         return functools.partial(ufunc, *arrays[:-1], out=arrays[-1]), ()
     return ufunc, arrays
@@ -53,8 +55,8 @@ def same_view(a: Array, b: Array) -> bool:
 def cast(ctx: PrepareContext, source: Array, target: Array) -> list[Step]:
     """Calls that store ``source`` into ``target`` (same shape), converting as torch does.
 
-    Floats go to unsigned integers by way of int64, so that negative numbers wrap on every machine; that takes scratch of
-    8 bytes an element. The real part of a complex number is kept.
+    Floats go to unsigned integers by way of int64, so that negative numbers wrap on every machine; that
+    takes scratch of 8 bytes an element. The real part of a complex number is kept.
     """
     if source.dtype.kind == "c" and target.dtype.kind != "c":
         source = source.real

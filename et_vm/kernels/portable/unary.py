@@ -19,7 +19,7 @@ from et_vm.kernels.portable.elementwise import Body, apply, elementwise
 from et_vm.kernels.portable.error_function import erf, temporaries_of_erf
 from et_vm.kernels.portable.promotion import arithmetic, floating, kind, real_of
 from et_vm.kernels.portable.steps import call, copy, filled
-from et_vm.kernels.registry import PrepareContext, Prepare, Step
+from et_vm.kernels.registry import Prepare, PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
 
 

@@ -1,6 +1,8 @@
-"""What torch calls views: the ``*_copy`` operators, which store a reshaped, permuted or cut view of a tensor.
+"""What torch calls views: the ``*_copy`` operators, which store a reshaped, permuted or cut view of a
+tensor.
 
-When the planner has given the output the memory of its input and the view is the whole of it, the step does nothing.
+When the planner has given the output the memory of its input and the view is the whole of it, the step does
+nothing.
 """
 
 from __future__ import annotations
@@ -18,10 +20,18 @@ from et_vm.kernels.portable.steps import NOTHING, chain
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
+_WORTH_KEEPING = 1 << 12
+
 
 def _store(ctx: PrepareContext, self: Tensor, view: Array, out: Tensor) -> Step:
+    """Store a view of ``self``. A large constant that has to be rearranged for it is, once, and kept: a
+    plain copy of 1 MB costs a tenth of a transpose.
+    """
     check_type(ctx, self.scalar_type, out, arg="out")
     out.resize(view.shape)
+    rearranged = view.size == self.numel >= _WORTH_KEEPING and not view.flags.c_contiguous
+    if self.constant and rearranged and out.array.flags.c_contiguous:
+        view = ctx.memo(("rearranged", self.version), lambda: np.ascontiguousarray(view))
     return move(ctx, view, out.array)
 
 
@@ -36,7 +46,9 @@ def _reshape(ctx: PrepareContext, self: Tensor, shape: Sequence[int], out: Tenso
 
 @kernel("aten::view_copy.out", "aten::_unsafe_view.out")
 def view_copy_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor) -> Step:
-    """The elements in order of their indices, as ``size``, of which one may be -1. Scratch: a copy when neither is contiguous."""
+    """The elements in order of their indices, as ``size``, of which one may be -1. Scratch: a copy when
+    neither is contiguous.
+    """
     shape = list(size)
     count = self.numel
     unknown = [at for at, extent in enumerate(shape) if extent == -1]
@@ -46,7 +58,10 @@ def view_copy_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tenso
         fits = known != 0 and count % known == 0
         shape[unknown[0]] = count // known if fits else -1
     ctx.check(
-        fits and math.prod(shape) == count, arg="size", expected=f"a shape of {count} elements", got=list(size)
+        fits and math.prod(shape) == count,
+        arg="size",
+        expected=f"a shape of {count} elements",
+        got=list(size),
     )
     return _reshape(ctx, self, shape, out)
 
@@ -124,7 +139,9 @@ def squeeze_copy_dims_out(ctx: PrepareContext, self: Tensor, dim: list[int], out
 
 
 def slice_bounds(start: int | None, end: int | None, size: int) -> tuple[int, int]:
-    """Torch's reading of a slice of a dimension of ``size``: negative bounds count from the end, all are clamped."""
+    """Torch's reading of a slice of a dimension of ``size``: negative bounds count from the end, all are
+    clamped.
+    """
 
     def bound(value: int) -> int:
         return min(max(value + size if value < 0 else value, 0), size)
@@ -180,7 +197,9 @@ def narrow_copy_out(
     size = self.sizes[axis]
     first = start + size if start < 0 else start
     if not (0 <= first <= size and 0 <= length <= size - first):
-        raise ctx.trap(arg="length", expected=f"a range inside dimension {axis} of size {size}", got=(start, length))
+        raise ctx.trap(
+            arg="length", expected=f"a range inside dimension {axis} of size {size}", got=(start, length)
+        )
     return _store(ctx, self, self.array[(slice(None),) * axis + (slice(first, first + length),)], out)
 
 
@@ -188,7 +207,9 @@ def narrow_copy_out(
 def diagonal_copy_out(
     ctx: PrepareContext, self: Tensor, offset: int, dim1: int, dim2: int, out: Tensor
 ) -> Step:
-    """The diagonal of the planes of ``dim1`` and ``dim2``, ``offset`` above the main one, as the last dimension."""
+    """The diagonal of the planes of ``dim1`` and ``dim2``, ``offset`` above the main one, as the last
+    dimension.
+    """
     rank = len(self.sizes)
     ctx.check(rank >= 2, arg="self", expected="at least 2 dimensions", got=list(self.sizes))
     a, b = dimension(ctx, dim1, rank, arg="dim1"), dimension(ctx, dim2, rank, arg="dim2")
@@ -205,8 +226,9 @@ def as_strided_copy_out(
     storage_offset: int | None,
     out: Tensor,
 ) -> Step:
-    """The elements of the contiguous ``self`` at ``storage_offset`` plus the index times ``stride``. Scratch: a packed copy when
-    ``self`` is not contiguous."""
+    """The elements of the contiguous ``self`` at ``storage_offset`` plus the index times ``stride``.
+    Scratch: a packed copy when ``self`` is not contiguous.
+    """
     ctx.check(len(size) == len(stride), arg="stride", expected=f"{len(size)} strides", got=stride)
     offset = storage_offset or 0
     ctx.check(offset >= 0, arg="storage_offset", expected="a non-negative offset", got=offset)
@@ -221,9 +243,7 @@ def as_strided_copy_out(
         return NOTHING
     calls, packed = contiguous(ctx, self.array.transpose(self.dim_order))
     itemsize = packed.itemsize
-    view = as_array(
-        packed.reshape(-1)[offset:], tuple(size), tuple(step * itemsize for step in stride)
-    )
+    view = as_array(packed.reshape(-1)[offset:], tuple(size), tuple(step * itemsize for step in stride))
     return chain([*calls, move(ctx, view, out.array)])
 
 
@@ -238,7 +258,9 @@ def unfold_copy_out(
     ctx.check(0 <= size <= extent, arg="size", expected=f"a size in [0, {extent}]", got=size)
     ctx.check(step > 0, arg="step", expected="a positive step", got=step)
     if not rank:
-        return _reshape(ctx, self, (size,), out) if size else _store(ctx, self, self.array.reshape(1)[:0], out)
+        return (
+            _reshape(ctx, self, (size,), out) if size else _store(ctx, self, self.array.reshape(1)[:0], out)
+        )
     array = self.array
     count = (extent - size) // step + 1
     shape = (*array.shape[:axis], count, *array.shape[axis + 1 :], size)
@@ -258,16 +280,17 @@ def view_as_real_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Ste
     if not out.array.size:
         return NOTHING
     array = self.array
-    return chain(
-        [move(ctx, part, out.array[..., at]) for at, part in enumerate((array.real, array.imag))]
-    )
+    return chain([move(ctx, part, out.array[..., at]) for at, part in enumerate((array.real, array.imag))])
 
 
 @kernel("aten::view_as_complex_copy.out")
 def view_as_complex_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """Real and imaginary parts along the last dimension as a complex tensor."""
     ctx.check(
-        bool(self.sizes) and self.sizes[-1] == 2, arg="self", expected="a last dimension of size 2", got=list(self.sizes)
+        bool(self.sizes) and self.sizes[-1] == 2,
+        arg="self",
+        expected="a last dimension of size 2",
+        got=list(self.sizes),
     )
     ctx.check(
         real_of(out.scalar_type) == self.scalar_type and out.scalar_type.is_complex,
@@ -277,9 +300,7 @@ def view_as_complex_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> 
     if not out.array.size:
         return NOTHING
     array = out.array
-    return chain(
-        [move(ctx, self.array[..., at], part) for at, part in enumerate((array.real, array.imag))]
-    )
+    return chain([move(ctx, self.array[..., at], part) for at, part in enumerate((array.real, array.imag))])
 
 
 def _split(ctx: PrepareContext, self: Tensor, sizes: Sequence[int], axis: int, out: list[Tensor]) -> Step:
@@ -289,7 +310,9 @@ def _split(ctx: PrepareContext, self: Tensor, sizes: Sequence[int], axis: int, o
     for part in out:
         check_type(ctx, self.scalar_type, part, arg="out")
     for size, part in zip(sizes, out, strict=True):
-        steps.append(_store(ctx, self, self.array[(slice(None),) * axis + (slice(start, start + size),)], part))
+        steps.append(
+            _store(ctx, self, self.array[(slice(None),) * axis + (slice(start, start + size),)], part)
+        )
         start += size
     return chain(steps)
 
@@ -301,7 +324,10 @@ def split_copy_out(ctx: PrepareContext, self: Tensor, split_size: int, dim: int,
     axis = dimension(ctx, dim, len(self.sizes))
     extent = self.sizes[axis]
     ctx.check(
-        split_size > 0 or (split_size == 0 and extent == 0), arg="split_size", expected="a positive size", got=split_size
+        split_size > 0 or (split_size == 0 and extent == 0),
+        arg="split_size",
+        expected="a positive size",
+        got=split_size,
     )
     if not extent:
         return _split(ctx, self, [0] * max(len(out), 1), axis, out)
@@ -359,7 +385,10 @@ def pixel_unshuffle_out(ctx: PrepareContext, self: Tensor, downscale_factor: int
     ctx.check(r > 0, arg="downscale_factor", expected="a positive factor", got=r)
     *batch, depth, height, width = self.sizes
     ctx.check(
-        height % r == 0 and width % r == 0, arg="self", expected=f"height and width divisible by {r}", got=(height, width)
+        height % r == 0 and width % r == 0,
+        arg="self",
+        expected=f"height and width divisible by {r}",
+        got=(height, width),
     )
     check_type(ctx, self.scalar_type, out, arg="out")
     out.resize((*batch, depth * r * r, height // r, width // r))
@@ -383,4 +412,3 @@ def channel_shuffle_out(ctx: PrepareContext, self: Tensor, groups: int, out: Ten
     out.resize(self.sizes)
     source = self.array.reshape((batch, groups, channels // groups, *space)).swapaxes(1, 2)
     return move(ctx, source, out.array.reshape((batch, channels // groups, groups, *space)))
-
