@@ -98,8 +98,8 @@ def render(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str] | None 
     """The text of diagnostics; `sources` gives the text of files whose lines may be quoted."""
     lines: list[str] = []
     for d in diagnostics:
-        place = f"{d.file}:{d.line}:{d.column}: " if d.line else (f"{d.file}: " if d.file else "")
-        lines.append(f"{place}{d.severity}: {d.message}")
+        place = ":".join([d.file, *(str(number) for number in (d.line, d.column) if number)])
+        lines.append(f"{place}: {d.severity}: {d.message}" if place else f"{d.severity}: {d.message}")
         source = (sources or {}).get(d.file)
         if source is not None and d.line:
             quoted = source.split("\n")

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ProgramError", "export_factory", "load_pt2"]
 
+SHOWN_LINES = 6
+"""How many lines of an exception's message are shown at most."""
+
 
 class ProgramError(Exception):
     """The program named on the command line cannot be made: its factory, or its export, failed."""
@@ -175,8 +178,17 @@ def _told(error: BaseException) -> str:
         place = f" ({error.filename}:{error.lineno})"
     else:
         place = f" ({own[-1].filename}:{own[-1].lineno} in {own[-1].name})" if own else ""
-    text = (str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {text}{place}"
+    name = type(error).__name__
+    lines = _paragraph(str(error.msg if isinstance(error, SyntaxError) else error))
+    if not lines:
+        return f"{name}{place}"
+    return "\n  ".join([f"{name}: {lines[0]}{place}", *lines[1:]])
+
+
+def _paragraph(text: str) -> list[str]:
+    """The first paragraph of a message, without what torch adds about its own debugging."""
+    lines = text.strip().partition("\n\n")[0].splitlines()[:SHOWN_LINES]
+    return [line.partition(" For more information")[0].rstrip() for line in lines]
 
 
 def load_pt2(path: Path) -> ExportedProgram:

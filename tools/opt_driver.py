@@ -77,7 +77,7 @@ class EtOptMain(xDSLOptMain):
         self.own_passes = pass_factories()
         self.available_passes.update(self.own_passes)
 
-    # -- pipeline ----------------------------------------------------------------------------------------------------
+    # -- pipeline
 
     def setup_pipeline(self) -> None:
         """Build the pipeline. Raises `UsageError` naming the pass or option that is wrong, and what there is."""
@@ -112,7 +112,7 @@ class EtOptMain(xDSLOptMain):
                 self.timing.append(("  verify", time.perf_counter() - now))
         self._started = time.perf_counter()
 
-    # -- running -----------------------------------------------------------------------------------------------------
+    # -- running
 
     def main(self) -> int:
         """Do what the command line says; returns the exit code. Raises `UsageError` and `OSError`."""

@@ -188,7 +188,7 @@ def decompose_call(target: Operator, node: Node) -> tuple[GraphModule, list[Node
     return None if module is None else (module, inputs)
 
 
-# -- ops of the dialect ------------------------------------------------------------------------------------
+# -- ops of the dialect
 
 _DTYPES: Final = {element: dtype for dtype, element in ELEMENT_OF.items()}
 _MEMORY_FORMATS: Final = {

@@ -97,7 +97,7 @@ def import_program(
     return ModuleOp([*globals_, *functions])
 
 
-# -- before conversion -------------------------------------------------------------------------------------
+# -- before conversion
 
 
 def _submodules(module: GraphModule) -> list[GraphModule]:
@@ -185,7 +185,7 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
     return method
 
 
-# -- conversion --------------------------------------------------------------------------------------------
+# -- conversion
 
 
 def _import_method(method: _Method, state: State, reasons: Reasons, frames: Frames) -> FuncOp:

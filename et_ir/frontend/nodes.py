@@ -124,7 +124,7 @@ class NodeConverter:
         self.mutations = mutations if mutations is not None else Mutations()
         self._location: LocationAttr | None = None
 
-    # -- graphs --------------------------------------------------------------------------------------------
+    # -- graphs
 
     def convert(self, module: GraphModule, placeholders: Mapping[Node, Converted]) -> Any:
         """Convert all nodes of a module's graph; returns what its output became, in the output's own
@@ -189,6 +189,11 @@ class NodeConverter:
                 self._convert_higher_order(target, module, node)
             elif not self._is_only_checked(node):
                 name = getattr(target, "__name__", str(target))
+                if not isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool):
+                    raise Unknown(
+                        f"a call of the Python function {name}, which is no operator, is left in the program",
+                        "write what calls it with operators of torch",
+                    )
                 raise Unknown(
                     f"arithmetic on sizes known at run time only ({name}) is not supported",
                     "export with static shapes, or compute the size from constants",
@@ -214,7 +219,7 @@ class NodeConverter:
                 return False
         return True
 
-    # -- operators -----------------------------------------------------------------------------------------
+    # -- operators
 
     def _convert_operator(self, target: Operator, node: Node) -> None:
         name = schema_of(target).name
@@ -399,7 +404,7 @@ class NodeConverter:
                         "pass a plain Python value",
                     ) from None
 
-    # -- higher-order operators ----------------------------------------------------------------------------
+    # -- higher-order operators
 
     def _convert_higher_order(self, target: HigherOrderOperator, module: GraphModule, node: Node) -> None:
         name = target.name()

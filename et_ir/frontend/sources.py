@@ -23,7 +23,8 @@ Frames = Literal["innermost", "all"]
 _FRAME: Final = re.compile(
     r'File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.*)(?:\n(?!\s*File ")(?P<context>.*))?'
 )
-_TORCH: Final = os.path.dirname(torch.__file__) + os.sep
+# Frames that are not the user's: torch's own, and code that torch generates, as in `<eval_with_key>.5`.
+_NOT_THEIRS: Final = (os.path.dirname(torch.__file__) + os.sep, "<eval_with_key>")
 
 
 def _frame(match: re.Match[str]) -> Frame:
@@ -43,11 +44,11 @@ def _innermost(text: str) -> Sequence[Frame]:
         start = text.rfind('File "', 0, end)
         if start < 0:
             return () if last is None else (last,)
-        if last is None or not text.startswith(_TORCH, start + 6):
+        if last is None or not text.startswith(_NOT_THEIRS, start + 6):
             match = _FRAME.match(text, start)
             if match is not None:
                 frame = _frame(match)
-                if not frame.filename.startswith(_TORCH):
+                if not frame.filename.startswith(_NOT_THEIRS):
                     return (frame,)
                 last = last or frame
         end = start
@@ -74,4 +75,4 @@ def locate(node: Node, frames: Frames = "innermost") -> LocationAttr:
     if frames == "innermost":
         return location_of(_innermost(text), path)
     parsed = parse_stack_trace(text)
-    return location_of([f for f in parsed if not f.filename.startswith(_TORCH)] or parsed, path)
+    return location_of([f for f in parsed if not f.filename.startswith(_NOT_THEIRS)] or parsed, path)
