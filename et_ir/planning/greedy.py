@@ -9,7 +9,6 @@ round. The smallest arena is kept, the first of equals, so that the result depen
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -35,6 +34,8 @@ ROUNDS: Final = 10
 """How often an order is changed before the next one is tried."""
 WORK: Final = 4000
 """Bounds the rounds of large programs: buffers × rounds."""
+SLICE: Final = 512
+"""Buffers per slice of time: fewer are looked at faster than found."""
 
 
 def plan_greedy(buffers: Sequence[Buffer]) -> Layout:
@@ -66,28 +67,54 @@ def plan_in_order(buffers: Sequence[Buffer], order: Sequence[int]) -> Layout:
     overlaps.
     """
     offsets = [0] * len(buffers)
-    # Placed buffers by where they start: gaps are found by walking up.
-    placed: list[tuple[int, int, int, int]] = []
+    placed = _Placed(max((buffer.last for buffer in buffers), default=0), max(1, len(buffers) // SLICE))
     size = 0
     for index in order:
         buffer = buffers[index]
-        first, last, alignment = buffer.first, buffer.last, buffer.alignment
-        needed = align_up(buffer.size, alignment)
+        needed = align_up(buffer.size, buffer.alignment)
+        if not needed:
+            continue
         top = 0
         best_offset, best_slack = -1, -1
-        if needed:
-            for start, end, other_first, other_last in placed:
-                if other_first > last or other_last < first:
-                    continue
-                if start > top:
-                    offset = align_up(top, alignment)
-                    slack = start - offset - needed
-                    if slack >= 0 and (best_offset < 0 or slack < best_slack):
-                        best_offset, best_slack = offset, slack
-                top = max(top, end)
-            if best_offset < 0:
-                best_offset = align_up(top, alignment)
-            insort(placed, (best_offset, best_offset + needed, first, last))
-            size = max(size, best_offset + needed)
-            offsets[index] = best_offset
+        for start, end in placed.overlapping(buffer):
+            if start > top:
+                offset = align_up(top, buffer.alignment)
+                slack = start - offset - needed
+                if slack >= 0 and (best_offset < 0 or slack < best_slack):
+                    best_offset, best_slack = offset, slack
+            top = max(top, end)
+        if best_offset < 0:
+            best_offset = align_up(top, buffer.alignment)
+        placed.add(buffer, best_offset, best_offset + needed)
+        size = max(size, best_offset + needed)
+        offsets[index] = best_offset
     return Layout(tuple(offsets), size)
+
+
+class _Placed:
+    """Placed buffers, found by the times they are needed: kept in slices of time, so that few others are
+    looked at.
+    """
+
+    def __init__(self, end: int, slices: int):
+        self._width = -(-(end + 1) // slices)
+        self._slices: list[list[tuple[int, int, int, int]]] = [[] for _ in range(end // self._width + 1)]
+
+    def _span(self, buffer: Buffer) -> range:
+        return range(buffer.first // self._width, buffer.last // self._width + 1)
+
+    def add(self, buffer: Buffer, start: int, end: int) -> None:
+        entry = (start, end, buffer.first, buffer.last)
+        for number in self._span(buffer):
+            self._slices[number].append(entry)
+
+    def overlapping(self, buffer: Buffer) -> list[tuple[int, int]]:
+        """Start and end in memory of the buffers that are needed at the same time, by start."""
+        first, last = buffer.first, buffer.last
+        found = {
+            (start, end)
+            for number in self._span(buffer)
+            for start, end, other_first, other_last in self._slices[number]
+            if other_first <= last and other_last >= first
+        }
+        return sorted(found)
