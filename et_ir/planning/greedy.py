@@ -9,6 +9,7 @@ round. The smallest arena is kept, the first of equals, so that the result depen
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -106,15 +107,16 @@ class _Placed:
     def add(self, buffer: Buffer, start: int, end: int) -> None:
         entry = (start, end, buffer.first, buffer.last)
         for number in self._span(buffer):
-            self._slices[number].append(entry)
+            insort(self._slices[number], entry)
 
     def overlapping(self, buffer: Buffer) -> list[tuple[int, int]]:
         """Start and end in memory of the buffers that are needed at the same time, by start."""
         first, last = buffer.first, buffer.last
-        found = {
+        span = self._span(buffer)
+        found = [
             (start, end)
-            for number in self._span(buffer)
+            for number in span
             for start, end, other_first, other_last in self._slices[number]
             if other_first <= last and other_last >= first
-        }
-        return sorted(found)
+        ]
+        return found if len(span) == 1 else sorted(set(found))
