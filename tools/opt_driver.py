@@ -8,15 +8,16 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import fields
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal, get_args, get_origin, get_type_hints
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
-from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
@@ -29,6 +30,8 @@ from et_tools.failures import INPUT_ERRORS, exit_code_of, print_diagnostics, rep
 from et_tools.output import check_output, write_stdout
 from et_tools.plugins import load_passes
 from et_tools.reading import attach_weights, read_text
+
+EXPECTED = {int: "a whole number", float: "a number", bool: "true or false", str: "one text"}
 
 __all__ = ["EtOptMain", "pipeline_text", "split_input"]
 
@@ -84,7 +87,7 @@ class EtOptMain(xDSLOptMain):
         try:
             specs = list(parse_pipeline(pipeline_text(self.args.pass_pipeline)))
         except ArgSpecParseError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(str(error).strip()) from None
         passes: list[ModulePass] = []
         for spec in specs:
             if spec.name not in self.available_passes:
@@ -95,7 +98,7 @@ class EtOptMain(xDSLOptMain):
             try:
                 passes.append(cls.from_pass_spec(spec))
             except Exception as error:
-                raise UsageError(f"pass '{spec.name}': {error}") from None
+                raise UsageError(f"pass '{spec.name}': {_wrong_option(cls, spec) or error}") from None
         self.pipeline = PassPipeline(tuple(passes), self._after_pass)
 
     def _after_pass(self, previous: ModulePass | None, module: ModuleOp, _: ModulePass | None) -> None:
@@ -198,6 +201,23 @@ class EtOptMain(xDSLOptMain):
         for name in sorted(self.own_passes):
             cls: Any = self.own_passes[name]()
             print(f"{name:<28} {(cls.__doc__ or '').strip().partition(chr(10))[0]}")
+
+
+def _wrong_option(cls: type[ModulePass], spec: ArgSpec) -> str:
+    """What is wrong with the options of a pass, or nothing where xDSL's own message says it best."""
+    types = get_type_hints(cls)
+    options = {field.name.replace("_", "-"): types[field.name] for field in fields(cls)}
+    for name, value in spec.parameters.items():
+        if name not in options:
+            there = f"it has {', '.join(options)}" if options else "it has none"
+            return f"there is no option '{name}', {there}"
+        try:
+            cls.from_pass_spec(ArgSpec(spec.name, {name: value}))
+        except Exception:
+            choices = get_args(options[name]) if get_origin(options[name]) is Literal else ()
+            expected = " or ".join(map(str, choices)) or EXPECTED.get(options[name], str(options[name]))
+            return f"option '{name}' is {expected}, not {','.join(map(str, value))}"
+    return ""
 
 
 def pipeline_text(text: str) -> str:

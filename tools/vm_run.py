@@ -8,9 +8,12 @@ import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import BadZipFile
+from zlib import error as ZipError
 
 import numpy as np
 
+from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
 from et_tools.vm_files import WIDTH, count, fit, open_program, show_bytes
 
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from et_vm.program import Program
 
 SHOWN_VALUES = 8
+# How a zip archive begins, which is what an .npz file is.
+ZIP = b"PK"
 JSON_VALUES = 64
 # What ``dtype.isbuiltin`` says of types that another package added to numpy.
 _REGISTERED = 2
@@ -46,7 +51,10 @@ def run_file(args: argparse.Namespace) -> None:
     seconds: list[float] = []
     for _ in range(args.repeat or 1):
         start = time.perf_counter()
-        outputs = method.execute(values)
+        try:
+            outputs = method.execute(values)
+        except InputError as error:
+            raise _with_source(error, inputs) from None
         seconds.append(time.perf_counter() - start)
     files = _write(outputs, Path(args.output_dir)) if args.output_dir else []
     latency = {"runs": len(seconds), "min": min(seconds) * 1e3, "median": float(np.median(seconds)) * 1e3}
@@ -72,6 +80,15 @@ def run_file(args: argparse.Namespace) -> None:
         )
 
 
+def _with_source(error: InputError, inputs: list[Input]) -> InputError:
+    """The error with the file the input is from."""
+    label, _, index = (error.where or "").partition(" ")
+    if label == "input" and index.isdecimal():
+        error.where = f"{error.where} ({inputs[int(index)].source})"
+        error.hint = error.hint or "et-vm info says what the method takes"
+    return error
+
+
 def _method_name(program: Program, asked: str | None) -> str:
     names = program.method_names
     if asked is not None:
@@ -95,7 +112,12 @@ def _inputs(meta: MethodMeta, sources: list[str]) -> list[Input]:
     for source in sources:
         given += [source] if _generator(source) else _load(source)
     if len(given) not in (len(tensors), meta.num_inputs()):
-        raise UsageError(f"{meta.name()} takes {count(meta.num_inputs(), 'input')}, got {len(given)}")
+        names = ", ".join(item if isinstance(item, str) else item.source for item in given[:SHOWN_VALUES])
+        raise UsageError(
+            f"{meta.name()} takes {count(meta.num_inputs(), 'input')}, got {len(given)}"
+            + (f": {names}" if names else "")
+            + (", …" if len(given) > SHOWN_VALUES else "")
+        )
     filled = list(slots) if len(given) == meta.num_inputs() else tensors
     chosen = dict(zip(filled, given, strict=True))
     values: list[Input] = []
@@ -135,16 +157,31 @@ def _generate(source: str, tensor: TensorInfo, slot: int) -> Any:
 
 
 def _load(source: str) -> list[Input]:
+    """The arrays of a file. Raises UsageError for what is none, OSError."""
     if not source.endswith((".npy", ".npz")):
         raise UsageError(f"input {source!r} is none of x.npy, x.npz, random[:SEED] and ones")
-    try:
-        loaded = np.load(source, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return [Input(loaded, source)]
-        with loaded:
-            return [Input(loaded[key], f"{source}[{key}]") for key in loaded.files]
-    except (ValueError, EOFError) as error:
-        raise UsageError(f"{source}: {error}") from error
+    with open(source, "rb") as file:
+        if file.read(len(ZIP)) == ZIP:
+            try:
+                with np.load(source, allow_pickle=False) as arrays:
+                    return [Input(_native(arrays[key]), f"{source}[{key}]") for key in arrays.files]
+            except (ValueError, EOFError, BadZipFile, ZipError, NotImplementedError, RuntimeError) as error:
+                raise UsageError(f"{source}: not a whole .npz file: {_first_line(error)}") from None
+        file.seek(0)
+        try:
+            return [Input(_native(np.lib.format.read_array(file, allow_pickle=False)), source)]
+        except (ValueError, EOFError, MemoryError) as error:
+            raise UsageError(f"{source}: not a whole .npy file of numbers: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    text = (str(error).splitlines() or [type(error).__name__])[0]
+    return "it holds Python objects" if "allow_pickle" in text else text
+
+
+def _native(array: np.ndarray) -> np.ndarray:
+    """The array in this machine's byte order."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _reinterpret(given: Input, meta: MethodMeta, slot: int) -> Input:
