@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import Final
 
 from xdsl.ir import Dialect
+from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 from et_ir.passes import pass_factories
 
-__all__ = ["DIALECTS", "ET_UNIVERSE", "dialect_factories"]
+__all__ = ["DIALECTS", "ET_UNIVERSE", "dialect_factories", "published_passes"]
 
 DIALECTS: Final = {
     "aten": "et_ir.dialects.aten:Aten",
@@ -40,8 +41,26 @@ def dialect_factories() -> dict[str, Callable[[], Dialect]]:
     return {name: factory(place) for name, place in DIALECTS.items()}
 
 
-ET_UNIVERSE: Final = Universe(
-    all_dialects=dialect_factories(),
-    # xDSL refuses a second pass of one name; et-opt takes ours, xdsl-opt keeps its own.
-    all_passes={name: factory for name, factory in pass_factories().items() if name not in get_all_passes()},
-)
+def published_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """The passes as `xdsl-opt` has them: where xDSL has one of the same name, ours is published as `et-<name>`.
+
+    Two passes of one name end every command of xDSL with an error. `et-opt` takes ours for the plain name.
+    """
+    theirs = get_all_passes()
+    return {
+        (f"et-{name}" if name in theirs else name): (_renamed(factory) if name in theirs else factory)
+        for name, factory in pass_factories().items()
+    }
+
+
+def _renamed(factory: Callable[[], type[ModulePass]]) -> Callable[[], type[ModulePass]]:
+    """A pass called `et-<name>`: pipelines check that a class has the name it is asked for by."""
+
+    def load() -> type[ModulePass]:
+        cls = factory()
+        return type(cls.__name__, (cls,), {"name": f"et-{cls.name}", "__doc__": cls.__doc__})
+
+    return load
+
+
+ET_UNIVERSE: Final = Universe(all_dialects=dialect_factories(), all_passes=published_passes())

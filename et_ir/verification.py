@@ -75,12 +75,14 @@ def _describe(value: SSAValue) -> str:
 
 def _check_region(region: Region, parent: Operation, visible: set[SSAValue]) -> Iterator[Problem]:
     blocks = list(region.blocks)
+    if not blocks:
+        return
     if len(blocks) == 1:
         yield from _check_block(blocks[0], parent, visible, alone=True, defined=[])
         return
     children = dominator_tree(blocks)
     # A block's values are visible in the blocks it dominates: enter on the way down, leave on the way up.
-    stack: list[tuple[Block, list[SSAValue] | None]] = [(blocks[0], None)] if blocks else []
+    stack: list[tuple[Block, list[SSAValue] | None]] = [(blocks[0], None)]
     while stack:
         block, defined = stack.pop()
         if defined is not None:

@@ -31,6 +31,9 @@ def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, Non
         if exists:
             temporary.chmod(target.stat().st_mode & 0o7777)
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            # The caller has never heard of the temporary file.
+            error.filename = os.fspath(path)
         raise

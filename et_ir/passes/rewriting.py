@@ -20,6 +20,10 @@ from xdsl.pattern_rewriter import (
     PatternRewriteWalker,
     RewritePattern,
 )
+from xdsl.utils.exceptions import DiagnosticException
+
+from et_ir.locations import source_line
+from et_ir.passes.report import Finding, PassReport
 
 __all__ = ["rewrite", "root_classes"]
 
@@ -27,8 +31,8 @@ __all__ = ["rewrite", "root_classes"]
 def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
     """The op classes that a pattern's `match_and_rewrite` is annotated with; `(Operation,)` stands for all.
 
-    A pattern may instead say them in an attribute `roots`, where they are computed. Raises `TypeError` for an annotation
-    that names no op class.
+    A pattern may instead say them in an attribute `roots`, where they are computed. Raises `TypeError` for an
+    annotation that names no op class.
     """
     declared: Any = getattr(pattern, "roots", None)
     if declared is not None:
@@ -46,6 +50,22 @@ def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
     if not all(isinstance(option, type) and issubclass(option, Operation) for option in options):
         raise TypeError(f"{type(pattern).__name__} rewrites {hint}, which is no op class")
     return tuple(options)
+
+
+class _PatternRaised(BaseException):
+    """Carries what a pattern raised past xDSL's walker, which would print the whole module into its message."""
+
+    def __init__(self, op: Operation, error: Exception):
+        self.op = op
+        self.error = error
+
+    def unwrap(self) -> Exception:
+        """What to raise instead: an error of the user's with the place of the op, any other one as it is."""
+        reported = getattr(self.error, "findings", None) or getattr(self.error, "problems", None)
+        if isinstance(self.error, DiagnosticException) and not reported:
+            return PassReport("a pattern failed", [Finding.at(self.op, str(self.error))])
+        self.error.add_note(f"while rewriting '{self.op.name}' at {source_line(self.op.location)}")
+        return self.error
 
 
 class _Dispatch(RewritePattern):
@@ -76,7 +96,10 @@ class _Dispatch(RewritePattern):
             return
         self.current = op
         for pattern in (*patterns, *self.any):
-            pattern.match_and_rewrite(op, rewriter)
+            try:
+                pattern.match_and_rewrite(op, rewriter)
+            except Exception as error:
+                raise _PatternRaised(op, error) from None
             if rewriter.has_done_action:
                 return
 
@@ -87,7 +110,11 @@ def rewrite(
     """Apply patterns to every op of a module or region; returns whether anything changed.
 
     With `recursive`, new and changed ops are visited again until nothing changes: for patterns that enable
-    each other and are known to end. Without, each op that was there at the start is visited once, which is what a lowering wants.
+    each other and are known to end. Without, each op that was there at the start is visited once, which is what
+    a lowering wants.
+
+    Raises what a pattern raises; a `DiagnosticException` that names no op becomes a `PassReport` that names the
+    one it was raised for.
     """
     dispatch = _Dispatch(patterns)
     walker = PatternRewriteWalker(
@@ -95,4 +122,8 @@ def rewrite(
         apply_recursively=recursive,
         listener=PatternRewriterListener(operation_insertion_handler=[dispatch.locate]),
     )
-    return walker.rewrite_region(target.body if isinstance(target, ModuleOp) else target)
+    try:
+        return walker.rewrite_region(target.body if isinstance(target, ModuleOp) else target)
+    except _PatternRaised as raised:
+        error = raised.unwrap()
+    raise error
