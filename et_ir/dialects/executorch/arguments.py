@@ -48,6 +48,7 @@ __all__ = [
     "literal_attribute",
     "literal_type",
     "literal_value",
+    "operand_count",
     "operands_of",
     "parse_arguments",
     "parse_literal",
@@ -79,7 +80,7 @@ class ListValue:
 
 Argument: TypeAlias = Scalar | SSAValue | ListValue
 
-# -- attributes --------------------------------------------------------------------------------------------
+# -- attributes
 
 
 @lru_cache(maxsize=4096)
@@ -177,6 +178,17 @@ def decode(attribute: ArrayAttr[Attribute], operands: Sequence[SSAValue]) -> lis
     return arguments
 
 
+def operand_count(attribute: Attribute) -> int:
+    """How many operands arguments refer to."""
+    count = 0
+    for attr in cast("ArrayAttr[Attribute]", attribute).data:
+        if isinstance(attr, OperandAttr):
+            count += 1
+        elif isinstance(attr, ListAttr):
+            count += sum(isinstance(item, OperandAttr) for item in attr.items.data)
+    return count
+
+
 def operands_of(arguments: Sequence[Argument]) -> Iterator[SSAValue]:
     """The registers among arguments, in order."""
     for argument in arguments:
@@ -216,7 +228,7 @@ def _fits(item: Item, kind: ListKind) -> bool:
             return item is None or (isinstance(item, SSAValue) and isinstance(item.type, TensorType))
 
 
-# -- text --------------------------------------------------------------------------------------------------
+# -- text
 
 
 def _natural_kind(items: Sequence[Item]) -> ListKind | None:

@@ -56,6 +56,7 @@ from et_ir.dialects.executorch.arguments import (
     ListValue,
     decode,
     encode,
+    operand_count,
     parse_arguments,
     parse_optional_arguments,
     parse_register,
@@ -107,19 +108,17 @@ class KernelCallOp(IRDLOperation):
     ```
 
     Rules: `kernel_call_c1` the name is `namespace::name` or `namespace::name.overload`; `argument_c1`
-    arguments are literals of the file's types; `kernel_call_c2` `outs` are tensors, and excludes `returns`.
+    arguments are literals of the file's types; `kernel_call_c2` `outs` are tensors.
     """
 
     name = "executorch.kernel_call"
     operator = prop_def(StringAttr)
     call_arguments = prop_def(base(ArrayAttr[Attribute]), prop_name="arguments")
     list_out = opt_prop_def(UnitAttr)
+    returns = opt_prop_def(UnitAttr)
     debug_handle = opt_prop_def(IntegerAttr)
-    inputs = var_operand_def(AnyAttr())
-    outs = var_operand_def(AnyAttr())
-    returned = var_operand_def(AnyAttr())
+    registers = var_operand_def(AnyAttr())
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RegisterEffects())
 
     def __init__(
@@ -136,9 +135,33 @@ class KernelCallOp(IRDLOperation):
         properties: dict[str, Attribute] = {"operator": StringAttr(operator), "arguments": attr}
         if list_out:
             properties["list_out"] = UnitAttr()
-        super().__init__(operands=[operands, outs, returns], properties=properties)
+        if returns:
+            properties["returns"] = UnitAttr()
+        super().__init__(operands=[[*operands, *outs, *returns]], properties=properties)
         if location is not None:
             self.location = location
+
+    # The arguments say how many operands are theirs, so that no segment sizes are needed; these properties are
+    # asked for more than anything else in a plan.
+
+    @property
+    def inputs(self) -> tuple[SSAValue, ...]:
+        """The registers among the arguments, in order."""
+        return self._operands[: operand_count(self.properties["arguments"])]
+
+    @property
+    def outs(self) -> tuple[SSAValue, ...]:
+        """The registers that the call writes as out arguments."""
+        if "returns" in self.properties:
+            return ()
+        return self._operands[operand_count(self.properties["arguments"]) :]
+
+    @property
+    def returned(self) -> tuple[SSAValue, ...]:
+        """The registers that hold what the call returns, where those are no out arguments."""
+        if "returns" not in self.properties:
+            return ()
+        return self._operands[operand_count(self.properties["arguments"]) :]
 
     @property
     def key(self) -> str:
@@ -148,7 +171,7 @@ class KernelCallOp(IRDLOperation):
     @property
     def arguments(self) -> list[Argument]:
         """The arguments in front of `outs` and `returns`."""
-        return decode(self.call_arguments, tuple(self.inputs))
+        return decode(self.call_arguments, self.inputs)
 
     @property
     def writes(self) -> list[SSAValue]:
@@ -171,12 +194,10 @@ class KernelCallOp(IRDLOperation):
             raise VerifyException(
                 f"[kernel_call_c1] '{self.key}' is not of the form namespace::name.overload"
             )
-        verify_arguments(self.call_arguments, tuple(self.inputs))
+        verify_arguments(self.call_arguments, self.inputs)
         for out in self.outs:
             if not isinstance(out.type, TensorType):
                 raise VerifyException(f"[kernel_call_c2] an out argument is a tensor, not {out.type}")
-        if self.outs and self.returned:
-            raise VerifyException("[kernel_call_c2] a call has either 'outs' or 'returns'")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -216,7 +237,7 @@ class KernelCallOp(IRDLOperation):
             else:
                 outs, list_out = items, True
             parser.parse_punctuation(")")
-        if parser.parse_optional_keyword("returns"):
+        elif parser.parse_optional_keyword("returns"):
             returns = parser.parse_comma_separated_list(
                 parser.Delimiter.PAREN, lambda: parse_register(parser)
             )

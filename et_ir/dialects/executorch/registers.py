@@ -101,7 +101,7 @@ class RegisterOp(IRDLOperation, ABC):
     FLAGS: ClassVar[tuple[str, ...]] = ()
     """The flags that this kind of register takes."""
 
-    # -- text: one syntax for all kinds; what is special to a kind is its subject --------------------------
+    # -- text: one syntax for all kinds; what is special to a kind is its subject
 
     def print_subject(self, printer: Printer) -> None:
         """Print what stands between flags and place: a symbol, a register or a literal."""

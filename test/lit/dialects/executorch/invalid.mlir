@@ -106,19 +106,10 @@ executorch.plan @kernel_call_c2_type {
 
 // -----
 
-executorch.plan @kernel_call_c2_both {
-  %r = executorch.alloc : tensor<4xf32>
-  // expected-error@+1 {{[kernel_call_c2] a call has either 'outs' or 'returns'}}
-  executorch.kernel_call "aten::relu.out"() outs(%r) returns(%r)
-  executorch.return
-}
-
-// -----
-
 executorch.plan @argument_c1_list {
   %r = executorch.alloc : tensor<4xf32>
   // expected-error@+1 {{[argument_c1] a list of ints cannot hold 'x'}}
-  "executorch.kernel_call"(%r) <{operator = "a::b", arguments = [#executorch.list<"ints", ["x"]>], operandSegmentSizes = array<i32: 0, 0, 1>}> : (tensor<4xf32>) -> ()
+  "executorch.kernel_call"(%r) <{operator = "a::b", arguments = [#executorch.list<"ints", ["x"]>]}> : (tensor<4xf32>) -> ()
   executorch.return
 }
 
@@ -127,7 +118,7 @@ executorch.plan @argument_c1_list {
 executorch.plan @argument_c1_count {
   %r = executorch.alloc : tensor<4xf32>
   // expected-error@+1 {{[argument_c1] there are more arguments than the 0 operands}}
-  "executorch.kernel_call"(%r) <{operator = "a::b", arguments = [#executorch.operand], operandSegmentSizes = array<i32: 0, 1, 0>}> : (tensor<4xf32>) -> ()
+  "executorch.kernel_call"() <{operator = "a::b", arguments = [#executorch.operand]}> : () -> ()
   executorch.return
 }
 
