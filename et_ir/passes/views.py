@@ -23,7 +23,12 @@ written while the other is needed, so a call stays
 - if the argument is state, whose old content a view would lose, unless the plan only reads it;
 - if the result is an output of the method and the argument an input: the caller may give the input's memory
   to something else;
-- if a tensor is dynamic.
+- if a tensor is dynamic, where a `view_copy` becomes a view at run time, and everything else stays:
+
+```mlir
+%v = executorch.view bound %r : tensor<8xf32>
+executorch.kernel_call "executorch_prim::et_view.default"(%r, [%n]) returns(%v)
+```
 """
 
 from __future__ import annotations
@@ -54,7 +59,9 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor, dim_order, is_contiguous, nbytes
+from et_ir.dialects.executorch.operators import ET_VIEW
 from et_ir.passes.register_liveness import root_of
+from et_schema.generated.program import TensorShapeDynamism
 
 __all__ = ["ViewsPass"]
 
@@ -110,10 +117,16 @@ class _Elision:
         whole, part = cast(Tensor, base.type), target.type
         if whole.element_type != part.element_type:
             return
-        first = start(op.arguments, whole, part)
-        if first is None or first % ALIGNMENT or not self._sound(op, base, target):
+        if not self._sound(op, base, target):
             return
         source = root_of(base).owner
+        assert isinstance(source, RegisterOp)
+        if not target.is_static or "dynamism" in source.properties:
+            self._view_at_run_time(op, base, target)
+            return
+        first = start(op.arguments, whole, part)
+        if first is None or first % ALIGNMENT:
+            return
         if isinstance(source, ConstantOp):
             if first or nbytes(part) != nbytes(source.type):
                 return
@@ -132,30 +145,59 @@ class _Elision:
             replacement = ViewOp(root_of(base), part, start=first)
         self._replace(op, target, replacement)
 
-    def _replace(self, op: KernelCallOp, target: AllocOp, replacement: RegisterOp) -> None:
+    def _view_at_run_time(self, op: KernelCallOp, base: SSAValue, target: AllocOp) -> None:
+        """A view in a shape that is known when it is made: memory is shared, and an instruction says the
+        shape.
+        """
+        whole, part = cast(Tensor, base.type), target.type
+        bounded = (
+            target.dynamism != TensorShapeDynamism.DYNAMIC_UNBOUND
+            and is_contiguous(whole)
+            and is_contiguous(part)
+        )
+        if (
+            op.key not in _RESHAPES
+            or not bounded
+            or nbytes(part) > nbytes(whole)
+            or target.result in self.outputs
+        ):
+            return
+        view = ViewOp(base, part, dynamism=target.dynamism)
+        call = KernelCallOp(ET_VIEW, op.arguments, returns=[view.result])
+        call.location = op.location
+        self._insert(view, op, target)
+        target.result.replace_all_uses_with(view.result)
         block = op.parent_block()
         assert block is not None
-        replacement.location = target.location
-        replacement.result.name_hint = target.result.name_hint
+        block.insert_op_before(call, op)
+        _erase(op, target)
+
+    def _replace(self, op: KernelCallOp, target: AllocOp, replacement: RegisterOp) -> None:
+        self._insert(replacement, op, target)
+        target.result.replace_all_uses_with(replacement.result)
+        _erase(op, target)
+
+    def _insert(self, register: RegisterOp, op: KernelCallOp, target: AllocOp) -> None:
+        """Declare a register in place of another, behind what it views."""
+        register.location = target.location
+        register.result.name_hint = target.result.name_hint
+        # Where the other is declared, what is viewed may not be; at the call it is.
         anchor: Operation = op
         if len(self.plan.blocks) > 1:
-            # Registers are declared in the first block; there the view comes behind what it views.
             owner = op.inputs[0].owner
             assert isinstance(owner, Operation)
             assert owner.next_op is not None
-            block, anchor = self.plan.blocks[0], owner.next_op
-        block.insert_op_before(replacement, anchor)
-        target.result.replace_all_uses_with(replacement.result)
-        for old in (op, target):
-            old.detach()
-            old.erase()
+            anchor = owner.next_op
+        block = anchor.parent_block()
+        assert block is not None
+        block.insert_op_before(register, anchor)
 
     def _sound(self, op: KernelCallOp, base: SSAValue, target: AllocOp) -> bool:
         """Whether base and result may be one memory."""
         root = root_of(base)
         source = root.owner
         result = target.result
-        if not target.is_static or len(self.writers.get(result, ())) != 1:
+        if len(self.writers.get(result, ())) != 1:
             return False
         block = op.parent_block()
         if any(use.operation.parent_block() is not block for use in result.uses):
@@ -165,11 +207,11 @@ class _Elision:
             case ConstantOp():
                 return result not in self.outputs
             case InputOp():
-                return not writers and "dynamism" not in source.properties and result not in self.outputs
+                return not writers and result not in self.outputs
             case StateOp():
-                return not writers and source.is_static and result not in self.outputs
+                return not writers and result not in self.outputs
             case AllocOp():
-                if not source.is_static or len(writers) != 1:
+                if source.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND or len(writers) != 1:
                     return False
                 writer = writers[0]
                 # A move, or a view at run time, makes the register refer to other memory than its own.
@@ -183,7 +225,13 @@ class _Elision:
                 return False
 
 
-# -- where the bytes of a kernel's result start in its argument --------------------------------------------
+def _erase(*ops: Operation) -> None:
+    for op in ops:
+        op.detach()
+        op.erase()
+
+
+# -- where the bytes of a kernel's result start in its argument
 
 
 def _same_bytes(arguments: list[Argument], whole: Tensor, part: Tensor) -> int | None:
@@ -283,3 +331,6 @@ _KERNELS: Final[dict[str, Start]] = {
     "dim_order_ops::_to_dim_order_copy.out": _same_layout,
 }
 """Kernels whose result may be their first argument's memory."""
+
+_RESHAPES: Final = frozenset({"aten::view_copy.out"})
+"""Those of them that take the result's sizes, as a view at run time does."""
