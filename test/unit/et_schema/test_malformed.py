@@ -112,10 +112,10 @@ def test_shared_tables_cannot_blow_up() -> None:
     plan = writer.table(schema._EXECUTION_PLAN, 0b100, [values], ())
     root = writer.table(schema._PROGRAM, 0b10, [writer.tables([plan] * count)], ())
     data = b"".join(writer.finish(root, b"ET12"))
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(InvalidFile, match="expands to more than the file can mean"):
         schema.read(Reader(data))
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 3
 
 
 def test_shared_long_strings_are_decoded_once() -> None:
