@@ -9,8 +9,8 @@
 | str                | `StringAttr`                           |
 | ScalarType         | the element type itself (`f32`, `i64`) |
 | Layout, Device, MemoryFormat | `StringAttr` of torch's name |
-| lists of int, float, bool    | `DenseArrayBase`             |
-| lists of Scalar    | `ArrayAttr`                            |
+| lists of int, bool | `DenseArrayBase`                       |
+| lists of float, Scalar | `ArrayAttr`: xDSL does not read back what it prints for dense floats |
 | absent             | no property                            |
 
 A value that is known at run time only is `DYNAMIC` in its property; the value is an operand (see `op.py`).
@@ -50,6 +50,7 @@ __all__ = [
     "Value",
     "attribute_of",
     "element_type_name",
+    "fits",
     "literal_of",
     "segment_sizes",
 ]
@@ -127,19 +128,24 @@ def attribute_of(value: Value, type: ArgType) -> Attribute:
     Raises `TypeError` if the literal is not of that type; `None` is handled by the caller (no property).
     """
     if isinstance(value, Attribute):
-        return value
+        if fits(value, type):
+            return value
+        raise TypeError(f"expected a literal of schema type {type}, got {value}")
     if type.is_list:
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise TypeError(f"expected a list for schema type {type}, got {value!r}")
+        items = tuple(value)
         match type.base:
-            case "int" | "SymInt":
-                return _ints(tuple(value))
-            case "float":
-                return DenseArrayBase.from_list(f64, [float(v) for v in value])
-            case "bool":
-                return DenseArrayBase.from_list(i1, [int(v) for v in value])
+            case "int" | "SymInt" if all(isinstance(v, int) for v in items):
+                return _ints(items)
+            case "float" if not any(isinstance(v, str) for v in items):
+                return ArrayAttr([FloatAttr(float(v), f64) for v in items])
+            case "bool" if all(isinstance(v, bool) for v in items):
+                return DenseArrayBase.from_list(i1, [int(v) for v in items])
+            case "Scalar" if not any(isinstance(v, str) for v in items):
+                return ArrayAttr([_scalar(v) for v in items])
             case _:
-                return ArrayAttr([_scalar(v) for v in value])
+                raise TypeError(f"expected a literal of schema type {type}, got {value!r}")
     match type.base, value:
         case "bool", bool():
             return _scalar(value)
@@ -155,6 +161,39 @@ def attribute_of(value: Value, type: ArgType) -> Attribute:
             return ELEMENT_TYPES[value]
         case _:
             raise TypeError(f"expected a literal of schema type {type}, got {value!r}")
+
+
+_KINDS: Final[dict[str, tuple[Attribute, ...]]] = {
+    "int": (i64,),
+    "SymInt": (i64,),
+    "float": (f64,),
+    "SymFloat": (f64,),
+    "bool": (i1,),
+    "SymBool": (i1,),
+    "Scalar": (i64, f64, i1),
+}
+"""The types of the attributes of numbers by schema type."""
+
+
+def fits(attr: Attribute, type: ArgType) -> bool:
+    """Whether an attribute is the literal of a schema type, of exactly the kind that `attribute_of` makes."""
+    kinds = _KINDS.get(type.base)
+    if kinds is None:
+        return attr in _NAMES if type.base == "ScalarType" else isinstance(attr, StringAttr)
+    match attr:
+        case IntegerAttr() | FloatAttr():
+            return not type.is_list and attr.type in kinds
+        case DenseArrayBase():
+            return type.is_list and attr.elt_type in kinds and type.base not in ("float", "Scalar")
+        case ArrayAttr():
+            element = ArgType(type.base)
+            return (
+                type.is_list
+                and type.base in ("float", "Scalar")
+                and all(fits(item, element) for item in attr)
+            )
+        case _:
+            return False
 
 
 def literal_of(attr: Attribute) -> Value:

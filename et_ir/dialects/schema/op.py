@@ -12,10 +12,10 @@ thousand ops.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, f64, i1, i64
 from xdsl.ir import Attribute, Operation, OpResult, OpTraits, SSAValue, SSAValues
 from xdsl.irdl import (
     AnyAttr,
@@ -35,8 +35,10 @@ from xdsl.utils.exceptions import VerifyException
 from et_ir.dialects.schema.literals import (
     DYNAMIC,
     DYNAMIC_ATTR,
+    ELEMENT_TYPES,
     Value,
     attribute_of,
+    fits,
     literal_of,
     segment_sizes,
 )
@@ -186,7 +188,7 @@ class SchemaOp(IRDLOperation):
             if isinstance(sizes, DenseArrayBase):
                 return cast(Sequence[int], sizes.get_values())
             # Generic text may leave the segments out when there is nothing to tell apart.
-            raise VerifyException(f"'{self.name}' needs the property '{SEGMENTS}'")
+            raise VerifyException(f"[operand_c1] needs the property '{SEGMENTS}'")
         tensors = len(info.tensors)
         return [*([1] * tensors), len(self._operands) - tensors]
 
@@ -286,14 +288,18 @@ class SchemaOp(IRDLOperation):
         for arg, size in zip(info.tensors, sizes, strict=False):
             if not arg.type.is_list and size != 1 and not (size == 0 and arg.type.optional):
                 raise VerifyException(f"[operand_c1] argument '{arg.name}' takes one tensor, got {size}")
-            if arg.type.element_optional and present(arg) not in self.properties:
-                raise VerifyException(f"[operand_c1] list '{arg.name}' needs the property '{present(arg)}'")
+            if arg.type.element_optional:
+                self._check_present(arg, size)
         count = len(self._operands) - sizes[-1]
-        for index in range(count):
-            given = self._operands[index].type
-            if not isinstance(given, TensorType) and not is_scalar_type(given):
+        for index, operand in enumerate(self._operands):
+            given = operand.type
+            if index < count and not is_operand(given):
                 raise VerifyException(
                     f"[operand_c2] operand {index} has type {given}, expected a tensor or a number"
+                )
+            if index >= count and not is_number(given):
+                raise VerifyException(
+                    f"[operand_c2] symbol {index - count} has type {given}, expected a number"
                 )
         marks = 0
         for arg in info.literals:
@@ -331,6 +337,16 @@ class SchemaOp(IRDLOperation):
                 f"[result_c2] result types are {_join(types)}, expected {_join(inferred)} for these operands"
             )
 
+    def _check_present(self, arg: Arg, size: int) -> None:
+        attr = self.properties.get(present(arg))
+        if attr is None or not fits(attr, BOOL_LIST):
+            raise VerifyException(f"[operand_c1] list '{arg.name}' needs the property '{present(arg)}'")
+        said = sum(cast("tuple[bool, ...]", literal_of(attr)))
+        if said != size:
+            raise VerifyException(
+                f"[operand_c1] list '{arg.name}' has {size} tensors, '{present(arg)}' says {said}"
+            )
+
     # -- IRDL
 
     @classmethod
@@ -342,11 +358,20 @@ class SchemaOp(IRDLOperation):
         return cast(OpDef, cached)
 
 
-def is_scalar_type(type: Attribute) -> bool:
-    """Whether a type is that of a number: Python scalars in tensor slots promote as torch's wrapped numbers
-    do.
+def is_number(type: Attribute) -> bool:
+    """Whether a type is that of a Python number."""
+    return type in (i64, f64, i1)
+
+
+@lru_cache(maxsize=16384)
+def is_operand(type: Attribute) -> bool:
+    """Whether a value of a type can stand in a tensor slot.
+
+    It is a tensor, or a Python number, which promotes there as torch's wrapped numbers do.
     """
-    return getattr(type, "name", None) in ("integer_type", "f64", "index") or type == i64
+    if isinstance(type, TensorType):
+        return cast("TensorType[Attribute]", type).element_type in ELEMENT_TYPES.values()
+    return is_number(type)
 
 
 def compatible(a: Attribute, b: Attribute) -> bool:
@@ -395,19 +420,15 @@ def check_literal(arg: Arg, attr: Attribute) -> int:
     Raises `VerifyException` with label `property_c2`.
     """
     if attr == DYNAMIC_ATTR:
-        if arg.type.may_be_symbolic and not arg.type.is_list:
-            return 1
+        marks = 1
+    elif fits(attr, arg.type):
+        value = literal_of(attr)
+        marks = sum(type(v) is int and v == DYNAMIC for v in value) if isinstance(value, tuple) else 0
+    else:
+        raise VerifyException(f"[property_c2] '{arg.name}' is {attr}, expected schema type {arg.type}")
+    if marks and not (arg.type.may_be_symbolic and arg.type.is_list == (attr != DYNAMIC_ATTR)):
         raise VerifyException(f"[property_c2] '{arg.name}' of schema type {arg.type} cannot be symbolic")
-    value = literal_of(attr)
-    try:
-        attribute_of(value, arg.type)
-    except (TypeError, ValueError):
-        raise VerifyException(
-            f"[property_c2] '{arg.name}' is {attr}, expected schema type {arg.type}"
-        ) from None
-    if arg.type.is_list and isinstance(value, tuple):
-        return sum(v == DYNAMIC for v in value)
-    return 0
+    return marks
 
 
 def _op_def(cls: type[SchemaOp]) -> OpDef:

@@ -210,17 +210,24 @@ def _parse_return(text: str, index: int) -> Arg:
     return Arg(f"result{index}" if index else "result", type, alias=alias)
 
 
+def _closing(text: str, open_: int) -> int:
+    """Where the parenthesis at a position is closed. Raises `ValueError` if it is not."""
+    depth, quoted = 0, False
+    for at in range(open_, len(text)):
+        if text[at] == '"':
+            quoted = not quoted
+        elif not quoted:
+            depth += {"(": 1, ")": -1}.get(text[at], 0)
+            if depth == 0:
+                return at
+    raise ValueError(f"unbalanced parentheses in schema '{text}'")
+
+
 @cache
 def parse_schema(text: str) -> Schema:
     """Parse a schema text. Raises `ValueError` where the text is not one that this grammar covers."""
     open_ = text.index("(")
-    depth = 0
-    for close in range(open_, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[close], 0)
-        if depth == 0:
-            break
-    else:
-        raise ValueError(f"unbalanced parentheses in schema '{text}'")
+    close = _closing(text, open_)
     head = _HEAD.match(text[:open_].strip())
     if head is None:
         raise ValueError(f"cannot read the operator name of schema '{text}'")

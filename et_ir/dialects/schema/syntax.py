@@ -142,13 +142,28 @@ def _parse_operand(parser: Parser) -> UnresolvedOperand | None:
     return parser.parse_unresolved_operand("expected an SSA value or 'none'")
 
 
+def _parse_string(parser: Parser) -> str | None:
+    text = parser.parse_optional_str_literal()
+    if text is not None:
+        return text
+    # xDSL reads a string as bytes once it holds a character that is not ASCII.
+    position = parser.pos
+    data = parser.parse_optional_bytes_literal()
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        parser.raise_error("expected a string in UTF-8", position, parser.pos)
+
+
 def _parse_scalar(parser: Parser, symbols: list[UnresolvedOperand]) -> Any:
     """One literal: a number, a boolean, a string, an element type, or an SSA value (noted in `symbols`)."""
     operand = parser.parse_optional_unresolved_operand()
     if operand is not None:
         symbols.append(operand)
         return DYNAMIC
-    text = parser.parse_optional_str_literal()
+    text = _parse_string(parser)
     if text is not None:
         return text
     if parser.parse_optional_punctuation("-") is not None:
