@@ -6,7 +6,7 @@ would round differently (transcendental functions, sums, powers other than the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import ml_dtypes
@@ -15,7 +15,7 @@ import numpy as np
 from et_ir.evaluation.arrays import Array, numpy_dtype
 from et_ir.evaluation.call import Call, Kernel
 
-__all__ = ["KERNELS"]
+__all__ = ["KERNELS", "kernel_for"]
 
 KERNELS: Final[dict[str, Kernel]] = {}
 """Kernels by the name of what an operator computes, views without `_copy`."""
@@ -34,7 +34,7 @@ def _kernel(*names: str) -> Callable[[Kernel], Kernel]:
     return register
 
 
-# -- movement ----------------------------------------------------------------------------------------------------------
+# -- movement
 
 
 @_kernel(
@@ -185,7 +185,7 @@ def gather(call: Call) -> Array:
     return np.take_along_axis(array[within], index, dim)
 
 
-# -- conversion and creation -------------------------------------------------------------------------------------------
+# -- conversion and creation
 
 
 def _converted(value: Any, dtype: np.dtype[Any]) -> Array:
@@ -231,7 +231,7 @@ def arange(call: Call) -> Array:
     return _converted(numbers, call.dtype)
 
 
-# -- arithmetic --------------------------------------------------------------------------------------------------------
+# -- arithmetic
 
 _NARROW: Final = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
@@ -368,11 +368,22 @@ def masked_fill(call: Call) -> Array:
     return np.where(call["mask"], _converted(call["value"], call.dtype), call["self"])
 
 
-def integral(*values: Any) -> bool:
-    """Whether numbers are whole, so that sequences of them are exact."""
-    return all(v is None or (isinstance(v, int | float) and float(v).is_integer()) for v in values)
+def _whole(number: Any) -> bool:
+    return number is None or (isinstance(number, int | float) and float(number).is_integer())
 
 
-def sequence_kernel(args: Sequence[Any]) -> Kernel | None:
-    """The kernel of `arange` for its numbers, `None` where torch has to round them."""
-    return arange if integral(*args) else None
+def kernel_for(
+    name: str, literals: Mapping[str, Any], dtype: np.dtype[Any], *, has_numbers: bool = False
+) -> Kernel | None:
+    """The kernel for an operator with these literals and a first result of this dtype.
+
+    `has_numbers` says that numbers stand in tensor slots. The answer is `None` where torch has to do it: it rounds the
+    numbers that half-precision tensors are combined with in some kernels, and not in others.
+    """
+    if name in ("arange", "arange.start", "arange.start_step"):
+        return arange if all(_whole(literals.get(n)) for n in ("start", "end", "step")) else None
+    if dtype in _NARROW and (
+        name == "rsqrt" or has_numbers or (name.endswith(".Scalar") and "other" in literals)
+    ):
+        return None
+    return KERNELS.get(name)

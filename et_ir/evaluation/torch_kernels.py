@@ -51,7 +51,8 @@ def _tensor(array: Array) -> Any:
     dtype = _dtypes()[element_type_name(element_type_of(array.dtype))]
     if array.size == 0:
         return torch.empty(array.shape, dtype=dtype)
-    return torch.frombuffer(bytearray(np.ascontiguousarray(array)), dtype=dtype).reshape(array.shape)
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return torch.frombuffer(bytearray(flat), dtype=dtype).reshape(array.shape)
 
 
 def _array(tensor: Any, type: TensorType[Attribute]) -> Array:
@@ -76,6 +77,8 @@ def evaluate(call: Call) -> Sequence[Array]:
     """
     import torch
 
+    # Where torch takes a number for a tensor it treats it as one, which is not the same in half precision.
+    takes_numbers: bool = torch._C._should_allow_numbers_as_tensors(call.op.schema().name)  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
     computed = None if call.computed is None else _dtypes()[element_type_name(call.computed)]
 
     def convert(value: Any, base: str) -> Any:
@@ -88,7 +91,7 @@ def evaluate(call: Call) -> Sequence[Array]:
         if base in ("MemoryFormat", "Layout") and isinstance(value, str):
             return getattr(torch, value.removeprefix("torch."))
         if base == "Tensor" and isinstance(value, int | float):
-            return torch.tensor(value, dtype=computed)
+            return value if takes_numbers else torch.tensor(value, dtype=computed)
         return value
 
     positional: list[Any] = []

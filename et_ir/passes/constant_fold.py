@@ -32,7 +32,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import Pure
 
-from et_ir.data.blob import KEEP
+from et_ir.data.blob import KEEP, Blob
 from et_ir.dialects.aten.inference.meta import read_args
 from et_ir.dialects.aten.inference.pointwise import promoted
 from et_ir.dialects.edge.promotion import PROMOTIONS, computation_dtype
@@ -41,10 +41,10 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.evaluation import torch_kernels
-from et_ir.evaluation.arrays import has_numpy_dtype
-from et_ir.evaluation.call import Call, Kernel
+from et_ir.evaluation.arrays import has_numpy_dtype, numpy_dtype
+from et_ir.evaluation.call import Call
 from et_ir.evaluation.expression import Expression, Leaf, Operand, Part
-from et_ir.evaluation.numpy_kernels import KERNELS, sequence_kernel
+from et_ir.evaluation.numpy_kernels import kernel_for
 from et_ir.passes.counterparts import operator_name
 
 __all__ = ["ConstantFoldPass"]
@@ -78,22 +78,24 @@ class _Folder:
         self.interned: dict[Hashable, Expression] = {}
         self.symbols: dict[tuple[int, int], str] = {}
         self.known_leaves: dict[int, frozenset[str] | None] = {}
-        self.credit: dict[str, int] = {}
+        self.refused: set[Operation] = set()
+        """Ops that are not folded: they would take room that is not there."""
+        self.unfoldable: set[int] = set()
 
     def run(self) -> None:
         for method in self.module.body.block.ops:
             if isinstance(method, FuncOp):
                 for op in method.walk():
                     self._visit(op)
-        self._give_credit()
-        for candidate in reversed(self.candidates.values()):
-            self._decide(candidate)
+        folded = self._plan()
+        for op, candidate in reversed(self.candidates.items()):
+            if op in folded:
+                self._replace(candidate, folded[op])
         for get in self.gets:
             if get.result.first_use is None:
                 Rewriter.erase_op(get)
 
     # -- which ops are constant
-    # --------------------------------------------------------------------------------------
 
     def _visit(self, op: Operation) -> None:
         if isinstance(op, GetOp):
@@ -128,7 +130,8 @@ class _Folder:
                 return
             types.append(result.type)
         literals = {arg.name: op.arg(arg.name) for arg in op.info().literals}
-        kernel = self._kernel(name, literals)
+        numbers = any(not is_tensor(operand.type) for operand in op.operands)
+        kernel = kernel_for(name, literals, numpy_dtype(types[0].element_type), has_numbers=numbers)
         if kernel is None and not (self.torch and _is_torch_operator(op)):
             return
         tensors: dict[str, Operand] = {}
@@ -143,12 +146,6 @@ class _Folder:
         self.candidates[op] = _Candidate(op, expression, self._leaves_of(expression))
         for index, result in enumerate(op.results):
             self.values[result] = Part(expression, index)
-
-    @staticmethod
-    def _kernel(name: str, literals: dict[str, Any]) -> Kernel | None:
-        if name in ("arange", "arange.start", "arange.start_step"):
-            return sequence_kernel([literals.get(n) for n in ("start", "end", "step")])
-        return KERNELS.get(name)
 
     def _intern(self, op: SchemaOp, made: Expression) -> Expression:
         def key(operand: Operand) -> Hashable:
@@ -178,72 +175,110 @@ class _Folder:
         self.known_leaves[id(expression)] = result
         return result
 
-    # -- which become constants
-    # --------------------------------------------------------------------------------------
-
-    def _give_credit(self) -> None:
-        """A constant that only foldable ops use makes room for what replaces it."""
-        kept = {
-            get.symbol.string_value()
-            for get in self.gets
-            if any(use.operation not in self.candidates for use in get.result.uses)
-        }
-        self.credit = {name: 0 if name in kept else leaf.blob.nbytes for name, leaf in self.leaves.items()}
-
-    def _decide(self, candidate: _Candidate) -> None:
-        """Replace an op by constants, or keep it. All of its users have been decided on before."""
-        op, expression = candidate.op, candidate.expression
-        used = [index for index, result in enumerate(op.results) if result.first_use is not None]
-        if not used:
-            Rewriter.erase_op(op)
-            return
-        symbols = self._symbols_for(candidate, used)
-        if symbols is None:
-            for operand in expression.operands():
-                if isinstance(operand, Leaf):
-                    self.credit[operand.symbol] = 0
-            return
-        for index, symbol in symbols.items():
-            get = GetOp(symbol, op.results[index].type)
-            get.location = op.location
-            Rewriter.insert_op(get, InsertPoint.before(op))
-            get.result.name_hint = op.results[index].name_hint
-            op.results[index].replace_all_uses_with(get.result)
-        Rewriter.erase_op(op)
-
-    def _symbols_for(self, candidate: _Candidate, used: Sequence[int]) -> dict[int, str] | None:
-        """The constants for an op's results, made if need be; `None` if they would take too much room."""
+    def blobs_of(self, candidate: _Candidate, used: Sequence[int]) -> dict[int, Blob] | None:
+        """The results of an op as blobs; `None` if its kernel refuses the operands."""
         expression = candidate.expression
-        found = {i: s for i in used if (s := self.symbols.get((id(expression), i))) is not None}
-        missing = [index for index in used if index not in found]
-        hint = _hint(candidate)
-        blobs = {index: expression.blob(index, hint) for index in missing}
-        large = sum(blob.nbytes for blob in blobs.values() if blob.nbytes > self.limit)
-        if large > self._room(candidate):
-            expression.blobs.clear()
+        if id(expression) in self.unfoldable:
             return None
+        hint = _hint(candidate)
+        blobs = {index: expression.blobs.get(index) or expression.blob(index, hint) for index in used}
         try:
             for blob in blobs.values():
                 if blob.nbytes <= KEEP:
                     blob.view()
         except _REFUSALS:
+            self.unfoldable.add(id(expression))
             expression.blobs.clear()
             return None
-        self._spend(candidate, large)
+        return blobs
+
+    # -- which become constants --------------------------------------------------------------------------------------
+
+    def _plan(self) -> dict[Operation, dict[int, Blob]]:
+        """The results that become constants, by op; an op whose results are all unused has none.
+
+        A constant that only folded ops use makes room for what replaces it. Whether that is so is known in the end
+        only: where it turns out not to be, the ops that took the room are kept, and the others are decided on again.
+        """
+        while True:
+            plan = _Plan(self)
+            for candidate in reversed(self.candidates.values()):
+                plan.decide(candidate)
+            refused = {op for leaf in plan.needed for op in plan.takers.get(leaf, ())}
+            if not refused:
+                return plan.folded
+            self.refused |= refused
+
+    def _replace(self, candidate: _Candidate, blobs: dict[int, Blob]) -> None:
+        op, expression = candidate.op, candidate.expression
         for index, blob in blobs.items():
-            symbol = self.globals.add_constant(hint, expression.call.types[index], blob)
-            symbol.location = candidate.op.location
-            found[index] = self.symbols[id(expression), index] = symbol.key
-        return found
+            symbol = self.symbols.get((id(expression), index))
+            if symbol is None:
+                made = self.globals.add_constant(blob.key, expression.call.types[index], blob)
+                made.location = op.location
+                symbol = self.symbols[id(expression), index] = made.key
+            get = GetOp(symbol, op.results[index].type)
+            get.location = op.location
+            get.result.name_hint = op.results[index].name_hint
+            Rewriter.insert_op(get, InsertPoint.before(op))
+            op.results[index].replace_all_uses_with(get.result)
+        Rewriter.erase_op(op)
 
-    def _room(self, candidate: _Candidate) -> int:
-        return sum(self.credit[name] for name in candidate.leaves or ())
 
-    def _spend(self, candidate: _Candidate, nbytes: int) -> None:
-        for name in candidate.leaves or ():
-            spent = min(nbytes, self.credit[name])
-            self.credit[name] -= spent
-            nbytes -= spent
+class _Plan:
+    """One attempt at deciding which ops are folded, from the last to the first: users before what they use."""
+
+    def __init__(self, folder: _Folder):
+        self.folder = folder
+        self.folded: dict[Operation, dict[int, Blob]] = {}
+        self.room = {name: leaf.blob.nbytes for name, leaf in folder.leaves.items()}
+        self.needed = {
+            get.symbol.string_value()
+            for get in folder.gets
+            if any(use.operation not in folder.candidates for use in get.result.uses)
+        }
+        """The constants that ops which stay use as they are."""
+        self.takers: dict[str, list[Operation]] = {}
+        """The ops that took room of a constant."""
+        self.counted: set[tuple[int, int]] = set()
+        for name in self.needed:
+            self.room[name] = 0
+
+    def decide(self, candidate: _Candidate) -> None:
+        op = candidate.op
+        used = [
+            index for index, result in enumerate(op.results) if any(self._stays(use) for use in result.uses)
+        ]
+        blobs = self.folder.blobs_of(candidate, used) if op not in self.folder.refused else None
+        if blobs is not None and self._take(candidate, blobs):
+            self.folded[op] = blobs
+            return
+        for operand in candidate.expression.operands():
+            if isinstance(operand, Leaf):
+                self.needed.add(operand.symbol)
+                self.room[operand.symbol] = 0
+
+    def _is_needed(self, result: SSAValue) -> bool:
+        return any(use.operation not in self.folded for use in result.uses)
+
+    def _take(self, candidate: _Candidate, blobs: dict[int, Blob]) -> bool:
+        """Find room for the large results of an op among what it is computed from."""
+        key = id(candidate.expression)
+        new = [
+            i for i, blob in blobs.items() if blob.nbytes > self.folder.limit and (key, i) not in self.counted
+        ]
+        size = sum(blobs[index].nbytes for index in new)
+        leaves = candidate.leaves or ()
+        if size > sum(self.room[name] for name in leaves):
+            return False
+        for name in leaves:
+            taken = min(size, self.room[name])
+            if taken:
+                self.room[name] -= taken
+                self.takers.setdefault(name, []).append(candidate.op)
+            size -= taken
+        self.counted.update((key, index) for index in new)
+        return True
 
 
 def _is_torch_operator(op: SchemaOp) -> bool:

@@ -38,7 +38,7 @@ from et_ir.dialects.edge.promotion import PROMOTIONS, computation_dtype
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.literals import element_type_name, literal_of
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.passes.rewriting import rewrite
 from et_ir.targets.manifest import load_manifest
@@ -116,7 +116,11 @@ class NumberToTensor(RewritePattern):
     def _dtype(self, op: AtenOp) -> Attribute | None:
         promotion = PROMOTIONS.get(op.name.removeprefix("aten."))
         computed = None if promotion is None else computation_dtype(op, promotion)
-        return None if computed is None else computed.attr
+        if computed is None:
+            return None
+        result = dtype_of(tensor_type(op.results[0]).element_type)
+        # True division and its like turn integers into floats first: -1 is none of u8's.
+        return result.attr if computed.is_integral and result.is_float else computed.attr
 
     def _has_kernel(self, name: str) -> bool:
         edge = EDGE_OPS.get(name)

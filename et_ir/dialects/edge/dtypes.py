@@ -67,12 +67,13 @@ float: _pdist_forward(self) _softmax(self) adaptive_avg_pool1d(self) elu(self) e
 float: glu(self) grid_sampler_2d(input, grid) leaky_relu(self) native_group_norm(input, weight, bias)
 float: native_layer_norm(input, weight, bias)
 complex: _fft_c2r(self) view_as_real_copy(self)
+integral: bitwise_left_shift.Tensor(self, other) bitwise_right_shift.Tensor(self, other)
 integral: bitwise_and.Scalar(self) bitwise_and.Tensor(self, other) bitwise_not(self) bitwise_or.Scalar(self)
 integral: bitwise_or.Tensor(self, other) bitwise_xor.Scalar(self) bitwise_xor.Tensor(self, other)
 index: embedding(indices) gather(index) index_select(index) scatter.src(index) scatter.value(index)
 index: scatter_add(index) scatter_reduce.two(index)
 selector: index.Tensor(indices) index_put(indices)
-mask: masked_fill.Scalar(mask) masked_scatter(mask) where.self(condition)
+mask: masked_fill.Scalar(mask) masked_scatter(mask) masked_select(mask) where.self(condition)
 """
 
 

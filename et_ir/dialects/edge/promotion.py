@@ -34,13 +34,14 @@ class Promotion:
 
 
 _BINARY: Final = """
-    __and__.Tensor __or__.Tensor __xor__.Tensor add.Tensor arctan2 atan2 bitwise_and.Tensor
-    bitwise_or.Tensor bitwise_xor.Tensor div.Tensor div.Tensor_mode divide.Tensor divide.Tensor_mode
-    eq.Tensor floor_divide fmod.Tensor ge.Tensor greater.Tensor greater_equal.Tensor gt.Tensor le.Tensor
-    less.Tensor less_equal.Tensor logaddexp logaddexp2 logical_and logical_or logical_xor lt.Tensor
-    max.other maximum min.other minimum mul.Tensor multiply.Tensor ne.Tensor not_equal.Tensor
-    remainder.Tensor rsub.Tensor special_xlog1py special_xlogy sub.Tensor subtract.Tensor
-    true_divide.Tensor where.self xlogy.Tensor
+    __and__.Tensor __lshift__.Tensor __or__.Tensor __rshift__.Tensor __xor__.Tensor add.Tensor arctan2
+    atan2 bitwise_and.Tensor bitwise_left_shift.Tensor bitwise_or.Tensor bitwise_right_shift.Tensor
+    bitwise_xor.Tensor copysign.Tensor div.Tensor div.Tensor_mode divide.Tensor divide.Tensor_mode
+    eq.Tensor floor_divide fmax fmin fmod.Tensor gcd ge.Tensor greater.Tensor greater_equal.Tensor
+    gt.Tensor hypot igamma igammac lcm le.Tensor less.Tensor less_equal.Tensor logaddexp logaddexp2
+    logical_and logical_or logical_xor lt.Tensor max.other maximum min.other minimum mul.Tensor
+    multiply.Tensor ne.Tensor nextafter not_equal.Tensor remainder.Tensor rsub.Tensor special_xlog1py
+    special_xlogy sub.Tensor subtract.Tensor true_divide.Tensor where.self xlogy.Tensor
 """
 
 _OTHERS: Final = {
@@ -59,6 +60,7 @@ _OTHERS: Final = {
 
 _TO_FIRST: Final = {
     "copy": ("self", "src"),
+    "diagonal_scatter": ("self", "src"),
     "fill.Tensor": ("self", "value"),
     "masked_fill.Tensor": ("self", "value"),
     "native_group_norm": ("input", "weight", "bias"),

@@ -5,6 +5,7 @@
 | `edge_c2` | tensor slots hold tensors, not numbers |
 | `edge_c3` | operands that are computed together have one element type |
 | `edge_c4` | element types are those that the operator takes |
+| `dim_order_c3` | a dim order has as many dimensions as its tensor |
 | `edge_c5` | operands have a memory layout that the operator takes, and results the one it gives |
 """
 
@@ -13,6 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from xdsl.ir import Attribute
+
+from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.edge.dtypes import dtype_problems
 from et_ir.dialects.edge.layout import layout_problems
 from et_ir.dialects.schema import SchemaOp
@@ -35,6 +39,10 @@ class Violation(NamedTuple):
     fix: str
 
 
+def _fits(type: Attribute) -> bool:
+    return not is_tensor(type) or len(dim_order_of(type)) == type.get_num_dims()
+
+
 def violations(op: SchemaOp) -> Iterator[Violation]:
     """The rules of this module that an edge op breaks."""
     tensors = len(op.operands) - len(op.symbols)
@@ -42,6 +50,12 @@ def violations(op: SchemaOp) -> Iterator[Violation]:
         if not is_tensor(value.type):
             message = f"[edge_c2] operand {index} is a number of type {value.type}, expected a tensor"
             yield Violation(message, _FIXES["edge_c2"])
+    wrong_ranks = [type for type in (*op.operand_types, *op.result_types) if not _fits(type)]
+    if wrong_ranks:
+        yield Violation(
+            f"[dim_order_c3] the dim order of {wrong_ranks[0]} is not of its rank", "correct the type"
+        )
+        return
     for message in dtype_problems(op):
         yield Violation(message, _FIXES[message[1:8]])
     for message in layout_problems(op):

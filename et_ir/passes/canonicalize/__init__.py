@@ -20,7 +20,7 @@ the order of elements becomes `view`, which needs no kernel when memory is plann
 | `symbols.py` | sizes and literals that are known |
 | `remove_noops.py`, `prune_empty_tensors.py`, `remove_redundant_copies.py` | the passes of those names |
 
-Patterns are applied until none matches, then dead ops are erased. Each either drops an op, or replaces it by one that
+Patterns are applied, and dead ops erased, until nothing changes. Each either drops an op, or replaces it by one that
 is lower in a fixed order (any shape operator > permutation > view), so this ends.
 """
 
@@ -61,5 +61,8 @@ class CanonicalizePass(ModulePass):
     name = "canonicalize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, patterns(op), recursive=True)
         erase_dead_ops(op)
+        # Patterns ask who uses a value: what rewriting has made dead must be gone before the answer is final.
+        all_patterns = patterns(op)
+        while rewrite(op, all_patterns, recursive=True) and erase_dead_ops(op):
+            pass
