@@ -246,9 +246,7 @@ class _Plan:
 
     def decide(self, candidate: _Candidate) -> None:
         op = candidate.op
-        used = [
-            index for index, result in enumerate(op.results) if any(self._stays(use) for use in result.uses)
-        ]
+        used = [index for index, result in enumerate(op.results) if self._is_needed(result)]
         blobs = self.folder.blobs_of(candidate, used) if op not in self.folder.refused else None
         if blobs is not None and self._take(candidate, blobs):
             self.folded[op] = blobs
