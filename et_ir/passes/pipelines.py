@@ -33,12 +33,13 @@ ATEN: Final = "verify-aten"
 
 CORE_ATEN: Final = ",".join(
     (
+        "remove-assertions",
         "fold-batch-norm",  # first: a linear layer is still one op
         "decompose",
         "decompose-traced",
         "canonicalize",
         "constant-fold",
-        "canonicalize",
+        "canonicalize",  # constants are known now
         "cse",
         "dce",
         "verify-core-aten",
@@ -47,22 +48,23 @@ CORE_ATEN: Final = ",".join(
 
 EDGE: Final = ",".join(
     (
-        "remove-assertions",
         "views-to-copies",
         "remove-noops",
-        "promote-types",
-        "scalars-to-tensors",
         "prune-empty-tensors",
+        "scalars-to-tensors",
+        "promote-types",  # after the scalars, which have become tensors of the promoted type
+        "aten-to-edge",
         "memory-formats-to-dim-orders",
-        "remove-redundant-copies",
         "propagate-dim-order",
-        "constant-fold",
+        "remove-redundant-copies",
+        "canonicalize",
+        "constant-fold",  # conversions and layouts of constants
         "cse",
         "dce",
-        "aten-to-edge",
         "verify-edge",
     )
 )
+"""Why each stands where it does: docs/rationale/edge.md."""
 
 BACKEND: Final = "verify-backend"
 
