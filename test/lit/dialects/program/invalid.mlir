@@ -1,0 +1,45 @@
+// RUN: et-opt --split-input-file --verify-diagnostics %s
+
+// expected-error@+1 {{[global_c1] data of 2 x f32 does not fit the type tensor<3xf32>}}
+program.parameter @global_c1 : tensor<3xf32> = #program.data<f32, [1.0, 2.0]>
+
+// -----
+
+// expected-error@+1 {{[global_c1] data of 2 x i32 does not fit the type tensor<2xf32>}}
+program.constant @global_c1 : tensor<2xf32> = #program.data<i32, [1, 2]>
+
+// -----
+
+func.func @literal_c1() {
+  // expected-error@+1 {{[literal_c1] 1 : i64 is no literal of type f64}}
+  %0 = "program.literal"() <{value = 1 : i64}> : () -> f64
+  func.return
+}
+
+// -----
+
+func.func @literal_text() {
+  // expected-error@+1 {{is no literal: expected an i64, f64 or i1 number, a string or none}}
+  %0 = program.literal 1 : i32
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{i7 is no element type of tensors}}
+program.constant @element : tensor<1xi7> = #program.data<i7, [1]>
+
+// -----
+
+// expected-error@+1 {{300 does not fit ui8}}
+program.constant @range : tensor<1xui8> = #program.data<ui8, [300]>
+
+// -----
+
+// expected-error@+1 {{expected an integer of type i64}}
+program.constant @kind : tensor<1xi64> = #program.data<i64, [1.5]>
+
+// -----
+
+// expected-error@+1 {{expected a SHA-256 of 64 lower-case hexadecimal digits}}
+program.parameter @hash : tensor<16x8xf32> = #program.data<f32, 128, "big", "beef">

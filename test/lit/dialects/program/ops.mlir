@@ -1,0 +1,55 @@
+// RUN: et-opt %s | et-opt | filecheck %s
+// RUN: et-opt --print-op-generic %s | et-opt | filecheck %s
+
+// Small data stands in the text, in digits that give it back; names may be any text.
+// CHECK:      program.parameter @w : tensor<2x2xf32> = #program.data<f32, [1.0, -2.5, 0.1, 1.0e-45]>
+// CHECK-NEXT: program.parameter @"fc.0/weight" : tensor<3xbf16> = #program.data<bf16, [1.0, 0.5, 0.100098]>
+// CHECK-NEXT: program.parameter @specials : tensor<3xf32> = #program.data<f32, [0x7f800000, 0xff800000, 0x7fc00000]>
+// CHECK-NEXT: program.constant @flags : tensor<2xi1> = #program.data<i1, [true, false]>
+// CHECK-NEXT: program.constant @bytes : tensor<3xui8> = #program.data<ui8, [0, 128, 255]>
+// CHECK-NEXT: program.constant @signed : tensor<2xi8> = #program.data<i8, [-128, 127]>
+// CHECK-NEXT: program.constant @scalar : tensor<i64> = #program.data<i64, [-3]>
+// CHECK-NEXT: program.constant @empty : tensor<0xf64> = #program.data<f64, []>
+// CHECK-NEXT: program.constant @complex : tensor<1xcomplex<f32>> = #program.data<complex<f32>, [1.0, -1.0]>
+program.parameter @w : tensor<2x2xf32> = #program.data<f32, [1.0, -2.5, 0.1, 1.0e-45]>
+program.parameter @"fc.0/weight" : tensor<3xbf16> = #program.data<bf16, [1.0, 0.5, 0.100098]>
+program.parameter @specials : tensor<3xf32> = #program.data<f32, [0x7f800000, 0xff800000, 0x7fc00000]>
+program.constant @flags : tensor<2xi1> = #program.data<i1, [true, false]>
+program.constant @bytes : tensor<3xui8> = #program.data<ui8, [0, 128, 255]>
+program.constant @signed : tensor<2xi8> = #program.data<i8, [-128, 127]>
+program.constant @scalar : tensor<i64> = #program.data<i64, [-3]>
+program.constant @empty : tensor<0xf64> = #program.data<f64, []>
+program.constant @complex : tensor<1xcomplex<f32>> = #program.data<complex<f32>, [1.0, -1.0]>
+
+// Large data is named by its hash.
+// CHECK-NEXT: program.parameter @big : tensor<16x8xf32> = #program.data<f32, 128, "big", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef">
+program.parameter @big : tensor<16x8xf32> = #program.data<f32, 128, "big", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef">
+
+// State may have a value to begin with, or start as zeros.
+// CHECK-NEXT: program.buffer @table : tensor<1xi64> = #program.data<i64, [7]>
+// CHECK-NEXT: program.buffer mutable @count : tensor<1xi64> = #program.data<i64, [0]>
+// CHECK-NEXT: program.buffer mutable @cache : tensor<1x8xf32>
+program.buffer @table : tensor<1xi64> = #program.data<i64, [7]>
+program.buffer mutable @count : tensor<1xi64> = #program.data<i64, [0]>
+program.buffer mutable @cache : tensor<1x8xf32>
+
+// CHECK-LABEL: func.func @forward
+func.func @forward(%x: tensor<1x8xf32>, %n: i64, %s: !program.string) -> (i64, f64, i1, !program.string, none) {
+  // CHECK-NEXT: program.get @"fc.0/weight" : tensor<3xbf16>
+  %w = program.get @"fc.0/weight" : tensor<3xbf16>
+  // CHECK-NEXT: program.load @cache : tensor<1x8xf32>
+  %c = program.load @cache : tensor<1x8xf32>
+  // CHECK-NEXT: program.store @cache, %x : tensor<1x8xf32>
+  program.store @cache, %x : tensor<1x8xf32>
+  // CHECK-NEXT: program.literal -4 : i64
+  // CHECK-NEXT: program.literal 2.500000e+00 : f64
+  // CHECK-NEXT: program.literal true
+  // CHECK-NEXT: program.literal "text"
+  // CHECK-NEXT: program.literal none
+  %0 = program.literal -4 : i64
+  %1 = program.literal 2.500000e+00 : f64
+  %2 = program.literal true
+  %3 = program.literal "text"
+  %4 = program.literal none
+  func.return %0, %1, %2, %3, %4 : i64, f64, i1, !program.string, none
+}
