@@ -89,9 +89,10 @@ def run_observed(
     instructions: Sequence[Instruction],
     steps: Sequence[Step],
     registers: list[object],
+    before: Callable[[Instruction], None],
     after: Callable[[Instruction], None],
 ) -> None:
-    """Run one instruction at a time and call ``after`` behind each. Raises StepFailure."""
+    """Run one instruction at a time, ``before`` it and ``after`` it what the caller says. Raises StepFailure."""
     at, end = 0, len(instructions)
     executed = 0
     while at < end:
@@ -99,6 +100,7 @@ def run_observed(
         executed += 1
         if executed > MAX_INSTRUCTIONS:
             raise StepFailure(at, limit_error())
+        before(instruction)
         at = step_once(instruction, steps[at], registers)
         after(instruction)
 

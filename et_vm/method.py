@@ -303,16 +303,23 @@ class Method:
 
     def _observed_loop(self, poison: bool) -> Callable[[], None]:
         instructions, steps, registers = self._instructions, self._steps, self._registers
-        dying: list[list[tuple[Array, int]]] = [[] for _ in instructions]
+        overwritten: list[list[tuple[Array, int]]] = [[] for _ in instructions]
+        dying = overwritten
         if poison:
             liveness = Liveness(self._plan, instructions, self._flow.rebound)
+            overwritten = [bind_ranges(ranges, self._memory) for ranges in liveness.overwritten_by]
             dying = [bind_ranges(ranges, self._memory) for ranges in liveness.dead_after]
         tracer, ticks, name = self._tracer, self._platform.ticks, self.name
         wants_values = tracer is not None and tracer.wants_values
         started = 0
 
-        def after(instruction: Instruction) -> None:
+        def before(instruction: Instruction) -> None:
             nonlocal started
+            for view, pattern in overwritten[instruction.index]:
+                view.fill(pattern)
+            started = ticks()
+
+        def after(instruction: Instruction) -> None:
             if tracer is not None:
                 now = ticks()
                 tracer.on_instruction(
@@ -323,12 +330,9 @@ class Method:
                         tracer.on_value(name, instruction.index, register, registers[register])
             for view, pattern in dying[instruction.index]:
                 view.fill(pattern)
-            started = ticks()
 
         def run() -> None:
-            nonlocal started
-            started = ticks()
-            run_observed(instructions, steps, registers, after)
+            run_observed(instructions, steps, registers, before, after)
 
         return run
 

@@ -4,7 +4,9 @@ A lifetime bug (two live tensors planned into the same bytes, a read of what was
 unnoticed, because the bytes happen to hold something plausible. Here every arena starts filled with
 :data:`FLOAT_POISON`, and when an instruction reads a register for the last time its bytes are filled again:
 0xFF, which is NaN in every float format, for floats, and 0xA5, a huge negative number that no index
-survives, for the others.
+survives, for the others. The same happens to the result of a call just before it, unless the call is given that
+register to read: a result planned into the bytes of an operand would pass where a kernel works element by element,
+or where numpy makes a copy of what overlaps, and fail elsewhere.
 
 When a register is read for the last time follows from a backward data-flow analysis over the instruction list
 (Aho et al., "Compilers", 9.2.5), run twice. Over registers: one that is always written before it is read dies
@@ -47,8 +49,8 @@ class Range(NamedTuple):
 class Liveness:
     """Which arena bytes die at which instruction of a plan.
 
-    ``dead_after[i]`` are the ranges that instruction ``i`` reads for the last time; ``state`` those that live from
-    one execution to the next, ``written_state`` the part of them that the plan itself writes or names: its
+    ``dead_after[i]`` are the ranges that instruction ``i`` reads for the last time, ``overwritten_by[i]`` those that
+    it writes without having been given them to read; ``state`` are those that live from one execution to the next, ``written_state`` the part of them that the plan itself writes or names: its
     mutable buffers.
 
     Sets of registers and sets of pieces (cut byte ranges) are integers with a bit for each.
@@ -74,6 +76,10 @@ class Liveness:
         live_bytes, state = self._solve(
             byte_reads, byte_writes, self._pieces_of(outputs & borrowed), self._pieces_of(inputs)
         )
+        self.overwritten_by = [
+            self._ranges(self._pieces_of(written & ~read), written)
+            for read, written in zip(reads, writes, strict=True)
+        ]
         self.dead_after: list[list[Range]] = []
         for at, read in enumerate(reads):
             owners = self._pieces_of(live_registers[at] & ~borrowed)
@@ -214,12 +220,12 @@ class Liveness:
                     changed = True
         return after, before[0] & ~inputs
 
-    def _ranges(self, pieces: int, readers: int) -> list[Range]:
-        """The byte ranges of a set of pieces, neighbours joined; patterns by the registers that read them."""
+    def _ranges(self, pieces: int, users: int) -> list[Range]:
+        """The byte ranges of a set of pieces, neighbours joined; patterns by the registers that use them."""
         floats = 0
         for register, value in enumerate(self._plan.values):
             table = value.val
-            if readers >> register & 1 and isinstance(table, Tensor) and table.scalar_type in _FLOATS:
+            if users >> register & 1 and isinstance(table, Tensor) and table.scalar_type in _FLOATS:
                 floats |= self._own[register]
         ranges: list[Range] = []
         while pieces:

@@ -83,12 +83,24 @@ def test_bytes_die_after_their_last_use():
 
 def test_in_place_results_stay():
     build = Build()
-    x, y = build.tensor(4), build.tensor(4, offset=0)
+    x, y = build.tensor(4), build.tensor(4)
     build.add(x, x, y)
     build.add(y, y, y)
     build.inputs(x)
     build.outputs(y)
     assert load(build).execute([f32(1, 1, 1, 1)])[0].tolist() == [4] * 4
+
+
+def test_result_in_the_bytes_of_an_operand():
+    """The operand dies with this instruction, but only kernels that work element by element would not notice."""
+    build = Build()
+    x, y = build.tensor(4), build.tensor(4)
+    clash = build.tensor(4, offset=16)
+    build.add(x, x, y)
+    build.add(y, x, clash)
+    build.inputs(x)
+    build.outputs(clash)
+    assert np.isnan(load(build).execute([f32(1, 1, 1, 1)])[0]).all()
 
 
 def test_views_keep_their_source_alive():
@@ -207,6 +219,18 @@ class TestLiveness:
         found = liveness(build)
         assert [spans(ranges) for ranges in found.dead_after] == [[(0, 16)], [(16, 32)]]
         assert not found.state
+
+    def test_results_are_overwritten_before_their_call_unless_it_reads_them(self):
+        build = Build()
+        x, y, out = build.tensor(4), build.tensor(4), build.tensor(4)
+        build.add(x, x, y)
+        build.add(y, x, y)
+        build.call("test::increment_", y, y)
+        build.add(y, y, out)
+        build.inputs(x)
+        build.outputs(out)
+        found = liveness(build)
+        assert [spans(ranges) for ranges in found.overwritten_by] == [[(16, 32)], [], [], [(32, 48)]]
 
     def test_neighbours_are_joined(self):
         build = Build()
