@@ -79,10 +79,11 @@ def recorded_calls(function: Any, *args: Any, **kwargs: Any) -> list[Call]:
         return function(*args, **kwargs)
 
     with torch.no_grad():
-        traced = make_fx(run, tracing_mode="fake", pre_dispatch=True, _allow_non_fake_inputs=True)(args, kwargs)
+        traced = make_fx(run, tracing_mode="fake", pre_dispatch=True, _allow_non_fake_inputs=True)(
+            args, kwargs
+        )
         recorder = _Recorder(traced)
-        leaves = [leaf for leaf in torch.utils._pytree.tree_leaves((args, kwargs))]
-        recorder.run(*leaves)
+        recorder.run(*torch.utils._pytree.tree_leaves((args, kwargs)))
     return recorder.calls
 
 
@@ -96,7 +97,7 @@ def sampled_calls(op_info: Any, dtype: torch.dtype, limit: int) -> Iterator[Call
             continue
 
 
-# -- calls in the IR ---------------------------------------------------------------------------------------------------
+# -- calls in the IR
 
 
 def tensor_type(tensor: torch.Tensor) -> TensorType[Attribute]:

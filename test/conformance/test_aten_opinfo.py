@@ -1,0 +1,79 @@
+"""For calls that torch's own samples of operators make, inferred types and decompositions agree with torch."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from aten_calls import Call, NotExpressible, module_of, result_type, sampled_calls
+from torch.testing._internal.common_methods_invocations import op_db
+from xdsl.context import Context
+
+from et_ir.dialects.aten.inference import infer
+from et_ir.dialects.schema import compatible
+from et_ir.passes.decompose import DecomposePass
+from et_ir.passes.decompose.chain import DECOMPOSITIONS
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_ir"))
+from aten_interpreter import Interpreter
+
+SAMPLES = {torch.float32: 2, torch.int64: 1, torch.bfloat16: 1}
+"""Samples of each operator by element type."""
+
+TOLERANCES = {torch.bfloat16: (5e-2, 5e-2), torch.float32: (1e-4, 1e-5)}
+
+UNSPECIFIED = {"aten.empty_like", "aten.new_empty"}
+"""Operators that say nothing of the elements of their results."""
+
+LESS_EXACT = {"aten.addr", "aten.addbmm", "aten.baddbmm", "aten.addmv"}
+"""Operators whose products torch rounds once with the term that is added, and which are here rounded before: their
+results in bf16 can cancel down to the rounding error."""
+
+
+@pytest.mark.parametrize(
+    "op_info", op_db, ids=lambda info: f"{info.name}{info.variant_test_name and '-'}{info.variant_test_name}"
+)
+def test_calls_of_samples(op_info: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for dtype, limit in SAMPLES.items():
+            if dtype in op_info.supported_dtypes("cpu"):
+                torch.manual_seed(0)
+                for call in sampled_calls(op_info, dtype, limit):
+                    check(call)
+
+
+def check(call: Call) -> None:
+    try:
+        module, op, inputs = module_of(call)
+        expected = [result_type(result) for result in call.results]
+    except NotExpressible:
+        return
+    found = infer(op)
+    if found is not None:
+        assert len(found) == len(expected), str(call)
+        assert all(map(compatible, found, expected)), f"{call} inferred {[str(t) for t in found]}"
+    if type(op) not in DECOMPOSITIONS or op.name in UNSPECIFIED:
+        return
+    if op.name in LESS_EXACT and call.results[0].dtype is torch.bfloat16:
+        return
+    DecomposePass().apply(Context(), module)
+    module.verify()
+    if op.parent is not None:
+        return  # left as it is: nothing to compare, and perhaps random
+    for actual, wanted in zip(Interpreter(module).run(*inputs), call.results, strict=True):
+        if isinstance(wanted, torch.Tensor):
+            rtol, atol = TOLERANCES.get(wanted.dtype, (1e-4, 1e-5))
+            torch.testing.assert_close(
+                actual,
+                wanted.contiguous(),
+                rtol=rtol,
+                atol=atol,
+                equal_nan=True,
+                check_stride=False,
+                msg=lambda text: f"{call}: {text}\n{module}",
+            )
