@@ -151,7 +151,7 @@ _LARGEST = {
 }
 
 
-# -- powers and division -----------------------------------------------------------------------------------------------
+# -- powers and division
 
 
 def _power_type(*types: DType) -> DType:
@@ -194,7 +194,7 @@ def xlogy(b: Chain, op: aten.XlogyTensorOp) -> SSAValue:
     return b(aten.WhereSelfOp, zero, b.scalar(0, meta(product).dtype), product)
 
 
-# -- clamps and selections ---------------------------------------------------------------------------------------------
+# -- clamps and selections
 
 
 @decomposes(aten.ClampMinOp)
@@ -253,7 +253,7 @@ def heaviside(b: Chain, op: aten.HeavisideOp) -> SSAValue | None:
     return b(aten.WhereSelfOp, b(aten.EqScalarOp, x, 0), values, step)
 
 
-# -- predicates --------------------------------------------------------------------------------------------------------
+# -- predicates
 
 
 def _all(b: Chain, x: SSAValue, value: bool) -> SSAValue:
@@ -297,7 +297,7 @@ def isclose(b: Chain, op: aten.IscloseOp) -> SSAValue | None:
     return close
 
 
-# -- conversions -------------------------------------------------------------------------------------------------------
+# -- conversions
 
 
 @decomposes(aten.ToDtypeOp, aten.ToDeviceOp, aten.ToDtypeLayoutOp)

@@ -145,7 +145,7 @@ def adaptive_avg_pool3d(b: Chain, op: aten.AdaptiveAvgPool3dOp) -> SSAValue:
     return b(aten.UnderscoreAdaptiveAvgPool3dOp, op.self, op.output_size)
 
 
-# -- padding -----------------------------------------------------------------------------------------------------------
+# -- padding
 
 
 @decomposes(aten.PadOp)
@@ -169,7 +169,7 @@ def replication_pad1d(b: Chain, op: aten.ReplicationPad1dOp) -> SSAValue:
     return y
 
 
-# -- resampling --------------------------------------------------------------------------------------------------------
+# -- resampling
 
 
 @decomposes(aten.UpsampleNearest2dOp)

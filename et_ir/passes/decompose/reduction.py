@@ -40,7 +40,7 @@ def nanmean(b: Chain, op: aten.NanmeanOp) -> SSAValue | None:
     return b(aten.DivTensorOp, b(aten.NansumOp, op.self, op.dim, op.keepdim, dtype=op.dtype), count)
 
 
-# -- extrema -----------------------------------------------------------------------------------------------------------
+# -- extrema
 
 
 @decomposes(aten.MaxOp)
@@ -59,7 +59,7 @@ def aminmax(b: Chain, op: aten.AminmaxOp) -> tuple[SSAValue, SSAValue]:
     return b(aten.AminOp, op.self, dims, op.keepdim), b(aten.AmaxOp, op.self, dims, op.keepdim)
 
 
-# -- truth -------------------------------------------------------------------------------------------------------------
+# -- truth
 
 
 def _none_false(b: Chain, x: SSAValue, dims: Sequence[int] | None, keepdim: bool) -> SSAValue:
@@ -103,7 +103,7 @@ def count_nonzero_dims(b: Chain, op: aten.CountNonzeroDimIntListOp) -> SSAValue:
     return _count(b, op.self, op.dim)
 
 
-# -- variance ----------------------------------------------------------------------------------------------------------
+# -- variance
 
 
 @decomposes(aten.VarOp)
@@ -158,7 +158,7 @@ def var_mean_correction(b: Chain, op: aten.VarMeanCorrectionOp) -> tuple[SSAValu
     return _with_mean(b, op.self, op.dim, op.correction, op.keepdim, root=root)
 
 
-# -- norms and sums of exponentials ------------------------------------------------------------------------------------
+# -- norms and sums of exponentials
 
 
 def _norm(b: Chain, x: SSAValue, order: Number, dims: Sequence[int] | None, keepdim: bool) -> SSAValue:

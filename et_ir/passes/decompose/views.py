@@ -11,7 +11,7 @@ from et_ir.dialects.aten.generated import ops as aten
 from et_ir.dialects.aten.inference.views import moved_order
 from et_ir.passes.decompose.chain import Chain, Size, decomposes, is_static, meta
 
-# -- reshapes ----------------------------------------------------------------------------------------------------------
+# -- reshapes
 
 
 def _whole(result: SSAValue, sizes: Sequence[Size]) -> Sequence[Size]:
@@ -78,7 +78,7 @@ def each_at_least(b: Chain, op: aten.Atleast1dSequenceOp) -> list[SSAValue] | No
     return [b.view(x, meta(y).shape) for x, y in zip(op.tensors, op.results, strict=True)]
 
 
-# -- broadcasts --------------------------------------------------------------------------------------------------------
+# -- broadcasts
 
 
 @decomposes(aten.ExpandAsOp)
@@ -130,7 +130,7 @@ def repeat_interleave(b: Chain, op: aten.RepeatInterleaveSelfIntOp) -> SSAValue 
     return b.view(wide, (*shape[:dim], shape[dim] * op.repeats, *shape[dim + 1 :]))
 
 
-# -- permutations ------------------------------------------------------------------------------------------------------
+# -- permutations
 
 
 def _swapped(b: Chain, x: SSAValue, dim0: int, dim1: int) -> SSAValue:
@@ -184,7 +184,7 @@ def movedims(b: Chain, op: aten.MovedimIntlistOp) -> SSAValue:
     return _moved(b, op.self, op.source, op.destination)
 
 
-# -- parts -------------------------------------------------------------------------------------------------------------
+# -- parts
 
 
 @decomposes(aten.NarrowOp)
@@ -245,7 +245,7 @@ def unbind(b: Chain, op: aten.UnbindIntOp) -> list[SSAValue]:
     return [b(aten.SelectIntOp, op.self, op.dim, i) for i in range(len(op.results))]
 
 
-# -- joins -------------------------------------------------------------------------------------------------------------
+# -- joins
 
 
 @decomposes(aten.StackOp)
@@ -291,7 +291,7 @@ def dstack(b: Chain, op: aten.DstackOp) -> SSAValue:
     return b(aten.CatOp, [deep(x) for x in op.tensors], 2)
 
 
-# -- rearrangements ----------------------------------------------------------------------------------------------------
+# -- rearrangements
 
 
 @decomposes(aten.RollOp)

@@ -104,7 +104,7 @@ def conv_transpose(
     return convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups)
 
 
-# -- pooling -------------------------------------------------------------------------------------------------
+# -- pooling
 
 
 def _pooled(
@@ -180,7 +180,7 @@ for _rank in (1, 2, 3):
     _define_pooling(_rank)
 
 
-# -- padding -------------------------------------------------------------------------------------------------
+# -- padding
 
 
 def padded(shape: Shape, pad: Sequence[int]) -> Shape:
@@ -216,7 +216,7 @@ def pad(self: Meta, pad: Sequence[int], *_: object) -> Meta:
     return Meta(padded(self.shape, pad), self.dtype)
 
 
-# -- resampling ----------------------------------------------------------------------------------------------
+# -- resampling
 
 
 def _resampled(

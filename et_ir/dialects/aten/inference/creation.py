@@ -122,7 +122,7 @@ def dim_arange(like: Meta, dim: int) -> Meta:
     return Meta((like.shape[wrap_dim(dim, like.rank)],), I64)
 
 
-# -- conversions ---------------------------------------------------------------------------------------------
+# -- conversions
 
 
 @rule("_to_copy", "to.dtype_layout")

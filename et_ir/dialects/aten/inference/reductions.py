@@ -180,7 +180,7 @@ def trace(self: Meta) -> Meta:
     return Meta((), _accumulator(self, None))
 
 
-# -- scans and sorting ---------------------------------------------------------------------------------------
+# -- scans and sorting
 
 
 @rule("cumsum", "cumprod")

@@ -253,7 +253,7 @@ def repeat(self: Meta, repeats: Sequence[int]) -> Meta:
     return Meta(tuple(s * t if known(s, t) else UNKNOWN for s, t in zip(own, times, strict=True)), self.dtype)
 
 
-# -- several tensors in or out -------------------------------------------------------------------------------
+# -- several tensors in or out
 
 
 @rule("cat", "concat", "concatenate")
@@ -455,7 +455,7 @@ def unbind(self: Meta, dim: int) -> list[Meta] | None:
     return [Meta(self.shape[:dim] + self.shape[dim + 1 :], self.dtype)] * size
 
 
-# -- reorderings that keep the shape -------------------------------------------------------------------------
+# -- reorderings that keep the shape
 
 
 @rule(
@@ -489,7 +489,7 @@ def pixel_unshuffle(self: Meta, downscale_factor: int) -> Meta:
     return Meta((*batch, channels * downscale_factor**2 if known(channels) else UNKNOWN, *scaled), self.dtype)
 
 
-# -- sizes ---------------------------------------------------------------------------------------------------
+# -- sizes
 
 
 @rule("_local_scalar_dense", "item")

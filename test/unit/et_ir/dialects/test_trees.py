@@ -17,7 +17,9 @@ names = st.from_regex(r"[a-z_][a-z0-9_]{0,4}", fullmatch=True)
 trees = st.recursive(
     st.just(0),
     lambda inner: st.one_of(
-        st.lists(inner, max_size=3).map(tuple), st.lists(inner, max_size=3), st.dictionaries(names, inner, max_size=3)
+        st.lists(inner, max_size=3).map(tuple),
+        st.lists(inner, max_size=3),
+        st.dictionaries(names, inner, max_size=3),
     ),
     max_leaves=12,
 )

@@ -148,7 +148,7 @@ def test_type_of_the_program_is_kept_where_it_says_more_or_less() -> None:
     assert alias.result_types == (loose,)
 
 
-# -- sizes known at run time only --------------------------------------------------------------------------------------
+# -- sizes known at run time only
 
 UNSIZED = [
     ([tensor(DYNAMIC, 3), tensor(4, 3), tensor(4)], lambda x, w, b: aten.LinearOp.make(x, w, b)),

@@ -107,7 +107,7 @@ def test_defaults_are_filled_in_and_not_printed() -> None:
     assert "alpha = 1.0" in str(aten.AddScalarOp.make(x, 2, 1.0))
 
 
-# -- literals ----------------------------------------------------------------------------------------------------------
+# -- literals
 
 floats = st.floats(allow_nan=False) | st.sampled_from([math.inf, -math.inf, 1e-45, 1e22, 5e-324])
 integers = st.integers(-(2**63) + 1, 2**63 - 1)
@@ -165,7 +165,7 @@ def test_element_types_have_names() -> None:
         element_type_name(TensorType(f32, []))
 
 
-# -- syntax ------------------------------------------------------------------------------------------------------------
+# -- syntax
 
 
 @st.composite
