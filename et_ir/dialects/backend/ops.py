@@ -202,7 +202,7 @@ class CallOp(IRDLOperation):
     %1 = backend.call @lowered_0(%x) : (tensor<4xf32>) -> tensor<4xf32>
     ```
 
-    Rule, checked by `verify-backend`: `call_c1` the symbol is a `backend.lowered`.
+    Rule, checked by `verify-backend`: `backend_c2` the symbol is a `backend.lowered`.
     """
 
     name = "backend.call"

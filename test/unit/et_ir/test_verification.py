@@ -141,6 +141,24 @@ def test_a_block_without_a_terminator() -> None:
     assert any("block_c1" in p.message for p in check_module(module))
 
 
+def test_a_branch_into_another_region() -> None:
+    module = parse("""
+        func.func @f() {
+          cf.br ^end
+        ^end:
+          func.return
+        }
+        func.func @g() {
+          func.return
+        }
+    """)
+    f, g = (op.regions[0] for op in module.body.block.ops)
+    branch = f.blocks[0].last_op
+    assert branch is not None
+    branch.successors = [g.blocks[0]]
+    assert any("block_c3" in p.message for p in check_module(module))
+
+
 def test_cost_is_linear_in_the_number_of_ops() -> None:
     def seconds(count: int) -> float:
         lines = ['%0 = "test.op"() : () -> i32']

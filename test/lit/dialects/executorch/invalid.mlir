@@ -188,6 +188,26 @@ executorch.plan @return_c1 {
 
 // -----
 
+// expected-error@+1 {{[plan_c2] the last block must end with the only executorch.return}}
+executorch.plan @return_c2 {
+  // expected-error@+1 {{[return_c2] the return ends the last block}}
+  executorch.return 1
+^end:
+  executorch.return 2
+}
+
+// -----
+
+// expected-error@+1 {{[plan_c2] the last block must end with the only executorch.return}}
+executorch.plan @block_c2 {
+  // expected-error@+2 {{[block_c2] is a terminator in the middle of its block}}
+  // expected-error@+1 {{must be the last operation in its parent block}}
+  executorch.return 1
+  executorch.return 2
+}
+
+// -----
+
 // expected-error@+1 {{[plan_c1] 'program.literal' is neither a register nor an instruction}}
 executorch.plan @plan_c1 {
   %k = program.literal 1 : i64
