@@ -192,7 +192,7 @@ class _PlanBuilder:
             op.stack_traces = UnitAttr()
         return op
 
-    # -- registers -------------------------------------------------------------------------------------
+    # -- registers
 
     def _declare(self, count: int) -> list[Operation]:
         """The declarations of the first `count` registers that are not declared yet."""
@@ -249,7 +249,7 @@ class _PlanBuilder:
             op.properties["external"] = UnitAttr()
         return op
 
-    # -- instructions ----------------------------------------------------------------------------------
+    # -- instructions
 
     def _step(self, index: int, starts: dict[int, Block], following: Block | None) -> list[Operation]:
         step = self.reader.steps[index]

@@ -272,7 +272,7 @@ class _PlanEmitter:
             non_const_buffer_device=devices,
         )
 
-    # -- registers -------------------------------------------------------------------------------------
+    # -- registers
 
     def _declare(self, op: RegisterOp) -> None:
         if isinstance(op, ValueOp):
@@ -341,7 +341,7 @@ class _PlanEmitter:
         pool = self.parent.state if isinstance(op, StateOp) else self.parent.constants
         tensor.data_buffer_idx = pool.add(symbol.value.blob)
 
-    # -- instructions ----------------------------------------------------------------------------------
+    # -- instructions
 
     def _instruction(self, op: Operation, starts: dict[Block, int]) -> None:
         table = self.table

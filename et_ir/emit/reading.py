@@ -72,7 +72,7 @@ class PlanReader:
         for number, chain in enumerate(plan.chains):
             self._chain(chain, f"{where}.chains[{number}]")
 
-    # -- values ----------------------------------------------------------------------------------------
+    # -- values
 
     def _check_index(self, index: int, where: str) -> None:
         if not 0 <= index < len(self.values):
@@ -156,7 +156,7 @@ class PlanReader:
         """A delegate of the plan."""
         return self.plan.delegates[index]
 
-    # -- instructions ----------------------------------------------------------------------------------
+    # -- instructions
 
     def _chain(self, chain: schema.Chain, where: str) -> None:
         first = len(self.steps)

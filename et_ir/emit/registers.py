@@ -3,8 +3,9 @@
 A file has tensors with memory and does not say what they are for. It is found out from the order of
 instructions:
 
-- A tensor that is read but never written is a *view* of the tensor that was last written where it lies.
-- One that is read before it is written holds *state* from the execution before.
+- A tensor that is read before anything is written to it is a *view* of the tensor that was last written where
+  it lies; what is written later, in place, is written to both.
+- Where there is none, it holds *state* from the execution before.
 - A delegate writes the last of its values, and those before it that nothing has written yet.
 
 A file may leave it open, and then what is found is safe rather than exact: a view and its base share memory
@@ -146,7 +147,7 @@ class _Finder:
         best, best_write = None, -2
         for other, writes in self.writes.items():
             place = self.extents.get(other)
-            if other == index or place is None or other in self.roles.views or not place.overlaps(extent):
+            if other == index or place is None or not place.overlaps(extent):
                 continue
             before = bisect_left(writes, position)
             if before and writes[before - 1] > best_write:
@@ -179,7 +180,7 @@ class _Finder:
         writes = self.writes.get(index)
         if writes is not None and writes[0] < read:
             return
-        base = None if writes else self._base(index, read)
+        base = self._base(index, read)
         if base is None:
             roles.states.add(index)
         else:

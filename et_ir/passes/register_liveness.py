@@ -121,7 +121,7 @@ class Liveness:
             facts.moved = self._set(r for r in op.returned if not isinstance(r.owner, ViewOp))
         return facts
 
-    # -- flow ------------------------------------------------------------------------------------------
+    # -- flow
 
     def _flow(self) -> None:
         blocks = self.plan.blocks
@@ -213,7 +213,7 @@ class Liveness:
     def _need(self, bit: int, first: int, last: int) -> None:
         self._needed[bit.bit_length() - 1] |= (1 << (last + 1)) - (1 << first)
 
-    # -- results ---------------------------------------------------------------------------------------
+    # -- results
 
     def roots(self) -> Iterator[RegisterOp]:
         """The declarations that may have memory of their own, in order."""
@@ -230,9 +230,10 @@ class Liveness:
         a, b = (self._bits[register].bit_length() - 1 for register in (one, other))
         return bool(self._written[a] & self._needed[b] or self._written[b] & self._needed[a])
 
-    def written_once(self, register: SSAValue) -> bool:
-        """Whether a register's memory is written at one place at most, so that it is needed in one interval."""
-        return self._written[self._bits[register].bit_length() - 1].bit_count() <= 1
+    def is_gapless(self, register: SSAValue) -> bool:
+        """Whether a register's memory is needed throughout its interval."""
+        needed = self._needed[self._bits[register].bit_length() - 1]
+        return needed & (needed + (needed & -needed)) == 0
 
     def interval(self, register: SSAValue) -> Interval | None:
         """The interval that covers all times at which a register's own memory is needed; `None` if it never

@@ -231,7 +231,7 @@ class _PlanRules:
             offsets = [offset for _, _, offset in entries]
             # With jumps, or gaps in what an interval covers, what matters is what is written meanwhile.
             straight = len(self.plan.blocks) == 1 and all(
-                liveness.written_once(op.result) for op, _, _ in entries
+                liveness.is_gapless(op.result) for op, _, _ in entries
             )
             pairs = conflicts(buffers, offsets) if straight else _sharing(buffers, offsets)
             for first, second in pairs:

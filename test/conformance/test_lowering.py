@@ -1,7 +1,7 @@
-"""Random programs through the passes of the executorch level, run on the VM with poisoned memory and checked against numpy.
+"""Random programs through the passes of the executorch level, run on the VM with poisoned memory, against numpy.
 
-Poison makes a register that is read after its memory was given away a NaN, so that a mistake in views, write-back or planning
-shows in a result.
+Poison makes a register that is read after its memory was given away a NaN, so that a mistake in views, write-back,
+in-place kernels or planning shows in a result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from et_vm.runtime import Runtime
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
 SHAPE = (2, 4, 4)
-PIPELINE = "to-out-variant,write-back,views,link-check,plan-memory{check=true},verify-executorch"
+PIPELINE = "to-out-variant,write-back,views,in-place,link-check,plan-memory{check=true},verify-executorch"
 
 
 class Program:

@@ -146,6 +146,16 @@ def test_what_is_read_and_never_written_is_a_view_of_what_lies_there() -> None:
     assert "%r3 = view %r1 from 8 : tensor<2xf32>" in lines
 
 
+def test_what_is_written_in_place_first_is_a_view_too() -> None:
+    builder = Builder(tensor(0), tensor(64), tensor(64, sizes=(2, 2)), inputs=[0], outputs=[2])
+    lines = builder.call("aten::relu.out", 0, 1, 1).call("aten::neg.out", 2, 2, 2).text()
+    assert lines[-3:] == [
+        "%r2 = view %r1 : tensor<2x2xf32>",
+        'kernel_call "aten::neg.out"(%r2) outs(%r2)',
+        "return %r2",
+    ]
+
+
 def test_a_view_stands_behind_what_it_views() -> None:
     builder = Builder(tensor(64, sizes=(2, 2)), tensor(64), tensor(0), inputs=[2], outputs=[0])
     assert builder.call("aten::relu.out", 2, 1, 1).text() == [

@@ -88,7 +88,8 @@ def test_a_register_that_is_written_twice_is_covered_by_one_interval() -> None:
     body += call("%b", "%a") + "executorch.return %a"
     found, registers = liveness(body)
     assert intervals(body)["a"] == (1, 5)
-    assert not found.written_once(registers["a"])
+    assert not found.is_gapless(registers["a"])
+    assert found.is_gapless(registers["b"])
     # What is needed only while the other's content is not, does not interfere.
     assert not found.interfere(registers["a"], registers["gap"])
     assert found.interfere(registers["a"], registers["b"])
