@@ -35,6 +35,7 @@ from et_ir.passes.decompose import (  # noqa: F401
     attention,  # pyright: ignore[reportUnusedImport]
     convolution,  # pyright: ignore[reportUnusedImport]
     creation,  # pyright: ignore[reportUnusedImport]
+    einsum,  # pyright: ignore[reportUnusedImport]
     indexing,  # pyright: ignore[reportUnusedImport]
     matmul,  # pyright: ignore[reportUnusedImport]
     normalization,  # pyright: ignore[reportUnusedImport]

@@ -66,6 +66,11 @@ def lerp_tensor(b: Chain, op: aten.LerpTensorOp) -> SSAValue | None:
     return b(aten.WhereSelfOp, near, from_start, from_end)
 
 
+@decomposes(aten.CdistOp)
+def cdist(b: Chain, op: aten.CdistOp) -> SSAValue:
+    return b(aten.UnderscoreCdistForwardOp, op.x1, op.x2, op.p, op.compute_mode)
+
+
 @decomposes(aten.FracOp)
 def frac(b: Chain, op: aten.FracOp) -> SSAValue:
     return b(aten.SubTensorOp, op.self, b(aten.TruncOp, op.self))

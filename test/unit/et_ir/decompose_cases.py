@@ -76,6 +76,26 @@ def matmul() -> Iterator[Case]:
     yield A.addr, f(2, 3), f(2), f(3), {"alpha": 3}
     yield A.tensordot, f(2, 3, 4), f(4, 5, 3), [1, 2], [2, 0]
     yield A.tensordot, f(2, 3), f(4), [], []
+    yield A.cdist, f(2, 5, 3), f(4, 3)
+
+
+def einsum() -> Iterator[Case]:
+    yield A.einsum, "ij,jk->ik", [f(2, 3), f(3, 4)]
+    yield A.einsum, "bhid,bhjd->bhij", [f(2, 3, 4, 5), f(2, 3, 6, 5)]
+    yield A.einsum, "bij, bjk -> bki", [f(2, 3, 4), f(2, 4, 5)]
+    yield A.einsum, "i,j", [f(2), f(3)]
+    yield A.einsum, "ij,ij->ij", [f(2, 3), f(2, 3)]
+    yield A.einsum, "ij,ij->", [f(2, 3), f(2, 3)]
+    yield A.einsum, "ba", [f(2, 3)]
+    yield A.einsum, "ijk->ki", [f(2, 3, 4)]
+    yield A.einsum, "ij,k->i", [f(2, 3), f(4)]
+    yield A.einsum, "...ij,...jk->...ik", [f(5, 2, 3), f(5, 3, 4)]
+    yield A.einsum, "...ij,jk", [f(6, 5, 2, 3), f(3, 4)]
+    yield A.einsum, "i...,...->i...", [f(2, 3, 4), f(3, 4)]
+    yield A.einsum, "ab,bc,cd->ad", [f(2, 3), f(3, 4), f(4, 5)]
+    yield A.einsum, "abc,a,b,c", [f(2, 3, 4), f(2), f(3), f(4)]
+    yield A.einsum, "bn,anm,bm->ba", [f(2, 3), f(5, 3, 4), f(2, 4)]
+    yield A.einsum, "ij,jk->ik", [i(2, 3), i(3, 4)]
 
 
 def convolution() -> Iterator[Case]:
@@ -513,6 +533,7 @@ def renamed() -> Iterator[Case]:
 
 FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     matmul,
+    einsum,
     convolution,
     normalization,
     attention,
@@ -530,6 +551,8 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
 
 def unchanged() -> Iterator[Case]:
     """Calls that patterns leave as they are, each for a reason of its own."""
+    yield A.einsum, "ii->i", [f(3, 3)]
+    yield A.einsum, "ij,ij->i", [f(3, 1), f(3, 4)]
     yield A.batch_norm, f(2, 3, 4), f(3), f(3), f(3), p(3), True, 0.1, 1e-5, True
     yield A.instance_norm, f(2, 3, 4), None, None, f(3), p(3), True, 0.1, 1e-5, True
     yield A.dropout, f(3), 0.5, True

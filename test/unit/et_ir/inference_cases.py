@@ -232,7 +232,6 @@ def others() -> Iterator[Case]:
     yield A.kron, f(2, 3), f(2)
     yield A.cross, f(2, 3), f(2, 3)
     yield A.linalg_cross, f(2, 3), f(1, 3)
-    yield A.cdist, f(2, 5, 3), f(4, 3)
     yield A.pdist, f(4, 3)
     yield A.cartesian_prod, [f(2), f(3)]
     yield A.cartesian_prod, [f(2)]

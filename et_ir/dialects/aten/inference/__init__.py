@@ -15,6 +15,7 @@ from xdsl.ir import Attribute
 from et_ir.dialects.aten.inference import (  # noqa: F401
     convolution,  # pyright: ignore[reportUnusedImport]
     creation,  # pyright: ignore[reportUnusedImport]
+    einsum,  # pyright: ignore[reportUnusedImport]
     indexing,  # pyright: ignore[reportUnusedImport]
     matmul,  # pyright: ignore[reportUnusedImport]
     normalization,  # pyright: ignore[reportUnusedImport]
