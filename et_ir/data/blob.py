@@ -9,13 +9,16 @@ afterwards, so that a program whose weights were all transposed still needs no s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final
 
 __all__ = ["KEEP", "Blob", "MissingData"]
 
 KEEP: Final = 64 * 1024
 """Derived blobs up to this many bytes keep their bytes once computed."""
+
+_LARGEST_STEP: Final = 1 << 20
+"""Bytes that are compared at a time, at most."""
 
 
 class MissingData(Exception):
@@ -29,10 +32,11 @@ class MissingData(Exception):
 class Blob:
     """Bytes of one constant. `key` is a readable name, not part of the identity.
 
-    Equality is equality of content: blobs of different size differ at once; for others SHA-256 decides.
+    Equality is equality of content: blobs of different size differ at once, the same rearrangement of two blobs is
+    equal where they are, bytes in memory are compared up to the first difference, and for others SHA-256 decides.
     """
 
-    __slots__ = ("_compute", "_sha256", "_view", "key", "nbytes")
+    __slots__ = ("_compute", "_rearranged", "_sha256", "_view", "key", "nbytes")
 
     def __init__(
         self,
@@ -42,12 +46,14 @@ class Blob:
         view: memoryview | None = None,
         compute: Callable[[], memoryview] | None = None,
         sha256: str | None = None,
+        rearranged: tuple[Hashable, Blob] | None = None,
     ):
         self.key = key
         self.nbytes = nbytes
         self._view = view
         self._compute = compute
         self._sha256 = sha256
+        self._rearranged = rearranged
 
     @staticmethod
     def of(key: str, data: bytes | bytearray | memoryview) -> Blob:
@@ -56,9 +62,19 @@ class Blob:
         return Blob(key, view.nbytes, view=view)
 
     @staticmethod
-    def derived(key: str, nbytes: int, compute: Callable[[], memoryview]) -> Blob:
-        """A blob whose bytes are computed when needed; `compute` must give the same bytes every time."""
-        return Blob(key, nbytes, compute=compute)
+    def derived(
+        key: str,
+        nbytes: int,
+        compute: Callable[[], memoryview],
+        *,
+        rearranged: tuple[Hashable, Blob] | None = None,
+    ) -> Blob:
+        """A blob whose bytes are computed when needed; `compute` must give the same bytes every time.
+
+        `rearranged` says that they are those of another blob, each once, in an order that a key determines. It spares
+        computing them to tell two such blobs apart.
+        """
+        return Blob(key, nbytes, compute=compute, rearranged=rearranged)
 
     @staticmethod
     def unresolved(key: str, nbytes: int, sha256: str) -> Blob:
@@ -105,10 +121,32 @@ class Blob:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, Blob) and self.nbytes == other.nbytes and self.sha256 == other.sha256
+        if not isinstance(other, Blob) or self.nbytes != other.nbytes:
+            return False
+        if self._view is not None and other._view is not None:
+            return _same(self._view, other._view)
+        ours, theirs = self._rearranged, other._rearranged
+        if ours is not None and theirs is not None and ours[0] == theirs[0]:
+            return ours[1] == theirs[1]
+        return self.sha256 == other.sha256
 
     def __hash__(self) -> int:
         return hash(("Blob", self.nbytes))
 
     def __repr__(self) -> str:
         return f"Blob({self.key!r}, {self.nbytes} bytes)"
+
+
+def _same(ours: memoryview, theirs: memoryview) -> bool:
+    """Whether views of one size hold the same bytes.
+
+    They are compared as `bytes`, which memoryviews are not compared as fast as; in steps that grow, as different
+    weights differ soon.
+    """
+    start, step = 0, 256
+    while start < len(ours):
+        end = start + step
+        if bytes(ours[start:end]) != bytes(theirs[start:end]):
+            return False
+        start, step = end, min(2 * step, _LARGEST_STEP)
+    return True

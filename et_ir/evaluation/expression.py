@@ -4,7 +4,7 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -17,6 +17,7 @@ from et_ir.data.blob import KEEP
 from et_ir.evaluation import torch_kernels
 from et_ir.evaluation.arrays import Array, array_of, bytes_of, numpy_dtype
 from et_ir.evaluation.call import Call, Kernel
+from et_ir.evaluation.numpy_kernels import REARRANGEMENTS
 
 __all__ = ["Expression", "Leaf", "Operand", "Part"]
 
@@ -126,6 +127,19 @@ class Expression:
         count = 1
         for size in type.get_shape():
             count *= size
-        blob = Blob.derived(key, count * numpy_dtype(type.element_type).itemsize, compute)
+        nbytes = count * numpy_dtype(type.element_type).itemsize
+        blob = Blob.derived(key, nbytes, compute, rearranged=self._rearranged())
         self.blobs[index] = blob
         return blob
+
+    def _rearranged(self) -> tuple[Hashable, Blob] | None:
+        """The constant whose elements the result holds in another order, and what determines the order."""
+        steps: list[Hashable] = []
+        expression = self
+        while expression.kernel in REARRANGEMENTS:
+            steps.append((expression.kernel, *sorted(expression.call.args.items()), expression.call.types[0]))
+            (operand,) = expression.operands()
+            if isinstance(operand, Leaf):
+                return (*steps, operand.type), operand.blob
+            expression = operand.expression
+        return None

@@ -15,7 +15,7 @@ import numpy as np
 from et_ir.evaluation.arrays import Array, numpy_dtype
 from et_ir.evaluation.call import Call, Kernel
 
-__all__ = ["KERNELS", "kernel_for"]
+__all__ = ["KERNELS", "REARRANGEMENTS", "kernel_for"]
 
 KERNELS: Final[dict[str, Kernel]] = {}
 """Kernels by the name of what an operator computes, views without `_copy`."""
@@ -62,6 +62,10 @@ def transpose(call: Call) -> Array:
 @_kernel("t")
 def t(call: Call) -> Array:
     return call["self"].T
+
+
+REARRANGEMENTS: Final[frozenset[Kernel]] = frozenset((reshape, permute, transpose, t))
+"""Kernels whose result holds each element of their only tensor once, where is decided by shapes and literals."""
 
 
 @_kernel("expand", "broadcast_to", "expand_as")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -111,11 +111,6 @@ class DataAttr(Data[Elements]):
                 printer.print_string_literal(blob.key)
                 printer.print_string(f', "{blob.sha256}"')
 
-    def with_key(self, key: str) -> Self:
-        """The same data under another readable key."""
-        blob = Blob.derived(key, self.blob.nbytes, self.blob.view)
-        return type(self)(Elements(self.data.type, blob))
-
 
 def _format_inline(data: bytes, name: str) -> list[str]:
     if name in _INTEGERS:
@@ -175,6 +170,8 @@ def _parse_element(parser: AttrParser, name: str, size: int) -> bytes:
                 return byte
     negative = parser.parse_optional_punctuation("-") is not None
     text_start = parser.pos
+    if negative and parser.lexer.input.content.startswith("-", text_start):
+        parser.raise_error("expected a number after '-'")
     number = parser.parse_number(allow_boolean=False)
     text = parser.lexer.input.content[text_start : parser.pos].strip()
     if negative:

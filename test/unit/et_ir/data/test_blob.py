@@ -74,3 +74,25 @@ def test_resolve_checks_the_size():
     blob = Blob.unresolved("w", 4, "0" * 64)
     with pytest.raises(ValueError, match="has 4 bytes, its weight store holds 3"):
         blob.resolve(memoryview(b"abc"))
+
+
+def test_bytes_in_memory_are_compared_without_hashing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(hashlib, "sha256", None)
+    data = bytes(range(256)) * 10_000
+    assert Blob.of("a", data) == Blob.of("b", bytearray(data))
+    assert Blob.of("a", data) != Blob.of("b", data[:-1] + b"\0")
+
+
+def test_the_same_rearrangement_is_compared_by_its_source():
+    def reversed_(source: Blob, how: str = "reversed") -> Blob:
+        def compute() -> memoryview:
+            raise AssertionError("computed to be compared")
+
+        return Blob.derived("r", KEEP + 1, compute, rearranged=(how, source))
+
+    data = bytes(KEEP) + b"\1"
+    one, same, other = Blob.of("one", data), Blob.of("same", data), Blob.of("other", b"\1" + bytes(KEEP))
+    assert reversed_(one) == reversed_(same)
+    assert reversed_(one) != reversed_(other)
+    with pytest.raises(AssertionError, match="computed to be compared"):
+        reversed_(one).__eq__(reversed_(one, "rotated"))

@@ -12,7 +12,7 @@ from aten_interpreter import Interpreter, tensor_of
 from modules import NAMES, call, parse, run, with_constants
 from xdsl.dialects.builtin import ModuleOp
 
-from et_ir.data.blob import KEEP
+from et_ir.data.blob import KEEP, Blob
 from et_ir.dialects.program import ConstantOp, GlobalOp, ParameterOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.evaluation import numpy_kernels
@@ -230,6 +230,29 @@ def test_large_results_are_computed_when_asked_for_and_not_kept() -> None:
     assert bytes(first) == weight.t().contiguous().numpy().tobytes()
     # The weight itself is gone, so the program has not grown.
     assert not any(isinstance(op, ParameterOp) for op in module.walk())
+
+
+@pytest.mark.parametrize("shape", [(200, 300), (300, 64), (65, 300), (129, 127)])
+def test_transposed_bytes_are_torch_s(shape: tuple[int, int]) -> None:
+    weight = weights(*shape)
+    module = run(transposed_product(weight), "constant-fold,dce")
+    (constant,) = (op for op in module.walk() if isinstance(op, ConstantOp))
+    assert constant.value is not None
+    assert bytes(constant.value.blob.view()) == weight.t().contiguous().numpy().tobytes()
+
+
+def test_transposed_weights_are_told_apart_without_computing_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def blob(weight: torch.Tensor) -> Blob:
+        module = run(transposed_product(weight), "constant-fold,dce")
+        (constant,) = (op for op in module.walk() if isinstance(op, ConstantOp))
+        assert constant.value is not None
+        return constant.value.blob
+
+    weight = weights(200, 300)
+    one, same, other = blob(weight), blob(weight.clone()), blob(weight + 1)
+    monkeypatch.setattr(Blob, "view", None)
+    assert one == same
+    assert one != other
 
 
 def test_a_weight_needed_as_it_is_is_not_doubled() -> None:
