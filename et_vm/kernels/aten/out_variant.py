@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from et_schema.errors import Error
 from et_vm.kernels.aten.binding import alias, meta_of, torch_dtype, zeros_of
-from et_vm.kernels.aten.schema import Argument, Operator, operator
+from et_vm.kernels.aten.schema import Argument, Operator, functional, operator
 from et_vm.kernels.aten.view import first_line, view_kernel
 from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step
 from et_vm.values import Tensor
@@ -69,6 +69,7 @@ _BETTER_FUNCTIONAL = frozenset(
 _META_DIFFERS = frozenset(
     {
         "aten::_embedding_bag_forward_only.out",
+        "aten::_native_batch_norm_legit.no_stats_out",
         "aten::_native_batch_norm_legit.out",
         "aten::_native_batch_norm_legit_no_training.out",
         "aten::native_batch_norm.out",
@@ -198,7 +199,7 @@ class OutVariant:
             if not self.op.outs:
                 return self._in_place(ctx, call)
             shapes = infer(ctx, call)
-            if shapes is None:
+            if shapes is None or self.op.name in _BETTER_FUNCTIONAL:
                 return _run_and_resize, (call,)
             for out, shape in zip(call.outs, shapes, strict=True):
                 out.resize(shape)
@@ -209,9 +210,15 @@ class OutVariant:
     def _bound(self, call: Call) -> Step:
         outs = [alias(out) for out in call.outs]
         positional, keywords = call.arguments(alias)
-        if self.op.name in _BETTER_FUNCTIONAL:
-            functional = self.op.overload.overloadpacket.default
-            return _run_functional, (functools.partial(functional, *positional, **keywords), outs[0])
+        compute = functional(self.op.name)
+        if (
+            compute is not None
+            and not all(out.is_contiguous() for out in outs)
+            and not _is_pointwise(compute)
+        ):
+            # Some kernels take it for granted that their output is contiguous (log_softmax in torch 2.13).
+            targets = tuple(out.copy_ for out in outs)
+            return copy_results, (functools.partial(compute, *positional, **keywords), targets)
         if not self.op.returns_list:
             quick = _quick_function(call, _signature(positional, keywords))
             if quick is not None:
@@ -234,20 +241,33 @@ class OutVariant:
         return functools.partial(self.op.overload, *positional, **keywords), ()
 
 
+def _is_pointwise(overload: Any) -> bool:
+    return torch.Tag.pointwise in overload.tags
+
+
+def copy_results(compute: Callable[[], Any], targets: Sequence[Callable[[torch.Tensor], object]]) -> None:
+    """Compute new tensors and hand them to the ``copy_`` of each output."""
+    made = compute()
+    results = [made] if isinstance(made, torch.Tensor) else made
+    for target, result in zip(targets, results, strict=True):
+        target(result)
+
+
 def _run_and_resize(call: Call) -> None:
-    """Compute into new tensors, give the outputs their shapes, and copy."""
+    """Compute new tensors, give the outputs their shapes, and copy."""
     positional, keywords = call.arguments(alias)
-    results = [torch.empty(0, dtype=torch_dtype(out.scalar_type)) for out in call.outs]
-    call.op.overload(*positional, **call.with_outs(keywords, results))
+    compute = functional(call.op.name)
+    if compute is not None:
+        made: Any = compute(*positional, **keywords)
+        results: list[torch.Tensor] = [made] if isinstance(made, torch.Tensor) else list(made)
+    else:
+        results = [torch.empty(0, dtype=torch_dtype(out.scalar_type)) for out in call.outs]
+        call.op.overload(*positional, **call.with_outs(keywords, results))
     for out, result in zip(call.outs, results, strict=True):
         out.resize(tuple(result.shape))
     for out, result in zip(call.outs, results, strict=True):
         if result.numel():
             alias(out).copy_(result)
-
-
-def _run_functional(function: Callable[[], torch.Tensor], out: torch.Tensor) -> None:
-    out.copy_(function())
 
 
 def out_variant_kernel(name: str) -> Prepare:

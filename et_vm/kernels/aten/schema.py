@@ -94,7 +94,7 @@ def operators() -> Iterator[str]:
         if not written or not schema.name.startswith("aten::"):
             continue
         in_place = schema.name.endswith("_") and not schema.name.endswith("__")
-        if in_place or all(a.kwarg_only for a in written):
+        if in_place or any(a.kwarg_only for a in written):
             yield f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
 
 
@@ -107,3 +107,18 @@ def operator(name: str) -> Operator:
     arguments = [_argument(raw) for raw in overload._schema.arguments]
     outs = tuple(a for a in arguments if a.is_written and a.keyword)
     return Operator(name, overload, tuple(a for a in arguments if a not in outs), outs)
+
+
+@functools.cache
+def functional(name: str) -> Any | None:
+    """The overload that takes the inputs of the operator ``name`` and returns what that writes, if there is one."""
+    op = operator(name)
+    wanted = [argument.name for argument in op.inputs]
+    packet = op.overload.overloadpacket
+    for which in packet.overloads():
+        overload = getattr(packet, which)
+        arguments = [_argument(raw) for raw in overload._schema.arguments]
+        takes = [argument.name for argument in arguments if argument.name in wanted]
+        if takes == wanted and not any(argument.is_written for argument in arguments):
+            return overload
+    return None

@@ -16,7 +16,7 @@ import torch
 
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.aten.binding import alias
-from et_vm.kernels.aten.out_variant import OutVariant
+from et_vm.kernels.aten.out_variant import OutVariant, copy_results
 from et_vm.kernels.aten.schema import operator
 from et_vm.kernels.aten.view import copy_step
 from et_vm.kernels.registry import NOTHING, Prepare, PrepareContext, Step
@@ -217,14 +217,7 @@ def native_layer_norm_out(
     with torch.inference_mode():
         w, b = (None if tensor is None else alias(tensor) for tensor in (weight, bias))
         call = functools.partial(torch.native_layer_norm, alias(input), normalized_shape, w, b, eps)
-        return _copy_results, (call, alias(out0).copy_, alias(out1).copy_, alias(out2).copy_)
-
-
-def _copy_results(
-    call: Callable[[], tuple[torch.Tensor, ...]], *targets: Callable[[torch.Tensor], object]
-) -> None:
-    for target, result in zip(targets, call(), strict=True):
-        target(result)
+        return copy_results, (call, tuple(alias(out).copy_ for out in (out0, out1, out2)))
 
 
 def _convert(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:

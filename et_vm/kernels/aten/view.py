@@ -66,7 +66,7 @@ class ViewCopy:
                 views = _listed(self._view(alias(source), *positional, **keywords))
             except RuntimeError:
                 # A shape that needs a copy of a tensor that is not contiguous is no view.
-                return self._generic(ctx, *values)
+                return _reshaped(alias(source), alias(outs[0]))
             if source.constant and len(views) == 1 and views[0].numel() == source.numel >= _WORTH_KEEPING:
                 # Rearranged once: a plain copy of 1 MB costs a tenth of a transpose.
                 kept = views[0]
@@ -87,6 +87,16 @@ class ViewCopy:
             return [tuple(view.shape) for view in _listed(self._view(like, *positional, **keywords))]
         except (RuntimeError, TypeError, ValueError, IndexError) as problem:
             raise ctx.error(first_line(problem)) from None
+
+
+def _reshaped(source: torch.Tensor, target: torch.Tensor) -> Step:
+    if target.is_contiguous():
+        return copy_step(source, target.view(source.shape))
+    return _copy_reshaped, (source, target)
+
+
+def _copy_reshaped(source: torch.Tensor, target: torch.Tensor) -> None:
+    target.copy_(source.reshape(target.shape))
 
 
 def _listed(made: Any) -> list[torch.Tensor]:

@@ -118,12 +118,6 @@ def relu_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     return elementwise(ctx, (self, zero), out, apply(np.maximum), compute=compute, promoted=self.scalar_type)
 
 
-@kernel("aten::relu6.out")
-def relu6_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
-    """min(max(x, 0), 6); NaN stays."""
-    return _clamp(ctx, self, 0, 6, out, self.scalar_type)
-
-
 @kernel("aten::hardtanh.out")
 def hardtanh_out(ctx: PrepareContext, self: Tensor, min_val: Scalar, max_val: Scalar, out: Tensor) -> Step:
     """``self`` limited to [``min_val``, ``max_val``]; NaN stays."""

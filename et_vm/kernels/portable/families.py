@@ -17,7 +17,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::leaky_relu.out",
         "aten::mish.out",
         "aten::relu.out",
-        "aten::relu6.out",
         "aten::silu.out",
         "aten::softplus.out",
         "aten::threshold.out",

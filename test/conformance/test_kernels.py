@@ -1,0 +1,93 @@
+"""Every kernel of both libraries against torch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from kernel_oracle import Recorded, channels_last_form, check, in_place_forms, registry
+from kernel_samples import collect
+
+from et_vm.kernels.portable.families import FAMILIES
+
+LIBRARIES = ("portable", "aten")
+OPERATORS = sorted(name for names in FAMILIES.values() for name in names if name.startswith("aten::"))
+ELEMENTWISE = {
+    name for family in ("unary", "binary", "comparison", "activation") for name in FAMILIES[family]
+}
+
+# Writes its own argument instead of an output: tried in test_kernels_layouts.py.
+IN_PLACE = {"aten::copy_", "aten::index_put_", "aten::_native_batch_norm_legit.out"}
+
+
+# What torch says of a variance of one element, which is NaN in both libraries.
+pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0:UserWarning")
+
+
+@pytest.fixture(scope="session")
+def samples() -> dict[str, list[Recorded]]:
+    return collect(OPERATORS)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("operator", sorted(set(OPERATORS) - IN_PLACE))
+def test_results(samples: dict[str, list[Recorded]], operator: str, library: str) -> None:
+    assert samples[operator], f"no sample reaches {operator}"
+    for call in samples[operator]:
+        check(library, call)
+
+
+@pytest.mark.parametrize("operator", sorted(set(OPERATORS) - IN_PLACE))
+def test_results_from_constants(samples: dict[str, list[Recorded]], operator: str) -> None:
+    """With read-only inputs, of which kernels may keep converted or rearranged copies."""
+    for call in samples[operator][::3]:
+        check("portable", call, constants=True)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_results_with_channels_last(samples: dict[str, list[Recorded]], library: str) -> None:
+    tried = 0
+    for operator in sorted(set(OPERATORS) - IN_PLACE):
+        for call in samples[operator]:
+            changed = channels_last_form(call)
+            if changed is not None:
+                check(library, changed)
+                tried += 1
+    assert tried > 200
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("operator", sorted(ELEMENTWISE))
+def test_results_over_an_input(samples: dict[str, list[Recorded]], operator: str, library: str) -> None:
+    """The planner may give the output of an elementwise operator the memory of one of its inputs."""
+    for call in samples[operator]:
+        for position in in_place_forms(call):
+            check(library, call, over=position)
+
+
+def test_every_stock_kernel_has_a_portable_one() -> None:
+    from executorch.extension.pybindings import _portable_lib
+
+    from et_vm.prims import PRIMS
+
+    stock = set(_portable_lib._get_operator_names())
+    assert not stock - set(registry("portable").names()) - set(PRIMS)
+
+
+def test_portable_parameters_are_those_of_the_schemas() -> None:
+    from et_vm.kernels.aten.schema import operator
+    from et_vm.kernels.registry import parameters_of
+
+    for name in OPERATORS:
+        prepare = registry("portable").lookup(name, ())
+        assert prepare is not None
+        stated = parameters_of(prepare)
+        assert stated is not None, name
+        ours = [(parameter.name.rstrip("_"), parameter.kinds) for parameter in stated]
+        theirs = [(parameter.name, parameter.kinds) for parameter in operator(name).parameters]
+        assert ours == theirs, name
+
+
+def test_torch_has_every_operator() -> None:
+    known = set(registry("aten").names())
+    assert not set(OPERATORS) - known
+    assert torch.is_inference_mode_enabled() is False
