@@ -79,13 +79,27 @@ def executorch_pipeline(
     plan_inputs: bool = True,
     plan_outputs: bool = True,
 ) -> str:
-    """The passes from `backend` to a planned and checked `executorch` module."""
+    """The passes from `backend` to a planned and checked `executorch` module.
+
+    Stock's portable convolution is a plain loop, its matrix product is not.
+    """
+    kernels = ("convolutions-to-products",) if target.startswith("stock") else ()
+    kernels = (*kernels, f'select-kernels{{target="{target}"}}', "constant-fold", "cse", "dce")
     plan = (
         f"plan-memory{{algorithm={algorithm} plan-inputs={str(plan_inputs).lower()} "
         f"plan-outputs={str(plan_outputs).lower()}}}"
     )
     return ",".join(
-        ("to-out-variant", "write-back", "views", f"link-check{{target=\"{target}\"}}", plan, "verify-executorch")
+        (
+            *kernels,
+            "to-out-variant",
+            "write-back",
+            "views",
+            "in-place",
+            f'link-check{{target="{target}"}}',
+            plan,
+            "verify-executorch",
+        )
     )
 
 
