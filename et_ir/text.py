@@ -6,6 +6,7 @@ later points there. The weight store of a text `model.mlir` is `model.safetensor
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
@@ -15,11 +16,11 @@ from typing import IO
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import AttributeInvT, Block, Operation, SSAValue
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from et_ir.data import Blob
 from et_ir.data.store import WeightStore, write_store
@@ -38,11 +39,19 @@ __all__ = [
 ]
 
 
+class _Lexer(MLIRLexer):
+    """xDSL's lexer, whose time for a string literal that is not closed doubles with each character of it."""
+
+    # The same language, matched without trying again what has matched once.
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
 class _LocatingParser(Parser):
     """Gives every op that has no location the place in the text where it starts, and every error a place."""
 
     def __init__(self, ctx: Context, text: str, name: str, first_line: int):
-        super().__init__(ctx, text, name)
+        super().__init__(ctx, "", name)
+        self._parser_state = ParserState(_Lexer(Input(text, name)))
         self._file = StringAttr(name)
         self._first_line = first_line
         self._line_starts = [0]
@@ -59,8 +68,9 @@ class _LocatingParser(Parser):
         else:
             try:
                 module = super().parse_module(allow_implicit_module)
-            except RecursionError:
-                module = None
+            except (RecursionError, MemoryError) as error:
+                # Raised below: here the stack is as deep as it was.
+                module, too = None, "deeply nested" if isinstance(error, RecursionError) else "large a number"
             except ParseError as error:
                 undefined = next(iter(self.forward_ssa_references), None)
                 if undefined is not None and error.msg.startswith("values used but not defined"):
@@ -69,7 +79,7 @@ class _LocatingParser(Parser):
                     error.msg = "expected an operation"
                 raise
             if module is None:
-                self.raise_error("the text is nested too deeply", start.span)
+                self.raise_error(f"too {too}", start.span)
         if module.location == UNKNOWN_LOC:
             module.location = self._location(start.span.start)
         return module
@@ -96,8 +106,12 @@ class _LocatingParser(Parser):
         return super().resolve_operand(operand, type)
 
     def _parse_block(self) -> Block:
-        if self._current_token.kind != MLIRTokenKind.CARET_IDENT:
+        label = self._current_token
+        if label.kind != MLIRTokenKind.CARET_IDENT:
             self.raise_error("expected an operation, a block or '}'")
+        # xDSL does not note the place of a block that is branched to before it is there.
+        if label.text[1:] in self.blocks and label.text[1:] not in self.forward_block_references:
+            self.raise_error(f"re-declaration of block '{label.text[1:]}'")
         return super()._parse_block()
 
     def _get_op_by_name(self, name: str) -> type[Operation]:

@@ -329,6 +329,8 @@ class SchemaOp(IRDLOperation):
             inferred = self.infer(self)
         except ValueError as error:
             raise VerifyException(f"[operand_c3] {error}") from error
+        except ZeroDivisionError as error:
+            raise VerifyException("[operand_c3] a size, stride or number of parts is 0") from error
         if inferred is None:
             return
         types = tuple(result.type for result in self.results)
