@@ -85,8 +85,6 @@ _DEFAULT: Final[dict[Attribute, Attribute]] = {i64: i64, f64: F32.attr, i1: i1}
 class NumberToTensor(RewritePattern):
     """Rewrites one op that has a number in a tensor slot."""
 
-    roots = tuple(cls for cls in OP_BY_NAME.values() if cls.info().tensors)
-
     def __init__(self, module: ModuleOp, target: str):
         self.globals = Globals(module)
         self.kernels = load_manifest(target)
@@ -96,9 +94,8 @@ class NumberToTensor(RewritePattern):
         """Their values in each method."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if all(is_tensor(value.type) for value in op.operands):
+        if not isinstance(op, AtenOp) or all(is_tensor(value.type) for value in op.operands):
             return
-        assert isinstance(op, AtenOp)
         tensors = len(op.operands) - len(op.symbols)
         numbers = [i for i in range(tensors) if not is_tensor(op.operands[i].type)]
         if not numbers:

@@ -164,18 +164,13 @@ class SimplifyExpansion(RewritePattern):
 class BroadcastInPlace(RewritePattern):
     """Pointwise operators broadcast their operands by themselves."""
 
-    roots = tuple(
-        cls
-        for ops in (ATEN_OPS, EDGE_OPS)
-        for cls in ops.values()
-        if "pointwise" in cls.tags and len(cls.info().tensors) > 1 and not cls.info().needs_segments
-    )
+    roots = tuple(cls for ops in (ATEN_OPS, EDGE_OPS) for cls in ops.values() if "pointwise" in cls.tags)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
         expanded = [i for i, v in enumerate(op.operands) if isinstance(v.owner, _EXPANSIONS)]
         result = op.results[0].type
-        if not expanded or not is_tensor(result) or not is_static(result):
+        if not expanded or op.info().needs_segments or not is_tensor(result) or not is_static(result):
             return
         changed = False
         for index in expanded:
