@@ -195,6 +195,15 @@ class ExecutorchProgramManager:
 
         return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, PlanOp))
 
+    @property
+    def debug_handle_map(self) -> dict[str, dict[int, int]]:
+        """The debug handle of each instruction, by method and index: instructions that come from one operator of the
+        exported program have the same. `et_ir.emit.origins` says which module and source lines that is.
+        """
+        from et_ir.emit import debug_handle_map
+
+        return debug_handle_map(self.module)
+
     def write_to_file(self, stream: IO[bytes]) -> None:
         """Write the file to a binary stream."""
         from et_ir.emit import EmitOptions, write

@@ -4,7 +4,18 @@
 result is the same again, to the byte for files that this package wrote.
 """
 
+from et_ir.emit.debug_handles import debug_handle_map, origins, origins_json
 from et_ir.emit.disassemble import disassemble
 from et_ir.emit.emit import EmitError, EmitOptions, Emitted, emit, write
 
-__all__ = ["EmitError", "EmitOptions", "Emitted", "disassemble", "emit", "write"]
+__all__ = [
+    "EmitError",
+    "EmitOptions",
+    "Emitted",
+    "debug_handle_map",
+    "disassemble",
+    "emit",
+    "origins",
+    "origins_json",
+    "write",
+]

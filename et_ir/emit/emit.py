@@ -11,7 +11,7 @@ more:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -41,6 +41,7 @@ from et_ir.dialects.executorch.arguments import literal_value
 from et_ir.dialects.executorch.layout import device, dim_order, scalar_type
 from et_ir.dialects.program import Globals
 from et_ir.emit.data import DataPool, SegmentList
+from et_ir.emit.order import block_starts
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import frames_of
 from et_ir.passes.report import Finding, PassReport
@@ -102,17 +103,13 @@ class EmitOptions:
 
 @dataclass
 class Emitted:
-    """A program as the tables of the file, and the segments behind them.
-
-    `debug_handles` has, per method, the handle of each instruction or `None`: the file has no place for them.
-    """
+    """A program as the tables of the file, and the segments behind them."""
 
     program: Program
     segments: list[Segment]
     tensor_alignment: int
     segment_alignment: int
     delegate_alignment: int
-    debug_handles: dict[str, list[int | None]] = field(default_factory=dict[str, "list[int | None]"])
 
 
 def write(module: ModuleOp, stream: IO[bytes], options: EmitOptions | None = None) -> int:
@@ -164,12 +161,7 @@ class _Emitter:
             (op for op in self.module.body.block.ops if isinstance(op, PlanOp)), key=lambda op: op.key
         )
         self._check(plans)
-        debug_handles: dict[str, list[int | None]] = {}
-        tables: list[ExecutionPlan] = []
-        for plan in plans:
-            emitter = _PlanEmitter(self, plan)
-            tables.append(emitter.run())
-            debug_handles[plan.key] = emitter.debug_handles
+        tables = [_PlanEmitter(self, plan).run() for plan in plans]
         EmitError.raise_if("the program cannot be written", self.findings)
         segments = SegmentList()
         constant_segment = segments.add_pool(self.constants)
@@ -197,7 +189,6 @@ class _Emitter:
             self.tensor_alignment,
             self.segment_alignment,
             self.options.delegate_alignment,
-            debug_handles,
         )
 
     def _check(self, plans: list[PlanOp]) -> None:
@@ -233,14 +224,13 @@ class _PlanEmitter:
         self.delegate_tables: list[BackendDelegate] = []
         self.instructions: list[InstructionTable] = []
         self.traces: list[FrameList] = []
-        self.debug_handles: list[int | None] = []
         self._frame_lists: dict[Attribute, FrameList] = {}
 
     def run(self) -> ExecutionPlan:
         plan = self.plan
         for register in plan.registers:
             self._declare(register)
-        starts = _block_starts(plan.blocks)
+        starts = block_starts(plan.blocks)
         wanted = self.parent.options.stacktraces
         with_traces = plan.stack_traces is not None if wanted is None else wanted
         for block in plan.blocks:
@@ -378,8 +368,6 @@ class _PlanEmitter:
             frames = [Frame(f.filename, f.lineno, f.name, f.context) for f in frames_of(location)]
             trace = self._frame_lists[location] = FrameList(frames)
         self.traces.append(trace)
-        handle = op.properties.get("debug_handle")
-        self.debug_handles.append(handle.value.data if isinstance(handle, IntegerAttr) else None)
 
     def _operator(self, name: str) -> int:
         return self.operators.setdefault(name, len(self.operators))
@@ -416,21 +404,6 @@ class _PlanEmitter:
         return BackendDelegate(
             lowered.backend.data, reference, [CompileSpec(spec.key.data, spec.value.data) for spec in specs]
         )
-
-
-def _block_starts(blocks: list[Block]) -> dict[Block, int]:
-    """The instruction at which each block starts."""
-    starts: dict[Block, int] = {}
-    count = 0
-    for block in blocks:
-        starts[block] = count
-        for op in block.ops:
-            if isinstance(op, RegisterOp | ReturnOp) or (
-                isinstance(op, JumpOp) and block.next_block is op.target
-            ):
-                continue
-            count += 1
-    return starts
 
 
 def _split_operator(name: str) -> tuple[str, str]:

@@ -292,10 +292,6 @@ def test_stack_traces_are_written_where_the_module_or_the_options_ask_for_them()
     assert plan_of(marked, stacktraces=False).chains[0].stacktrace == []
 
 
-def test_debug_handles_are_given_beside_the_program() -> None:
-    assert emit(parse(TRACED % "")).debug_handles == {"f": [7, None]}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
