@@ -46,6 +46,13 @@ def _vector(b: Chain, index: SSAValue) -> SSAValue:
     return index if meta(index).rank else b(aten.UnsqueezeOp, index, 0)
 
 
+@decomposes(aten.ScatterReduceTwoOp)
+def scatter_reduce(b: Chain, op: aten.ScatterReduceTwoOp) -> SSAValue | None:
+    if op.reduce != "sum" or not op.include_self:
+        return None
+    return b(aten.ScatterAddOp, op.self, op.dim, op.index, op.src)
+
+
 @decomposes(aten.IndexAddOp)
 def index_add(b: Chain, op: aten.IndexAddOp) -> SSAValue | None:
     if meta(op.self).rank == 0:

@@ -11,6 +11,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten.inference.shapes import spatial
 from et_ir.passes.decompose.chain import Chain, decomposes, is_static, meta
 
 
@@ -26,11 +27,53 @@ def max_pool2d(b: Chain, op: aten.MaxPool2dOp) -> SSAValue:
 
 
 @decomposes(aten.MaxPool3dOp)
-def max_pool3d(b: Chain, op: aten.MaxPool2dOp) -> SSAValue:
-    return b(aten.MaxPool3dWithIndicesOp, *_pool_arguments(op))
+def max_pool3d(b: Chain, op: aten.MaxPool3dOp) -> SSAValue:
+    if not is_static(op.self):
+        return b(aten.MaxPool3dWithIndicesOp, *_pool_arguments(op))
+    kernel, stride = spatial(op.kernel_size, 3), spatial(op.stride or op.kernel_size, 3)
+    padding, dilation = spatial(op.padding, 3), spatial(op.dilation, 3)
+
+    def pool(x: SSAValue, dims: tuple[int, int]) -> SSAValue:
+        arguments = [_chosen(values, dims, otherwise) for values, otherwise in
+                     ((kernel, 1), (stride, 1), (padding, 0), (dilation, 1))]  # fmt: skip
+        return b(aten.MaxPool2dWithIndicesOp, x, *arguments, op.ceil_mode)
+
+    return _on_volumes(b, op.self, pool)
 
 
-def _pool_arguments(op: aten.MaxPool2dOp) -> tuple[Any, ...]:
+@decomposes(aten.AvgPool3dOp)
+def avg_pool3d(b: Chain, op: aten.AvgPool3dOp) -> SSAValue | None:
+    """A mean of means, where all windows are of one size."""
+    kernel, stride = spatial(op.kernel_size, 3), spatial(op.stride or op.kernel_size, 3)
+    padding = spatial(op.padding, 3)
+    uneven = op.ceil_mode or (any(padding) and not op.count_include_pad)
+    if not is_static(op.self) or uneven or op.divisor_override is not None:
+        return None
+
+    def pool(x: SSAValue, dims: tuple[int, int]) -> SSAValue:
+        arguments = [_chosen(values, dims, otherwise) for values, otherwise in
+                     ((kernel, 1), (stride, 1), (padding, 0))]  # fmt: skip
+        return b(aten.AvgPool2dOp, x, *arguments)
+
+    return _on_volumes(b, op.self, pool)
+
+
+def _chosen(values: Sequence[int], dims: tuple[int, int], otherwise: int) -> tuple[int, ...]:
+    """What a window does in two of three dimensions; -1 is a dimension in which it does nothing."""
+    return tuple(otherwise if dim < 0 else values[dim] for dim in dims)
+
+
+def _on_volumes(b: Chain, x: SSAValue, pool: Callable[[SSAValue, tuple[int, int]], SSAValue]) -> SSAValue:
+    """Pool three dimensions as two: first height and width of each slice, then depth of each column."""
+    *batch, channels, depth, height, width = meta(x).shape
+    slices = pool(b.view(x, (*batch, channels * depth, height, width)), (1, 2))
+    height, width = meta(slices).shape[-2:]
+    columns = b.view(slices, (*batch, channels, depth, height * width))
+    pooled = pool(columns, (0, -1))
+    return b.view(pooled, (*batch, channels, meta(pooled).shape[-2], height, width))
+
+
+def _pool_arguments(op: aten.MaxPool2dOp | aten.MaxPool3dOp) -> tuple[Any, ...]:
     return op.self, op.kernel_size, op.stride, op.padding, op.dilation, op.ceil_mode
 
 
@@ -140,8 +183,13 @@ def adaptive_avg_pool2d(b: Chain, op: aten.AdaptiveAvgPool2dOp) -> SSAValue:
 
 @decomposes(aten.AdaptiveAvgPool3dOp)
 def adaptive_avg_pool3d(b: Chain, op: aten.AdaptiveAvgPool3dOp) -> SSAValue:
-    if tuple(op.output_size) == (1, 1, 1):
-        return b(aten.MeanDimOp, op.self, (-1, -2, -3), True)
+    x, output = op.self, op.output_size
+    sizes = meta(x).shape[-3:]
+    if tuple(output) == (1, 1, 1):
+        return b(aten.MeanDimOp, x, (-1, -2, -3), True)
+    if _divides(sizes, output):
+        kernel = _kernel(sizes, output)
+        return b(aten.AvgPool3dOp, x, kernel, kernel)
     return b(aten.UnderscoreAdaptiveAvgPool3dOp, op.self, op.output_size)
 
 

@@ -236,6 +236,19 @@ def cosine_similarity(b: Chain, op: aten.CosineSimilarityOp) -> SSAValue | None:
     return b(aten.SumDimIntListOp, b(aten.MulTensorOp, unit(x), unit(y)), dims)
 
 
+@decomposes(aten.SortOp)
+def sort(b: Chain, op: aten.SortOp) -> Sequence[SSAValue] | None:
+    """The largest or smallest of all elements: runtimes have a kernel for those, and none for `sort`.
+
+    Equal elements may come in another order, which is undefined for `sort` as well.
+    """
+    x = meta(op.self)
+    size = x.shape[op.dim] if x.rank else 1
+    if size < 0 or x.dtype is BOOL:
+        return None
+    return b.results(aten.TopkOp, op.self, size, op.dim, op.descending, True)
+
+
 @decomposes(aten.ArgsortOp)
 def argsort(b: Chain, op: aten.ArgsortOp) -> SSAValue:
     return b.results(aten.SortOp, op.self, op.dim, op.descending)[1]

@@ -445,6 +445,9 @@ def reduction() -> Iterator[Case]:
     yield A.cosine_similarity, f(3, 4), f(3, 4)
     yield A.cosine_similarity, f(3, 4), f(1, 4), 1, 1e-3
     yield A.argsort, f(3, 4), 0, True
+    yield A.sort, f(3, 4)
+    yield A.sort, torch.randperm(10).view(2, 5), 1, True
+    yield A.sort, f(), 0
     yield A.msort, f(3, 4)
 
 
@@ -452,6 +455,10 @@ def pooling() -> Iterator[Case]:
     yield A.max_pool2d, f(2, 3, 8, 8), [3, 3], [2, 2], [1, 1]
     yield A.max_pool2d, f(3, 8, 8), [2, 2], [], [0, 0], [2, 2], True
     yield A.max_pool3d, f(1, 2, 6, 6, 6), [2, 2, 2]
+    yield A.max_pool3d, f(2, 6, 7, 8), [3, 2, 3], [2, 1, 2], [1, 0, 1], [1, 2, 1], True
+    yield A.avg_pool3d, f(1, 2, 6, 6, 6), [2, 2, 2]
+    yield A.avg_pool3d, f(2, 6, 7, 8), [3, 2, 3], [2, 1, 2], [1, 0, 1]
+    yield A.adaptive_avg_pool3d, f(2, 3, 4, 6, 4), [2, 3, 4]
     yield A.max_pool1d, f(2, 3, 8), [3], [2], [1]
     yield A.max_pool1d_with_indices, f(3, 8), [2]
     yield A.avg_pool1d, f(2, 3, 8), [3], [2], [1], True, False
@@ -482,6 +489,7 @@ def indexing() -> Iterator[Case]:
     yield A.take_along_dim, f(3, 4), i(3, 2, low=0, high=4), 1
     yield A.take_along_dim, f(3, 4), i(1, 2, low=0, high=4), -1
     yield A.take_along_dim, f(3, 4), i(5, low=0, high=12)
+    yield A.scatter_reduce.two, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), "sum"
     yield A.take, f(3, 4), i(2, 5, low=0, high=12)
     yield A.index_add, f(3, 4), 1, torch.tensor([0, 2, 0]), f(3, 3), {"alpha": 2}
     yield A.index_add, f(3, 4), 0, torch.tensor([2], dtype=torch.int32), f(1, 4)
@@ -558,6 +566,9 @@ def unchanged() -> Iterator[Case]:
     yield A.dropout, f(3), 0.5, True
     yield A.rrelu, f(3), 0.1, 0.3, True
     yield A.pad, f(2, 3, 4), [1, 1], "circular"
+    yield A.avg_pool3d, f(1, 2, 5, 5, 5), [2, 2, 2], [], [1, 1, 1], False, False
+    yield A.sort, m(4)
+    yield A.scatter_reduce.two, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), "amax"
     yield A.adaptive_max_pool2d, f(2, 3, 8, 6), [3, 4]
     yield A.upsample_nearest2d, f(1, 2, 3, 4), [6, 7], 2.0, 1.75
     yield A.linspace, 0, 9, 4, {"dtype": torch.int64}
