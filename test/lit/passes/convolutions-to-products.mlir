@@ -1,0 +1,58 @@
+// RUN: et-opt -p convolutions-to-products --split-input-file %s | filecheck %s
+// RUN: et-opt -p 'convolutions-to-products{scratch=7000}' --split-input-file %s | filecheck %s --check-prefix=ROWS
+
+// CHECK-LABEL: func.func @pointwise
+func.func @pointwise(%x: tensor<1x3x4x5xf32>, %w: tensor<6x3x1x1xf32>, %b: tensor<6xf32>) -> tensor<1x6x4x5xf32> {
+  // CHECK-NEXT: %[[W:.*]] = edge.view_copy %w {size = [6, 3]}
+  // CHECK-NEXT: %[[X:.*]] = edge.view_copy %x {size = [3, 20]}
+  // CHECK-NEXT: %[[P:.*]] = edge.mm %[[W]], %[[X]]
+  // CHECK-NEXT: %[[B:.*]] = edge.view_copy %b {size = [6, 1]}
+  // CHECK-NEXT: %[[S:.*]] = edge.add.Tensor %[[P]], %[[B]]
+  // CHECK-NEXT: edge.view_copy %[[S]] {size = [1, 6, 4, 5]}
+  %0 = edge.convolution %x, %w, %b {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x4x5xf32>, tensor<6x3x1x1xf32>, tensor<6xf32>) -> tensor<1x6x4x5xf32>
+  func.return %0 : tensor<1x6x4x5xf32>
+}
+
+// -----
+
+// 3 channels of 9 taps meet 8 by 8 outputs: 27 by 64 numbers are 6912 bytes.
+// CHECK-LABEL: func.func @taps
+// ROWS-LABEL: func.func @taps
+func.func @taps(%x: tensor<1x3x16x16xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<1x6x8x8xf32> {
+  // CHECK: %[[P:.*]] = edge.constant_pad_nd %{{.*}} {pad = [1, 1, 1, 1]{{.*}}} : (tensor<3x16x16xf32>) -> tensor<3x18x18xf32>
+  // CHECK-NEXT: %[[C:.*]] = edge.as_strided_copy %[[P]] {size = [3, 3, 3, 8, 8], stride = [324, 18, 1, 36, 2], storage_offset = 0}
+  // CHECK-NEXT: %[[V:.*]] = edge.view_copy %[[C]] {size = [27, 64]}
+  // CHECK-NEXT: edge.mm %{{.*}}, %[[V]]
+  // CHECK-NEXT: edge.view_copy
+  // ROWS: edge.as_strided_copy
+  // ROWS-NOT: edge.cat
+  // ROWS: func.return
+  %0 = edge.convolution %x, %w {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x16x16xf32>, tensor<6x3x3x3xf32>) -> tensor<1x6x8x8xf32>
+  func.return %0 : tensor<1x6x8x8xf32>
+}
+
+// -----
+
+// Twice as many outputs are computed in pieces of rows.
+// ROWS-LABEL: func.func @pieces
+func.func @pieces(%x: tensor<1x3x32x16xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<1x6x16x8xf32> {
+  // ROWS: edge.as_strided_copy %[[P:.*]] {size = [3, 3, 3, 8, 8], stride = [612, 18, 1, 36, 2], storage_offset = 0}
+  // ROWS: edge.as_strided_copy %[[P]] {size = [3, 3, 3, 8, 8], stride = [612, 18, 1, 36, 2], storage_offset = 288}
+  // ROWS: edge.cat [{{.*}}] {dim = 1} : (tensor<6x64xf32>, tensor<6x64xf32>) -> tensor<6x128xf32>
+  %0 = edge.convolution %x, %w {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x32x16xf32>, tensor<6x3x3x3xf32>) -> tensor<1x6x16x8xf32>
+  func.return %0 : tensor<1x6x16x8xf32>
+}
+
+// -----
+
+// Groups, several images, transposed convolutions, unknown sizes, other layouts.
+// CHECK-LABEL: func.func @stays
+// CHECK-COUNT-5: edge.convolution
+func.func @stays(%x: tensor<1x4x8x8xf32>, %n: tensor<2x4x8x8xf32>, %u: tensor<?x4x8x8xf32>, %w: tensor<4x4x1x1xf32>, %g: tensor<4x1x1x1xf32>, %l: tensor<1x4x8x8xf32, #edge.dim_order<0, 2, 3, 1>>, %m: tensor<4x4x1x1xf32, #edge.dim_order<0, 2, 3, 1>>) {
+  %0 = edge.convolution %x, %g {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 4} : (tensor<1x4x8x8xf32>, tensor<4x1x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %1 = edge.convolution %n, %w {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<2x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<2x4x8x8xf32>
+  %2 = edge.convolution %x, %w {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = true, output_padding = [0, 0], groups = 1} : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %3 = edge.convolution %u, %w {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<?x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<?x4x8x8xf32>
+  %4 = edge.convolution %l, %m {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x4x8x8xf32, #edge.dim_order<0, 2, 3, 1>>, tensor<4x4x1x1xf32, #edge.dim_order<0, 2, 3, 1>>) -> tensor<1x4x8x8xf32, #edge.dim_order<0, 2, 3, 1>>
+  func.return
+}

@@ -1,0 +1,53 @@
+// RUN: et-opt -p select-kernels --split-input-file %s | filecheck %s
+
+// CHECK-LABEL: func.func @products
+func.func @products(%x: tensor<2x4xf32>, %w: tensor<8x4xf32>, %b: tensor<8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %0 = edge.permute_copy %w {dims = [1, 0]} : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  // CHECK-NEXT: edge.linear %x, %w
+  %1 = edge.mm %x, %0 : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  // CHECK-NEXT: %[[P:.*]] = edge.linear %x, %w
+  // CHECK-NEXT: edge.add.Tensor %[[P]], %b
+  %2 = edge.addmm %b, %x, %0 : (tensor<8xf32>, tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  func.return %1, %2 : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// Two dimensions, or groups of neighbouring ones, change places; dimensions of size 1 do not count.
+// CHECK-LABEL: func.func @transpositions
+func.func @transpositions(%x: tensor<1x64x4x8xf32>) -> (tensor<1x4x64x8xf32>, tensor<1x4x8x64xf32>) {
+  // CHECK-NEXT: %[[R:.*]] = edge.relu
+  %0 = edge.relu %x : tensor<1x64x4x8xf32>
+  // CHECK-NEXT: %[[V:.*]] = edge.view_copy %[[R]] {size = [64, 4, 8]}
+  // CHECK-NEXT: %[[T:.*]] = edge.transpose_copy.int %[[V]] {dim0 = 0, dim1 = 1}
+  // CHECK-NEXT: %[[W:.*]] = edge.view_copy %[[T]] {size = [1, 4, 64, 8]}
+  // CHECK-NEXT: edge.neg %[[W]]
+  %1 = edge.permute_copy %0 {dims = [0, 2, 1, 3]} : (tensor<1x64x4x8xf32>) -> tensor<1x4x64x8xf32>
+  %2 = edge.neg %1 : tensor<1x4x64x8xf32>
+  // CHECK-NEXT: %[[A:.*]] = edge.view_copy %[[R]] {size = [64, 32]}
+  // CHECK-NEXT: %[[B:.*]] = edge.transpose_copy.int %[[A]] {dim0 = 0, dim1 = 1}
+  // CHECK-NEXT: %[[C:.*]] = edge.view_copy %[[B]] {size = [1, 4, 8, 64]}
+  %3 = edge.permute_copy %0 {dims = [0, 2, 3, 1]} : (tensor<1x64x4x8xf32>) -> tensor<1x4x8x64xf32>
+  %4 = edge.neg %3 : tensor<1x4x8x64xf32>
+  func.return %2, %4 : tensor<1x4x64x8xf32>, tensor<1x4x8x64xf32>
+}
+
+// -----
+
+// Another use of the transposition, scaled sums, a rotation of three groups, views that would not be free.
+// CHECK-LABEL: func.func @stays
+func.func @stays(%x: tensor<2x4xf32>, %w: tensor<8x4xf32>, %b: tensor<8xf32>, %r: tensor<2x3x4xf32>, %c: tensor<1x3x4xf32>) -> (tensor<2x8xf32>, tensor<4x8xf32>, tensor<2x8xf32>, tensor<4x3x2xf32>, tensor<3x4x2xf32>, tensor<4x1x3xf32>) {
+  // CHECK-NEXT: %[[T:.*]] = edge.transpose_copy.int %w
+  %0 = edge.permute_copy %w {dims = [1, 0]} : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  // CHECK-NEXT: edge.mm %x, %[[T]]
+  %1 = edge.mm %x, %0 : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  // CHECK-NEXT: edge.addmm %b, %x, %[[T]] {beta = 2}
+  %2 = edge.addmm %b, %x, %0 {beta = 2} : (tensor<8xf32>, tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  // CHECK-NEXT: edge.transpose_copy.int %r {dim0 = 0, dim1 = 2}
+  %3 = edge.permute_copy %r {dims = [2, 1, 0]} : (tensor<2x3x4xf32>) -> tensor<4x3x2xf32>
+  // CHECK-NEXT: edge.permute_copy %r {dims = [1, 2, 0]}
+  %4 = edge.permute_copy %r {dims = [1, 2, 0]} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  // CHECK-NEXT: edge.permute_copy %c {dims = [2, 0, 1]}
+  %5 = edge.permute_copy %c {dims = [2, 0, 1]} : (tensor<1x3x4xf32>) -> tensor<4x1x3xf32>
+  func.return %1, %0, %2, %3, %4, %5 : tensor<2x8xf32>, tensor<4x8xf32>, tensor<2x8xf32>, tensor<4x3x2xf32>, tensor<3x4x2xf32>, tensor<4x1x3xf32>
+}

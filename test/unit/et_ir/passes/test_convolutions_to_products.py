@@ -1,0 +1,42 @@
+"""Convolutions as products compute what convolutions compute, for every stride, padding, dilation and piece size."""
+
+import itertools
+from typing import Any
+
+import pytest
+import torch
+from aten_interpreter import Interpreter
+from modules import call, run
+
+
+def check(
+    x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None, *rest: Any, scratch: int = 1 << 20
+) -> None:
+    expected = torch.ops.aten.convolution(x, w, b, *rest)
+    module, inputs = call("convolution", [x, w, b, *rest], expected)
+    run(module, f"aten-to-edge,convolutions-to-products{{scratch={scratch}}},verify-edge")
+    assert not any(op.name == "edge.convolution" for op in module.walk())
+    (found,) = Interpreter(module).run(*inputs)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("scratch", [1, 3000, 1 << 20])
+def test_two_dimensions(scratch: int) -> None:
+    torch.manual_seed(0)
+    x, b = torch.rand(1, 3, 11, 9), torch.rand(4)
+    for taps, stride, padding, dilation in itertools.product(
+        [(1, 1), (3, 2)], [(1, 1), (2, 3)], [(0, 0), (2, 1)], [(1, 1), (2, 1)]
+    ):
+        check(x, torch.rand(4, 3, *taps), b, stride, padding, dilation, False, (0, 0), 1, scratch=scratch)
+
+
+def test_one_dimension() -> None:
+    torch.manual_seed(0)
+    x = torch.rand(1, 3, 17)
+    for taps, stride, padding, dilation in itertools.product([1, 3], [1, 2], [0, 2], [1, 2]):
+        check(x, torch.rand(4, 3, taps), None, [stride], [padding], [dilation], False, [0], 1)
+
+
+def test_double_precision_and_no_bias() -> None:
+    x = torch.rand(1, 2, 5, 5, dtype=torch.float64)
+    check(x, torch.rand(3, 2, 3, 3, dtype=torch.float64), None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
