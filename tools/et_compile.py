@@ -7,6 +7,7 @@ examples:
   et-compile edge.mlir -o model.pte                       go on from a text, whatever level it is at
   et-compile model.py:net -o net.pte --target et-vm       kernels that only et-vm has are allowed
   et-compile model.py:net -o net.pte --table              which ops there are at each level
+  et-compile model.py:net -o net.pte --debug-map net.json the module and source line of each instruction
 
 A factory returns (module, example_args[, dynamic_shapes]) or a dict of method names to that.
 """
@@ -50,6 +51,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     add("--no-plan-inputs", action="store_true", help="inputs are the caller's memory")
     add("--no-plan-outputs", action="store_true", help="outputs are the caller's memory")
     add("--emit-stacktrace", action="store_true", help="keep source lines in the file for run-time errors")
+    add("--debug-map", metavar="FILE", help="write where each instruction comes from, as JSON")
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
     add("--weights", metavar="FILE", help="weight store of a .mlir; default its .safetensors")
     add("--table", action="store_true", help="print the ops of each level at the end, on stderr")
@@ -116,6 +118,8 @@ def _compile(args: argparse.Namespace) -> None:
             break
     else:
         _write_pte(module, args, stages)
+    if args.debug_map is not None:
+        _write_debug_map(module, args.debug_map)
     if args.table:
         print(op_table(stages.levels), file=sys.stderr)
 
@@ -177,13 +181,30 @@ def _write_pte(module: ModuleOp, args: argparse.Namespace, stages: _Stages) -> N
     stages.done("pte", note=f"{path.stat().st_size} bytes, {path}")
 
 
+def _write_debug_map(module: ModuleOp, output: str) -> None:
+    import json
+
+    from et_ir.emit import origins_json
+    from et_schema.atomic import atomic_writer
+
+    text = json.dumps(origins_json(module), indent=1) + "\n"
+    if output == "-":
+        write_stdout(text)
+        return
+    with atomic_writer(Path(output)) as stream:
+        stream.write(text.encode())
+
+
 def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
     args = _arguments(arguments)
     if args.emit == "pte" and args.output is None:
         raise UsageError("-o FILE says where the .pte goes ('-' for standard output)")
-    if args.output is not None:
-        check_output(args.output)
+    if args.debug_map is not None and args.emit not in ("executorch", "pte"):
+        raise UsageError(f"--debug-map is about instructions, which the level {args.emit} does not have")
+    for output in (args.output, args.debug_map):
+        if output is not None:
+            check_output(output)
     from et_tools.failures import report_failures
 
     with report_failures("et-compile", "<stdin>" if args.model == "-" else "") as outcome:
