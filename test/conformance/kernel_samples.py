@@ -385,7 +385,7 @@ def _indexing_calls(x: torch.Tensor, i: torch.Tensor) -> Iterator[Callable[[], o
     yield lambda: A.repeat_interleave.Tensor(torch.tensor([2, 0, 3]))
 
 
-def _composite_calls() -> Iterator[Recorded]:
+def composite_calls() -> Iterator[Recorded]:
     image, x = _normal(2, 6, 9, 8), _normal(2, 3, 4)
     yield composite(A.linear.default, _normal(2, 3, 5), _normal(4, 5), _normal(4))
     yield composite(A.linear.default, _normal(3, 5).half(), _normal(4, 5).half(), _normal(4).half())
@@ -406,7 +406,7 @@ def collect(operators: Collection[str]) -> dict[str, list[Recorded]]:
     """Calls of ``operators``: ours, then up to PER_OPERATOR of OpInfo's per type."""
     found: dict[str, list[Recorded]] = defaultdict(list)
     counts: dict[tuple[str, torch.dtype | None], int] = defaultdict(int)
-    own = itertools.chain(_composite_calls(), *(record(function) for function in own_calls()))
+    own = itertools.chain(composite_calls(), *(record(function) for function in own_calls()))
     for call in own:
         found[call.operator].append(call)
 

@@ -200,7 +200,7 @@ class OutVariant:
                 return self._in_place(ctx, call)
             shapes = infer(ctx, call)
             if shapes is None or self.op.name in _BETTER_FUNCTIONAL:
-                return _run_and_resize, (call,)
+                return _run_and_resize, (ctx, call)
             for out, shape in zip(call.outs, shapes, strict=True):
                 out.resize(shape)
             if not any(out.array.size for out in call.outs):
@@ -253,7 +253,7 @@ def copy_results(compute: Callable[[], Any], targets: Sequence[Callable[[torch.T
         target(result)
 
 
-def _run_and_resize(call: Call) -> None:
+def _run_and_resize(ctx: PrepareContext, call: Call) -> None:
     """Compute new tensors, give the outputs their shapes, and copy."""
     positional, keywords = call.arguments(alias)
     compute = functional(call.op.name)
@@ -263,6 +263,9 @@ def _run_and_resize(call: Call) -> None:
     else:
         results = [torch.empty(0, dtype=torch_dtype(out.scalar_type)) for out in call.outs]
         call.op.overload(*positional, **call.with_outs(keywords, results))
+    for out, result in zip(call.outs, results, strict=True):
+        if not torch.can_cast(result.dtype, torch_dtype(out.scalar_type)):
+            raise ctx.trap(arg="out", expected=result.dtype, got=out.scalar_type.torch_name)
     for out, result in zip(call.outs, results, strict=True):
         out.resize(tuple(result.shape))
     for out, result in zip(call.outs, results, strict=True):
