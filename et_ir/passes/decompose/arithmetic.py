@@ -199,6 +199,28 @@ def xlogy(b: Chain, op: aten.XlogyTensorOp) -> SSAValue:
     return b(aten.WhereSelfOp, zero, b.scalar(0, meta(product).dtype), product)
 
 
+def _shift(op: aten.BitwiseLeftShiftTensorScalarOp) -> int | None:
+    """The power of two of a shift that has no surprises: within the width of an integer type."""
+    dtype = meta(op.self).dtype
+    if dtype is BOOL or not dtype.is_integral or not isinstance(op.other, int):
+        return None
+    return 2**op.other if 0 <= op.other < dtype.bits - 1 else None
+
+
+@decomposes(aten.BitwiseLeftShiftTensorScalarOp)
+def left_shift(b: Chain, op: aten.BitwiseLeftShiftTensorScalarOp) -> SSAValue | None:
+    factor = _shift(op)
+    return None if factor is None else b(aten.MulScalarOp, op.self, factor)
+
+
+@decomposes(aten.BitwiseRightShiftTensorScalarOp)
+def right_shift(b: Chain, op: aten.BitwiseLeftShiftTensorScalarOp) -> SSAValue | None:
+    divisor = _shift(op)
+    if divisor is None:
+        return None
+    return b(aten.DivScalarModeOp, op.self, divisor, rounding_mode="floor")
+
+
 # -- clamps and selections
 
 

@@ -254,6 +254,10 @@ def arithmetic() -> Iterator[Case]:
         yield op, x
     yield A.isclose, x, y
     yield A.isclose, x, x, 1e-3, 1e-3, True
+    yield A.bitwise_left_shift.Tensor_Scalar, i(5), 3
+    yield A.bitwise_left_shift.Tensor_Scalar, i(5, dtype=torch.int8), 6
+    yield A.bitwise_right_shift.Tensor_Scalar, i(5, low=-90, high=90), 2
+    yield A.bitwise_right_shift.Tensor_Scalar, i(5, low=0, high=200, dtype=torch.uint8), 1
     yield A.special_entr, torch.cat([p(3), torch.tensor([0.0, -1.0, math.nan])])
 
 
@@ -568,6 +572,8 @@ def unchanged() -> Iterator[Case]:
     yield A.pad, f(2, 3, 4), [1, 1], "circular"
     yield A.avg_pool3d, f(1, 2, 5, 5, 5), [2, 2, 2], [], [1, 1, 1], False, False
     yield A.sort, m(4)
+    yield A.bitwise_left_shift.Tensor_Scalar, i(5), 64
+    yield A.bitwise_right_shift.Tensor_Scalar, i(5), -1
     yield A.scatter_reduce.two, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), "amax"
     yield A.adaptive_max_pool2d, f(2, 3, 8, 6), [3, 4]
     yield A.upsample_nearest2d, f(1, 2, 3, 4), [6, 7], 2.0, 1.75

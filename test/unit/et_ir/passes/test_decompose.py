@@ -56,9 +56,7 @@ def decomposed(module: ModuleOp, *preserve: str) -> list[AtenOp]:
 
 NOT_CORE = {
     aten.BitwiseLeftShiftTensorOp,
-    aten.BitwiseLeftShiftTensorScalarOp,
     aten.BitwiseRightShiftTensorOp,
-    aten.BitwiseRightShiftTensorScalarOp,
 }
 """Nothing in Core ATen says what these do; runtimes have kernels for them."""
 
