@@ -63,6 +63,7 @@ class _LocatingParser(Parser):
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         start = self._current_token
+        too = ""
         if start.kind == MLIRTokenKind.EOF:
             module = ModuleOp([])
         else:
@@ -164,7 +165,7 @@ def resolve_weights(module: ModuleOp, store: WeightStore) -> list[Blob]:
 
 
 def stored_constants(module: ModuleOp) -> Iterator[tuple[Blob, str, tuple[int, ...]]]:
-    """The constants that the text of a module does not print: bytes, element type and shape, as the store takes them."""
+    """The constants that a module's text does not print: bytes, element type and shape, as the store takes them."""
     for op, attr in data_attributes(module):
         if attr.data.count > INLINE_ELEMENTS:
             shape = getattr(op.properties.get("type"), "get_shape", lambda count=attr.data.count: (count,))()

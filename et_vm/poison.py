@@ -50,8 +50,8 @@ class Liveness:
     """Which arena bytes die at which instruction of a plan.
 
     ``dead_after[i]`` are the ranges that instruction ``i`` reads for the last time, ``overwritten_by[i]`` those that
-    it writes without having been given them to read; ``state`` are those that live from one execution to the next, ``written_state`` the part of them that the plan itself writes or names: its
-    mutable buffers.
+    it writes without having been given them to read; ``state`` are those that live from one execution to the
+    next, ``written_state`` the part of them that the plan itself writes or names: its mutable buffers.
 
     Sets of registers and sets of pieces (cut byte ranges) are integers with a bit for each.
     """

@@ -1,6 +1,6 @@
 """A pass in thirty lines: `x * 2` becomes `x + x`.
 
-    %1 = edge.mul.Scalar %x {other = 2} : T        ->        %1 = edge.add.Tensor %x, %x : T
+%1 = edge.mul.Scalar %x {other = 2} : T        ->        %1 = edge.add.Tensor %x, %x : T
 """
 
 from dataclasses import dataclass

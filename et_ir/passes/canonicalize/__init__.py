@@ -8,9 +8,9 @@
 %3 = aten.view %x {size = [2, 2]} : (tensor<4xf32>) -> tensor<2x2xf32>            // after
 ```
 
-Every rewrite is exact: `x * 1` is `x`, but `x + 0` is not where `x` is a float, since -0.0 + 0 is +0.0. What only changes how
-data lies matters most, as copies are what portable kernels spend their time on: all that keeps the order of elements becomes
-`view`, which needs no kernel when memory is planned. The families of patterns:
+Every rewrite is exact: `x * 1` is `x`, but `x + 0` is not where `x` is a float, since -0.0 + 0 is +0.0. What only
+changes how data lies matters most, as copies are what portable kernels spend their time on: all that keeps the order
+of elements becomes `view`, which needs no kernel when memory is planned. The families of patterns:
 
 | module | what |
 |---|---|

@@ -7,12 +7,12 @@ import sys
 
 import numpy as np
 import pytest
-from et_tools.et_vm import main
-from et_tools.exit_codes import ExitCode
 from vm_programs import BOUND, Build
 
 from et_schema.generated.program import Frame
 from et_schema.scalar_type import ScalarType
+from et_tools.et_vm import main
+from et_tools.exit_codes import ExitCode
 
 
 def add(*shape: int, dtype=ScalarType.FLOAT, name="forward", dynamic=False) -> Build:
