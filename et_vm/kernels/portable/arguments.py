@@ -121,19 +121,17 @@ def constant(value: Scalar, scalar_type: ScalarType) -> Array:
 def checked_constant(ctx: PrepareContext, value: Scalar, scalar_type: ScalarType, *, arg: str) -> Array:
     """``value`` as a 0-d array of ``scalar_type``; a number that the type cannot hold traps.
 
-    As in torch a negative integer may wrap into an unsigned type when its magnitude fits.
+    As in torch a negative integer may wrap into an unsigned type when its magnitude fits, and the 16-bit
+    floats take everything, as an infinity if need be.
     """
-    scalar_kind = kind(scalar_type)
     fits = True
-    if scalar_kind == INTEGER:
+    if kind(scalar_type) == INTEGER:
         info = np.iinfo(numpy_dtype(scalar_type))
-        lowest = -int(info.max) if info.min == 0 else int(info.min)
-        fits = math.isfinite(value) and lowest <= value <= int(info.max)
-    elif scalar_kind == FLOAT and scalar_type != ScalarType.DOUBLE and math.isfinite(value):
+        wraps = info.min == 0 and isinstance(value, int)
+        fits = math.isfinite(value) and (-int(info.max) if wraps else int(info.min)) <= value <= int(info.max)
+    elif scalar_type == ScalarType.FLOAT and math.isfinite(value):
         with np.errstate(all="ignore"):
-            fits = bool(
-                np.isfinite(np.array(float(value)).astype(numpy_dtype(scalar_type)).astype(np.float64))
-            )
+            fits = bool(np.isfinite(np.float32(value)))
     if not fits:
         raise ctx.trap(arg=arg, expected=f"a number that fits {scalar_type.torch_name}", got=value)
     return constant(value, scalar_type)

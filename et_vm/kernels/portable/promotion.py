@@ -80,7 +80,9 @@ def _under(higher: ScalarType | None, lower: ScalarType | None) -> ScalarType | 
     if kind(higher) >= kind(lower):
         return higher
     if kind(higher) == 2 and lower.is_complex:
-        return _COMPLEX_OF_REAL.get(higher, lower)
+        return (
+            ScalarType.COMPLEXFLOAT if higher == ScalarType.BFLOAT16 else _COMPLEX_OF_REAL.get(higher, lower)
+        )
     return promote(higher, lower)
 
 

@@ -1,0 +1,67 @@
+"""The table of families is what the modules declare, and importing is lazy."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import et_vm.kernels.portable
+from et_vm.kernels.portable import register
+from et_vm.kernels.portable.declare import KERNELS, kernel
+from et_vm.kernels.portable.families import FAMILIES
+from et_vm.kernels.registry import KernelRegistry, parameters_of
+
+
+def _import_all() -> None:
+    for module in pkgutil.iter_modules(et_vm.kernels.portable.__path__):
+        importlib.import_module(f"et_vm.kernels.portable.{module.name}")
+
+
+def test_the_table_lists_every_declaration_once() -> None:
+    _import_all()
+    listed = [name for names in FAMILIES.values() for name in names]
+    assert sorted(listed) == sorted(KERNELS)
+    for family, names in FAMILIES.items():
+        assert list(names) == sorted(names)
+        for name in names:
+            assert KERNELS[name].__module__ == f"et_vm.kernels.portable.{family}", name
+
+
+def test_every_kernel_states_its_parameters() -> None:
+    """The verifier rejects calls by them."""
+    _import_all()
+    for name, prepare in KERNELS.items():
+        parameters = parameters_of(prepare)
+        assert parameters, name
+        assert all(parameter.kinds for parameter in parameters), name
+
+
+def test_kernels_look_up_lazily() -> None:
+    registry = KernelRegistry([register])
+    prepare = registry.lookup("aten::add.out", ())
+    assert prepare is KERNELS["aten::add.out"]
+    assert next(iter(inspect.signature(prepare).parameters)) == "ctx"
+    assert registry.lookup("aten::no_such_op.out", ()) is None
+
+
+def test_a_name_is_declared_once() -> None:
+    importlib.import_module("et_vm.kernels.portable.binary")
+    with pytest.raises(ValueError, match="declared twice"):
+        kernel("aten::add.out")(lambda ctx: (print, ()))
+
+
+def test_registering_imports_no_family_and_no_torch() -> None:
+    code = (
+        "import sys; from et_vm.kernels.registry import KernelRegistry;"
+        "import et_vm.kernels.portable as p; r = KernelRegistry([p.register]);"
+        "r.lookup('aten::add.out', ());"
+        "loaded = {m.rpartition('.')[2] for m in sys.modules if m.startswith('et_vm.kernels.portable.')};"
+        "assert 'binary' in loaded and not loaded & {'convolution', 'resample', 'reduce'}, loaded;"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
