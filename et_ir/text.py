@@ -20,7 +20,7 @@ from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 from et_ir.data import Blob
 from et_ir.data.store import WeightStore, write_store
@@ -40,10 +40,24 @@ __all__ = [
 
 
 class _Lexer(MLIRLexer):
-    """xDSL's lexer, whose time for a string literal that is not closed doubles with each character of it."""
+    """xDSL's lexer, with string literals as files have them.
+
+    Theirs takes time that doubles with each character of a literal that is not closed, and takes a literal with letters
+    outside of ASCII, which are printed as escapes, for bytes.
+    """
 
     # The same language, matched without trying again what has matched once.
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+    def _lex_string_literal(self, start_pos: int) -> MLIRToken:
+        token = super()._lex_string_literal(start_pos)
+        if token.kind is MLIRTokenKind.BYTES_LIT:
+            try:
+                StringLiteral(token.span.start, token.span.end, self.input).bytes_contents.decode()
+            except UnicodeDecodeError:
+                return token
+            return MLIRToken(MLIRTokenKind.STRING_LIT, token.span)
+        return token
 
 
 class _LocatingParser(Parser):
@@ -89,8 +103,8 @@ class _LocatingParser(Parser):
         start = self._current_token.span.start
         try:
             op = super().parse_operation()
-        except VerifyException as error:
-            # What an attribute or type that was just read has to say.
+        except (VerifyException, UnicodeDecodeError) as error:
+            # What an attribute, type or symbol that was just read has to say.
             self.raise_error(str(error))
         if op.location == UNKNOWN_LOC:
             op.location = self._location(start)
