@@ -109,16 +109,26 @@ def operator(name: str) -> Operator:
     return Operator(name, overload, tuple(a for a in arguments if a not in outs), outs)
 
 
+_PLACING = frozenset({"dtype", "layout", "device", "pin_memory", "memory_format"})
+
+
+def _key(argument: Argument) -> tuple[str, str, bool]:
+    return argument.name, argument.type, argument.optional
+
+
 @functools.cache
 def functional(name: str) -> Any | None:
     """The overload that takes the inputs of the operator ``name`` and returns what that writes, if there is one."""
     op = operator(name)
-    wanted = [argument.name for argument in op.inputs]
+    wanted = [_key(argument) for argument in op.inputs]
     packet = op.overload.overloadpacket
     for which in packet.overloads():
         overload = getattr(packet, which)
         arguments = [_argument(raw) for raw in overload._schema.arguments]
-        takes = [argument.name for argument in arguments if argument.name in wanted]
-        if takes == wanted and not any(argument.is_written for argument in arguments):
+        # What only a functional form takes is the type and place of its result.
+        takes = [_key(argument) for argument in arguments if _key(argument) in wanted]
+        others = [a for a in arguments if _key(a) not in wanted]
+        placing = all(argument.name in _PLACING for argument in others)
+        if takes == wanted and placing and not any(argument.is_written for argument in arguments):
             return overload
     return None

@@ -1,0 +1,99 @@
+"""How the generic kernel finds shapes and functions."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from et_schema.errors import Trap
+from et_schema.generated.program import TensorShapeDynamism
+from et_schema.scalar_type import ScalarType
+from et_vm.kernels.libraries import load_library
+from et_vm.kernels.registry import NOTHING, PrepareContext, Step
+from et_vm.values import Tensor
+
+
+def _tensor(*shape: int, scalar_type: ScalarType = ScalarType.FLOAT, constant: bool = False) -> Tensor:
+    values = np.random.default_rng(0).standard_normal(shape) * 10
+    return Tensor.from_numpy(np.asarray(values), scalar_type, constant=constant)
+
+
+def _prepare(operator: str, *arguments: object) -> Step:
+    prepare = load_library("aten").lookup(operator, ())
+    assert prepare is not None
+    return prepare(PrepareContext(operator), *arguments)
+
+
+def _function(step: Step) -> Any:
+    fn, _ = step
+    assert isinstance(fn, functools.partial)
+    return fn.func
+
+
+def test_executions_run_in_inference_mode() -> None:
+    with load_library("aten").guard():
+        assert torch.is_inference_mode_enabled()
+
+
+def test_quick_functions_are_used_where_they_lead_to_the_overload() -> None:
+    a, b, out = _tensor(2, 3), _tensor(3), _tensor(2, 3)
+    assert _function(_prepare("aten::add.out", a, b, 1, out)) is torch.add
+    assert _function(_prepare("aten::hardtanh.out", a, -1, 1, out)) is torch._C._nn.hardtanh
+    assert (
+        _function(_prepare("aten::topk.values", a, 2, -1, True, True, _tensor(2, 2), _longs(2, 2)))
+        is torch.topk
+    )
+    # torch.roll has no out argument.
+    assert _function(_prepare("aten::roll.out", a, [1], [0], out)) is torch.ops.aten.roll.out
+
+
+def _longs(*shape: int) -> Tensor:
+    return _tensor(*shape, scalar_type=ScalarType.LONG)
+
+
+def test_shapes_are_inferred_before_memory_is_bound() -> None:
+    storage = np.zeros(400, np.uint8)
+    out = Tensor(ScalarType.FLOAT, (10, 10), storage=storage, dynamism=TensorShapeDynamism.DYNAMIC_BOUND)
+    _prepare("aten::mm.out", _tensor(2, 3), _tensor(3, 4), out)
+    assert out.sizes == (2, 4)
+
+
+def test_torchs_complaints_are_traps() -> None:
+    with pytest.raises(Trap, match=r"(?s)reduction dim.*aten::mm\.out"):
+        _prepare("aten::mm.out", _tensor(2, 3), _tensor(4, 5), _tensor(2, 5))
+    with pytest.raises(Trap):
+        _prepare("aten::permute_copy.out", _tensor(2, 3), [0, 0], _tensor(2, 3))
+
+
+def test_views_of_the_same_memory_are_nothing() -> None:
+    source = _tensor(2, 6)
+    out = Tensor(ScalarType.FLOAT, (3, 4), storage=source.storage)
+    assert _prepare("aten::view_copy.out", source, [3, 4], out) is NOTHING
+    assert _prepare("aten::alias_copy.out", source, source) is NOTHING
+    assert _prepare("aten::view_copy.out", _tensor(0, 6), [0, 2], _tensor(0, 2)) is NOTHING
+
+
+def test_a_large_constant_is_rearranged_once() -> None:
+    weight, out = _tensor(80, 100, constant=True), _tensor(100, 80)
+    memo: dict[object, object] = {}
+    prepare = load_library("aten").lookup("aten::t_copy.out", ())
+    assert prepare is not None
+    for _ in range(2):
+        fn, args = prepare(PrepareContext("aten::t_copy.out", memo=memo), weight, out)
+        with torch.inference_mode():
+            fn(*args)
+        np.testing.assert_array_equal(out.array, weight.array.T)
+    assert len(memo) == 1
+
+
+def test_pointwise_convolution_is_a_product() -> None:
+    image, weight, bias, out = _tensor(1, 8, 5, 5), _tensor(6, 8, 1, 1), _tensor(6), _tensor(1, 6, 5, 5)
+    arguments = (image, weight, bias, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, out)
+    _, args = _prepare("aten::convolution.out", *arguments)
+    product = args[0]
+    assert isinstance(product, functools.partial)
+    assert product.func is torch.mm
