@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -24,8 +24,8 @@ from xdsl.passes import ModulePass
 from et_ir.passes.pipelines import (
     ATEN,
     BACKEND,
-    CORE_ATEN,
     EDGE,
+    core_aten_pipeline,
     executorch_pipeline,
     quiet_collector,
     run_pipeline,
@@ -33,6 +33,7 @@ from et_ir.passes.pipelines import (
 from et_schema.atomic import atomic_writer
 
 if TYPE_CHECKING:
+    from torch._ops import OpOverload
     from torch.export import ExportedProgram
 
 __all__ = [
@@ -53,8 +54,12 @@ Progress = Callable[[str, ModuleOp], None]
 class EdgeCompileConfig:
     """How to lower to the edge level."""
 
+    _check_ir_validity: bool = True
+    """Whether to check the edge level's contract. What breaks it fails later, with a less telling message."""
     transform_passes: Sequence[ModulePass] = ()
     """Passes of the user's own, run on the edge module before it is checked."""
+    preserve_ops: Sequence[str | OpOverload] = ()
+    """Operators to keep though they are not Core ATen, such as `linear`: the target must have kernels for them."""
     progress: Progress | None = field(default=None, repr=False)
 
 
@@ -85,9 +90,13 @@ def _silent(_level: str, _module: ModuleOp) -> None:
 
 def to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
+    constant_methods: Mapping[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
 ) -> EdgeProgramManager:
     """Lower exported programs to the edge level; a single one becomes the method `forward`.
+
+    `constant_methods` adds methods without inputs by what they return: tensors, numbers, strings, None, and tuples,
+    lists and dicts of them.
 
     Raises `et_ir.frontend.UnsupportedProgram` where a program cannot be imported, and `PassFailedException` where
     a level's contract cannot be met; both list every reason with its source line.
@@ -97,14 +106,16 @@ def to_edge(
     config = compile_config or EdgeCompileConfig()
     report = config.progress or _silent
     with quiet_collector():
-        module = import_program(programs)
+        module = import_program(programs, constant_methods=constant_methods)
         run_pipeline(module, ATEN)
         report("aten", module)
-        run_pipeline(module, CORE_ATEN)
+        run_pipeline(module, core_aten_pipeline([_operator_name(op) for op in config.preserve_ops]))
         report("core-aten", module)
-        run_pipeline(module, EDGE.rpartition(",")[0])
+        lower, _, check = EDGE.rpartition(",")
+        run_pipeline(module, lower)
         _run_passes(module, config.transform_passes)
-        run_pipeline(module, EDGE.rpartition(",")[2])
+        if config._check_ir_validity:  # pyright: ignore[reportPrivateUsage] (upstream's name)
+            run_pipeline(module, check)
         report("edge", module)
     return EdgeProgramManager(module)
 
@@ -112,12 +123,20 @@ def to_edge(
 def to_edge_transform_and_lower(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     transform_passes: Sequence[ModulePass] = (),
+    *,
+    constant_methods: Mapping[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
 ) -> EdgeProgramManager:
     """`to_edge` with transformation passes given beside the configuration, as ExecuTorch's function of this name."""
     config = compile_config or EdgeCompileConfig()
     passes = (*config.transform_passes, *transform_passes)
-    return to_edge(programs, EdgeCompileConfig(passes, config.progress))
+    return to_edge(programs, constant_methods, replace(config, transform_passes=passes))
+
+
+def _operator_name(operator: str | OpOverload) -> str:
+    """The name of an operator as passes take it: `linear`, `add.Tensor`."""
+    name = operator if isinstance(operator, str) else str(operator)
+    return name.removeprefix("aten.").removesuffix(".default")
 
 
 def _run_passes(module: ModuleOp, passes: Sequence[ModulePass]) -> None:

@@ -77,7 +77,7 @@ def compile_to(path: Path, module: nn.Module, arguments: tuple[Any, ...]) -> dic
 
     program = torch.export.export(module, arguments)
     done("export", exported_ops(program))
-    edge = to_edge(program, EdgeCompileConfig(progress=lowered))
+    edge = to_edge(program, compile_config=EdgeCompileConfig(progress=lowered))
     edge.to_executorch(ExecutorchBackendConfig(progress=lowered)).save(path)
     done("pte", kernel_ops(path))
     return levels

@@ -46,6 +46,13 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     add("-o", "--output", metavar="FILE", help="output ('-': standard output, where text goes without it)")
     add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
     add("--target", default="stock-1.4", choices=("stock-1.4", "et-vm"), help="whose kernels to use")
+    add(
+        "--preserve",
+        action="append",
+        default=[],
+        metavar="OP",
+        help="keep an operator that is not Core ATen whole",
+    )
     add("--backend", action="append", default=[], metavar="NAME[:key=value]", help="delegate to a backend")
     add("--memory-planning", default="greedy", choices=("greedy", "naive"), help="planning algorithm")
     add("--no-plan-inputs", action="store_true", help="inputs are the caller's memory")
@@ -91,8 +98,19 @@ def _level_of(module: ModuleOp) -> str:
 
 
 def _compile(args: argparse.Namespace) -> None:
-    from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
+    from et_ir.passes.pipelines import (
+        ATEN,
+        BACKEND,
+        EDGE,
+        core_aten_pipeline,
+        executorch_pipeline,
+        run_pipeline,
+    )
 
+    try:
+        core_aten = core_aten_pipeline(args.preserve)
+    except ValueError as error:
+        raise UsageError(f"--preserve: {error}") from None
     stages = _Stages(args.quiet)
     module = _load(args, stages)
     lower = executorch_pipeline(
@@ -101,7 +119,7 @@ def _compile(args: argparse.Namespace) -> None:
         plan_inputs=not args.no_plan_inputs,
         plan_outputs=not args.no_plan_outputs,
     )
-    pipelines = dict(zip(LEVELS, (ATEN, CORE_ATEN, EDGE, BACKEND, lower), strict=False))
+    pipelines = dict(zip(LEVELS, (ATEN, core_aten, EDGE, BACKEND, lower), strict=False))
     reached = _level_of(module)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
         raise UsageError(f"{args.model} is at level {reached} already, past {args.emit}")

@@ -36,6 +36,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp
 from et_ir.dialects.program.ops import literal_attribute
 from et_ir.dialects.program.trees import tree_attribute
+from et_ir.frontend.constant_methods import constant_method
 from et_ir.frontend.decomposition import decompose_call
 from et_ir.frontend.mutation import Mutations, functionalise_by_tracing, plan_mutations, writes_memory
 from et_ir.frontend.nodes import NodeConverter
@@ -68,20 +69,27 @@ class _Method:
 
 
 def import_program(
-    program: ExportedProgram | Mapping[str, ExportedProgram], *, frames: Frames = "innermost"
+    program: ExportedProgram | Mapping[str, ExportedProgram],
+    *,
+    constant_methods: Mapping[str, Any] | None = None,
+    frames: Frames = "innermost",
 ) -> ModuleOp:
     """Import exported programs, one method each, into one module of the `aten` dialect.
 
     A single program is the method `forward`. Its arguments are the inputs, flat; each has the attribute
     `program.name`, constant ones `program.value`, and those whose example was not contiguous
     `program.dim_order`. Mutable buffers are loaded where they are first read and stored at the end. Weights are
-    not copied: the module refers to the tensors' memory. Locations keep the innermost line of user code, or with
-    `frames="all"` the whole call stack.
+    not copied: the module refers to the tensors' memory. `constant_methods` adds methods without inputs, by what
+    they return (tensors, numbers, strings, None, nested as the outputs of a program). Locations keep the innermost
+    line of user code, or with `frames="all"` the whole call stack.
 
-    Raises `UnsupportedProgram` with everything that stands in the way, over all methods, and `TypeError` for
-    what is no exported program.
+    Raises `UnsupportedProgram` with everything that stands in the way, over all methods, `TypeError` for what is
+    no exported program, and `ValueError` for two methods of one name.
     """
     programs = program if isinstance(program, Mapping) else {"forward": program}
+    constants = constant_methods or {}
+    for name in constants.keys() & programs.keys():
+        raise ValueError(f"there are two methods called {name}: a program and a constant")
     for name, each in programs.items():
         if not isinstance(each, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
@@ -92,6 +100,7 @@ def import_program(
     methods = [_prepare(name, each, state, reasons) for name, each in programs.items()]
     state.check_aliases()
     functions = [_import_method(method, state, reasons, frames) for method in methods]
+    functions += [constant_method(name, value, state, reasons) for name, value in constants.items()]
     reasons.check()
     globals_: list[Operation] = [symbol.op() for symbol in state.symbols.values()]
     return ModuleOp([*globals_, *functions])

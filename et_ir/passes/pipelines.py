@@ -6,8 +6,9 @@ Each is a pipeline text, as `et-opt -p` takes it, and ends with the check of the
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Final
 
 from xdsl.context import Context
@@ -23,6 +24,7 @@ __all__ = [
     "CORE_ATEN",
     "EDGE",
     "LEVELS",
+    "core_aten_pipeline",
     "executorch_pipeline",
     "parse_passes",
     "quiet_collector",
@@ -31,20 +33,40 @@ __all__ = [
 
 ATEN: Final = "verify-aten"
 
-CORE_ATEN: Final = ",".join(
-    (
-        "remove-assertions",
-        "fold-batch-norm",  # first: a linear layer is still one op
-        "decompose",
-        "decompose-traced",
-        "canonicalize",
-        "constant-fold",
-        "canonicalize",  # constants are known now
-        "cse",
-        "dce",
-        "verify-core-aten",
+
+def core_aten_pipeline(preserve: Sequence[str] = ()) -> str:
+    """The passes from `aten` to Core ATen. Operators in `preserve` (`linear`, `upsample_nearest2d.vec`) stay whole.
+
+    Raises `ValueError` for an operator that there is not.
+    """
+    if preserve:
+        from et_ir.dialects.aten import OP_BY_NAME
+
+        for name in preserve:
+            if name.removeprefix("aten.") not in OP_BY_NAME:
+                close = get_close_matches(name, OP_BY_NAME, n=1)
+                raise ValueError(
+                    f"there is no operator {name}" + (f", did you mean {close[0]}?" if close else "")
+                )
+    names = ",".join(f'"{name.removeprefix("aten.")}"' for name in preserve)
+    kept = f"{{preserve={names}}}" if preserve else ""
+    return ",".join(
+        (
+            "remove-assertions",
+            "fold-batch-norm",  # first: a linear layer is still one op
+            f"decompose{kept}",
+            f"decompose-traced{kept}",
+            "canonicalize",
+            "constant-fold",
+            "canonicalize",  # constants are known now
+            "cse",
+            "dce",
+            f"verify-core-aten{kept}",
+        )
     )
-)
+
+
+CORE_ATEN: Final = core_aten_pipeline()
 
 EDGE: Final = ",".join(
     (

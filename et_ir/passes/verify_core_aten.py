@@ -37,6 +37,14 @@ def is_core(op: type[AtenOp]) -> bool:
     return "core" in op.tags or "view_copy" in op.tags
 
 
+def _fix(name: str) -> str:
+    from et_ir.dialects.edge import OP_BY_NAME
+
+    if name in OP_BY_NAME:
+        return f"decompose it, or keep it, as targets have a kernel: preserve={name}, et-compile --preserve {name}"
+    return "run decompose and decompose-traced; what these leave has to be written with other operators"
+
+
 @dataclass(frozen=True)
 class VerifyCoreAtenPass(ModulePass):
     """Check that the program is Core ATen."""
@@ -52,11 +60,8 @@ class VerifyCoreAtenPass(ModulePass):
         def rule(inner: Operation) -> Iterator[Finding]:
             yield from aten_findings(inner)
             if isinstance(inner, AtenOp) and not is_core(type(inner)) and inner.name not in preserved:
-                name = inner.name.removeprefix("aten.")
                 yield Finding.at(
-                    inner,
-                    "[core_aten_c1] is not Core ATen",
-                    f"decompose it, or keep it for a target that has a kernel: preserve={name}",
+                    inner, "[core_aten_c1] is not Core ATen", _fix(inner.name.removeprefix("aten."))
                 )
 
         PassReport.raise_if("the program is not Core ATen", ProgramRules(op, "aten").check(rule))
