@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -33,6 +34,10 @@ def guarded(main: Callable[[list[str]], int], arguments: list[str], command: str
     """Run a command; usage errors, missing files, packages that are not installed, a closed pipe and Ctrl-C
     end it with one message and an exit code.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a letter is no reason to fail.
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             code = main(arguments)
