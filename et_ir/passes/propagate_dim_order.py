@@ -1,9 +1,8 @@
 """Let channels-last tensors flow through the operators that keep the layout.
 
-A copy to contiguous moves from the operand of such an operator to its result; one in front of a `return` is
-dropped, so that the method gives its output as eager does. Other operands of the operator are copied to
-channels-last, which for constants `constant-fold` does at compile time; those with fewer dimensions get
-leading ones.
+A copy to contiguous moves from the operand of such an operator to its result; one in front of a `return` is dropped, so
+that the method gives its output as eager does. Other operands of the operator are copied to channels-last, which for
+constants `constant-fold` does at compile time.
 
 ```mlir
 %1 = edge.dim_order_ops._clone_dim_order %0 {dim_order = [0, 1, 2, 3]}                   // before: %0 is channels-last
@@ -22,9 +21,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint
@@ -38,8 +37,8 @@ from et_ir.dialects.edge.attributes import (
     with_dim_order,
 )
 from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.layout import SHARING
-from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+from et_ir.dialects.edge.layout import SHARING, shares_layout
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.memory_formats_to_dim_orders import laid_out
 from et_ir.passes.rewriting import rewrite
 
@@ -73,32 +72,15 @@ class SinkCopy(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
         leading = next((v for v in op.operands if is_tensor(v.type) and v.type.get_num_dims() > 2), None)
-        if leading is None:
-            return
-        source = _source(leading)
-        if source is None:
+        if leading is None or _source(leading) is None or not shares_layout(op):
             return
         rank = tensor_type(leading).get_num_dims()
-        order = CHANNELS_LAST[rank]
-        lift = "pointwise" in op.tags
-        results = [r.type for r in op.results]
-        if lift and any(tensor_type(r).get_num_dims() != rank for r in op.results):
-            return
-        operands: list[SSAValue] = []
-        for value in op.operands:
-            type = value.type
-            if not is_tensor(type) or (type.get_num_dims() != rank and not lift):
-                operands.append(value)
-            elif (same := _source(value)) is not None:
-                operands.append(same)
-            elif type.get_num_dims() <= rank and is_static(type):
-                operands.append(_lifted(value, type, rank, rewriter, op))
-            else:
-                return
+        operands = [_laid_out(value, rank, op, rewriter) for value in op.operands]
         made = type_of(op).create(
             operands=operands,
             result_types=[
-                with_dim_order(t, order) if is_tensor(t) and t.get_num_dims() == rank else t for t in results
+                with_dim_order(t, CHANNELS_LAST[rank]) if is_tensor(t) and t.get_num_dims() == rank else t
+                for t in op.result_types
             ],
             properties=op.properties,
         )
@@ -115,14 +97,14 @@ def type_of(op: EdgeOp) -> type[EdgeOp]:
     return type(op)
 
 
-def _lifted(
-    value: SSAValue, type: TensorType[Attribute], rank: int, rewriter: PatternRewriter, op: Operation
-) -> SSAValue:
-    """A channels-last copy of a contiguous operand, with as many dimensions as the others."""
-    if type.get_num_dims() < rank:
-        shape = (1,) * (rank - type.get_num_dims()) + type.get_shape()
-        view = edge.ViewCopyOp.make(value, shape, result_types=[TensorType(type.element_type, shape)])
-        value = rewriter.insert(view, InsertPoint.before(op)).result
+def _laid_out(value: SSAValue, rank: int, op: Operation, rewriter: PatternRewriter) -> SSAValue:
+    """An operand in channels-last, if it has the rank for it."""
+    type = value.type
+    if not is_tensor(type) or type.get_num_dims() != rank:
+        return value
+    source = _source(value)
+    if source is not None:
+        return source
     return rewriter.insert(laid_out(value, CHANNELS_LAST[rank]), InsertPoint.before(op)).result
 
 

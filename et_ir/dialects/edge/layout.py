@@ -2,11 +2,11 @@
 
 Layout is no part of what an operator computes; it is what its kernel can be given. Three kinds of operators:
 
-- *sharing*: all tensors, operands and results, have one dim order, contiguous or channels-last. These are
-  the pointwise operators, and those of `SHARING`, whose operands of other ranks (bias, statistics) do not
-  count.
+- *sharing*: all tensors, operands and results, have one dim order, contiguous or channels-last. These are the pointwise
+  operators, for operands of one shape, and those of `SHARING`, whose operands of other ranks (bias) do not count.
 - *dim-order operators*: take any order and give the one their `dim_order` says.
-- all others: contiguous operands and results.
+- all others: contiguous operands and results. Broadcasting is among them: stock's kernels take channels-last operands
+  of different shapes, and compute wrong results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["SHARING", "apply_layout", "is_dim_order_op", "layout_problems", "shared_order", "shares_layout"]
 
-SHARING: Final = frozenset({"_native_batch_norm_legit_no_training", "convolution", "max_pool2d_with_indices"})
+SHARING: Final = frozenset({"convolution", "max_pool2d_with_indices"})
 """Operators beside the pointwise ones whose tensors of rank 4 and 5 share one dim order."""
 
 _DIM_ORDER: Final = "edge.dim_order_ops."
@@ -35,8 +35,10 @@ def is_dim_order_op(op: SchemaOp) -> bool:
 
 
 def shares_layout(op: SchemaOp) -> bool:
-    """Whether an op's operands and results have one dim order."""
-    return "pointwise" in op.tags or op.name.partition(".")[2] in SHARING
+    """Whether an op's operands and results have one dim order, as far as the operator and the operands' shapes say."""
+    if op.name.partition(".")[2] in SHARING:
+        return True
+    return "pointwise" in op.tags and len({t.get_shape() for t in _tensor_types(op.operand_types)}) == 1
 
 
 def _tensor_types(types: Sequence[Attribute]) -> Iterator[TensorType[Attribute]]:
@@ -95,9 +97,7 @@ def layout_problems(op: SchemaOp) -> Iterator[str]:
                 yield f"[edge_c5] takes and gives contiguous tensors here, got {type}"
                 return
         return
-    pointwise = "pointwise" in op.tags
     for type in types:
-        # Kernels compare the dim orders of all operands of a pointwise op, whatever their rank.
-        if (pointwise or type.get_num_dims() == len(wanted)) and dim_order_of(type) != wanted:
+        if type.get_num_dims() == len(wanted) and dim_order_of(type) != wanted:
             yield f"[edge_c5] tensors must share the dim order {list(wanted)} here, got {type}"
             return

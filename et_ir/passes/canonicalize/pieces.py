@@ -169,21 +169,36 @@ class SimplifyConcatenation(RewritePattern):
         ):
             by_operand(op, first.operands[0], rewriter)
             return
+        # The outermost of nested concatenations takes all pieces at once: to join them one by one, or once more when
+        # the outer one has left them unused, would take squared time.
+        use = op.results[0].first_use
+        if use is None or (isinstance(use.operation, _CATS) and _joins(op.results[0], use.operation)):
+            return
         flat: list[SSAValue] = []
-        for piece in op.operands:
+        rest = list(reversed(op.operands))
+        while rest:
+            piece = rest.pop()
             inner = piece.owner
-            if (
-                isinstance(inner, _CATS)
-                and piece.has_one_use()
-                and tensor_type(piece).element_type == result.element_type
-                and tensor_type(piece).get_num_dims() == result.get_num_dims()
-                and inner.arg("dim") % result.get_num_dims() == dim
-            ):
-                flat.extend(inner.operands)
+            if isinstance(inner, _CATS) and _joins(piece, op):
+                rest.extend(reversed(inner.operands))
             else:
                 flat.append(piece)
         if len(flat) > len(op.operands):
             rewriter.replace(op, type_of(op).make(flat, dim, result_types=[result]))
+
+
+def _joins(piece: SSAValue, outer: SchemaOp) -> bool:
+    """Whether a concatenation may give its pieces to the one that uses it."""
+    inner = piece.owner
+    result, type = tensor_type(outer.results[0]), tensor_type(piece)
+    rank = max(result.get_num_dims(), 1)
+    return (
+        isinstance(inner, _CATS)
+        and piece.has_one_use()
+        and type.element_type == result.element_type
+        and type.get_num_dims() == result.get_num_dims()
+        and inner.arg("dim") % rank == outer.arg("dim") % rank
+    )
 
 
 PATTERNS: Final = (SimplifySlice, SimplifySelection, SimplifySplit, UnbindOne, SimplifyConcatenation)

@@ -156,6 +156,23 @@ def test_long_chains_are_merged_in_linear_time() -> None:
     assert [op.name for op in module.walk() if op.name.startswith("aten")] == ["aten.relu"]
 
 
+def test_long_chains_of_concatenations_are_joined_at_once() -> None:
+    """Joining them one by one would take minutes."""
+    length = 3000
+    lines = "\n".join(
+        f"%{i + 1} = aten.cat [%{i}, %x] : (tensor<{i + 1}xf32>, tensor<1xf32>) -> tensor<{i + 2}xf32>"
+        for i in range(length)
+    )
+    module = parse(f"""
+    func.func @forward(%x: tensor<1xf32>, %0: tensor<1xf32>) -> tensor<{length + 1}xf32> {{
+      {lines}
+      func.return %{length} : tensor<{length + 1}xf32>
+    }}""")
+    run(module, "canonicalize")
+    (cat,) = (op for op in module.walk() if op.name == "aten.cat")
+    assert len(cat.operands) == length + 1
+
+
 def test_locations_survive() -> None:
     module = parse("""
     func.func @forward(%x: tensor<2x3xf32>) -> tensor<6xf32> {

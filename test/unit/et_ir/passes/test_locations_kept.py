@@ -1,0 +1,53 @@
+"""No standard pass drops a source location: every op of a lowered method comes from a line of Python."""
+
+import torch
+from modules import context
+from torch import Tensor, nn
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+
+from et_ir.frontend import import_program
+from et_ir.locations import frames_of
+from et_ir.passes.pipelines import CORE_ATEN, EDGE, executorch_pipeline, parse_passes
+
+
+class Net(nn.Module):
+    """A little of everything that passes rewrite: numbers, mixed types, layouts, weights, masks, views."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1)
+        self.norm = nn.BatchNorm2d(4)
+        self.layer = nn.LayerNorm(8)
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor, n: Tensor) -> Tensor:
+        y = self.norm(self.conv(x.to(memory_format=torch.channels_last))).relu() ** 2
+        y = torch.maximum(y * n, 1 / (y + 1)) - torch.tensor(0.5)
+        mask = torch.arange(8).unsqueeze(0) <= torch.arange(8).unsqueeze(1)
+        z = self.linear(self.layer(y)).transpose(-1, -2)
+        z = torch.where(mask, z, float("-inf")).softmax(-1)
+        a, b = z.chunk(2, dim=1)
+        return torch.cat([b, a], 1).flatten(1).unsqueeze(0)
+
+
+def located(module: ModuleOp) -> list[str]:
+    """The ops of methods that have no frame, other than the return."""
+    return [
+        str(op)
+        for method in module.body.block.ops
+        if isinstance(method, FuncOp)
+        for op in method.body.walk()
+        if not isinstance(op, ReturnOp) and not frames_of(op.location)
+    ]
+
+
+def test_every_pass() -> None:
+    torch.manual_seed(0)
+    args = (torch.rand(1, 3, 8, 8), torch.randint(0, 5, (8,)))
+    module = import_program(torch.export.export(Net().eval(), args))
+    assert not located(module)
+    kernels = executorch_pipeline().partition(",to-out-variant")[0]
+    for one in parse_passes(",".join([CORE_ATEN, EDGE, kernels])):
+        one.apply(context(), module)
+        assert not located(module), f"{one.name} dropped a location"
