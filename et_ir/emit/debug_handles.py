@@ -1,8 +1,8 @@
 """Debug handles: numbers that say which instructions come from one operator of the exported program.
 
-The file has no place for them, so they are given beside it. An instruction keeps the handle that the module gives it.
-The others are numbered by where they come from, from 1 in the order of the file: what one operator was lowered to
-has its location and one handle. An instruction of unknown origin has none.
+The file has no place for them, so they are given beside it. An instruction keeps the handle that the module
+gives it. The others are numbered by where they come from, from 1 in the order of the file: what one operator
+was lowered to has its location and one handle. An instruction of unknown origin has none.
 """
 
 from __future__ import annotations

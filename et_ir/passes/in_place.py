@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.dialects.executorch import AllocOp, DelegateCallOp, Instruction, KernelCallOp, PlanOp, ViewOp
+from et_ir.dialects.executorch import AllocOp, DelegateCallOp, KernelCallOp, PlanOp, ViewOp
 from et_ir.passes.register_liveness import Liveness, root_of
 
 __all__ = ["POINTWISE", "InPlacePass"]
@@ -71,10 +71,17 @@ class _Reuse:
     def __init__(self, plan: PlanOp):
         self.plan = plan
         self.liveness = Liveness(plan)
-        self.writers: dict[SSAValue, list[Instruction]] = {}
+        self.writers: dict[SSAValue, int] = {}
+        """How many instructions write each register, as the plan was."""
+        self.redirected: set[SSAValue] = set()
+        """Registers that a move, or a view at run time, makes refer to other memory than their own."""
         for op in plan.instructions:
+            fills = isinstance(op, KernelCallOp | DelegateCallOp) and len(op.outs) > 0
             for register in op.writes:
-                self.writers.setdefault(root_of(register), []).append(op)
+                root = root_of(register)
+                self.writers[root] = self.writers.get(root, 0) + 1
+                if not fills:
+                    self.redirected.add(root)
         self.last: dict[SSAValue, int] = {}
         """When registers that others were merged into are needed last."""
 
@@ -86,7 +93,7 @@ class _Reuse:
     def _call(self, op: KernelCallOp) -> None:
         result = op.outs[0]
         target = result.owner
-        if not isinstance(target, AllocOp) or not target.is_static or len(self.writers[result]) != 1:
+        if not isinstance(target, AllocOp) or not target.is_static or self.writers[result] != 1:
             return
         needed = self.liveness.interval(result)
         assert needed is not None
@@ -98,7 +105,6 @@ class _Reuse:
                 target.erase()
                 root = root_of(argument)
                 self.last[root] = needed.last
-                self.writers[root].append(op)
                 return
 
     def _is_free(self, op: KernelCallOp, argument: SSAValue) -> bool:
@@ -112,10 +118,7 @@ class _Reuse:
         # Read in another shape too, its elements would be overwritten before they are read.
         if any(other is not argument and root_of(other) is root for other in op.inputs):
             return False
-        # What a move or a view at run time writes refers to other memory than its own.
-        if not all(
-            isinstance(w, KernelCallOp | DelegateCallOp) and w.outs for w in self.writers.get(root, ())
-        ):
+        if root in self.redirected:
             return False
         interval = self.liveness.interval(root)
         last = self.last.get(root, -1 if interval is None else interval.last)

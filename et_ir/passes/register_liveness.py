@@ -58,21 +58,23 @@ class Interval:
         return self.first <= other.last and other.first <= self.last
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Facts:
-    """What an instruction does to roots, as bit sets; `moved` are those that refer to what `source` refers to
-    afterwards.
-    """
+    """What an instruction does to roots; those in `moved` refer to what `source` refers to afterwards."""
 
-    uses: int = 0
-    writes: int = 0
-    kills: int = 0
-    source: int = 0
-    moved: int = 0
+    uses: frozenset[int]
+    writes: frozenset[int]
+    kills: frozenset[int]
+    source: int = -1
+    moved: frozenset[int] = frozenset()
+
+
+References = dict[int, frozenset[int]]
+"""The roots whose memory a root may refer to; one that is not there refers to its own."""
 
 
 class Liveness:
-    """Live ranges of a plan's registers."""
+    """Live ranges of a plan's registers. O(operands) for a plan without jumps."""
 
     def __init__(self, plan: PlanOp):
         self.plan = plan
@@ -81,51 +83,62 @@ class Liveness:
         self.times: dict[Instruction, int] = {op: time + 1 for time, op in enumerate(self.instructions)}
         self.end = len(self.instructions)
         self._roots: list[SSAValue] = []
-        self._bits: dict[SSAValue, int] = {}
+        self._numbers: dict[SSAValue, int] = {}
         for op in self.registers:
             if not isinstance(op, ViewOp):
-                self._bits[op.result] = 1 << len(self._roots)
+                self._numbers[op.result] = len(self._roots)
                 self._roots.append(op.result)
         for op in self.registers:
             if isinstance(op, ViewOp):
-                self._bits[op.result] = self._bits[root_of(op.result)]
+                self._numbers[op.result] = self._numbers[root_of(op.result)]
         self._facts = {op: self._facts_of(op) for op in self.instructions}
         self._bodies = [[op for op in block.ops if isinstance(op, INSTRUCTIONS)] for block in plan.blocks]
-        self._needed = [0] * len(self._roots)
-        """The times, as bit sets, at which the memory of each root is needed."""
-        self._written = [0] * len(self._roots)
-        """Those at which it is written."""
-        targets = 0
-        for facts in self._facts.values():
-            targets |= facts.moved
-        self._targets = list(_bits(targets))
+        self._needed: list[list[Interval]] = [[] for _ in self._roots]
+        """When the memory of each root is needed: intervals with gaps between them, in order."""
+        self._written: list[list[int]] = [[] for _ in self._roots]
+        self._targets = frozenset[int]().union(*(facts.moved for facts in self._facts.values()))
         self.live_at_entry: list[SSAValue] = []
         """Registers whose content from before the plan is read."""
         self._flow()
 
-    def _set(self, registers: Iterable[SSAValue]) -> int:
-        found = 0
-        for register in registers:
-            found |= self._bits[register]
-        return found
+    def _set(self, registers: Iterable[SSAValue]) -> frozenset[int]:
+        return frozenset(self._numbers[register] for register in registers)
 
     def _facts_of(self, op: Instruction) -> _Facts:
-        facts = _Facts(self._set(op.reads), self._set(op.writes))
         # What a static view writes is a part of its root, perhaps.
-        facts.kills = self._set(r for r in _overwritten(op) if not isinstance(r.owner, ViewOp))
+        kills = self._set(r for r in _overwritten(op) if not isinstance(r.owner, ViewOp))
+        facts = (self._set(op.reads), self._set(op.writes), kills)
         if isinstance(op, MoveOp):
-            facts.source, facts.moved = self._bits[op.source], self._bits[op.target]
-        elif isinstance(op, KernelCallOp) and op.key == ET_VIEW and op.inputs:
+            return _Facts(*facts, self._numbers[op.source], frozenset({self._numbers[op.target]}))
+        if isinstance(op, KernelCallOp) and op.key == ET_VIEW and op.inputs:
             # A view at run time of what it is a static view of changes nothing.
-            facts.source = self._bits[op.inputs[0]]
-            facts.moved = self._set(r for r in op.returned if not isinstance(r.owner, ViewOp))
-        return facts
+            moved = self._set(r for r in op.returned if not isinstance(r.owner, ViewOp))
+            return _Facts(*facts, self._numbers[op.inputs[0]], moved)
+        return _Facts(*facts)
 
     # -- flow
 
     def _flow(self) -> None:
         blocks = self.plan.blocks
-        live_in: dict[Block, int] = dict.fromkeys(blocks, 0)
+        live_in = self._live_in(blocks)
+        referred = self._references(blocks)
+        for block, body in zip(blocks, self._bodies, strict=True):
+            self._cover(body, _live_out(block, live_in), referred)
+        entry = live_in[blocks[0]]
+        for root in entry:
+            self._need(root, 0, 0)
+        for op in self.registers:
+            if isinstance(op, InputOp | StateOp):
+                root = self._numbers[op.result]
+                self._need(root, 0, self.end if isinstance(op, StateOp) else 0)
+                self._written[root].append(0)
+        for intervals in self._needed:
+            intervals[:] = _merged(intervals)
+        self.live_at_entry.extend(self._roots[root] for root in sorted(entry))
+
+    def _live_in(self, blocks: list[Block]) -> dict[Block, set[int]]:
+        """The roots whose content is needed at the start of each block."""
+        live_in: dict[Block, set[int]] = {block: set() for block in blocks}
         changed = True
         while changed:
             changed = False
@@ -133,85 +146,67 @@ class Liveness:
                 live = _live_out(block, live_in)
                 for op in reversed(body):
                     facts = self._facts[op]
-                    live = (live & ~facts.kills) | facts.uses
+                    live -= facts.kills
+                    live |= facts.uses
                 if live != live_in[block]:
                     live_in[block] = live
-                    changed = True
-        referred = self._references()
-        for block, body in zip(blocks, self._bodies, strict=True):
-            self._cover(body, _live_out(block, live_in), referred)
-        entry = live_in[blocks[0]]
-        self._touch(entry, 0, {})
-        for op in self.registers:
-            bit = self._bits[op.result]
-            if isinstance(op, InputOp | StateOp):
-                self._need(bit, 0, self.end if isinstance(op, StateOp) else 0)
-                self._written[bit.bit_length() - 1] |= 1
-        self.live_at_entry.extend(register for register in self._roots if entry & self._bits[register])
+                    # A block that nothing jumps back to is done.
+                    changed = len(blocks) > 1
+        return live_in
 
-    def _references(self) -> dict[Instruction, dict[int, int]]:
-        """What each root that is moved to may refer to before each instruction; of the others nothing is
-        said.
-        """
+    def _references(self, blocks: list[Block]) -> dict[Instruction, References]:
+        """What each root that is moved to may refer to before each instruction."""
         if not self._targets:
             return {}
-        blocks = self.plan.blocks
-        entry = {bit: bit for bit in self._targets}
-        incoming: dict[Block, dict[int, int]] = {block: dict.fromkeys(self._targets, 0) for block in blocks}
-        incoming[blocks[0]] = entry
-        before: dict[Instruction, dict[int, int]] = {}
+        incoming: dict[Block, References] = {
+            block: dict.fromkeys(self._targets, frozenset()) for block in blocks
+        }
+        incoming[blocks[0]] = {root: frozenset({root}) for root in self._targets}
+        before: dict[Instruction, References] = {}
         changed = True
         while changed:
             changed = False
             for block, body in zip(blocks, self._bodies, strict=True):
-                current = dict(incoming[block])
+                current = incoming[block]
                 for op in body:
-                    before[op] = dict(current)
-                    facts = self._facts[op]
-                    if facts.moved:
-                        current.update(dict.fromkeys(_bits(facts.moved), _refer(facts.source, current)))
+                    before[op] = current
+                    current = _after(self._facts[op], current)
                 for successor in _successors(block):
-                    target = incoming[successor]
-                    for bit, refers in current.items():
-                        if refers & ~target[bit]:
-                            target[bit] |= refers
-                            changed = True
+                    merged = {root: refers | incoming[successor][root] for root, refers in current.items()}
+                    if merged != incoming[successor]:
+                        incoming[successor] = merged
+                        changed = True
         return before
 
-    def _cover(self, body: list[Instruction], live: int, referred: dict[Instruction, dict[int, int]]) -> None:
-        """Note when roots are needed in a block; `live` is what is live behind it."""
+    def _cover(
+        self, body: list[Instruction], live: set[int], referred: dict[Instruction, References]
+    ) -> None:
+        """Note when roots are needed in a block; `live` are those that are behind it."""
         if not body:
             return
-        moving = 0
-        for bit in self._targets:
-            moving |= bit
-        first, end = self.times[body[0]], self.times[body[-1]]
-        since = dict.fromkeys(_bits(live & ~moving), end)
+        moving = live & self._targets
+        since = dict.fromkeys(live - self._targets, self.times[body[-1]])
         for op in reversed(body):
             facts, time = self._facts[op], self.times[op]
             references = referred.get(op, {})
-            before = (live & ~facts.kills) | facts.uses
-            for bit in _bits((before & ~live) & ~moving):
-                since[bit] = time
-            for bit in _bits((live & ~before) & ~moving):
-                self._need(bit, time, since.pop(bit))
-            self._touch((facts.uses | facts.writes) & ~facts.moved, time, references)
-            for bit in _bits(_refer(facts.writes & ~facts.moved, references)):
-                self._written[bit.bit_length() - 1] |= 1 << time
-            if moving:
-                # What these refer to changes from one instruction to the next.
-                self._touch(live & moving, time, _after(facts, references))
-                self._touch(before & moving, time, references)
-            live = before
-        for bit, time in since.items():
-            self._need(bit, first, time)
+            for root in _refer(moving, _after(facts, references)):
+                self._need(root, time, time)
+            for root in facts.kills & since.keys():
+                self._need(root, time, since.pop(root))
+            for root in facts.uses - self._targets:
+                since.setdefault(root, time)
+            moving = (moving - facts.kills) | (facts.uses & self._targets)
+            for root in _refer(moving, references):
+                self._need(root, time, time)
+            for root in _refer(facts.writes - facts.moved, references):
+                self._need(root, time, time)
+                self._written[root].append(time)
+        first = self.times[body[0]]
+        for root, time in since.items():
+            self._need(root, first, time)
 
-    def _touch(self, roots: int, time: int, references: dict[int, int]) -> None:
-        for bit in _bits(_refer(roots, references) if references else roots):
-            self._need(bit, time, time)
-
-    def _need(self, bit: int, first: int, last: int) -> None:
-        self._needed[bit.bit_length() - 1] |= (1 << (last + 1)) - (1 << first)
+    def _need(self, root: int, first: int, last: int) -> None:
+        self._needed[root].append(Interval(first, last))
 
     # -- results
 
@@ -221,48 +216,54 @@ class Liveness:
             if not isinstance(op, ViewOp | ReferenceOp):
                 yield op
 
+    def interval(self, register: SSAValue) -> Interval | None:
+        """The interval that covers all times at which a register's own memory is needed; `None` if it never
+        is.
+        """
+        needed = self._needed[self._numbers[register]]
+        return Interval(needed[0].first, needed[-1].last) if needed else None
+
+    def is_gapless(self, register: SSAValue) -> bool:
+        """Whether a register's memory is needed throughout its interval."""
+        return len(self._needed[self._numbers[register]]) <= 1
+
     def interfere(self, one: SSAValue, other: SSAValue) -> bool:
         """Whether the memory of one register is written while that of the other is needed.
 
         Both may be needed at one place without that: where branches join, a register refers to the memory of
         one branch or of the other.
         """
-        a, b = (self._bits[register].bit_length() - 1 for register in (one, other))
-        return bool(self._written[a] & self._needed[b] or self._written[b] & self._needed[a])
+        a, b = self._numbers[one], self._numbers[other]
+        return self._is_needed_when(self._written[a], b) or self._is_needed_when(self._written[b], a)
 
-    def is_gapless(self, register: SSAValue) -> bool:
-        """Whether a register's memory is needed throughout its interval."""
-        needed = self._needed[self._bits[register].bit_length() - 1]
-        return needed & (needed + (needed & -needed)) == 0
-
-    def interval(self, register: SSAValue) -> Interval | None:
-        """The interval that covers all times at which a register's own memory is needed; `None` if it never
-        is.
-        """
-        needed = self._needed[self._bits[register].bit_length() - 1]
-        return Interval((needed & -needed).bit_length() - 1, needed.bit_length() - 1) if needed else None
+    def _is_needed_when(self, times: list[int], root: int) -> bool:
+        return any(needed.first <= time <= needed.last for time in times for needed in self._needed[root])
 
 
-def _bits(roots: int) -> Iterator[int]:
-    while roots:
-        lowest = roots & -roots
-        yield lowest
-        roots ^= lowest
+def _merged(intervals: list[Interval]) -> list[Interval]:
+    """The same times in as few intervals as there are gaps between, and one."""
+    merged: list[Interval] = []
+    for interval in sorted(intervals, key=lambda interval: (interval.first, interval.last)):
+        if merged and interval.first <= merged[-1].last + 1:
+            merged[-1] = Interval(merged[-1].first, max(merged[-1].last, interval.last))
+        else:
+            merged.append(interval)
+    return merged
 
 
-def _refer(roots: int, references: dict[int, int]) -> int:
-    """The memory that roots refer to."""
-    found = 0
-    for bit in _bits(roots):
-        found |= references.get(bit, bit)
+def _refer(roots: Iterable[int], references: References) -> set[int]:
+    """The roots whose memory others refer to."""
+    found: set[int] = set()
+    for root in roots:
+        found |= references.get(root, {root})
     return found
 
 
-def _after(facts: _Facts, before: dict[int, int]) -> dict[int, int]:
+def _after(facts: _Facts, before: References) -> References:
     """What roots refer to behind an instruction."""
     if not facts.moved:
         return before
-    return before | dict.fromkeys(_bits(facts.moved), _refer(facts.source, before))
+    return before | dict.fromkeys(facts.moved, frozenset(_refer((facts.source,), before)))
 
 
 def _successors(block: Block) -> Iterable[Block]:
@@ -270,8 +271,8 @@ def _successors(block: Block) -> Iterable[Block]:
     return last.successors if isinstance(last, JumpOp | JumpFalseOp) else ()
 
 
-def _live_out(block: Block, live_in: dict[Block, int]) -> int:
-    live = 0
+def _live_out(block: Block, live_in: dict[Block, set[int]]) -> set[int]:
+    live: set[int] = set()
     for successor in _successors(block):
         live |= live_in[successor]
     return live
