@@ -12,8 +12,9 @@
 (`%w2`, `%b2` and `%1v` are views.) This is *im2col*: one copy lays out, for each tap of the kernel, the inputs that it
 meets; for kernels of size 1 with stride 1 it is the input itself. The copy is as many times as large as the input as
 the kernel has taps, so it is made for as many rows of the output at a time as fit in `scratch` bytes, and the products
-are concatenated. On stock's portable kernels a convolution of 64 by 64 channels, 3 by 3 taps and 56 by 56 outputs takes
-1200 ms, and 5 ms so.
+are concatenated. It lives in what the program needs elsewhere anyway: a convolution stays where a single row would not
+fit below the most that any op needs at once, plus `room` bytes. On stock's portable kernels a convolution of 64 by 64
+channels, 3 by 3 taps and 56 by 56 outputs takes 1200 ms, and 5 ms so.
 
 Taken are convolutions of one or two dimensions of one image, that are not transposed and not grouped. Sums are added in
 another order, so results differ by rounding.
@@ -21,13 +22,13 @@ another order, so results differ by rounding.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -37,6 +38,7 @@ from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.tensors import is_static, tensor_type
+from et_ir.passes.live_bytes import LiveBytes, bytes_of_value
 from et_ir.passes.rewriting import rewrite
 
 __all__ = ["ConvolutionsToProductsPass"]
@@ -109,16 +111,33 @@ def _window(op: edge.ConvolutionOp) -> _Window | None:
     )
 
 
-class ConvolutionIsProduct(RewritePattern):
-    """Replaces one convolution."""
+def _rows(op: edge.ConvolutionOp, window: _Window, scratch: int, live: LiveBytes, room: int) -> int:
+    """How many rows of the output may be computed at a time, 0 if there is no memory for one."""
+    size = item_size(tensor_type(op.results[0]).element_type)
+    rows, columns = window.out
+    result = bytes_of_value(op.results[0])
+    # If nothing else needs the image, it is gone once it has been copied into its padding.
+    image = bytes_of_value(op.operands[0]) if live.ends_at(op.operands[0], op) else 0
+    padded = window.channels * prod(window.padded) * size if window.padding != (0, 0) else 0
+    available = live.peak + room - (live.at(op) - result - image)
+    if image + padded > available:
+        return 0
+    row = window.channels * prod(window.taps) * columns * size
+    fitting = (available - (padded or image) - result) // row
+    step = min(rows, fitting, max(1, scratch // row))
+    return 0 if step < rows and 2 * result > available else max(0, step)
 
-    def __init__(self, scratch: int):
-        self.scratch = scratch
+
+class ConvolutionIsProduct(RewritePattern):
+    """Replaces one convolution; `rows` says how many rows of its output are computed at a time."""
+
+    def __init__(self, rows: Mapping[Operation, int]):
+        self.rows = rows
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: edge.ConvolutionOp, rewriter: PatternRewriter) -> None:
-        window = _window(op)
-        if window is None:
+        window, step = _window(op), self.rows.get(op, 0)
+        if window is None or step == 0:
             return
         build = _Builder(op, window, rewriter)
         weight = build.view(op.operands[1], [window.outputs, window.channels * prod(window.taps)])
@@ -127,8 +146,6 @@ class ConvolutionIsProduct(RewritePattern):
             product = build.product(weight, build.view(op.operands[0], [window.channels, rows * columns]))
         else:
             padded = build.padded(op.operands[0])
-            per_row = window.channels * prod(window.taps) * columns * item_size(build.element_type)
-            step = max(1, min(rows, self.scratch // per_row))
             pieces = [
                 build.product(weight, build.patches(padded, start, min(step, rows - start)))
                 for start in range(0, rows, step)
@@ -211,6 +228,22 @@ class ConvolutionsToProductsPass(ModulePass):
 
     scratch: int = 1 << 20
     """Bytes that one copy of patches may take."""
+    room: int = 0
+    """Bytes by which the program may need more memory at once."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [ConvolutionIsProduct(self.scratch)])
+        rows: dict[Operation, int] = {}
+        live: dict[Block, LiveBytes] = {}
+        for one in op.walk():
+            if not isinstance(one, edge.ConvolutionOp) or one.parent is None:
+                continue
+            window = _window(one)
+            if window is None:
+                continue
+            if window.is_pointwise:
+                rows[one] = window.out[0]
+                continue
+            if one.parent not in live:
+                live[one.parent] = LiveBytes(one.parent)
+            rows[one] = _rows(one, window, self.scratch, live[one.parent], self.room)
+        rewrite(op, [ConvolutionIsProduct(rows)])

@@ -1,5 +1,6 @@
-// RUN: et-opt -p convolutions-to-products --split-input-file %s | filecheck %s
-// RUN: et-opt -p 'convolutions-to-products{scratch=7000}' --split-input-file %s | filecheck %s --check-prefix=ROWS
+// RUN: et-opt -p 'convolutions-to-products{room=10000}' --split-input-file %s | filecheck %s
+// RUN: et-opt -p 'convolutions-to-products{scratch=7000 room=10000}' --split-input-file %s | filecheck %s --check-prefix=ROWS
+// RUN: et-opt -p convolutions-to-products --split-input-file %s | filecheck %s --check-prefix=ROOM
 
 // CHECK-LABEL: func.func @pointwise
 func.func @pointwise(%x: tensor<1x3x4x5xf32>, %w: tensor<6x3x1x1xf32>, %b: tensor<6xf32>) -> tensor<1x6x4x5xf32> {
@@ -55,4 +56,23 @@ func.func @stays(%x: tensor<1x4x8x8xf32>, %n: tensor<2x4x8x8xf32>, %u: tensor<?x
   %3 = edge.convolution %u, %w {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<?x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<?x4x8x8xf32>
   %4 = edge.convolution %l, %m {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x4x8x8xf32, #edge.dim_order<0, 2, 3, 1>>, tensor<4x4x1x1xf32, #edge.dim_order<0, 2, 3, 1>>) -> tensor<1x4x8x8xf32, #edge.dim_order<0, 2, 3, 1>>
   func.return
+}
+
+// -----
+
+// Not more may be needed at once than before, which is 3072 bytes of %x and 1536 of the result here. There, 17536 bytes
+// are needed by relu; %y, the padded %x of 3888 bytes and the result leave 4112 of them, patches of a row take 864.
+// ROOM-LABEL: func.func @no_room
+// ROOM: edge.convolution
+// ROOM-LABEL: func.func @room_of_four_rows
+// ROOM-COUNT-2: edge.as_strided_copy %{{.*}} {size = [3, 3, 3, 4, 8]
+// ROOM-NOT: edge.convolution
+func.func @no_room(%x: tensor<1x3x16x16xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<1x6x8x8xf32> {
+  %0 = edge.convolution %x, %w {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x16x16xf32>, tensor<6x3x3x3xf32>) -> tensor<1x6x8x8xf32>
+  func.return %0 : tensor<1x6x8x8xf32>
+}
+func.func @room_of_four_rows(%x: tensor<1x3x16x16xf32>, %y: tensor<2000xf32>, %w: tensor<6x3x3x3xf32>) -> (tensor<1x6x8x8xf32>, tensor<2000xf32>) {
+  %0 = edge.convolution %x, %w {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x16x16xf32>, tensor<6x3x3x3xf32>) -> tensor<1x6x8x8xf32>
+  %1 = edge.relu %y : tensor<2000xf32>
+  func.return %0, %1 : tensor<1x6x8x8xf32>, tensor<2000xf32>
 }

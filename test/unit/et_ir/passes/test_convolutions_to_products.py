@@ -14,7 +14,7 @@ def check(
 ) -> None:
     expected = torch.ops.aten.convolution(x, w, b, *rest)
     module, inputs = call("convolution", [x, w, b, *rest], expected)
-    run(module, f"aten-to-edge,convolutions-to-products{{scratch={scratch}}},verify-edge")
+    run(module, f"aten-to-edge,convolutions-to-products{{scratch={scratch} room=1000000}},verify-edge")
     assert not any(op.name == "edge.convolution" for op in module.walk())
     (found,) = Interpreter(module).run(*inputs)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
