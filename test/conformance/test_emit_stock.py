@@ -12,11 +12,17 @@ import pytest
 import torch
 from stock import StockRuntime
 from torch.export import Dim, export
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.dialects.func import Func
 
 from et_ir.dialects.executorch import PlanOp
 from et_ir.emit import disassemble, write
-from et_ir.passes.pipelines import run_pipeline
+from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
+from et_ir.text import parse_module
+from et_ir.universe import dialect_factories
 from et_schema.pte import read_pte
+from et_vm.runtime import Runtime
 
 
 class ManyResults(torch.nn.Module):
@@ -131,6 +137,13 @@ CASES: dict[str, Callable[[], tuple[torch.nn.Module, tuple[Any, ...], dict[str, 
 }
 
 
+def parse(text: str) -> ModuleOp:
+    context = Context()
+    for dialect in (Builtin, Func, *(factory() for factory in dialect_factories().values())):
+        context.load_dialect(dialect)
+    return parse_module(context, text)
+
+
 def rewritten(data: bytes, pipeline: str = "") -> bytes:
     module = disassemble(read_pte(data))
     module.verify()
@@ -185,6 +198,41 @@ def test_planning_again_repairs_branches_that_share_memory(stock: StockRuntime, 
     assert not torch.allclose(wrong, result)
     with pytest.raises(Exception, match="executorch_c9"):
         rewritten(data, "verify-executorch")
+
+
+METHODS = """
+program.buffer mutable @total : tensor<4xf32> = #program.data<f32, [10.0, 20.0, 30.0, 40.0]>
+program.buffer mutable @zeros : tensor<4xf32>
+func.func @add(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %old = program.load @total : tensor<4xf32>
+  %new = edge.add.Tensor %old, %x : tensor<4xf32>
+  program.store @total, %new : tensor<4xf32>
+  func.return %old : tensor<4xf32>
+}
+func.func @look(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %total = program.load @total : tensor<4xf32>
+  %zeros = program.load @zeros : tensor<4xf32>
+  %1 = edge.add.Tensor %total, %x : tensor<4xf32>
+  %2 = edge.add.Tensor %1, %zeros : tensor<4xf32>
+  func.return %2 : tensor<4xf32>
+}
+"""
+
+
+def test_methods_share_state(stock: StockRuntime, tmp_path: Path) -> None:
+    module = parse(METHODS)
+    run_pipeline(module, executorch_pipeline())
+    with (tmp_path / "methods.pte").open("wb") as stream:
+        write(module, stream)
+    one = torch.ones(4)
+    start = torch.tensor([10.0, 20.0, 30.0, 40.0])
+    # The worker loads the file anew for each call, so each starts from the initial state.
+    assert torch.equal(stock.run(tmp_path / "methods.pte", [one], "add")[0], start)
+    assert torch.equal(stock.run(tmp_path / "methods.pte", [one], "look")[0], start + 1)
+    program = Runtime.get().load_program(tmp_path / "methods.pte")
+    add, look = program.load_method("add"), program.load_method("look")
+    assert [add.execute([one])[0].tolist() for _ in range(2)] == [start.tolist(), (start + 1).tolist()]
+    assert torch.equal(look.execute([0 * one])[0], start + 2)
 
 
 def test_traces_survive(tmp_path: Path) -> None:
