@@ -6,12 +6,12 @@ func.func @forward(%x: tensor<8x4xf32>, %w: tensor<2x4xf32>) -> tensor<8x2xf32> 
   // expected-error@below {{[core_aten_c1] is not Core ATen}}
   %1 = aten.linear %x, %w : (tensor<8x4xf32>, tensor<2x4xf32>) -> tensor<8x2xf32>
   // expected-error@below {{[core_aten_c1] is not Core ATen}}
-  %2 = aten.silu %1 : tensor<8x2xf32>
+  %2 = aten.special_digamma %1 : tensor<8x2xf32>
   func.return %2 : tensor<8x2xf32>
 }
 // CHECK: 'aten.linear': [core_aten_c1]
 // CHECK: preserve=linear
-// CHECK: 'aten.silu': [core_aten_c1]
+// CHECK: 'aten.special_digamma': [core_aten_c1]
 // CHECK: written with other operators
 
 // -----
