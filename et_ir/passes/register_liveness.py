@@ -54,9 +54,6 @@ class Interval:
     first: int
     last: int
 
-    def overlaps(self, other: Interval) -> bool:
-        return self.first <= other.last and other.first <= self.last
-
 
 @dataclass(frozen=True, slots=True)
 class _Facts:

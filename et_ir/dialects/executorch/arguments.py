@@ -12,7 +12,7 @@ there), the kind stands before it: `ints []`, `optional [%a]`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias, cast
@@ -49,7 +49,6 @@ __all__ = [
     "literal_type",
     "literal_value",
     "operand_count",
-    "operands_of",
     "parse_arguments",
     "parse_literal",
     "parse_optional_arguments",
@@ -72,10 +71,6 @@ class ListValue:
 
     kind: ListKind
     items: tuple[Item, ...]
-
-    @property
-    def registers(self) -> list[SSAValue]:
-        return [item for item in self.items if isinstance(item, SSAValue)]
 
 
 Argument: TypeAlias = Scalar | SSAValue | ListValue
@@ -187,15 +182,6 @@ def operand_count(attribute: Attribute) -> int:
         elif isinstance(attr, ListAttr):
             count += sum(isinstance(item, OperandAttr) for item in attr.items.data)
     return count
-
-
-def operands_of(arguments: Sequence[Argument]) -> Iterator[SSAValue]:
-    """The registers among arguments, in order."""
-    for argument in arguments:
-        if isinstance(argument, SSAValue):
-            yield argument
-        elif isinstance(argument, ListValue):
-            yield from argument.registers
 
 
 def verify_arguments(attribute: ArrayAttr[Attribute], operands: Sequence[SSAValue]) -> None:
