@@ -95,10 +95,10 @@ def test_every_operator_of_several_tensors_is_classified() -> None:
     """An edge operator with several tensor operands either promotes, or is known to take no mix."""
     takes_no_mix = {
         "_cdist_forward", "_embedding_bag", "_int_mm", "_make_dual_copy", "_native_batch_norm_legit.no_stats",
-        "_nested_view_from_buffer_copy", "_nested_view_from_jagged_copy", "addmm", "baddbmm", "bmm", "convolution", "dot",
-        "embedding", "gather", "grid_sampler_2d", "index.Tensor", "index_put", "index_select", "lerp.Scalar", "lerp.Tensor",
-        "linear", "masked_fill.Scalar", "masked_scatter", "masked_select", "mm", "mv", "prelu", "scatter.src",
-        "scatter.value", "scatter_add", "scatter_reduce.two",
+        "_nested_view_from_buffer_copy", "_nested_view_from_jagged_copy", "addmm", "baddbmm", "bmm", "convolution",
+        "dot", "embedding", "gather", "grid_sampler_2d", "index.Tensor", "index_put", "index_select", "lerp.Scalar",
+        "lerp.Tensor", "linear", "masked_fill.Scalar", "masked_scatter", "masked_select", "mm", "mv", "prelu",
+        "scatter.src", "scatter.value", "scatter_add", "scatter_reduce.two",
     }  # fmt: skip
     several = {
         name
