@@ -19,7 +19,7 @@ read before they are written keep their contents between executions: mutable buf
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -44,6 +44,16 @@ class Range(NamedTuple):
     start: int
     end: int
     pattern: int
+
+
+class Clash(NamedTuple):
+    """Instruction ``instruction`` (-1: the caller) writes the register ``written`` over bytes that ``needed`` still
+    needs.
+    """
+
+    instruction: int
+    written: int
+    needed: int
 
 
 class Liveness:
@@ -71,6 +81,9 @@ class Liveness:
             if register not in rebound:
                 inputs |= 1 << register
         live_registers, borrowed = self._solve(reads, writes, outputs, inputs)
+        self._needed = [live & ~borrowed | read for live, read in zip(live_registers, reads, strict=True)]
+        self._borrowed = [read & borrowed for read in reads]
+        self._writes, self._inputs, self._outputs = writes, inputs, outputs
         byte_reads = [self._pieces_of(registers & borrowed) for registers in reads]
         byte_writes = [self._pieces_of(registers) for registers in writes]
         live_bytes, state = self._solve(
@@ -96,6 +109,63 @@ class Liveness:
                 written |= self._own[index] if table.extra_tensor_info.fully_qualified_name else 0
         self.state = self._ranges(state, 0)
         self.written_state = self._ranges(state & written, 0)
+
+    def clashes(self) -> list[Clash]:
+        """Where a result, or an input, is planned onto a tensor whose contents are still needed, or onto an operand of
+        its own instruction.
+
+        A register that is read without having been written is a view that was planned away, or state. A view has the
+        bytes of what it is a view of; this is followed in methods without jumps only.
+        """
+        found = self._overlaps(-1, self._inputs, self._inputs)
+        for at, (written, needed) in enumerate(zip(self._writes, self._needed, strict=True)):
+            found += self._overlaps(at, written, needed | written)
+        if all(instruction.target < 0 for instruction in self._instructions):
+            found += self._foreign()
+        return list(dict.fromkeys(found))
+
+    def _foreign(self) -> list[Clash]:
+        """Reads, by a register that others write, of bytes that a tensor of another extent wrote last."""
+        found: list[Clash] = []
+        writers: dict[int, Clash] = {}
+        extents: set[int] = set()
+        state = 0
+        for index, value in enumerate(self._plan.values):
+            info = value.val.extra_tensor_info if isinstance(value.val, Tensor) else None
+            if info is not None and info.fully_qualified_name and self._own[index]:
+                state |= 1 << index
+                extents.add(self._own[index])
+
+        def read(registers: int) -> None:
+            for register in _members(registers):
+                own = self._own[register]
+                if own in extents:
+                    last = dict.fromkeys(writers[piece] for piece in _members(own) if piece in writers)
+                    found.extend(
+                        writer._replace(needed=register)
+                        for writer in last
+                        if self._own[writer.written] != own
+                    )
+
+        for at, (borrowed, written) in enumerate(zip(self._borrowed, self._writes, strict=True)):
+            read(borrowed)
+            for register in _members(written):
+                extents.add(self._own[register])
+                writers.update(
+                    (piece, Clash(at, register, register)) for piece in _members(self._own[register])
+                )
+        read(self._outputs & ~self._inputs | state)
+        return found
+
+    def _overlaps(self, at: int, written: int, needed: int) -> list[Clash]:
+        """Clashes of a set of registers with others; pairs within both sets once."""
+        return [
+            Clash(at, one, other)
+            for one in _members(written)
+            if self._own[one]
+            for other in _members(needed & ~(1 << one))
+            if self._own[one] & self._own[other] and (one < other or not written >> other & 1)
+        ]
 
     def _cut(self) -> list[int]:
         """Cut the arenas into pieces; returns for each register the set of its own pieces as bits."""
@@ -152,10 +222,8 @@ class Liveness:
     def _pieces_of(self, registers: int) -> int:
         """All pieces of a set of registers."""
         pieces = 0
-        while registers:
-            lowest = registers & -registers
-            registers ^= lowest
-            pieces |= self._own[lowest.bit_length() - 1]
+        for register in _members(registers):
+            pieces |= self._own[register]
         return pieces
 
     def _accesses(self) -> tuple[list[int], list[int]]:
@@ -228,16 +296,22 @@ class Liveness:
             if users >> register & 1 and isinstance(table, Tensor) and table.scalar_type in _FLOATS:
                 floats |= self._own[register]
         ranges: list[Range] = []
-        while pieces:
-            lowest = pieces & -pieces
-            pieces ^= lowest
-            memory_id, start, end = self._pieces[lowest.bit_length() - 1]
-            pattern = FLOAT_POISON if lowest & floats else OTHER_POISON
+        for piece in _members(pieces):
+            memory_id, start, end = self._pieces[piece]
+            pattern = FLOAT_POISON if floats >> piece & 1 else OTHER_POISON
             if ranges and ranges[-1][0::2] == (memory_id, start) and ranges[-1].pattern == pattern:
                 ranges[-1] = ranges[-1]._replace(end=end)
             else:
                 ranges.append(Range(memory_id, start, end, pattern))
         return ranges
+
+
+def _members(bits: int) -> Iterator[int]:
+    """The indices of the bits that are set, in ascending order."""
+    while bits:
+        lowest = bits & -bits
+        bits ^= lowest
+        yield lowest.bit_length() - 1
 
 
 def poison_arenas(memory: MemoryManager, plans: Sequence[tuple[ExecutionPlan, Liveness]]) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.method import Method
+    from et_vm.poison import Clash, Liveness
     from et_vm.tracer import EventTracer
 
 
@@ -127,15 +128,26 @@ class Program:
                 )
         memory = MemoryManager.for_sizes([plan.non_const_buffer_sizes for plan in plans], self.platform)
         if poison:
-            from et_vm.poison import Liveness, poison_arenas
+            from et_vm.poison import poison_arenas
 
-            analysed: list[tuple[ExecutionPlan, Liveness]] = []
-            for index, plan in zip(indices, plans, strict=True):
-                instructions = self.instructions(index)
-                flow = Flow(plan, instructions, f"execution_plan[{index}]")
-                analysed.append((plan, Liveness(plan, instructions, flow.rebound)))
-            poison_arenas(memory, analysed)
+            poison_arenas(
+                memory, [(plan, self._liveness(index)) for index, plan in zip(indices, plans, strict=True)]
+            )
         return memory
+
+    def clashes(self, name: str) -> list[Clash]:
+        """Where a method's plan lets an instruction write over bytes that a live tensor still needs: results would
+        be wrong, though nothing about the file is malformed. Loading does not look for this.
+
+        Raises ExecutorchError(InvalidArgument) for an unknown name, InvalidFile when the plan is not valid.
+        """
+        return self._liveness(self.plan_index(name)).clashes()
+
+    def _liveness(self, index: int) -> Liveness:
+        from et_vm.poison import Liveness
+
+        plan, instructions = self.pte.program.execution_plan[index], self.instructions(index)
+        return Liveness(plan, instructions, Flow(plan, instructions, f"execution_plan[{index}]").rebound)
 
     def load_method(
         self,

@@ -44,7 +44,7 @@ examples:
 VALIDATE = """et-vm validate: check a file. Prints nothing when it is good.
 
 examples:
-  et-vm validate model.pte                       is it a program, whole and consistent?
+  et-vm validate model.pte                       whole, consistent, no live tensors in the same bytes?
   et-vm validate model.pte --kernels portable    and is there a kernel for each operator?
 """
 

@@ -90,6 +90,11 @@ def test_reemitted_stock_file_on_stock_runtime(model: Model, reemitted: Path, st
     check(stock.run(reemitted, model.inputs), model)
 
 
+def test_no_plan_clashes(our_file: Path, stock_file: Path) -> None:
+    for path in (our_file, stock_file):
+        assert not Runtime.get().load_program(path).core.clashes("forward")
+
+
 def test_disassembly_verifies(disassembled: Path, command: Command) -> None:
     command(
         "et-opt", "-p", "verify-executorch", disassembled, "-o", disassembled.with_suffix(".verified.mlir")

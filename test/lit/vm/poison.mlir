@@ -2,6 +2,10 @@
 // RUN: et-vm run %t.pte --input ones | filecheck %s --check-prefix=PLAIN
 // RUN: et-vm run %t.pte --input ones --poison | filecheck %s --check-prefix=POISON
 
+// RUN: not et-vm validate %t.pte 2>&1 | filecheck %s --check-prefix=CLASH
+
+// CLASH: instruction 1 (aten::relu.out) of forward writes values[2] over bytes that values[1] still needs
+
 // %b lies in the bytes of %a, which is read after it. Without poison the result looks like one.
 // PLAIN:  [2.5, 2.5]
 // POISON: [nan, nan]

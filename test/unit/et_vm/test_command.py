@@ -331,6 +331,24 @@ class TestValidate:
         assert run(capsys, "validate", file(add(2))) == ""
         assert run(capsys, "validate", file(add(2)), "--kernels", "portable") == ""
 
+    def test_live_tensors_that_share_bytes(self, capsys, file):
+        build = Build()
+        x, y = build.tensor(2), build.tensor(2)
+        clash, out = build.tensor(2, offset=16), build.tensor(2)
+        build.add(x, x, y)
+        build.add(x, x, clash)
+        build.add(y, clash, out)
+        build.inputs(x)
+        build.outputs(out)
+        path = file(build)
+        report = run(capsys, "validate", path, code=ExitCode.CHECK_FAILED)
+        assert f"{path}: instruction 1 (test::add.out) of forward writes values[{clash}] " in report
+        assert f"over bytes that values[{y}] still needs" in report
+        assert main(["validate", path, "--json"]) == ExitCode.CHECK_FAILED
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["valid"] is False
+        assert facts["clashes"] == [{"method": "forward", "instruction": 1, "written": clash, "needed": y}]
+
     def test_json(self, capsys, file):
         assert json.loads(run(capsys, "validate", file(add(2)), "--json"))["valid"] is True
         build = add(2)

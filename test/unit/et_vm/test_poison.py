@@ -8,7 +8,7 @@ from et_schema.errors import InvalidFile
 from et_schema.scalar_type import ScalarType
 from et_vm.flow import Flow
 from et_vm.method import Method
-from et_vm.poison import FLOAT_POISON, OTHER_POISON, Liveness
+from et_vm.poison import FLOAT_POISON, OTHER_POISON, Clash, Liveness
 from et_vm.program import Program
 from et_vm.runtime import Runtime
 
@@ -307,3 +307,99 @@ class TestLiveness:
             (2, 0, 8),
             (2, 16, 24),
         ]
+
+
+class TestClashes:
+    def test_none(self):
+        build = Build()
+        x, y, out = build.tensor(4), build.tensor(4), build.tensor(4)
+        build.add(x, x, y)
+        build.add(y, y, y)
+        build.add(y, x, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == []
+
+    def test_a_live_tensor_is_overwritten(self):
+        build = Build()
+        x, y = build.tensor(4), build.tensor(4)
+        clash, out = build.tensor(2, offset=24), build.tensor(4)
+        build.add(x, x, y)
+        build.add(x, x, clash)
+        build.add(y, clash, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == [Clash(1, clash, y)]
+
+    def test_an_operand_is_overwritten_by_the_result(self):
+        build = Build()
+        x, out = build.tensor(4), build.tensor(4, offset=8)
+        build.add(x, x, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == [Clash(0, out, x)]
+
+    def test_two_inputs(self):
+        build = Build()
+        x, y, out = build.tensor(4), build.tensor(4, offset=0), build.tensor(4)
+        build.add(x, y, out)
+        build.inputs(x, y)
+        build.outputs(out)
+        assert liveness(build).clashes() == [Clash(-1, x, y)]
+
+    def test_an_output_that_dies_too_soon(self):
+        build = Build()
+        x, first, second = build.tensor(4), build.tensor(4), build.tensor(4, offset=16)
+        build.add(x, x, first)
+        build.add(x, x, second)
+        build.inputs(x)
+        build.outputs(first, second)
+        assert liveness(build).clashes() == [Clash(1, second, first)]
+
+    def test_what_only_one_branch_uses_may_share(self):
+        build = Build()
+        x, flag, false = build.tensor(4), build.scalar(True), build.scalar(False)
+        then, other, out = build.tensor(4), build.tensor(4, offset=16), build.tensor(4)
+        result = build.tensor(4)
+        build.jump_false(flag, 4)
+        build.add(x, x, then)
+        build.move(then, result)
+        build.jump_false(false, 6)
+        build.add(x, x, other)
+        build.move(other, result)
+        build.add(result, x, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == []
+
+    def test_what_a_view_that_was_planned_away_still_reads(self):
+        """The view has the bytes of `y`, which is all that a plan says about it; `clash` covers more."""
+        build = Build()
+        x, y, view = build.tensor(4), build.tensor(4), build.tensor(2, 2, offset=16)
+        clash, out, more = build.tensor(8, offset=16), build.tensor(2, 2), build.tensor(8)
+        build.add(x, x, y)
+        build.add(x, x, clash)
+        build.add(clash, clash, more)
+        build.add(view, view, out)
+        build.inputs(x)
+        build.outputs(out, more)
+        assert liveness(build).clashes() == [Clash(1, clash, view)]
+
+    def test_a_view_that_was_planned_away(self):
+        build = Build()
+        x, y, view = build.tensor(4), build.tensor(4), build.tensor(2, 2, offset=16)
+        build.add(x, x, y)
+        build.inputs(x)
+        build.outputs(view)
+        assert liveness(build).clashes() == []
+
+    def test_state(self):
+        """It lives from one execution to the next."""
+        build = Build()
+        state, x = build.tensor(4, name="cache"), build.tensor(4)
+        clash = build.tensor(2, offset=8)
+        build.call("test::increment_", state, state)
+        build.add(x, x, clash)
+        build.inputs(x)
+        build.outputs(clash)
+        assert liveness(build).clashes() == [Clash(1, clash, state)]
