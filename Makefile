@@ -38,6 +38,7 @@ format: $(VENV)/.test
 # Sources that are generated from others, and checked by tests to be current.
 regenerate: $(VENV)/.test
 	$(BIN)/python -m et_schema.generate
+	$(BIN)/python -m et_tools.targets
 	$(BIN)/python -m et_ir.registry.snapshot
 	$(BIN)/python -m et_ir.registry.generate
 	$(BIN)/python -m et_ir.passes.document

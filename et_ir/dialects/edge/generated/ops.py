@@ -85,6 +85,17 @@ class UnderscoreEmbeddingBagOp(EdgeOp):
         padding_idx: int
 
 
+class UnderscoreFftC2cOp(EdgeOp):
+    name = "edge._fft_c2c"
+    schema_text = "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor"
+    out_schema = "_fft_c2c.out(Tensor self, SymInt[] dim, int normalization, bool forward, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: tuple[int | SSAValue, ...]
+        normalization: int
+        forward: bool
+
+
 class UnderscoreFftC2rOp(EdgeOp):
     name = "edge._fft_c2r"
     schema_text = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor"
@@ -289,6 +300,15 @@ class UnderscoreToCopyOp(EdgeOp):
         memory_format: str | None
 
 
+class UnderscoreUnsafeViewOp(EdgeOp):
+    name = "edge._unsafe_view"
+    schema_text = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor"
+    out_schema = "_unsafe_view.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        size: tuple[int | SSAValue, ...]
+
+
 class UnderscoreUpsampleBilinear2dAaOp(EdgeOp):
     name = "edge._upsample_bilinear2d_aa"
     schema_text = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
@@ -369,6 +389,30 @@ class AddTensorOp(EdgeOp):
         alpha: Scalar
 
 
+class AddcdivOp(EdgeOp):
+    name = "edge.addcdiv"
+    schema_text = "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        tensor1: SSAValue
+        tensor2: SSAValue
+        value: Scalar
+
+
+class AddcmulOp(EdgeOp):
+    name = "edge.addcmul"
+    schema_text = "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        tensor1: SSAValue
+        tensor2: SSAValue
+        value: Scalar
+
+
 class AddmmOp(EdgeOp):
     name = "edge.addmm"
     schema_text = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
@@ -389,6 +433,37 @@ class AliasCopyOp(EdgeOp):
     out_schema = "alias_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class AllOp(EdgeOp):
+    name = "edge.all"
+    schema_text = "all(Tensor self) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class AllDimOp(EdgeOp):
+    name = "edge.all.dim"
+    schema_text = "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        keepdim: bool
+
+
+class AllDimsOp(EdgeOp):
+    name = "edge.all.dims"
+    schema_text = "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: tuple[int, ...] | None
+        keepdim: bool
 
 
 class AmaxOp(EdgeOp):
@@ -595,6 +670,18 @@ class AvgPool3dOp(EdgeOp):
         divisor_override: int | None
 
 
+class BaddbmmOp(EdgeOp):
+    name = "edge.baddbmm"
+    schema_text = "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
+    out_schema = "baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        batch1: SSAValue
+        batch2: SSAValue
+        beta: Scalar
+        alpha: Scalar
+
+
 class BitwiseAndScalarOp(EdgeOp):
     name = "edge.bitwise_and.Scalar"
     schema_text = "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -742,6 +829,15 @@ class CeilOp(EdgeOp):
         self: SSAValue
 
 
+class ChannelShuffleOp(EdgeOp):
+    name = "edge.channel_shuffle"
+    schema_text = "channel_shuffle(Tensor self, SymInt groups) -> Tensor"
+    out_schema = "channel_shuffle.out(Tensor self, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        groups: int | SSAValue
+
+
 class ClampOp(EdgeOp):
     name = "edge.clamp"
     schema_text = "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"
@@ -762,6 +858,26 @@ class ClampTensorOp(EdgeOp):
         self: SSAValue
         min: SSAValue | None
         max: SSAValue | None
+
+
+class ClampMaxOp(EdgeOp):
+    name = "edge.clamp_max"
+    schema_text = "clamp_max(Tensor self, Scalar max) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        max: Scalar
+
+
+class ClampMinOp(EdgeOp):
+    name = "edge.clamp_min"
+    schema_text = "clamp_min(Tensor self, Scalar min) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        min: Scalar
 
 
 class CloneOp(EdgeOp):
@@ -793,6 +909,15 @@ class ColIndicesCopyOp(EdgeOp):
     schema_text = "col_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
     out_schema = "col_indices_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class ConjPhysicalOp(EdgeOp):
+    name = "edge.conj_physical"
+    schema_text = "conj_physical(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
 
@@ -863,6 +988,16 @@ class CrowIndicesCopyOp(EdgeOp):
         self: SSAValue
 
 
+class CumprodOp(EdgeOp):
+    name = "edge.cumprod"
+    schema_text = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
+    out_schema = "cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        dtype: Attribute | None
+
+
 class CumsumOp(EdgeOp):
     name = "edge.cumsum"
     schema_text = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
@@ -881,6 +1016,17 @@ class DetachCopyOp(EdgeOp):
     out_schema = "detach_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class DiagEmbedOp(EdgeOp):
+    name = "edge.diag_embed"
+    schema_text = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"
+    out_schema = "diag_embed.out(Tensor self, int offset=0, int dim1=-2, int dim2=-1, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        offset: int
+        dim1: int
+        dim2: int
 
 
 class DiagonalCopyOp(EdgeOp):
@@ -937,6 +1083,15 @@ class DivTensorModeOp(EdgeOp):
         rounding_mode: str | None
 
 
+class DotOp(EdgeOp):
+    name = "edge.dot"
+    schema_text = "dot(Tensor self, Tensor tensor) -> Tensor"
+    out_schema = "dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        tensor: SSAValue
+
+
 class EluOp(EdgeOp):
     name = "edge.elu"
     schema_text = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"
@@ -969,6 +1124,19 @@ class EmptyMemoryFormatOp(EdgeOp):
     out_schema = "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         size: tuple[int | SSAValue, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
+
+
+class EmptyLikeOp(EdgeOp):
+    name = "edge.empty_like"
+    schema_text = "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    out_schema = "empty_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
         dtype: Attribute | None
         layout: str | None
         device: str | None
@@ -1028,6 +1196,15 @@ class ExpOp(EdgeOp):
         self: SSAValue
 
 
+class Exp2Op(EdgeOp):
+    name = "edge.exp2"
+    schema_text = "exp2(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class ExpandCopyOp(EdgeOp):
     name = "edge.expand_copy"
     schema_text = "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor"
@@ -1046,6 +1223,31 @@ class Expm1Op(EdgeOp):
     out_schema = "expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class EyeOp(EdgeOp):
+    name = "edge.eye"
+    schema_text = "eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "eye.out(SymInt n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        n: int | SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
+class EyeMOp(EdgeOp):
+    name = "edge.eye.m"
+    schema_text = "eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "eye.m_out(SymInt n, SymInt m, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        n: int | SSAValue
+        m: int | SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
 
 
 class FillScalarOp(EdgeOp):
@@ -1093,6 +1295,15 @@ class FloorDivideOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
+
+
+class FloorDivideScalarOp(EdgeOp):
+    name = "edge.floor_divide.Scalar"
+    schema_text = "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"
+    out_schema = "floor_divide.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: Scalar
 
 
 class FmodScalarOp(EdgeOp):
@@ -1228,6 +1439,23 @@ class GtTensorOp(EdgeOp):
         other: SSAValue
 
 
+class HardsigmoidOp(EdgeOp):
+    name = "edge.hardsigmoid"
+    schema_text = "hardsigmoid(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "hardsigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class HardswishOp(EdgeOp):
+    name = "edge.hardswish"
+    schema_text = "hardswish(Tensor self) -> Tensor"
+    out_schema = "hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class HardtanhOp(EdgeOp):
     name = "edge.hardtanh"
     schema_text = "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"
@@ -1329,6 +1557,17 @@ class LeakyReluOp(EdgeOp):
         negative_slope: Scalar
 
 
+class LerpScalarOp(EdgeOp):
+    name = "edge.lerp.Scalar"
+    schema_text = "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        end: SSAValue
+        weight: Scalar
+
+
 class LiftFreshCopyOp(EdgeOp):
     name = "edge.lift_fresh_copy"
     schema_text = "lift_fresh_copy(Tensor self) -> Tensor"
@@ -1336,6 +1575,19 @@ class LiftFreshCopyOp(EdgeOp):
     out_schema = "lift_fresh_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class LinalgVectorNormOp(EdgeOp):
+    name = "edge.linalg_vector_norm"
+    schema_text = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        ord: Scalar
+        dim: tuple[int, ...] | None
+        keepdim: bool
+        dtype: Attribute | None
 
 
 class LinearOp(EdgeOp):
@@ -1346,6 +1598,20 @@ class LinearOp(EdgeOp):
         input: SSAValue
         weight: SSAValue
         bias: SSAValue | None
+
+
+class LinspaceOp(EdgeOp):
+    name = "edge.linspace"
+    schema_text = "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        start: Scalar
+        end: Scalar
+        steps: int
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
 
 
 class LogOp(EdgeOp):
@@ -1433,6 +1699,17 @@ class LogitOp(EdgeOp):
         eps: float | None
 
 
+class LogsumexpOp(EdgeOp):
+    name = "edge.logsumexp"
+    schema_text = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: tuple[int, ...]
+        keepdim: bool
+
+
 class LtScalarOp(EdgeOp):
     name = "edge.lt.Scalar"
     schema_text = "lt.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -1462,6 +1739,16 @@ class MaskedFillScalarOp(EdgeOp):
         self: SSAValue
         mask: SSAValue
         value: Scalar
+
+
+class MaskedFillTensorOp(EdgeOp):
+    name = "edge.masked_fill.Tensor"
+    schema_text = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"
+    out_schema = "masked_fill.Tensor_out(Tensor self, Tensor mask, Tensor value, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        mask: SSAValue
+        value: SSAValue
 
 
 class MaskedScatterOp(EdgeOp):
@@ -1595,6 +1882,15 @@ class MinimumOp(EdgeOp):
         other: SSAValue
 
 
+class MishOp(EdgeOp):
+    name = "edge.mish"
+    schema_text = "mish(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class MmOp(EdgeOp):
     name = "edge.mm"
     schema_text = "mm(Tensor self, Tensor mat2) -> Tensor"
@@ -1623,6 +1919,15 @@ class MulTensorOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
+
+
+class MvOp(EdgeOp):
+    name = "edge.mv"
+    schema_text = "mv(Tensor self, Tensor vec) -> Tensor"
+    out_schema = "mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        vec: SSAValue
 
 
 class NarrowCopyOp(EdgeOp):
@@ -1707,6 +2012,46 @@ class NegOp(EdgeOp):
         self: SSAValue
 
 
+class NewFullOp(EdgeOp):
+    name = "edge.new_full"
+    schema_text = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        size: tuple[int | SSAValue, ...]
+        fill_value: Scalar
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
+class NewOnesOp(EdgeOp):
+    name = "edge.new_ones"
+    schema_text = "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        size: tuple[int | SSAValue, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
+class NewZerosOp(EdgeOp):
+    name = "edge.new_zeros"
+    schema_text = "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        size: tuple[int | SSAValue, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
 class NonzeroOp(EdgeOp):
     name = "edge.nonzero"
     schema_text = "nonzero(Tensor self) -> Tensor"
@@ -1726,6 +2071,19 @@ class OnesOp(EdgeOp):
         layout: str | None
         device: str | None
         pin_memory: bool | None
+
+
+class OnesLikeOp(EdgeOp):
+    name = "edge.ones_like"
+    schema_text = "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    out_schema = "ones_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
 
 
 class PermuteCopyOp(EdgeOp):
@@ -1908,6 +2266,16 @@ class RemainderScalarOp(EdgeOp):
         other: Scalar
 
 
+class RemainderScalarTensorOp(EdgeOp):
+    name = "edge.remainder.Scalar_Tensor"
+    schema_text = "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: Scalar
+        other: SSAValue
+
+
 class RemainderTensorOp(EdgeOp):
     name = "edge.remainder.Tensor"
     schema_text = "remainder.Tensor(Tensor self, Tensor other) -> Tensor"
@@ -1986,6 +2354,16 @@ class RoundOp(EdgeOp):
         self: SSAValue
 
 
+class RoundDecimalsOp(EdgeOp):
+    name = "edge.round.decimals"
+    schema_text = "round.decimals(Tensor self, *, int decimals) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        decimals: int
+
+
 class RowIndicesCopyOp(EdgeOp):
     name = "edge.row_indices_copy"
     schema_text = "row_indices_copy(Tensor self) -> Tensor"
@@ -2012,6 +2390,16 @@ class RsubScalarOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: Scalar
+        alpha: Scalar
+
+
+class RsubTensorOp(EdgeOp):
+    name = "edge.rsub.Tensor"
+    schema_text = "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+    out_schema = "rsub.Tensor_out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
         alpha: Scalar
 
 
@@ -2101,6 +2489,15 @@ class SelectScatterOp(EdgeOp):
         index: int | SSAValue
 
 
+class SgnOp(EdgeOp):
+    name = "edge.sgn"
+    schema_text = "sgn(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "sgn.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class SigmoidOp(EdgeOp):
     name = "edge.sigmoid"
     schema_text = "sigmoid(Tensor self) -> Tensor"
@@ -2115,6 +2512,15 @@ class SignOp(EdgeOp):
     schema_text = "sign(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
     out_schema = "sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SiluOp(EdgeOp):
+    name = "edge.silu"
+    schema_text = "silu(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
 
@@ -2164,6 +2570,17 @@ class SliceScatterOp(EdgeOp):
         step: int | SSAValue
 
 
+class SoftplusOp(EdgeOp):
+    name = "edge.softplus"
+    schema_text = "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        beta: Scalar
+        threshold: Scalar
+
+
 class SortOp(EdgeOp):
     name = "edge.sort"
     schema_text = "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"
@@ -2171,6 +2588,17 @@ class SortOp(EdgeOp):
     out_schema = "sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
     if TYPE_CHECKING:
         self: SSAValue
+        dim: int
+        descending: bool
+
+
+class SortStableOp(EdgeOp):
+    name = "edge.sort.stable"
+    schema_text = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"
+    out_schema = "sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        stable: bool | None
         dim: int
         descending: bool
 
@@ -2244,6 +2672,18 @@ class StackOp(EdgeOp):
         dim: int
 
 
+class StdCorrectionOp(EdgeOp):
+    name = "edge.std.correction"
+    schema_text = "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: tuple[int, ...] | None
+        correction: Scalar | None
+        keepdim: bool
+
+
 class SubScalarOp(EdgeOp):
     name = "edge.sub.Scalar"
     schema_text = "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"
@@ -2264,6 +2704,16 @@ class SubTensorOp(EdgeOp):
         self: SSAValue
         other: SSAValue
         alpha: Scalar
+
+
+class SumOp(EdgeOp):
+    name = "edge.sum"
+    schema_text = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"
+    tags = frozenset({"reduction"})
+    out_schema = "sum.out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dtype: Attribute | None
 
 
 class SumDimIntListOp(EdgeOp):
@@ -2348,6 +2798,17 @@ class TanhOp(EdgeOp):
         self: SSAValue
 
 
+class ThresholdOp(EdgeOp):
+    name = "edge.threshold"
+    schema_text = "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        threshold: Scalar
+        value: Scalar
+
+
 class TopkOp(EdgeOp):
     name = "edge.topk"
     schema_text = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"
@@ -2376,6 +2837,15 @@ class TrilOp(EdgeOp):
     name = "edge.tril"
     schema_text = "tril(Tensor self, SymInt diagonal=0) -> Tensor"
     out_schema = "tril.out(Tensor self, SymInt diagonal=0, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        diagonal: int | SSAValue
+
+
+class TriuOp(EdgeOp):
+    name = "edge.triu"
+    schema_text = "triu(Tensor self, SymInt diagonal=0) -> Tensor"
+    out_schema = "triu.out(Tensor self, SymInt diagonal=0, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
         diagonal: int | SSAValue
@@ -2412,6 +2882,26 @@ class UnfoldCopyOp(EdgeOp):
         step: int
 
 
+class UnsafeSplitTensorOp(EdgeOp):
+    name = "edge.unsafe_split.Tensor"
+    schema_text = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"
+    out_schema = "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()"
+    if TYPE_CHECKING:
+        self: SSAValue
+        split_size: int | SSAValue
+        dim: int
+
+
+class UnsafeSplitWithSizesOp(EdgeOp):
+    name = "edge.unsafe_split_with_sizes"
+    schema_text = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"
+    out_schema = "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()"
+    if TYPE_CHECKING:
+        self: SSAValue
+        split_sizes: tuple[int | SSAValue, ...]
+        dim: int
+
+
 class UnsqueezeCopyOp(EdgeOp):
     name = "edge.unsqueeze_copy"
     schema_text = "unsqueeze_copy(Tensor self, int dim) -> Tensor"
@@ -2420,6 +2910,18 @@ class UnsqueezeCopyOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         dim: int
+
+
+class UpsampleBilinear2dOp(EdgeOp):
+    name = "edge.upsample_bilinear2d"
+    schema_text = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
+    out_schema = "upsample_bilinear2d.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+        align_corners: bool
+        scales_h: float | None
+        scales_w: float | None
 
 
 class UpsampleBilinear2dVecOp(EdgeOp):
@@ -2432,6 +2934,17 @@ class UpsampleBilinear2dVecOp(EdgeOp):
         output_size: tuple[int | SSAValue, ...] | None
         align_corners: bool
         scale_factors: tuple[float, ...] | None
+
+
+class UpsampleNearest2dOp(EdgeOp):
+    name = "edge.upsample_nearest2d"
+    schema_text = "upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"
+    out_schema = "upsample_nearest2d.out(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+        scales_h: float | None
+        scales_w: float | None
 
 
 class UpsampleNearest2dVecOp(EdgeOp):
@@ -2551,6 +3064,19 @@ class ZerosOp(EdgeOp):
         pin_memory: bool | None
 
 
+class ZerosLikeOp(EdgeOp):
+    name = "edge.zeros_like"
+    schema_text = "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    out_schema = "zeros_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
+
+
 class DimOrderOpsUnderscoreCloneDimOrderOp(EdgeOp):
     name = "edge.dim_order_ops._clone_dim_order"
     schema_text = "_clone_dim_order(Tensor self, *, bool non_blocking=False, int[]? dim_order=None) -> Tensor"
@@ -2595,6 +3121,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     UnderscoreConjCopyOp,
     UnderscoreConjPhysicalOp,
     UnderscoreEmbeddingBagOp,
+    UnderscoreFftC2cOp,
     UnderscoreFftC2rOp,
     UnderscoreFftR2cOp,
     UnderscoreFwPrimalCopyOp,
@@ -2613,6 +3140,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     UnderscoreSoftmaxOp,
     UnderscoreSparseBroadcastToCopyOp,
     UnderscoreToCopyOp,
+    UnderscoreUnsafeViewOp,
     UnderscoreUpsampleBilinear2dAaOp,
     UnderscoreValuesCopyOp,
     AbsOp,
@@ -2621,8 +3149,13 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     AdaptiveAvgPool1dOp,
     AddScalarOp,
     AddTensorOp,
+    AddcdivOp,
+    AddcmulOp,
     AddmmOp,
     AliasCopyOp,
+    AllOp,
+    AllDimOp,
+    AllDimsOp,
     AmaxOp,
     AminOp,
     AnyOp,
@@ -2641,6 +3174,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     AvgPool1dOp,
     AvgPool2dOp,
     AvgPool3dOp,
+    BaddbmmOp,
     BitwiseAndScalarOp,
     BitwiseAndTensorOp,
     BitwiseLeftShiftTensorOp,
@@ -2656,39 +3190,51 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     CatOp,
     CcolIndicesCopyOp,
     CeilOp,
+    ChannelShuffleOp,
     ClampOp,
     ClampTensorOp,
+    ClampMaxOp,
+    ClampMinOp,
     CloneOp,
     Col2imOp,
     ColIndicesCopyOp,
+    ConjPhysicalOp,
     ConstantPadNdOp,
     ConvolutionOp,
     CopyOp,
     CosOp,
     CoshOp,
     CrowIndicesCopyOp,
+    CumprodOp,
     CumsumOp,
     DetachCopyOp,
+    DiagEmbedOp,
     DiagonalCopyOp,
     DivScalarOp,
     DivScalarModeOp,
     DivTensorOp,
     DivTensorModeOp,
+    DotOp,
     EluOp,
     EmbeddingOp,
     EmptyMemoryFormatOp,
+    EmptyLikeOp,
     EmptyStridedOp,
     EqScalarOp,
     EqTensorOp,
     ErfOp,
     ExpOp,
+    Exp2Op,
     ExpandCopyOp,
     Expm1Op,
+    EyeOp,
+    EyeMOp,
     FillScalarOp,
     FillTensorOp,
     FlipOp,
     FloorOp,
     FloorDivideOp,
+    FloorDivideScalarOp,
     FmodScalarOp,
     FmodTensorOp,
     FullOp,
@@ -2701,6 +3247,8 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     GridSampler2dOp,
     GtScalarOp,
     GtTensorOp,
+    HardsigmoidOp,
+    HardswishOp,
     HardtanhOp,
     IndexTensorOp,
     IndexPutOp,
@@ -2711,8 +3259,11 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     LeScalarOp,
     LeTensorOp,
     LeakyReluOp,
+    LerpScalarOp,
     LiftFreshCopyOp,
+    LinalgVectorNormOp,
     LinearOp,
+    LinspaceOp,
     LogOp,
     Log10Op,
     Log1pOp,
@@ -2722,9 +3273,11 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     LogicalOrOp,
     LogicalXorOp,
     LogitOp,
+    LogsumexpOp,
     LtScalarOp,
     LtTensorOp,
     MaskedFillScalarOp,
+    MaskedFillTensorOp,
     MaskedScatterOp,
     MaskedSelectOp,
     MaxOp,
@@ -2737,9 +3290,11 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     MinOp,
     MinDimOp,
     MinimumOp,
+    MishOp,
     MmOp,
     MulScalarOp,
     MulTensorOp,
+    MvOp,
     NarrowCopyOp,
     NativeDropoutOp,
     NativeGroupNormOp,
@@ -2747,8 +3302,12 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     NeScalarOp,
     NeTensorOp,
     NegOp,
+    NewFullOp,
+    NewOnesOp,
+    NewZerosOp,
     NonzeroOp,
     OnesOp,
+    OnesLikeOp,
     PermuteCopyOp,
     PixelShuffleOp,
     PixelUnshuffleOp,
@@ -2766,6 +3325,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     ReflectionPad3dOp,
     ReluOp,
     RemainderScalarOp,
+    RemainderScalarTensorOp,
     RemainderTensorOp,
     RepeatOp,
     RepeatInterleaveTensorOp,
@@ -2774,9 +3334,11 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     ReplicationPad3dOp,
     RollOp,
     RoundOp,
+    RoundDecimalsOp,
     RowIndicesCopyOp,
     RsqrtOp,
     RsubScalarOp,
+    RsubTensorOp,
     ScalarTensorOp,
     ScatterSrcOp,
     ScatterValueOp,
@@ -2784,13 +3346,17 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     ScatterReduceTwoOp,
     SelectCopyIntOp,
     SelectScatterOp,
+    SgnOp,
     SigmoidOp,
     SignOp,
+    SiluOp,
     SinOp,
     SinhOp,
     SliceCopyTensorOp,
     SliceScatterOp,
+    SoftplusOp,
     SortOp,
+    SortStableOp,
     SplitCopyTensorOp,
     SplitWithSizesCopyOp,
     SqrtOp,
@@ -2798,8 +3364,10 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     SqueezeCopyDimOp,
     SqueezeCopyDimsOp,
     StackOp,
+    StdCorrectionOp,
     SubScalarOp,
     SubTensorOp,
+    SumOp,
     SumDimIntListOp,
     SymIsContiguousOp,
     SymNumelOp,
@@ -2809,14 +3377,20 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     TCopyOp,
     TanOp,
     TanhOp,
+    ThresholdOp,
     TopkOp,
     TransposeCopyIntOp,
     TrilOp,
+    TriuOp,
     TruncOp,
     UnbindCopyIntOp,
     UnfoldCopyOp,
+    UnsafeSplitTensorOp,
+    UnsafeSplitWithSizesOp,
     UnsqueezeCopyOp,
+    UpsampleBilinear2dOp,
     UpsampleBilinear2dVecOp,
+    UpsampleNearest2dOp,
     UpsampleNearest2dVecOp,
     ValuesCopyOp,
     VarCorrectionOp,
@@ -2828,6 +3402,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     ViewCopyDtypeOp,
     WhereSelfOp,
     ZerosOp,
+    ZerosLikeOp,
     DimOrderOpsUnderscoreCloneDimOrderOp,
     DimOrderOpsUnderscoreEmptyDimOrderOp,
     DimOrderOpsUnderscoreToDimOrderCopyOp,

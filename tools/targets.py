@@ -1,0 +1,62 @@
+"""Write the manifests of the kernels that target runtimes have, `et_ir/targets/<target>.txt`, from the runtimes.
+
+python -m et_tools.targets            # write
+python -m et_tools.targets --check    # exit 1 if one is out of date
+
+`stock-1.4` is asked of the installed `executorch`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[1] / "et_ir" / "targets"
+COMMAND = "python -m et_tools.targets"
+
+
+def stock_operators() -> Iterable[str]:
+    """What the stock runtime of the Python wheel registers."""
+    from executorch.runtime import Runtime
+
+    return Runtime.get().operator_registry.operator_names
+
+
+def vm_operators() -> Iterable[str]:
+    """The kernels of the VM's own library and its primitive operators."""
+    from et_vm.kernels.libraries import load_library
+    from et_vm.prims import PRIMS
+
+    return {*load_library("portable").names(), *PRIMS}
+
+
+TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
+    "stock-1.4": ("Operators that the executorch 1.4.1 wheel registers.", stock_operators),
+    "et-vm": ("Operators that et-vm has portable kernels for, and its primitive operators.", vm_operators),
+}
+
+
+def manifest(target: str) -> str:
+    """The text of a target's manifest."""
+    summary, operators = TARGETS[target]
+    return "\n".join([f"# {summary}", f"# Regenerate: {COMMAND}", *sorted(set(operators()))]) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check; returns the exit code."""
+    stale = 0
+    for target in TARGETS:
+        path, text = FOLDER / f"{target}.txt", manifest(target)
+        if path.read_text(encoding="utf-8") == text:
+            continue
+        if "--check" in arguments:
+            print(f"{path} is out of date: {COMMAND}", file=sys.stderr)
+            stale += 1
+        else:
+            path.write_text(text, encoding="utf-8")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
