@@ -1,10 +1,15 @@
 """What the manifests of the targets say is what the runtimes have."""
 
+import warnings
+
 import pytest
+
 from et_tools.targets import FOLDER, TARGETS, manifest
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_manifests_are_current(target: str) -> None:
     path = FOLDER / f"{target}.txt"
-    assert path.read_text(encoding="utf-8") == manifest(target), "run python -m et_tools.targets"
+    with warnings.catch_warnings(action="ignore"):  # of the stock package about its own use of deprecated functions
+        current = manifest(target)
+    assert path.read_text(encoding="utf-8") == current, "run python -m et_tools.targets"
