@@ -167,7 +167,9 @@ def _written(module: ModuleOp) -> bytes:
 
 
 def _check(data: bytes, inputs: list[list[Array]], expected: list[list[Array]]) -> None:
-    method = Runtime.get().load_program(data, poison=True).load_method("forward")
+    program = Runtime.get().load_program(data, poison=True)
+    assert not program.core.clashes("forward")
+    method = program.load_method("forward")
     for given_inputs, wanted in zip(inputs, expected, strict=True):
         results = method.execute(given_inputs)
         for result, want in zip(results, wanted, strict=True):
