@@ -15,7 +15,7 @@ from typing import IO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import AttributeInvT, Block, Operation, SSAValue
+from xdsl.ir import AttributeInvT, Block, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -61,7 +61,13 @@ class _Lexer(MLIRLexer):
 
 
 class _LocatingParser(Parser):
-    """Gives every op that has no location the place in the text where it starts, and every error a place."""
+    """Gives every op that has no location the place in the text where it starts, and every error a place.
+
+    A tensor type is parsed once for all places where it is written in the same way: types are most of what there is to
+    parse.
+    """
+
+    _plain_tensor = re.compile(r'tensor<[^<>"#!]*>')
 
     def __init__(self, ctx: Context, text: str, name: str, first_line: int):
         super().__init__(ctx, "", name)
@@ -70,6 +76,7 @@ class _LocatingParser(Parser):
         self._first_line = first_line
         self._line_starts = [0]
         self._uses: dict[str, Span] = {}
+        self._types: dict[str, TypeAttribute] = {}
         position = text.find("\n")
         while position >= 0:
             self._line_starts.append(position + 1)
@@ -109,6 +116,22 @@ class _LocatingParser(Parser):
         if op.location == UNKNOWN_LOC:
             op.location = self._location(start)
         return op
+
+    def _parse_optional_builtin_parametrized_type(self) -> TypeAttribute | None:
+        token = self._current_token
+        if token.kind is not MLIRTokenKind.BARE_IDENT:
+            return None
+        found = self._plain_tensor.match(token.span.input.content, token.span.start)
+        if found is None:
+            return super()._parse_optional_builtin_parametrized_type()
+        known = self._types.get(found.group())
+        if known is not None:
+            self._resume_from(found.end())
+            return known
+        type = super()._parse_optional_builtin_parametrized_type()
+        if type is not None:
+            self._types[found.group()] = type
+        return type
 
     def _location(self, position: int) -> FileLineColLoc:
         line = bisect_right(self._line_starts, position)
