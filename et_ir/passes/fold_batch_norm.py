@@ -90,7 +90,7 @@ class FoldIntoProducer(RewritePattern):
             return
         self._replace(op, producer, norm, weight, bias[0], rewriter)
 
-    # -- matching ----------------------------------------------------------------------------------------------------
+    # -- matching
 
     def _constant(self, value: SSAValue | None) -> GlobalOp | None:
         """The symbol of a floating-point constant whose bytes are loaded."""
@@ -168,7 +168,7 @@ class FoldIntoProducer(RewritePattern):
             (found,) if found is not None and found.type.get_shape() in ((channels,), (1, channels)) else None
         )
 
-    # -- rewriting ---------------------------------------------------------------------------------------------------
+    # -- rewriting
 
     def _replace(
         self,

@@ -121,7 +121,7 @@ class _Method:
         plan.location = function.location
         return plan
 
-    # -- registers -------------------------------------------------------------------------------------
+    # -- registers
 
     def _add(self, op: Operation, like: Operation) -> None:
         op.location = like.location
@@ -164,7 +164,7 @@ class _Method:
         self.values[result] = found
         return found
 
-    # -- operations ------------------------------------------------------------------------------------
+    # -- operations
 
     def _op(self, op: Operation) -> None:
         match op:
