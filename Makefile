@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types lit unit conformance format regenerate bench clean
+.PHONY: demo test lint types lit unit conformance format regenerate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
@@ -42,6 +42,7 @@ regenerate: $(VENV)/.test
 	$(BIN)/python -m et_ir.registry.snapshot
 	$(BIN)/python -m et_ir.registry.generate
 	$(BIN)/python -m et_ir.passes.document
+	$(BIN)/python -m et_ir.passes.document_operators
 	$(BIN)/python -m et_vm.document
 
 # Each stamp says which extras the environment has; it is made anew when what they pin has changed.

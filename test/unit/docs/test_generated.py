@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[3]
         "et_ir.registry.snapshot",
         "et_ir.registry.generate",
         "et_ir.passes.document",
+        "et_ir.passes.document_operators",
         "et_vm.document",
     ],
 )
