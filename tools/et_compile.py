@@ -225,7 +225,8 @@ def run(arguments: list[str]) -> int:
             check_output(output)
     from et_tools.failures import report_failures
 
-    with report_failures("et-compile", "<stdin>" if args.model == "-" else "") as outcome:
+    text = args.model if args.model.endswith(".mlir") else ""
+    with report_failures("et-compile", "<stdin>" if args.model == "-" else text) as outcome:
         _compile(args)
     return outcome.exit_code
 

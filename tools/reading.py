@@ -64,19 +64,25 @@ def attach_weights(module: ModuleOp, name: str, weights: str | None) -> None:
 
 
 def require_weights(module: ModuleOp, name: str) -> None:
-    """Raise `StoreError` if a constant of the module, read from the text `name`, has no bytes."""
-    missing = [attr.blob.key for _, attr in data_attributes(module) if not attr.blob.is_resolved]
+    """Raise `StoreError` if a constant of the module, read from the text `name`, has no bytes, or wrong ones."""
+    blobs = [attr.blob for _, attr in data_attributes(module)]
+    missing = [blob.key for blob in blobs if not blob.is_resolved]
     if not missing:
+        for blob in blobs:
+            try:
+                blob.check()
+            except ValueError as error:
+                raise StoreError(f"the weight store is damaged: {error}") from None
         return
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     store = store_path(Path(name))
-    if name == STDIN:
+    if name in ("-", STDIN):
         why = "give their store with --weights"
     elif store.exists():
         why = f"{store} does not have them: it belongs to another program"
     else:
         why = f"there is no {store}; another store is given with --weights"
-    raise StoreError(f'{name}: the bytes of constant "{missing[0]}"{more} are missing: {why}')
+    raise StoreError(f'the bytes of constant "{missing[0]}"{more} are missing: {why}')
 
 
 def read_text_module(name: str, weights: str | None) -> ModuleOp:

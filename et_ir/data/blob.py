@@ -95,6 +95,11 @@ class Blob:
             )
         self._view = view.cast("B") if view.format != "B" else view
 
+    def check(self) -> None:
+        """Raise `ValueError` if the bytes are not those that the hash is of, as in a damaged weight store."""
+        if self._sha256 is not None and hashlib.sha256(self.view()).hexdigest() != self._sha256:
+            raise ValueError(f'constant "{self.key}" has other bytes than its SHA-256 says')
+
     def view(self) -> memoryview:
         """The bytes, as a flat read-only view. Raises `MissingData` for an unresolved blob."""
         if self._view is not None:

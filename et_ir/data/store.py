@@ -78,7 +78,7 @@ class WeightStore:
                 for name, entry in header.items()
                 if name != "__metadata__"
             }
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise StoreError(f"{path}: not a weight store: its header cannot be read ({error})") from error
         self._data = view[8 + length :]
         for name, (start, end) in self._ranges.items():
