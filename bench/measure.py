@@ -7,6 +7,7 @@ every figure is a ratio of medians over rounds in which each candidate ran once.
 from __future__ import annotations
 
 import gc
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -36,6 +37,21 @@ def take_turns(
 def rounds_for(seconds: float, budget: float = 8.0, least: int = 3, most: int = 50) -> int:
     """How many rounds of about ``seconds`` fit into ``budget`` seconds, within bounds."""
     return max(least, min(most, int(budget / max(seconds, 1e-9))))
+
+
+def set_threads(threads: int) -> None:
+    """Give numpy's BLAS, torch and the stock runtime so many threads; before any of them is imported."""
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = str(threads)
+
+
+def environment() -> dict[str, str]:
+    """The environment of processes that are measured.
+
+    Python keeps compiled bytecode there, as it does unless a developer's environment forbids it; without, each
+    start compiles what changed since the package was installed.
+    """
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def show_time(seconds: float) -> str:

@@ -14,7 +14,7 @@ import os
 import statistics
 from typing import Any
 
-from bench.measure import median_ratio, print_table, rounds_for, show_time, take_turns, verdict
+from bench.measure import median_ratio, print_table, rounds_for, set_threads, show_time, take_turns, verdict
 
 PORTABLE_GOAL = {"mobilenet_v2": 0.1}
 ATEN_GOAL = 1.0
@@ -75,9 +75,7 @@ def main() -> None:
         "--threads", type=int, default=os.cpu_count(), help="for numpy's BLAS and torch alike"
     )
     options = parser.parse_args()
-    # numpy's BLAS reads these when it is imported, which is why nothing above imports it.
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[variable] = str(options.threads)
+    set_threads(options.threads)  # which is why nothing above imports numpy
     import torch
 
     from bench.subjects import NAMES

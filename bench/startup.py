@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from bench.measure import print_table, show_time, take_turns, verdict
+from bench.measure import environment, print_table, show_time, take_turns, verdict
 from bench.subjects import FOLDER, compile_ours
 
 ROUNDS = 10
@@ -46,7 +46,11 @@ def small_file() -> Path:
 def process(*line: str | Path) -> Callable[[], object]:
     """Runs a command line to its end; fails when it does."""
     return lambda: subprocess.run(
-        [str(part) for part in line], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [str(part) for part in line],
+        check=True,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
 
 

@@ -1,26 +1,37 @@
 """Our files on the stock runtime, against the stock compiler's own files there: time, arena and file size.
 
-    python -m bench.stock_runtime [MODEL …]
+    python -m bench.stock_runtime [--threads N] [MODEL …]
 
-Goals: MobileNetV2 and BERT faster than the stock compiler's, arena and file no larger.
+Goals: MobileNetV2 and BERT faster than the stock compiler's, arena and file no larger. `bench.stock_profile` says
+which kernels take the time.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 from typing import Any
 
-from executorch.runtime import Runtime
-
-from bench.measure import median_ratio, print_table, rounds_for, show_time, take_turns, verdict
-from bench.subjects import NAMES, file, quiet, subject
-from examples.stages import arena_bytes
+from bench.measure import (
+    median_ratio,
+    print_table,
+    rounds_for,
+    set_threads,
+    show_time,
+    take_turns,
+    verdict,
+)
 
 GOALS = ("mobilenet_v2", "bert")
 
 
 def row(name: str) -> list[str]:
+    from executorch.runtime import Runtime
+
+    from bench.subjects import file, quiet, subject
+    from examples.stages import arena_bytes
+
     model = subject(name)
     paths = {compiler: file(model, compiler) for compiler in ("ours", "stock")}
     with quiet():
@@ -58,8 +69,15 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", nargs="*", help=f"of {', '.join(NAMES)}; all unless given")
-    names = parser.parse_args().model or NAMES
+    parser.add_argument("model", nargs="*", help="examples; all unless given")
+    parser.add_argument(
+        "--threads", type=int, default=os.cpu_count(), help="for the stock runtime's products"
+    )
+    options = parser.parse_args()
+    set_threads(options.threads)  # which is why nothing above imports torch
+    from bench.subjects import NAMES, TRAINED
+
+    print(f"{options.threads} threads\n")
     head = [
         "model",
         "ours",
@@ -73,7 +91,7 @@ def main() -> None:
         "ratio",
         "all goals",
     ]
-    print_table(head, [row(name) for name in names])
+    print_table(head, [row(name) for name in options.model or (*NAMES, *TRAINED)])
 
 
 if __name__ == "__main__":

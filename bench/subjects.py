@@ -14,11 +14,15 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from examples import models
 from examples.artefacts import digest, keep, package
-from examples.models import NAMES, factory
 from examples.stages import compiler_key
 
 FOLDER = Path("build/bench")
+NAMES = models.NAMES
+"""The architectures with seeded weights."""
+TRAINED = ("digits", "minilm")
+"""The examples with trained weights."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,14 @@ class Subject:
 
 
 def subject(name: str) -> Subject:
-    """The example model ``name``."""
-    return Subject(name, *factory(name)())
+    """The example ``name``, of ``NAMES`` or ``TRAINED``; raises ``KeyError`` for another."""
+    if name == "digits":
+        from examples.digits.network import digits as factory
+    elif name == "minilm":
+        from examples.sentences.encoder import sentence_encoder as factory
+    else:
+        factory = models.factory(name)
+    return Subject(name, *factory())
 
 
 def compile_ours(program: torch.export.ExportedProgram) -> bytes:
@@ -63,7 +73,7 @@ COMPILERS = {"ours": compile_ours, "stock": compile_stock}
 def file(model: Subject, compiler: str) -> Path:
     """The ``.pte`` by ``compiler``, "ours" or "stock"; compiled again only if something changed."""
     toolchain = compiler_key() if compiler == "ours" else version("executorch")
-    key = digest(package("examples") / "models", torch.__version__, toolchain)
+    key = digest(package("examples"), torch.__version__, toolchain)
 
     def make(path: Path) -> dict[str, Any]:
         path.write_bytes(COMPILERS[compiler](model.export()))
@@ -87,4 +97,14 @@ def quiet() -> Generator[None]:
         os.close(kept)
 
 
-__all__ = ["COMPILERS", "NAMES", "Subject", "compile_ours", "compile_stock", "file", "quiet", "subject"]
+__all__ = [
+    "COMPILERS",
+    "NAMES",
+    "TRAINED",
+    "Subject",
+    "compile_ours",
+    "compile_stock",
+    "file",
+    "quiet",
+    "subject",
+]
