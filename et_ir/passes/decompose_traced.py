@@ -58,7 +58,7 @@ class TracedDecomposition(RewritePattern):
 
 @dataclass(frozen=True)
 class DecomposeTracedPass(ModulePass):
-    """Decompose ops that are not Core ATen by tracing torch's own decomposition."""
+    """Decompose the rest by torch's own decompositions."""
 
     name = "decompose-traced"
 

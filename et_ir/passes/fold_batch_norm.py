@@ -285,7 +285,7 @@ def _swaps(transpose: SchemaOp) -> bool:
 
 @dataclass(frozen=True)
 class FoldBatchNormPass(ModulePass):
-    """Fold batch normalisation into the convolution or matrix product before it."""
+    """Fold batch normalisation into the layer before it."""
 
     name = "fold-batch-norm"
 

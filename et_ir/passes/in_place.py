@@ -55,7 +55,7 @@ POINTWISE: Final = frozenset(
 
 @dataclass(frozen=True)
 class InPlacePass(ModulePass):
-    """Let pointwise kernels write over an argument that nothing needs afterwards."""
+    """Let kernels write over arguments no longer needed."""
 
     name = "in-place"
 

@@ -35,7 +35,7 @@ class MissingKernels(PassReport):
 
 @dataclass(frozen=True)
 class LinkCheckPass(ModulePass):
-    """Check that the target has a kernel for every operator that is called."""
+    """Check that the target has a kernel for every call."""
 
     name = "link-check"
 

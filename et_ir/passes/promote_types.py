@@ -81,7 +81,7 @@ class PromoteOperands(RewritePattern):
 
 @dataclass(frozen=True)
 class PromoteTypesPass(ModulePass):
-    """Convert operands that are computed together to one element type."""
+    """Convert operands to one element type."""
 
     name = "promote-types"
 

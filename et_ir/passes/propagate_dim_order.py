@@ -127,7 +127,7 @@ class ReturnAsIs(RewritePattern):
 
 @dataclass(frozen=True)
 class PropagateDimOrderPass(ModulePass):
-    """Let channels-last tensors flow through the operators that keep the layout."""
+    """Keep channels-last tensors channels-last."""
 
     name = "propagate-dim-order"
 

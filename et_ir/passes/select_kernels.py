@@ -153,7 +153,7 @@ def _view(
 
 @dataclass(frozen=True)
 class SelectKernelsPass(ModulePass):
-    """Say the same by the operators whose kernels are fastest."""
+    """Call the operators whose kernels are fastest."""
 
     name = "select-kernels"
 

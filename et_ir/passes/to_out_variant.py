@@ -71,7 +71,7 @@ class MissingOutVariants(PassReport):
 
 @dataclass(frozen=True)
 class ToOutVariantPass(ModulePass):
-    """Turn methods into plans whose calls write to registers."""
+    """Turn methods into plans that write to registers."""
 
     name = "to-out-variant"
 

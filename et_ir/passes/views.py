@@ -76,7 +76,7 @@ are not all there.
 
 @dataclass(frozen=True)
 class ViewsPass(ModulePass):
-    """Replace copies that leave every byte where it is by views."""
+    """Replace copies that move no bytes by views."""
 
     name = "views"
 

@@ -39,7 +39,7 @@ __all__ = ["WriteBackPass", "clone_call"]
 
 @dataclass(frozen=True)
 class WriteBackPass(ModulePass):
-    """Turn stores to mutable buffers into copies to their state."""
+    """Turn stores to mutable buffers into copies."""
 
     name = "write-back"
 

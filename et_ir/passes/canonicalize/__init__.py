@@ -56,7 +56,7 @@ def patterns(module: ModuleOp) -> list[RewritePattern]:
 
 @dataclass(frozen=True)
 class CanonicalizePass(ModulePass):
-    """Simplify: merge views, drop neutral operations, and more."""
+    """Merge views, drop neutral operations and the like."""
 
     name = "canonicalize"
 
