@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
@@ -37,6 +37,10 @@ __all__ = [
     "store_path",
     "stored_constants",
 ]
+
+
+WIDEST: Final = 2**24 - 1
+"""MLIR's limit of an integer type's width."""
 
 
 class _Lexer(MLIRLexer):
@@ -110,8 +114,8 @@ class _LocatingParser(Parser):
         start = self._current_token.span.start
         try:
             op = super().parse_operation()
-        except (VerifyException, UnicodeDecodeError) as error:
-            # What an attribute, type or symbol that was just read has to say.
+        except (VerifyException, ValueError) as error:
+            # What an attribute or type that was just read has to say, or a string that is no text.
             self.raise_error(str(error))
         if op.location == UNKNOWN_LOC:
             op.location = self._location(start)
@@ -132,6 +136,14 @@ class _LocatingParser(Parser):
         if type is not None:
             self._types[found.group()] = type
         return type
+
+    def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
+        token = self._current_token
+        width = self._builtin_integer_type_regex.match(token.text)
+        # xDSL computes the range of values whatever the width.
+        if width is not None and (len(width[1]) > len(str(WIDEST)) or int(width[1]) > WIDEST):
+            self.raise_error(f"an integer type has at most {WIDEST} bits")
+        return super()._parse_optional_integer_or_float_type()
 
     def _location(self, position: int) -> FileLineColLoc:
         line = bisect_right(self._line_starts, position)
@@ -157,7 +169,8 @@ class _LocatingParser(Parser):
         if op is None:
             near = get_close_matches(name, (known.name for known in self.ctx.loaded_ops), n=1, cutoff=0.8)
             hint = f", did you mean {near[0]}?" if near else ""
-            self.raise_error(f"Operation {name} is not registered{hint}")
+            start = self._current_token.span.input.content.rfind(name, 0, self.pos)
+            self.raise_error(f"Operation {name} is not registered{hint}", start, start + len(name))
         return op
 
 

@@ -227,7 +227,7 @@ def pipeline_text(text: str) -> str:
     """
     anchored = ANCHOR.fullmatch(text)
     if anchored is None:
-        return text
+        return text.strip()
     if anchored["op"] != "builtin.module":
         raise UsageError(
             f"passes run on a module, not on {anchored['op']}: write 'builtin.module(a,b)' or 'a,b'"

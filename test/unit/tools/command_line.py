@@ -1,0 +1,128 @@
+"""What the tests of the commands share: programs to compile, and how a command ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+RELU = """func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %1 = aten.relu %x : tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}
+"""
+
+MODELS = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(16, 8)
+
+    def forward(self, x):
+        return torch.relu(self.fc(x))
+
+
+def net():
+    torch.manual_seed(0)
+    return Net(), (torch.ones(2, 16),)
+
+
+def two():
+    return {"one": net(), "other": (net()[0], (torch.ones(3, 16),))}
+
+
+def chatty():
+    print("made by a factory")
+    return net()
+
+
+def raises():
+    raise ValueError("the weights are gone\\nand more")
+
+
+def leaves():
+    raise SystemExit(7)
+
+
+def interrupted():
+    raise KeyboardInterrupt
+
+
+def nothing():
+    return None
+
+
+def number():
+    return {"a": 3}
+
+
+def no_methods():
+    return {}
+
+
+def no_tuple():
+    return Net(), torch.ones(2, 16)
+
+
+def wrong_shape():
+    return Net(), (torch.ones(2, 15),)
+
+
+def needs(argument):
+    return argument
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+
+
+def branch():
+    return Branch(), (torch.ones(3),)
+
+
+class Specialised(nn.Module):
+    def forward(self, x):
+        return x.reshape(2, 4)
+
+
+def specialised():
+    return Specialised(), (torch.ones(8),), {"x": {0: torch.export.Dim("n")}}
+
+
+class Unsupported(nn.Module):
+    def forward(self, x):
+        y = torch.special.bessel_j0(x)
+        z = torch.fft.fft(x)
+        w = torch.cond(x.sum() > 0, lambda t: t + 1, lambda t: t - 1, (x,))
+        return y, z.abs(), w
+
+
+def unsupported():
+    return Unsupported(), (torch.ones(4),)
+
+
+class Product(nn.Module):
+    def forward(self, x):
+        return torch.cumprod(x, 0) + torch.ops.aten.mish(x)
+
+
+def product():
+    return Product(), (torch.ones(4, 4),)
+"""
+
+
+class Ran(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Ran]

@@ -1,0 +1,58 @@
+"""Help, version, and command lines that make no sense."""
+
+import re
+
+import pytest
+from command_line import Command
+
+COMMANDS = ("et-opt", "et-translate", "et-compile", "et-vm")
+
+
+@pytest.mark.parametrize(
+    "line", [(name,) for name in COMMANDS] + [("et-vm", v) for v in ("run", "info", "validate")]
+)
+def test_help_starts_with_examples(command: Command, line: tuple[str, ...]) -> None:
+    ran = command(*line, "--help")
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0] == "examples:"
+    assert lines[1].startswith(f"  {' '.join(line)} ")
+    assert f"usage: {' '.join(line)} " in ran.out
+    assert max(map(len, lines)) <= 110
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_version(command: Command, name: str) -> None:
+    ran = command(name, "--version")
+    assert ran.code == 0
+    assert re.fullmatch(rf"{name} \d+\.\d+\.\d+\n", ran.out)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (("et-opt", "--nope"), "unrecognized arguments: --nope (see et-opt --help)"),
+        (("et-opt", "--verify-diag", "x.mlir"), "unrecognized arguments: --verify-diag"),
+        (("et-opt", "a.mlir", "b.mlir"), "unrecognized arguments: b.mlir"),
+        (
+            ("et-translate", "relu.mlir"),
+            "one of the arguments --pt2-to-mlir --mlir-to-pte --pte-to-mlir is required",
+        ),
+        (("et-translate", "--mlir-to-pte", "--pte-to-mlir"), "not allowed with argument"),
+        (("et-compile",), "the following arguments are required: MODEL"),
+        (("et-compile", "relu.mlir"), "-o FILE says where the .pte goes"),
+        (("et-compile", "relu.mlir", "--emit", "llvm"), "invalid choice: 'llvm'"),
+        (("et-compile", "relu.mlir", "--target", "gpu", "-o", "x"), "invalid choice: 'gpu'"),
+        (("et-vm",), "the following arguments are required: VERB"),
+        (("et-vm", "fly"), "invalid choice: 'fly'"),
+        (("et-vm", "run"), "the following arguments are required: FILE (see et-vm run --help)"),
+        (("et-vm", "run", "x.pte", "--repeat", "0"), "'0' is not a positive number"),
+    ],
+)
+def test_wrong_command_lines(command: Command, line: tuple[str, ...], message: str) -> None:
+    ran = command(*line)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert ran.err.startswith(f"{line[0]}: error: ")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1

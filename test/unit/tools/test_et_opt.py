@@ -1,0 +1,235 @@
+"""et-opt, right and wrong."""
+
+from pathlib import Path
+
+import pytest
+from command_line import RELU, Command
+
+BROKEN = RELU.replace("tensor<4xf32>\n  func", "tensor<5xf32>\n  func")
+
+
+def test_prints_what_it_reads(command: Command) -> None:
+    ran = command("et-opt", "relu.mlir")
+    assert ran.code == 0
+    assert ran.err == ""
+    assert command("et-opt", "-", stdin=ran.out.encode()).out == ran.out
+    assert command("et-opt", stdin=ran.out.encode()).out == ran.out
+
+
+@pytest.mark.parametrize("text", ["", "\n  // nothing\n", "\ufeff" + RELU, RELU.replace("\n", "\r\n")])
+def test_texts_that_are_good(command: Command, text: str) -> None:
+    assert command("et-opt", stdin=text.encode()).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        (b"nonsense", "1:1", "Operation nonsense is not registered"),
+        (b"(", "1:1", "expected an operation"),
+        (b'"unclosed', "1:1", "closing string literal"),
+        (b'"a.b" "' + b"x" * 200, "1:7", "closing string literal"),
+        (RELU[:-2].encode(), "4:1", "expected an operation, a block or '}'"),
+        (RELU.replace("aten.relu", "aten.rely").encode(), "2:8", "not registered, did you mean aten.relu?"),
+        (RELU.replace("relu %x", "relu %y").encode(), "2:18", "values used but not defined: [%y]"),
+        (RELU.replace("%x :", "%x {a = 1} :").encode(), "2:22", "'a' is no literal argument"),
+        (BROKEN.encode(), "2:18", "operand is used with type tensor<5xf32>"),
+        (RELU.replace("4xf32", "-4xf32").encode(), "1:31", "Expected shape type"),
+        (RELU.replace("4xf32", "4xf32, #edge.dim_order<1>").encode(), "1:56", "[dim_order_c1]"),
+        (
+            b"func.func @f() {\n  cf.br ^a\n^a:\n  cf.br ^a\n^a:\n  func.return\n}",
+            "5:1",
+            "re-declaration of block 'a'",
+        ),
+        (b"func.func @f(%x: " + b"tuple<" * 3000 + b">" * 3000 + b")", "1:1", "too deeply nested"),
+        (
+            b"program.parameter @w : tensor<1xf32> = #program.data<f32, [--1.0]>",
+            "1:61",
+            "expected a number after '-'",
+        ),
+        (b"func.func @f() attributes {x = 1 : i99999999999} {}", "1:36", "has at most 16777215 bits"),
+        (b"func.func @f() attributes {x = 1" + b"0" * 5000 + b"} {}", "1:5033", "Exceeds the limit"),
+        (b'func.func @"\\FF"() { func.return }', "1:17", "can't decode byte"),
+    ],
+)
+def test_texts_that_are_not(command: Command, text: bytes, place: str, message: str) -> None:
+    Path("bad.mlir").write_bytes(text)
+    ran = command("et-opt", "bad.mlir")
+    assert ran.code == 3
+    assert ran.out == ""
+    assert ran.err.startswith(f"bad.mlir:{place}: error: ")
+    assert message in ran.err
+
+
+def test_long_lines_are_quoted_in_part(command: Command) -> None:
+    ran = command("et-opt", stdin=b" " * 100_000 + b"nonsense" + b" " * 100_000)
+    assert len(ran.err) < 600
+    _, quoted, caret = ran.err.rstrip("\n").split("\n")
+    assert quoted.index("nonsense") <= caret.index("^") <= quoted.index("nonsense") + len("nonsense")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (bytes(range(128, 256)), "not a text file: byte 0x0 is no UTF-8"),
+        (b"\x18\0\0\0ET12", "a .pte file, not text: et-translate --pte-to-mlir reads it"),
+    ],
+)
+def test_files_that_are_no_text(command: Command, data: bytes, message: str) -> None:
+    Path("x.mlir").write_bytes(data)
+    for line in (
+        ("et-opt", "x.mlir"),
+        ("et-compile", "x.mlir", "-o", "y.pte"),
+        ("et-translate", "--mlir-to-pte", "x.mlir"),
+    ):
+        ran = command(*line)
+        assert ran.code == 3
+        assert message in ran.err
+    assert not Path("y.pte").exists()
+
+
+def test_paths_that_lead_nowhere(command: Command) -> None:
+    assert "nothing.mlir: No such file or directory" in command("et-opt", "nothing.mlir").err
+    assert command("et-opt", "nothing.mlir").code == 2
+    assert command("et-opt", ".").code == 2
+    for output in ("no/where.mlir", "."):
+        ran = command("et-opt", "relu.mlir", "-o", output)
+        assert ran.code == 2
+        assert ".tmp" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "message"),
+    [
+        ("csee", "no pass is called 'csee', did you mean cse or et-cse"),
+        ("cse{", "Expected argument name here"),
+        (",", "Expected pass name here"),
+        ("cse{nope=1}", "pass 'cse': there is no option 'nope', it has none"),
+        ("plan-memory{nope=1}", "there is no option 'nope', it has algorithm, alignment"),
+        ("plan-memory{algorithm=best}", "option 'algorithm' is greedy or naive, not best"),
+        ("plan-memory{alignment=x}", "option 'alignment' is a whole number, not x"),
+        ("plan-memory{plan-inputs=7}", "option 'plan-inputs' is true or false, not 7"),
+        ("builtin.module(func.func(cse))", "passes run on a module, not on func.func"),
+    ],
+)
+def test_wrong_pipelines(command: Command, pipeline: str, message: str) -> None:
+    ran = command("et-opt", "-p", pipeline, "relu.mlir")
+    assert ran.code == 2
+    assert message in ran.err
+
+
+@pytest.mark.parametrize(
+    "pipeline", ["cse,dce", "builtin.module(cse,dce)", " builtin.module( cse,dce ) ", "et-cse", ""]
+)
+def test_pipelines(command: Command, pipeline: str) -> None:
+    ran = command("et-opt", f"--pass-pipeline={pipeline}", "relu.mlir")
+    assert ran.code == 0
+    assert "aten.relu" in ran.out
+
+
+def test_list_of_passes_fits_a_terminal(command: Command) -> None:
+    lines = command("et-opt", "--list-passes").out.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert [line for line in lines if len(line.split()) < 2] == []
+
+
+def test_options_of_mlir_opt(command: Command) -> None:
+    ran = command("et-opt", "-p", "cse,dce", "--print-ir-after-all", "--mlir-timing", "relu.mlir")
+    assert ran.code == 0
+    assert ran.out.count("aten.relu") == 1
+    assert ran.err.count("IR Dump After") == 2
+    assert "total" in ran.err
+    assert 'loc("relu.mlir":2:3)' in command("et-opt", "--mlir-print-debuginfo", "relu.mlir").out
+    assert '"aten.relu"(%x)' in command("et-opt", "--mlir-print-op-generic", "relu.mlir").out
+
+
+def test_split_input(command: Command) -> None:
+    text = RELU + "// -----\n" + BROKEN + "// -----// IR Dump //----- //\n// -----  \n" + RELU
+    Path("parts.mlir").write_text(text)
+    ran = command("et-opt", "--split-input-file", "parts.mlir")
+    assert ran.code == 3
+    assert ran.out.count("// -----\n") == 1
+    assert ran.err.startswith("parts.mlir:7:18: error: ")
+    ran = command("et-opt", "--split-input-file", "parts.mlir", "-o", "out.mlir")
+    assert ran.code == 3
+    assert not Path("out.mlir").exists()
+
+
+def test_expected_errors(command: Command) -> None:
+    Path("good.mlir").write_text(
+        BROKEN.replace("f32>\n  func", "f32> // expected-error {{is used with type}}\n  func")
+    )
+    assert command("et-opt", "--verify-diagnostics", "good.mlir") == (0, "", "")
+    Path("none.mlir").write_text(RELU + "// expected-error@above {{never}}\n")
+    ran = command("et-opt", "--verify-diagnostics", "none.mlir")
+    assert ran.code == 1
+    assert ran.err.startswith("none.mlir:4: error: expected 'error: never' was not produced")
+    ran = command("et-opt", "--verify-diagnostics", "-", stdin=BROKEN.encode())
+    assert ran.code == 1
+    assert ran.err.startswith("<stdin>:2:18: error: unexpected error: ")
+
+
+def test_expected_errors_of_reports(command: Command) -> None:
+    text = RELU.replace("  %1", "  // expected-error@below {{[edge_c1]}}\n  %1")
+    assert command("et-opt", "-p", "verify-edge", "--verify-diagnostics", "-", stdin=text.encode()).code == 0
+
+
+def test_a_failure_leaves_the_output_as_it_was(command: Command) -> None:
+    Path("out.mlir").write_text("before")
+    Path("bad.mlir").write_text(BROKEN)
+    assert command("et-opt", "bad.mlir", "-o", "out.mlir").code == 3
+    assert command("et-opt", "-p", "verify-edge", "relu.mlir", "-o", "out.mlir").code == 3
+    assert Path("out.mlir").read_text() == "before"
+
+
+PASS = '''
+from dataclasses import dataclass
+
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import RewritePattern
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.dialects.aten import OP_BY_NAME
+from et_ir.passes.rewriting import rewrite
+
+
+class Refuse(RewritePattern):
+    roots = (OP_BY_NAME["relu"],)
+
+    def match_and_rewrite(self, op, rewriter):
+        raise PassFailedException("relu is not liked here")
+
+
+@dataclass(frozen=True)
+class MyPass(ModulePass):
+    """Refuse."""
+
+    name = "my-pass"
+
+    def apply(self, ctx, op):
+        rewrite(op, [Refuse()])
+'''
+
+
+def test_what_a_pattern_raises_names_the_op_not_the_module(command: Command) -> None:
+    Path("my_pass.py").write_text(PASS)
+    ran = command("et-opt", "--load", "my_pass.py", "-p", "my-pass", "relu.mlir")
+    assert ran.code == 3
+    assert ran.err.splitlines()[0] == "relu.mlir:2:3: error: 'aten.relu': relu is not liked here"
+    assert "func.func" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import sys\nsys.exit(3)", "loading bad.py:2 failed: SystemExit: 3"),
+        ("x = 1", "defines no pass"),
+        ("def f(:", "failed: SyntaxError"),
+        (None, "bad.py: no such file"),
+    ],
+)
+def test_passes_that_do_not_load(command: Command, source: str | None, message: str) -> None:
+    if source is not None:
+        Path("bad.py").write_text(source)
+    ran = command("et-opt", "--load", "bad.py", "relu.mlir")
+    assert ran.code == 2
+    assert message in ran.err
