@@ -47,7 +47,12 @@ def avg_pool3d(b: Chain, op: aten.AvgPool3dOp) -> SSAValue | None:
     kernel, stride = spatial(op.kernel_size, 3), spatial(op.stride or op.kernel_size, 3)
     padding = spatial(op.padding, 3)
     uneven = op.ceil_mode or (any(padding) and not op.count_include_pad)
-    if not is_static(op.self) or uneven or op.divisor_override is not None or not meta(op.self).dtype.is_float:
+    if (
+        not is_static(op.self)
+        or uneven
+        or op.divisor_override is not None
+        or not meta(op.self).dtype.is_float
+    ):
         return None
 
     def pool(x: SSAValue, dims: tuple[int, int]) -> SSAValue:

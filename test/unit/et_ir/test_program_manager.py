@@ -157,7 +157,9 @@ def test_a_target_without_the_kernels() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return nn.functional.adaptive_avg_pool3d(x, 2)
 
-    with pytest.raises(PassFailedException, match=r"test_program_manager.py:\d+.*aten::_adaptive_avg_pool3d.out"):
+    with pytest.raises(
+        PassFailedException, match=r"test_program_manager.py:\d+.*aten::_adaptive_avg_pool3d.out"
+    ):
         to_edge(export(Pool(), (torch.randn(1, 1, 3, 3, 3),))).to_executorch()
 
 
