@@ -26,9 +26,10 @@ from bench.measure import (
     take_turns,
     verdict,
 )
-from bench.subjects import COMPILERS, NAMES, TRAINED, subject
+from bench.subjects import NAMES, TRAINED, compile_ours, compile_stock, subject
 
 GOAL = 0.5
+SIDES = {"ours": compile_ours, "stock": compile_stock}
 PROCESSES = 5
 MODULES = {"ours": "et_ir.program_manager", "stock": "executorch.exir"}
 
@@ -49,22 +50,22 @@ def time_first(name: str, compiler: str) -> tuple[float, float]:
     start = time.perf_counter()
     import_module(MODULES[compiler])
     loaded = time.perf_counter()
-    COMPILERS[compiler](program)
+    SIDES[compiler](program)
     return loaded - start, time.perf_counter() - loaded
 
 
 def row(name: str) -> list[str]:
     # The first round leaves bytecode and files in the system's caches, and does not count.
-    turns = [{compiler: in_process(name, compiler) for compiler in COMPILERS} for _ in range(PROCESSES + 1)]
-    first = {compiler: [turn[compiler][1] for turn in turns[1:]] for compiler in COMPILERS}
-    whole = {compiler: [sum(turn[compiler]) for turn in turns[1:]] for compiler in COMPILERS}
+    turns = [{compiler: in_process(name, compiler) for compiler in SIDES} for _ in range(PROCESSES + 1)]
+    first = {compiler: [turn[compiler][1] for turn in turns[1:]] for compiler in SIDES}
+    whole = {compiler: [sum(turn[compiler]) for turn in turns[1:]] for compiler in SIDES}
     program = subject(name).export()
-    runs = {compiler: (lambda run=run: run(program)) for compiler, run in COMPILERS.items()}
+    runs = {compiler: (lambda run=run: run(program)) for compiler, run in SIDES.items()}
     pace = sum(statistics.median(seconds) for seconds in first.values())
     warm = take_turns(runs, rounds_for(pace, budget=20))
     cells = [name]
     for seconds in (first, whole, warm):
-        cells += [show_time(statistics.median(seconds[compiler])) for compiler in COMPILERS]
+        cells += [show_time(statistics.median(seconds[compiler])) for compiler in SIDES]
         cells.append(f"{median_ratio(seconds['ours'], seconds['stock']):.2f}")
     ratio = max(median_ratio(seconds["ours"], seconds["stock"]) for seconds in (first, warm))
     return [*cells, verdict(ratio, GOAL)]
@@ -79,7 +80,7 @@ def main() -> None:
     parser.add_argument(
         "model", nargs="*", help=f"of {', '.join((*NAMES, *TRAINED))}; the first four unless given"
     )
-    parser.add_argument("--first", choices=list(COMPILERS), help=argparse.SUPPRESS)
+    parser.add_argument("--first", choices=list(SIDES), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.first:
         print(*time_first(options.model[0], options.first))

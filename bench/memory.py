@@ -1,6 +1,9 @@
 """Peak memory while compiling a model with 1 GB of weights, above torch's own copy.
 
-    python -m bench.memory [--gigabytes 1.0] [--stock]
+    python -m bench.memory [--gigabytes 1.0] [--stock] [MODEL …]
+
+Of the models, "linear" has weights that reach the file as they are, and "convolutional" has batch norms,
+which are folded, so that the compiler computes all weights anew.
 
 A child process makes the model and exports it; then it says so, waits, and compiles to a file. The parent
 reads the child's anonymous memory (``RssAnon`` of ``/proc/<pid>/status``: heap, and nothing that is merely a
@@ -12,6 +15,7 @@ before it, at which the only large thing is torch's copy of the weights. Goal: a
 from __future__ import annotations
 
 import argparse
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -24,6 +28,7 @@ from typing import Any
 from bench.measure import print_table, verdict
 
 WIDTH = 4096
+CHANNELS = 1024
 INTERVAL = 0.002
 GOAL = 256.0
 MEGABYTE = 1e6
@@ -48,13 +53,33 @@ def stock(output: Path) -> Callable[[Any], None]:
     return lower
 
 
-def child(compiler: str, gigabytes: float, output: Path) -> None:
+def linear(torch: Any) -> tuple[list[Any], Any]:
+    """The modules of one layer of 67 MB, and an input."""
+    return [torch.nn.Linear(WIDTH, WIDTH, bias=False)], torch.ones(1, WIDTH)
+
+
+def convolutional(torch: Any) -> tuple[list[Any], Any]:
+    """The modules of one layer of 38 MB, and an input."""
+    convolution = torch.nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1, bias=False)
+    return [convolution, torch.nn.BatchNorm2d(CHANNELS)], torch.ones(1, CHANNELS, 4, 4)
+
+
+MODELS = {"linear": linear, "convolutional": convolutional}
+
+
+def child(compiler: str, model: str, gigabytes: float, output: Path) -> None:
     """Make a model of that size, export it, wait for a line on standard input, compile to ``output``."""
     import torch
 
-    layers = max(1, round(gigabytes * 1e9 / (4 * WIDTH * WIDTH)))
-    module = torch.nn.Sequential(*(torch.nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(layers))).eval()
-    program = torch.export.export(module, (torch.ones(1, WIDTH),))
+    modules: list[Any] = []
+    weights = 0
+    example: Any = None
+    while weights < gigabytes * 1e9:
+        layer, example = MODELS[model](torch)
+        modules += layer
+        weights += layer[0].weight.nbytes
+    module = torch.nn.Sequential(*modules).eval()
+    program = torch.export.export(module, (example,))
     lower = ours(output) if compiler == "ours" else stock(output)
     print("ready", flush=True)
     sys.stdin.readline()
@@ -69,11 +94,20 @@ def anonymous(pid: int) -> int:
     return 0
 
 
-def measure(compiler: str, gigabytes: float) -> tuple[int, int, float, int]:
+def measure(compiler: str, model: str, gigabytes: float) -> tuple[int, int, float, int]:
     """Bytes before compiling, bytes at the peak, seconds, and the size of the file."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "model.pte"
-        line = [sys.executable, "-m", "bench.memory", "--child", compiler, "--gigabytes", str(gigabytes)]
+        line = [
+            sys.executable,
+            "-m",
+            "bench.memory",
+            "--child",
+            compiler,
+            "--gigabytes",
+            str(gigabytes),
+            model,
+        ]
         with subprocess.Popen(
             [*line, "--output", str(output)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as process:
@@ -100,23 +134,24 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("model", nargs="*", metavar="MODEL", help=f"of {', '.join(MODELS)}; all unless given")
     parser.add_argument("--gigabytes", type=float, default=1.0, help="of weights, 10^9 bytes each")
     parser.add_argument("--stock", action="store_true", help="measure the stock compiler too, for comparison")
     parser.add_argument("--child", choices=["ours", "stock"], help=argparse.SUPPRESS)
     parser.add_argument("--output", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(options.child, options.gigabytes, options.output)
+        child(options.child, options.model[0], options.gigabytes, options.output)
         return
     rows: list[list[str]] = []
-    for compiler in ("ours", "stock") if options.stock else ("ours",):
-        before, peak, seconds, size = measure(compiler, options.gigabytes)
+    sides = ("ours", "stock") if options.stock else ("ours",)
+    for model, compiler in itertools.product(options.model or MODELS, sides):
+        before, peak, seconds, size = measure(compiler, model, options.gigabytes)
         above = (peak - before) / MEGABYTE
         megabytes = [f"{count / MEGABYTE:,.0f} MB" for count in (size, before, peak, peak - before)]
-        rows.append(
-            [compiler, *megabytes, f"{seconds:.1f} s", verdict(above, GOAL) if compiler == "ours" else ""]
-        )
-    print_table(["compiler", "file", "before", "peak", "above", "time", "goal in MB"], rows)
+        goal = verdict(above, GOAL) if compiler == "ours" else ""
+        rows.append([model, compiler, *megabytes, f"{seconds:.1f} s", goal])
+    print_table(["model", "compiler", "file", "before", "peak", "above", "time", "goal in MB"], rows)
 
 
 if __name__ == "__main__":

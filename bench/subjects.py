@@ -53,10 +53,17 @@ def subject(name: str) -> Subject:
 
 
 def compile_ours(program: torch.export.ExportedProgram) -> bytes:
-    """Our compiler, from an exported program to bytes."""
+    """Our compiler, from an exported program to bytes that the stock runtime and et-vm take."""
     from et_ir import to_edge
 
     return to_edge(program).to_executorch().buffer
+
+
+def compile_for_vm(program: torch.export.ExportedProgram) -> bytes:
+    """Our compiler with et-vm as its target."""
+    from et_ir import ExecutorchBackendConfig, to_edge
+
+    return to_edge(program).to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
 
 
 def compile_stock(program: torch.export.ExportedProgram) -> bytes:
@@ -67,12 +74,12 @@ def compile_stock(program: torch.export.ExportedProgram) -> bytes:
         return to_edge(program).to_executorch().buffer
 
 
-COMPILERS = {"ours": compile_ours, "stock": compile_stock}
+COMPILERS = {"ours": compile_ours, "ours-for-vm": compile_for_vm, "stock": compile_stock}
 
 
 def file(model: Subject, compiler: str) -> Path:
-    """The ``.pte`` by ``compiler``, "ours" or "stock"; compiled again only if something changed."""
-    toolchain = compiler_key() if compiler == "ours" else version("executorch")
+    """The ``.pte`` by ``compiler``, one of ``COMPILERS``; compiled again only if something changed."""
+    toolchain = version("executorch") if compiler == "stock" else compiler_key()
     key = digest(package("examples"), torch.__version__, toolchain)
 
     def make(path: Path) -> dict[str, Any]:
@@ -102,6 +109,7 @@ __all__ = [
     "NAMES",
     "TRAINED",
     "Subject",
+    "compile_for_vm",
     "compile_ours",
     "compile_stock",
     "file",

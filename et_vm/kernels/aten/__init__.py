@@ -3,7 +3,7 @@ memory.
 
 Importing this package imports torch. Any operator that torch's registry knows by an out variant (or an
 in-place form) has a kernel, so the library is as complete as the torch that is installed; :mod:`special`
-holds the few that have a faster way than their out variant.
+and :mod:`convolution` hold the few that have a faster way than their out variant.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ import functools
 
 import torch
 
+from et_vm.kernels.aten import convolution, special
+from et_vm.kernels.aten.declare import SPECIAL
 from et_vm.kernels.aten.out_variant import out_variant_kernel
 from et_vm.kernels.aten.schema import operators
-from et_vm.kernels.aten.special import SPECIAL
 from et_vm.kernels.registry import KernelRegistry
+
+DECLARING = (convolution, special)
+"""The modules whose import fills ``SPECIAL``."""
 
 
 def register(registry: KernelRegistry) -> None:

@@ -2,125 +2,27 @@
 know.
 
 Many out variants are generated: they allocate a result and copy it. Where torch has a function that writes
-to its output, or a view that saves the copy, the kernels here use it; where it has none (convolution) they
-do the same in fewer calls.
+to its output, or a view that saves the copy, the kernels here use it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
 
+import numpy as np
 import torch
 
-from et_schema.scalar_type import ScalarType
 from et_vm.kernels.aten.binding import alias
-from et_vm.kernels.aten.out_variant import OutVariant, copy_results
-from et_vm.kernels.aten.schema import operator
+from et_vm.kernels.aten.declare import checked, special
+from et_vm.kernels.aten.out_variant import copy_results
 from et_vm.kernels.aten.view import copy_step
-from et_vm.kernels.registry import NOTHING, Prepare, PrepareContext, Step
+from et_vm.kernels.registry import NOTHING, PrepareContext, Step
 from et_vm.values import Tensor
-
-SPECIAL: dict[str, Prepare] = {}
-"""The kernels of this module by operator name."""
 
 Scalar = int | float | bool
 
 
-def _special(*names: str) -> Callable[[Prepare], Prepare]:
-    def declare(prepare: Prepare) -> Prepare:
-        SPECIAL.update(dict.fromkeys(names, prepare))
-        return prepare
-
-    return declare
-
-
-@functools.cache
-def _generic(name: str) -> OutVariant:
-    return OutVariant(operator(name))
-
-
-def _checked(ctx: PrepareContext, name: str, *values: Any) -> Step:
-    """The generic step, after its checks and with the outputs in shape; the kernel returns it when its own
-    way does not apply.
-    """
-    return _generic(name)(ctx, *values)
-
-
-def _pointwise_product(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor
-) -> Step | None:
-    """A 1x1 convolution of one sample as a matrix product into ``out``; None when the memory is not that of
-    matrices.
-    """
-    filters, channels = weight.shape[:2]
-    places = x[0, 0].numel()
-    if x.is_contiguous() and out.is_contiguous():
-        a, b = weight.reshape(filters, channels), x.view(channels, places)
-        target = out.view(filters, places)
-        line = None if bias is None else bias.view(filters, 1)
-    elif x.dim() == 4 and all(t.is_contiguous(memory_format=torch.channels_last) for t in (x, out)):
-        a = x.permute(0, 2, 3, 1).view(places, channels)
-        b = weight.reshape(filters, channels).t()
-        target = out.permute(0, 2, 3, 1).view(places, filters)
-        line = bias
-    else:
-        return None
-    product = functools.partial(torch.mm, a, b, out=target)
-    if line is None:
-        return product, ()
-    return _then, (product, target.add_, line)
-
-
-def _then(first: Callable[[], object], second: Callable[[torch.Tensor], object], value: torch.Tensor) -> None:
-    first()
-    second(value)
-
-
-def _copy_result(
-    target: Callable[[torch.Tensor], object], function: Callable[..., torch.Tensor], args: tuple[Any, ...]
-) -> None:
-    target(function(*args))
-
-
-@_special("aten::convolution.out")
-def convolution_out(
-    ctx: PrepareContext,
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: list[int],
-    padding: list[int],
-    dilation: list[int],
-    transposed: bool,
-    output_padding: list[int],
-    groups: int,
-    out: Tensor,
-) -> Step:
-    """A 1x1 kernel on one sample is a product straight into ``out``. Otherwise torch allocates the result
-    and it is copied.
-    """
-    values = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out)
-    generic = _checked(ctx, "aten::convolution.out", *values)
-    if not out.array.size or out.scalar_type != input.scalar_type:
-        return generic
-    with torch.inference_mode():
-        x, w, y = alias(input), alias(weight), alias(out)
-        b = None if bias is None else alias(bias)
-        pointwise = (
-            not transposed and groups == 1 and input.sizes[0] == 1 and out.sizes[2:] == input.sizes[2:]
-        )
-        plain = all(size == 1 for size in weight.sizes[2:]) and not any(padding)
-        if pointwise and plain and input.scalar_type in (ScalarType.FLOAT, ScalarType.DOUBLE):
-            step = _pointwise_product(x, w, b, y)
-            if step is not None:
-                return step
-        arguments = (x, w, b, stride, padding, dilation, transposed, output_padding, groups)
-        return _copy_result, (y.copy_, torch.convolution, arguments)
-
-
-@_special("aten::_native_batch_norm_legit_no_training.out")
+@special("aten::_native_batch_norm_legit_no_training.out")
 def batch_norm_no_training_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -136,7 +38,7 @@ def batch_norm_no_training_out(
 ) -> Step:
     """By ``native_batch_norm``, which writes to its output."""
     values = (input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2)
-    generic = _checked(ctx, "aten::_native_batch_norm_legit_no_training.out", *values)
+    generic = checked(ctx, "aten::_native_batch_norm_legit_no_training.out", *values)
     if not out0.array.size or out0.scalar_type != input.scalar_type:
         return generic
     with torch.inference_mode():
@@ -147,17 +49,17 @@ def batch_norm_no_training_out(
     return step, ()
 
 
-@_special("aten::relu.out")
+@special("aten::relu.out")
 def relu_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """By ``clamp_min``, which writes to its output."""
-    generic = _checked(ctx, "aten::relu.out", self, out)
+    generic = checked(ctx, "aten::relu.out", self, out)
     if not out.array.size or out.scalar_type != self.scalar_type:
         return generic
     with torch.inference_mode():
         return functools.partial(torch.clamp_min, alias(self), 0, out=alias(out)), ()
 
 
-@_special("aten::embedding.out")
+@special("aten::embedding.out")
 def embedding_out(
     ctx: PrepareContext,
     weight: Tensor,
@@ -169,7 +71,7 @@ def embedding_out(
 ) -> Step:
     """By ``index_select``, which writes to its output."""
     values = (weight, indices, padding_idx, scale_grad_by_freq, sparse, out)
-    generic = _checked(ctx, "aten::embedding.out", *values)
+    generic = checked(ctx, "aten::embedding.out", *values)
     with torch.inference_mode():
         if not out.array.size or out.scalar_type != weight.scalar_type:
             return generic
@@ -182,12 +84,12 @@ def embedding_out(
     return step, ()
 
 
-@_special("aten::masked_fill.Scalar_out")
+@special("aten::masked_fill.Scalar_out")
 def masked_fill_scalar_out(
     ctx: PrepareContext, self: Tensor, mask: Tensor, value: Scalar, out: Tensor
 ) -> Step:
     """By ``where``, which writes to its output."""
-    generic = _checked(ctx, "aten::masked_fill.Scalar_out", self, mask, value, out)
+    generic = checked(ctx, "aten::masked_fill.Scalar_out", self, mask, value, out)
     if not out.array.size or out.scalar_type != self.scalar_type:
         return generic
     with torch.inference_mode():
@@ -196,7 +98,7 @@ def masked_fill_scalar_out(
         return functools.partial(torch.where, alias(mask), number, x, out=alias(out)), ()
 
 
-@_special("aten::native_layer_norm.out")
+@special("aten::native_layer_norm.out")
 def native_layer_norm_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -209,7 +111,7 @@ def native_layer_norm_out(
     out2: Tensor,
 ) -> Step:
     """Torch allocates the results; they are copied."""
-    generic = _checked(
+    generic = checked(
         ctx, "aten::native_layer_norm.out", input, normalized_shape, weight, bias, eps, out0, out1, out2
     )
     if not out0.array.size:
@@ -220,13 +122,63 @@ def native_layer_norm_out(
         return copy_results, (call, tuple(alias(out).copy_ for out in (out0, out1, out2)))
 
 
+def _filled(out: Tensor, value: Scalar, generic: Step) -> Step:
+    if not out.array.size:
+        return generic
+    with torch.inference_mode():
+        return alias(out).fill_, (value,)
+
+
+@special("aten::full.out")
+def full_out(ctx: PrepareContext, size: list[int], fill_value: Scalar, out: Tensor) -> Step:
+    """In place."""
+    return _filled(out, fill_value, checked(ctx, "aten::full.out", size, fill_value, out))
+
+
+@special("aten::full_like.out")
+def full_like_out(
+    ctx: PrepareContext, self: Tensor, fill_value: Scalar, memory_format: int | None, out: Tensor
+) -> Step:
+    """In place."""
+    generic = checked(ctx, "aten::full_like.out", self, fill_value, memory_format, out)
+    return _filled(out, fill_value, generic)
+
+
+@special("aten::scalar_tensor.out")
+def scalar_tensor_out(ctx: PrepareContext, s: Scalar, out: Tensor) -> Step:
+    """In place."""
+    return _filled(out, s, checked(ctx, "aten::scalar_tensor.out", s, out))
+
+
+@special("aten::constant_pad_nd.out")
+def constant_pad_nd_out(
+    ctx: PrepareContext, self: Tensor, pad: list[int], value: Scalar, out: Tensor
+) -> Step:
+    """The border is filled and the inside copied."""
+    generic = checked(ctx, "aten::constant_pad_nd.out", self, pad, value, out)
+    overlaps = np.may_share_memory(self.array, out.array)
+    if not out.array.size or min(pad, default=0) < 0 or overlaps or out.scalar_type != self.scalar_type:
+        return generic
+    with torch.inference_mode():
+        target = inside = alias(out)
+        for pair in range(len(pad) // 2):
+            dim = len(self.sizes) - 1 - pair
+            inside = inside.narrow(dim, pad[2 * pair], self.sizes[dim])
+        return _fill_and_copy, (target, value, inside, alias(self))
+
+
+def _fill_and_copy(target: torch.Tensor, value: Scalar, inside: torch.Tensor, source: torch.Tensor) -> None:
+    target.fill_(value)
+    inside.copy_(source)
+
+
 def _convert(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     out.resize(self.sizes)
     with torch.inference_mode():
         return copy_step(alias(self), alias(out)) if out.array.size else NOTHING
 
 
-@_special("aten::_to_copy.out")
+@special("aten::_to_copy.out")
 def to_copy_out(
     ctx: PrepareContext, self: Tensor, non_blocking: bool, memory_format: int | None, out: Tensor
 ) -> Step:
@@ -243,14 +195,14 @@ def _check_same_type(ctx: PrepareContext, self: Tensor, out: Tensor) -> None:
     )
 
 
-@_special("aten::clone.out")
+@special("aten::clone.out")
 def clone_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
     """A copy, in the layout that ``out`` was planned with."""
     _check_same_type(ctx, self, out)
     return _convert(ctx, self, out)
 
 
-@_special("et_copy::_h2d_copy.out", "et_copy::_d2h_copy.out")
+@special("et_copy::_h2d_copy.out", "et_copy::_d2h_copy.out")
 def device_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """A copy: host and device are one memory here."""
     _check_same_type(ctx, self, out)
@@ -262,7 +214,7 @@ def _check_dim_order(ctx: PrepareContext, dim_order: list[int] | None, out: Tens
         raise ctx.trap(arg="out", expected=f"dim order {dim_order}", got=list(out.dim_order))
 
 
-@_special("dim_order_ops::_to_dim_order_copy.out")
+@special("dim_order_ops::_to_dim_order_copy.out")
 def to_dim_order_copy_out(
     ctx: PrepareContext, self: Tensor, non_blocking: bool, dim_order: list[int] | None, out: Tensor
 ) -> Step:
@@ -271,7 +223,7 @@ def to_dim_order_copy_out(
     return _convert(ctx, self, out)
 
 
-@_special("dim_order_ops::_clone_dim_order.out")
+@special("dim_order_ops::_clone_dim_order.out")
 def clone_dim_order_out(
     ctx: PrepareContext, self: Tensor, non_blocking: bool, dim_order: list[int] | None, out: Tensor
 ) -> Step:
@@ -281,7 +233,7 @@ def clone_dim_order_out(
     return _convert(ctx, self, out)
 
 
-@_special("dim_order_ops::_empty_dim_order.out")
+@special("dim_order_ops::_empty_dim_order.out")
 def empty_dim_order_out(
     ctx: PrepareContext, size: list[int], dim_order: list[int] | None, out: Tensor
 ) -> Step:

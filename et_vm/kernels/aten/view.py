@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 
-from et_vm.kernels.aten.binding import alias, torch_dtype
+from et_vm.kernels.aten.binding import alias
+from et_vm.kernels.aten.call import Call
+from et_vm.kernels.aten.inference import shape_outputs
 from et_vm.kernels.aten.schema import Operator
 from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step
 from et_vm.values import Tensor
@@ -53,15 +55,8 @@ class ViewCopy:
             else:
                 positional.append(value)
         with torch.inference_mode():
-            shapes = self._shapes(ctx, source, positional, keywords)
-            ctx.check(
-                len(shapes) == len(outs),
-                arg=self.op.outs[0].name,
-                expected=f"{len(shapes)} tensors",
-                got=len(outs),
-            )
-            for out, shape in zip(outs, shapes, strict=True):
-                out.resize(shape)
+            # The portable kernels shape the outputs.
+            shape_outputs(ctx, Call(self.op, values))
             try:
                 views = _listed(self._view(alias(source), *positional, **keywords))
             except RuntimeError:
@@ -78,16 +73,6 @@ class ViewCopy:
             return wanted[0] if wanted else NOTHING
         return _run, (wanted,)
 
-    def _shapes(
-        self, ctx: PrepareContext, source: Tensor, positional: list[Any], keywords: dict[str, Any]
-    ) -> list[tuple[int, ...]]:
-        """The shapes of the views. Raises Trap when torch rejects the arguments."""
-        like = torch.empty(source.sizes, dtype=torch_dtype(source.scalar_type), device="meta")
-        try:
-            return [tuple(view.shape) for view in _listed(self._view(like, *positional, **keywords))]
-        except (RuntimeError, TypeError, ValueError, IndexError) as problem:
-            raise ctx.error(first_line(problem)) from None
-
 
 def _reshaped(source: torch.Tensor, target: torch.Tensor) -> Step:
     if target.is_contiguous():
@@ -101,12 +86,6 @@ def _copy_reshaped(source: torch.Tensor, target: torch.Tensor) -> None:
 
 def _listed(made: Any) -> list[torch.Tensor]:
     return [made] if isinstance(made, torch.Tensor) else list(made)
-
-
-def first_line(problem: BaseException) -> str:
-    """The first line of what torch complains of; what follows are stacks and advice to its own developers."""
-    text = str(problem).strip()
-    return text.splitlines()[0] if text else type(problem).__name__
 
 
 def _run(steps: tuple[Step, ...]) -> None:

@@ -63,7 +63,10 @@ def test_shapes_are_inferred_before_memory_is_bound() -> None:
 
 
 def test_torchs_complaints_are_traps() -> None:
-    with pytest.raises(Trap, match=r"(?s)reduction dim.*aten::mm\.out"):
+    """Of operators without a portable kernel; the others have its messages."""
+    with pytest.raises(Trap, match=r"(?s)size.*aten::addmv\.out"):
+        _prepare("aten::addmv.out", _tensor(2), _tensor(2, 3), _tensor(4), 1, 1, _tensor(2))
+    with pytest.raises(Trap, match="'mat2': expected 3 rows"):
         _prepare("aten::mm.out", _tensor(2, 3), _tensor(4, 5), _tensor(2, 5))
     with pytest.raises(Trap):
         _prepare("aten::permute_copy.out", _tensor(2, 3), [0, 0], _tensor(2, 3))
@@ -97,3 +100,37 @@ def test_pointwise_convolution_is_a_product() -> None:
     product = args[0]
     assert isinstance(product, functools.partial)
     assert product.func is torch.mm
+
+
+def _convolve(
+    image: Tensor, weight: Tensor, out: Tensor, memo: dict[object, object], groups: int = 1
+) -> None:
+    bias = _tensor(weight.sizes[0])
+    prepare = load_library("aten").lookup("aten::convolution.out", ())
+    assert prepare is not None
+    arguments = (image, weight, bias, [2, 1], [1, 1], [1, 1], False, [0, 0], groups, out)
+    fn, args = prepare(PrepareContext("aten::convolution.out", memo=memo), *arguments)
+    x, w, b = (torch.from_numpy(tensor.array.copy()) for tensor in (image, weight, bias))
+    with torch.inference_mode():
+        fn(*args)
+        wanted = torch.convolution(x, w, b, [2, 1], [1, 1], [1, 1], False, [0, 0], groups)
+    # Sums in another order: off by a few units in the last place of their largest terms.
+    np.testing.assert_allclose(out.array, wanted.numpy(), rtol=1e-5, atol=1e-6 * float(wanted.abs().max()))
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_weights_that_outnumber_the_results_are_packed_once(groups: int) -> None:
+    image, out = _tensor(1, 64, 7, 7), _tensor(1, 64, 4, 7)
+    weight = _tensor(64, 64 // groups, 3, 3, constant=True)
+    memo: dict[object, object] = {}
+    for _ in range(2):
+        _convolve(image, weight, out, memo, groups)
+    assert len(memo) == int(torch.backends.mkldnn.is_available())
+
+
+@pytest.mark.parametrize(("constant", "size"), [(False, 7), (True, 70)])
+def test_other_weights_stay_as_they_are(constant: bool, size: int) -> None:
+    image, weight = _tensor(1, 64, size, size), _tensor(64, 64, 3, 3, constant=constant)
+    memo: dict[object, object] = {}
+    _convolve(image, weight, _tensor(1, 64, (size + 1) // 2, size), memo)
+    assert not memo

@@ -1,0 +1,72 @@
+"""One call of an operator, its arguments in the forms that torch takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from et_vm.kernels.aten.binding import torch_dtype
+from et_vm.kernels.aten.schema import Argument, Operator
+from et_vm.values import Tensor
+
+_MEMORY_FORMATS = {
+    0: torch.contiguous_format,
+    1: torch.preserve_format,
+    2: torch.channels_last,
+    3: torch.channels_last_3d,
+}
+
+
+def _convert(value: Any, argument: Argument, tensor: Callable[[Tensor], torch.Tensor]) -> Any:
+    """An argument as torch takes it: tensors through ``tensor``, numbers that stand for types as the types."""
+    if value is None:
+        return None
+    if isinstance(value, Tensor):
+        return tensor(value)
+    if argument.type.startswith("List[") and "Tensor" in argument.type:
+        return [None if item is None else tensor(item) for item in value]
+    if argument.type == "ScalarType":
+        return torch_dtype(value)
+    if argument.type == "MemoryFormat":
+        return _MEMORY_FORMATS[value]
+    return value
+
+
+def _is_default(value: Any, argument: Argument) -> bool:
+    return argument.has_default and type(value) is type(argument.default) and value == argument.default
+
+
+class Call:
+    """An operator with the VM's ``values`` for its arguments, the outputs last."""
+
+    def __init__(self, op: Operator, values: Sequence[Any]) -> None:
+        self.op = op
+        self.values = values
+        count = len(op.inputs)
+        self.inputs = values[:count]
+        self.outs: list[Tensor] = values[count] if op.returns_list else list(values[count:])
+
+    def arguments(self, tensor: Callable[[Tensor], torch.Tensor]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments without the outputs; defaults are left out where nothing follows
+        them.
+        """
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        used = 0
+        for value, argument in zip(self.inputs, self.op.inputs, strict=True):
+            if argument.keyword:
+                if not _is_default(value, argument):
+                    keywords[argument.name] = _convert(value, argument, tensor)
+                continue
+            positional.append(_convert(value, argument, tensor))
+            if not _is_default(value, argument):
+                used = len(positional)
+        return positional[:used], keywords
+
+    def with_outs(self, keywords: dict[str, Any], outs: Sequence[torch.Tensor]) -> dict[str, Any]:
+        """The keyword arguments of the overload itself, the outputs under their own names."""
+        if self.op.returns_list:
+            return {**keywords, self.op.outs[0].name: list(outs)}
+        return {**keywords, **{a.name: out for a, out in zip(self.op.outs, outs, strict=True)}}

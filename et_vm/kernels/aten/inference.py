@@ -1,0 +1,104 @@
+"""Checking a call and shaping its outputs before torch sees it.
+
+The portable kernels know the shape rules and have errors that name the argument, so theirs is the first
+word; their step is thrown away. Torch's own rules, by way of meta tensors, serve the operators and types
+that they lack: correct too, but the first use imports half of torch's compiler.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+
+from et_schema.errors import Error, Trap
+from et_vm.kernels import portable
+from et_vm.kernels.aten.binding import meta_of, torch_dtype, zeros_of
+from et_vm.kernels.aten.call import Call
+from et_vm.kernels.aten.schema import Operator
+from et_vm.kernels.registry import KernelRegistry, PrepareContext
+from et_vm.values import Tensor
+
+# On the meta device these give saved statistics and the like a shape that they have on other devices.
+_META_DIFFERS = frozenset({"aten::_embedding_bag_forward_only.out", "aten::native_batch_norm.out"})
+
+_MASKS = (torch.bool, torch.uint8)
+
+
+@functools.cache
+def _portable() -> KernelRegistry:
+    return KernelRegistry([portable.register])
+
+
+def shape_depends_on_data(call: Call) -> bool:
+    """Whether the outputs get their shapes only when the call is executed. Indexing does so with masks."""
+    if not _has_dynamic_shape(call.op):
+        return False
+    if call.op.name != "aten::index.Tensor_out":
+        return True
+    indices: list[Tensor | None] = call.inputs[1]
+    return any(index is not None and torch_dtype(index.scalar_type) in _MASKS for index in indices)
+
+
+def _has_dynamic_shape(op: Operator) -> bool:
+    packet = op.overload.overloadpacket
+    return any(torch.Tag.dynamic_output_shape in getattr(packet, name).tags for name in packet.overloads())
+
+
+def shape_outputs(ctx: PrepareContext, call: Call) -> bool:
+    """Check ``call`` and resize its outputs; False when only its execution will tell their shapes.
+
+    Raises Trap for arguments that the operator does not take, NotSupported for an output that cannot have
+    the shape.
+    """
+    refused: Trap | None = None
+    prepare = _portable().lookup(call.op.name, ())
+    if prepare is not None:
+        try:
+            prepare(PrepareContext(ctx.op, instruction=ctx.instruction, frames=ctx.frames), *call.values)
+        except Trap as trap:
+            refused = trap
+        else:
+            return not shape_depends_on_data(call)
+    if shape_depends_on_data(call):
+        return False
+    shapes = _infer(ctx, call, refused)
+    if shapes is None:
+        return False
+    for out, shape in zip(call.outs, shapes, strict=True):
+        out.resize(shape)
+    return True
+
+
+def _infer(ctx: PrepareContext, call: Call, refused: Trap | None) -> list[tuple[int, ...]] | None:
+    """The shapes of the outputs by torch's rules, None where it has none."""
+    device, stand_in = ("cpu", zeros_of) if call.op.name in _META_DIFFERS else ("meta", meta_of)
+    positional, keywords = call.arguments(stand_in)
+    outs = [torch.empty(0, dtype=torch_dtype(out.scalar_type), device=device) for out in call.outs]
+    try:
+        call.op.overload(*positional, **call.with_outs(keywords, outs))
+    except NotImplementedError:
+        return None
+    except (RuntimeError, TypeError, ValueError, IndexError) as problem:
+        if refused is not None:
+            raise refused from None
+        raise ctx.error(first_line(problem), code=Error.InvalidArgument) from None
+    return [tuple(out.shape) for out in outs]
+
+
+def first_line(problem: BaseException) -> str:
+    """The first line of what torch complains of; what follows are stacks and advice to its own developers."""
+    text = str(problem).strip()
+    return text.splitlines()[0] if text else type(problem).__name__
+
+
+def check_in_place(ctx: PrepareContext, call: Call) -> None:
+    """The checks of an operator that writes to its own arguments. Raises Trap."""
+    values: Any
+    for values, argument in zip(call.inputs, call.op.inputs, strict=True):
+        if argument.is_written and isinstance(values, Tensor) and values.constant:
+            raise ctx.trap(arg=argument.name, expected="a mutable tensor", got="a constant")
+    prepare = _portable().lookup(call.op.name, ())
+    if prepare is not None:
+        prepare(PrepareContext(ctx.op, instruction=ctx.instruction, frames=ctx.frames), *call.values)
