@@ -7,6 +7,7 @@ by the tables that `torch.export` uses, and by torch's reference implementations
 
 from __future__ import annotations
 
+import logging
 import operator
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -159,9 +160,20 @@ def _without_onednn() -> Generator[None]:
         switch._set_mkldnn_enabled(enabled)
 
 
+@contextmanager
+def _without_torch_log() -> Generator[None]:
+    """Without torch's own log of what its shape functions refuse: here that is an answer, not a failure."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    disabled, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = disabled
+
+
 def _trace(function: Callable[..., Any], tensors: list[torch.Tensor], table: Table) -> GraphModule | None:
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    with mode, torch.no_grad(), _without_onednn():
+    with mode, torch.no_grad(), _without_onednn(), _without_torch_log():
         fakes = [torch.empty(tuple(t.shape), dtype=t.dtype) for t in tensors]
         try:
             module = make_fx(function, decomposition_table=table, tracing_mode="real")(*fakes)
