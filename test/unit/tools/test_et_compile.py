@@ -1,0 +1,295 @@
+"""et-compile: programs that compile, by every road, and programs that do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Command
+
+LEVELS = ("aten", "core-aten", "edge", "backend", "executorch")
+
+
+@pytest.mark.parametrize("factory", ["net", "two"])
+def test_every_road_leads_to_the_same_file(command: Command, factory: str) -> None:
+    """Stopping at a level, as text with its weights beside it, and going on from there changes no byte."""
+    ran = command("et-compile", f"subjects.py:{factory}", "-o", "direct.pte", "-q")
+    assert ran == (0, "", "")
+    direct = Path("direct.pte").read_bytes()
+    for level in LEVELS:
+        text = f"{level}.mlir"
+        assert command("et-compile", f"subjects.py:{factory}", "--emit", level, "-o", text, "-q").code == 0
+        assert command("et-compile", text, "-o", "again.pte", "-q") == (0, "", "")
+        assert Path("again.pte").read_bytes() == direct, level
+    assert command("et-translate", "--mlir-to-pte", "executorch.mlir", "-o", "translated.pte").code == 0
+    assert Path("translated.pte").read_bytes() == direct
+    assert command("et-translate", "--pte-to-mlir", "direct.pte", "-o", "back.mlir").code == 0
+    assert command("et-compile", "back.mlir", "-o", "again.pte", "-q").code == 0
+    assert Path("again.pte").read_bytes() == direct
+
+
+def test_text_on_standard_input(command: Command) -> None:
+    assert command("et-compile", "subjects.py:net", "-o", "net.mlir", "--emit", "edge", "-q").code == 0
+    text = Path("net.mlir").read_bytes()
+    store = Path("net.safetensors")
+    assert command("et-compile", "-", "--weights", store, "-o", "a.pte", "-q", stdin=text).code == 0
+    ran = command("et-compile", "-", "-o", "b.pte", "-q", stdin=text)
+    assert ran.code == 3
+    assert 'the bytes of constant "fc.weight_permute" are missing: give their store with --weights' in ran.err
+    assert command("et-vm", "validate", "-", stdin=Path("a.pte").read_bytes()).code == 0
+
+
+def test_progress_and_table_are_messages(command: Command) -> None:
+    ran = command("et-compile", "subjects.py:chatty", "--emit", "edge", "--table")
+    assert ran.code == 0
+    assert ran.out.startswith("builtin.module {")
+    lines = ran.err.splitlines()
+    assert lines[0] == "made by a factory"
+    assert [line.split()[0] for line in lines[1:]] == [
+        "export", "import", "aten", "core-aten", "edge", "level", "aten", "core-aten", "edge",
+    ]  # fmt: skip
+    assert lines[-1].split() == ["edge", "3", "mm,", "add.Tensor,", "relu"]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("missing.py:net", "missing.py: no such file"),
+        ("missing.module:net", "no module named 'missing'"),
+        ("subjects.py:nat", "subjects.py has no factory 'nat', did you mean net?"),
+        ("subjects.py:MODELS", "subjects.py has no factory 'MODELS'; it has net, two"),
+        ("subjects.py:", "subjects.py has no factory ''"),
+        (":net", "':net' names no module"),
+        ("subjects.py", "expected file.py:factory, package.module:factory, a .pt2 or a .mlir"),
+        (".", "expected file.py:factory"),
+        ("random.py:net", "another module is called 'random': give the file another name"),
+        ("missing.pt2", "missing.pt2: no such file"),
+        ("folder.pt2", "folder.pt2: is a folder"),
+        ("missing.mlir", "missing.mlir: No such file or directory"),
+    ],
+)
+def test_programs_that_are_not_there(command: Command, model: str, message: str) -> None:
+    Path("folder.pt2").mkdir()
+    Path("random.py").write_text("def net(): pass")
+    ran = command("et-compile", model, "-o", "x.pte")
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("subjects.py:raises", " in raises)\n  and more\n"),
+        ("subjects.py:raises", "the factory subjects.py:raises failed: ValueError: the weights are gone ("),
+        ("subjects.py:leaves", "SystemExit: 7 ("),
+        ("subjects.py:needs", "missing 1 required positional argument"),
+        (
+            "subjects.py:nothing",
+            "must return (module, example_args[, dynamic_shapes]) for 'forward', got 'NoneType'",
+        ),
+        ("subjects.py:number", "for 'a', got 'int'"),
+        ("subjects.py:no_methods", "returned no methods"),
+        ("subjects.py:no_tuple", "must give example_args as a tuple, got Tensor"),
+        ("subjects.py:wrong_shape", "but got [2, 15] X [16, 8]. ("),
+        ("subjects.py:branch", "Could not guard on data-dependent expression"),
+        ("subjects.py:specialised", "Suggested fixes:\n    n = 8"),
+        ("broken.py:net", "importing broken.py failed: SyntaxError: '(' was never closed ("),
+        ("needy.py:net", "importing needy.py failed: ModuleNotFoundError: No module named 'nothing_here'"),
+        ("garbage.pt2", "garbage.pt2 is no exported program: "),
+    ],
+)
+def test_programs_that_cannot_be_made(command: Command, model: str, message: str) -> None:
+    Path("broken.py").write_text("def net(")
+    Path("needy.py").write_text("import nothing_here")
+    Path("garbage.pt2").write_bytes(b"PK\3\4" + bytes(100))
+    Path("x.pte").write_bytes(b"before")
+    ran = command("et-compile", model, "-o", "x.pte")
+    assert ran.code == 3
+    assert message in ran.err
+    assert ran.err.startswith("et-compile: error: ")
+    assert Path("x.pte").read_bytes() == b"before"
+
+
+def test_the_place_in_the_users_code(command: Command) -> None:
+    source = Path("subjects.py").read_text().splitlines()
+    for factory, line in (("raises", "    raise ValueError"), ("branch", "        if x.sum() > 0:")):
+        number = next(n for n, text in enumerate(source, 1) if text.startswith(line))
+        assert (
+            f"subjects.py:{number} in " in command("et-compile", f"subjects.py:{factory}", "-o", "x.pte").err
+        )
+
+
+def test_what_is_not_supported_is_named_with_its_lines(command: Command) -> None:
+    ran = command("et-compile", "subjects.py:unsupported", "-o", "x.pte", "-q")
+    assert ran.code == 4
+    source = Path("subjects.py").read_text().splitlines()
+    for name, part in (
+        ("aten.special_bessel_j0", "bessel"),
+        ("aten.fft_fft", "fft.fft"),
+        ("higher_order.cond", ".cond"),
+    ):
+        number = next(n for n, text in enumerate(source, 1) if part in text)
+        assert f"subjects.py:{number}: error: '{name}': " in ran.err
+    assert ran.err.count("  fix: ") == 3
+
+
+def test_kernels_that_the_target_lacks(command: Command) -> None:
+    """Every operator at once, each with its line; another target may have them."""
+    line = [
+        "et-compile",
+        "subjects.py:product",
+        "-o",
+        "x.pte",
+        "-q",
+        "--preserve",
+        "cumprod",
+        "--preserve",
+        "mish",
+    ]
+    ran = command(*line)
+    assert ran.code == 4
+    source = Path("subjects.py").read_text().splitlines()
+    number = next(n for n, text in enumerate(source, 1) if "cumprod" in text)
+    assert f"subjects.py:{number}: error: 'aten::cumprod.out': no kernel of 'stock-1.4'" in ran.err
+    assert f"subjects.py:{number}: error: 'aten::mish.out': no kernel of 'stock-1.4'" in ran.err
+    assert not Path("x.pte").exists()
+    assert command(*line, "--target", "et-vm").code == 0
+    assert command("et-vm", "run", "x.pte").code == 0
+    # The same for a text at the last level.
+    assert command("et-translate", "--pte-to-mlir", "x.pte", "-o", "x.mlir").code == 0
+    assert command("et-compile", "x.mlir", "-o", "y.pte", "-q").code == 4
+    assert command("et-compile", "x.mlir", "-o", "y.pte", "-q", "--target", "et-vm").code == 0
+
+
+def test_backends_that_are_not_there(command: Command) -> None:
+    ran = command("et-compile", "subjects.py:net", "-o", "x.pte", "--backend", "npu:cores=4")
+    assert ran.code == 4
+    assert "no backend is called 'npu'" in ran.err
+
+
+def test_outputs_are_checked_before_the_work(command: Command) -> None:
+    for output, message in (("no/where.pte", "does not exist"), (".", "is a folder")):
+        ran = command("et-compile", "subjects.py:raises", "-o", output)
+        assert ran.code == 2
+        assert message in ran.err
+        assert "factory" not in ran.err
+
+
+def test_interrupted(command: Command) -> None:
+    Path("x.pte").write_bytes(b"before")
+    ran = command("et-compile", "subjects.py:interrupted", "-o", "x.pte")
+    assert ran.code == 130
+    assert ran.err == "et-compile: interrupted\n"
+    assert Path("x.pte").read_bytes() == b"before"
+
+
+BAD = {
+    "aten": (
+        "func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = program.get @w : tensor<4xf32>\n"
+        "  func.return %0 : tensor<4xf32>\n}\n",
+        "aten.mlir:2:3: error: 'program.get': ",
+    ),
+    "core-aten": (
+        "func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0, %1 = aten.linalg_qr %x : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)\n"
+        "  func.return %0 : tensor<4xf32>\n}\n",
+        "core-aten.mlir:2:3: error: 'aten.linalg_qr': ",
+    ),
+    "edge": (
+        "func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = edge.relu %x : tensor<4xf32>\n"
+        "  %1 = aten.relu %0 : tensor<4xf32>\n"
+        "  func.return %1 : tensor<4xf32>\n}\n",
+        "edge.mlir:3:3: error: 'aten.relu': [edge_c1]",
+    ),
+    "executorch": (
+        "executorch.plan @forward {arenas = array<i64: 16>} {\n"
+        "  %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>\n"
+        "  %0 = executorch.alloc {memory_id = 1, offset = 8} : tensor<4xf32>\n"
+        '  executorch.kernel_call "aten::relu.out"(%x) outs(%0)\n'
+        "  executorch.return %0\n}\n",
+        "executorch.mlir:3:3: error: 'executorch.alloc': ",
+    ),
+}
+
+
+@pytest.mark.parametrize("level", BAD)
+def test_texts_that_break_the_contract_of_their_level(command: Command, level: str) -> None:
+    text, message = BAD[level]
+    Path(f"{level}.mlir").write_text(text)
+    ran = command("et-compile", f"{level}.mlir", "-o", "x.pte", "-q")
+    assert ran.code == 3
+    assert message in ran.err
+    assert not Path("x.pte").exists()
+
+
+def test_a_level_that_has_passed(command: Command) -> None:
+    Path("edge.mlir").write_text(BAD["edge"][0].replace("aten.relu", "edge.relu"))
+    ran = command("et-compile", "edge.mlir", "--emit", "aten")
+    assert ran.code == 2
+    assert "edge.mlir is at level edge already, past aten" in ran.err
+
+
+def test_weight_stores(command: Command) -> None:
+    """Missing, of another program, damaged, cut off, no store at all."""
+    assert command("et-compile", "subjects.py:net", "--emit", "edge", "-o", "net.mlir", "-q").code == 0
+    good = Path("net.safetensors").read_bytes()
+    Path("alone.mlir").write_text(Path("net.mlir").read_text())
+    line = ["et-compile", "alone.mlir", "-o", "x.pte", "-q"]
+
+    def fails(message: str, *more: str) -> None:
+        ran = command(*line, *more)
+        assert ran.code == 3
+        assert message in ran.err
+        assert not Path("x.pte").exists()
+
+    fails("there is no alone.safetensors; another store is given with --weights")
+    length = int.from_bytes(good[:8], "little")
+    for data, message in (
+        (
+            good[:8] + good[8 : 8 + length].replace(b"data_offsets", b"data_0ffsets") + good[8 + length :],
+            "header",
+        ),
+        (good[:-1] + bytes([good[-1] ^ 1]), "the weight store is damaged"),
+        (good[:-5], "lies outside of the file"),
+        (good[:5], "not a weight store: 5 bytes"),
+        (b"", "not a weight store: 0 bytes"),
+        (bytes(range(256)), "exceeds the file"),
+        (len(b"[" * 5000).to_bytes(8, "little") + b"[" * 5000, "its header cannot be read"),
+        (
+            b"\2\0\0\0\0\0\0\0{}",
+            'does not have the constant "fc.weight_permute": it belongs to another program',
+        ),
+    ):
+        Path("other.safetensors").write_bytes(data)
+        fails(message, "--weights", "other.safetensors")
+    Path("alone.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
+    fails("alone.safetensors does not have them: it belongs to another program")
+    assert command(*line, "--weights", "missing.safetensors").code == 2
+    assert command(*line, "--weights", ".").code == 2
+    # A text can be lowered, printed and written without its weights as long as no pass needs them.
+    Path("alone.safetensors").unlink()
+    assert command("et-opt", "-p", "verify-edge", "alone.mlir").code == 0
+    ran = command("et-opt", "-p", "cse", "alone.mlir", "-o", "out.mlir")
+    assert ran.code == 0
+    assert "et-opt: warning: out.mlir: no bytes for the constant 'fc.weight_permute'" in ran.err
+
+
+def test_letters_outside_of_ascii(command: Command) -> None:
+    """In names, in strings and in the lines that locations quote, at every level."""
+    source = (
+        Path("subjects.py")
+        .read_text()
+        .replace("self.fc", "self.größe")
+        .replace("relu(", 'relu(  # "ä\\ö"\n ')
+    )
+    Path("subjects.py").write_text(source)
+    line = ("et-compile", "subjects.py:net", "--emit-stacktrace", "-q")
+    assert command(*line, "-o", "direct.pte").code == 0
+    for level in LEVELS:
+        assert command(*line, "--emit", level, "-g", "-o", "text.mlir").code == 0
+        assert command("et-opt", "text.mlir").code == 0
+        assert command("et-compile", "text.mlir", "--emit-stacktrace", "-q", "-o", "again.pte").code == 0
+        assert Path("again.pte").read_bytes() == Path("direct.pte").read_bytes(), level
