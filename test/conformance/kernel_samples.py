@@ -161,6 +161,8 @@ def own_calls() -> Iterator[Callable[[], object]]:
     yield lambda: A.add.Tensor(i, y, alpha=2)
     yield lambda: A.add.Tensor(i.to(torch.uint8), _integers(3, 4, dtype=torch.int8), alpha=3)
     yield lambda: A.add.Scalar(b, 2)
+    yield lambda: A.add.Scalar(x, 3, 2)
+    yield lambda: A.sub.Scalar(x, 3, 2)
     yield lambda: A.add.Tensor(torch.tensor(2.0, dtype=torch.float64), y)
     yield lambda: A.rsub.Tensor(x, y, alpha=2)
     for f in (A.sign, A.round, A.ceil, A.trunc, A.abs, A.relu, A.isnan, A.sqrt, A.sigmoid, A.tanh, A.erf):

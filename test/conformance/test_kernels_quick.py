@@ -24,9 +24,14 @@ class _ArrivedError(Exception):
 
 class _Arrival(TorchDispatchMode):
     overload: Any = None
+    numbers: dict[str, Any]
+    """The arguments that are numbers, by the names that they have in the overload."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.overload = func
+        names = [argument.name for argument in func._schema.arguments]
+        named = {**dict(zip(names, args, strict=False)), **(kwargs or {})}
+        self.numbers = {name: value for name, value in named.items() if isinstance(value, int | float)}
         raise _ArrivedError
 
 
@@ -35,8 +40,8 @@ def samples() -> dict[str, list[Recorded]]:
     return collect(NAMES)
 
 
-def _arrival(name: str, recorded: Recorded) -> Any:
-    """The overload that the fast function for ``name`` reaches with the arguments of ``recorded``."""
+def _arrival(name: str, recorded: Recorded) -> _Arrival:
+    """Where and with what the fast function for ``name`` arrives when called with the arguments of ``recorded``."""
     function = quick_function(name)
     assert function is not None
     outs = [register_of(result) for result in recorded.results]
@@ -47,7 +52,7 @@ def _arrival(name: str, recorded: Recorded) -> Any:
         out = alias(outs[0]) if len(outs) == 1 else tuple(alias(out) for out in outs)
         with pytest.raises(_ArrivedError), arrival:
             function(*positional, **keywords, out=out)
-    return arrival.overload
+    return arrival
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,7 +60,13 @@ def test_arrivals(samples: dict[str, list[Recorded]], name: str) -> None:
     assert samples[name], f"no sample reaches {name}"
     wanted = operator(name).overload
     for recorded in samples[name]:
-        reached = _arrival(name, recorded)
+        arrival = _arrival(name, recorded)
+        reached = arrival.overload
+        given = dict(
+            zip((argument.name for argument in operator(name).inputs), recorded.arguments, strict=True)
+        )
+        for number, value in arrival.numbers.items():
+            assert value == pytest.approx(given[number], abs=0, rel=0, nan_ok=True)
         if name.removeprefix("aten::") in EQUIVALENT:
             assert reached.overloadpacket == wanted.overloadpacket
             assert reached._schema.arguments[1].name == wanted._schema.arguments[1].name

@@ -198,13 +198,26 @@ IN_NN = frozenset(
 )
 """Operators that the function of their name among the neural network functions leads to."""
 
+
+def _add(
+    self: torch.Tensor, other: int | float, alpha: int | float = 1, *, out: torch.Tensor
+) -> torch.Tensor:
+    return torch.add(self, other, alpha=alpha, out=out)  # a third positional argument means another overload
+
+
+def _sub(
+    self: torch.Tensor, other: int | float, alpha: int | float = 1, *, out: torch.Tensor
+) -> torch.Tensor:
+    return torch.sub(self, other, alpha=alpha, out=out)
+
+
 EQUIVALENT: dict[str, Callable[..., Any]] = {
-    "add.Scalar_out": torch.add,
+    "add.Scalar_out": _add,
     "div.Scalar_mode_out": torch.div,
     "div.Scalar_out": torch.div,
     "floor_divide.Scalar_out": torch.floor_divide,
     "mul.Scalar_out": torch.mul,
-    "sub.Scalar_out": torch.sub,
+    "sub.Scalar_out": _sub,
 }
 """Functions that lead to the operator on tensors, which treats a number as this one does but writes to its
 output where this one allocates."""

@@ -33,3 +33,11 @@ func.func private @dim_order_c1(tensor<1x2x3xf32, #edge.dim_order<0, 0, 1>>)
 
 // expected-error@+1 {{[dim_order_c2] the contiguous order is not written out: drop the encoding}}
 func.func private @dim_order_c2(tensor<1x2x3xf32, #edge.dim_order<0, 1, 2>>)
+
+// -----
+
+func.func @dim_order_c3(%x: tensor<2x3xf32, #edge.dim_order<1, 2, 0>>) {
+  // expected-error@+1 {{[dim_order_c3] the dim order of tensor<2x3xf32, #edge.dim_order<1, 2, 0>> is not of its rank}}
+  %0 = edge.relu %x : (tensor<2x3xf32, #edge.dim_order<1, 2, 0>>) -> tensor<2x3xf32>
+  func.return
+}
