@@ -331,6 +331,10 @@ class SchemaOp(IRDLOperation):
             raise VerifyException(f"[operand_c3] {error}") from error
         except ZeroDivisionError as error:
             raise VerifyException("[operand_c3] a size, stride or number of parts is 0") from error
+        except IndexError as error:
+            raise VerifyException(
+                "[operand_c3] a tensor has too few dimensions, or a list too few items"
+            ) from error
         if inferred is None:
             return
         types = tuple(result.type for result in self.results)
