@@ -177,9 +177,10 @@ def _trace(function: Callable[..., Any], tensors: list[torch.Tensor], table: Tab
         fakes = [torch.empty(tuple(t.shape), dtype=t.dtype) for t in tensors]
         try:
             module = make_fx(function, decomposition_table=table, tracing_mode="real")(*fakes)
-        except (RuntimeError, NotImplementedError, TypeError, ValueError, SyntaxError):
-            # Also what data-dependent operators raise, and overloads whose name is no name in Python (`from`).
-            # The op stays, and the level's verifier reports it.
+        except Exception:
+            # Torch's decompositions raise what they like for arguments that no call of them has: IndexError for
+            # a dimension that is not there, AssertionError; others for data-dependent operators, and for overloads
+            # whose name is no name in Python (`from`). The op stays, and the level's verifier reports it.
             return None
     module.graph.eliminate_dead_code()
     return module
