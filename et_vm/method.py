@@ -37,11 +37,11 @@ from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify import verified
 
 if TYPE_CHECKING:
+    from et_schema.pte import PteFile
     from et_vm.backend import Backend, BackendRegistry, Handle
     from et_vm.kernels.registry import KernelRegistry, Prepare
     from et_vm.memory import MemoryManager
     from et_vm.platform import Platform
-    from et_vm.program import Program
     from et_vm.tracer import EventTracer
 
 # How close a float input must be to the one that was traced: upstream's tolerances.
@@ -57,8 +57,10 @@ class Method:
 
     def __init__(
         self,
-        program: Program,
+        pte: PteFile,
         index: int,
+        instructions: Sequence[Instruction],
+        file: memoryview,
         *,
         kernels: KernelRegistry,
         memory: MemoryManager,
@@ -68,17 +70,18 @@ class Method:
         poison: bool = False,
         external: Mapping[str, memoryview] | None = None,
     ) -> None:
-        """Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method
-        without jumps contains a call whose shapes or types its kernel rejects.
+        """Plan ``index`` of ``pte``, with its verified ``instructions``. ``file`` is what ``pte`` was read from.
+
+        Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method without
+        jumps contains a call whose shapes or types its kernel rejects.
         """
-        self._plan = program.pte.program.execution_plan[index]
+        self._plan = pte.program.execution_plan[index]
         self._where = f"execution_plan[{index}]"
-        self._program = program
         self._platform = platform
         self._tracer = tracer
         self._lock = threading.Lock()
         self._position: int | None = None
-        self._instructions = program.instructions(index)
+        self._instructions = instructions
         self._flow = Flow(self._plan, self._instructions, self._where)
         self._scratch = Scratch()
         self._memo: dict[object, object] = {}
@@ -86,16 +89,16 @@ class Method:
         self._has_jumps = any(instruction.target >= 0 for instruction in self._instructions)
 
         started = platform.ticks()
-        with verified(program.file):
+        with verified(file):
             owned = {*self._plan.inputs, *self._flow.owned_outputs()}
-            file = RegisterFile(self._plan, self._where, program.pte, memory, platform, owned, external or {})
-        self._registers = file.registers
-        self._owned_bytes = file.owned_bytes
+            built = RegisterFile(self._plan, self._where, pte, memory, platform, owned, external or {})
+        self._registers = built.registers
+        self._owned_bytes = built.owned_bytes
         self._memory = memory
         started = self._loaded("registers", started)
-        self._init_delegates(backends)
+        self._init_delegates(backends, pte)
         started = self._loaded("delegates", started)
-        calls = self._link(kernels)
+        calls = self._link(kernels, file)
         self._guard = kernels.guard
         started = self._loaded("link", started)
         self._inputs = self._plan.inputs
@@ -122,8 +125,7 @@ class Method:
             for label, nbytes in self.memory_report().items():
                 self._tracer.on_allocate(self.name, label, nbytes)
 
-    def _init_delegates(self, backends: BackendRegistry) -> None:
-        pte = self._program.pte
+    def _init_delegates(self, backends: BackendRegistry, pte: PteFile) -> None:
         missing = [d.id for d in self._plan.delegates if not backends.is_available(d.id)]
         if missing:
             for backend_id in missing:
@@ -138,7 +140,7 @@ class Method:
             processed = pte.delegate_data(delegate.processed)
             self._delegates.append((backend, backend.init(context, processed, delegate.compile_specs)))
 
-    def _link(self, kernels: KernelRegistry) -> dict[int, Call]:
+    def _link(self, kernels: KernelRegistry, file: memoryview) -> dict[int, Call]:
         calls = [
             instruction
             for instruction in self._instructions
@@ -155,7 +157,7 @@ class Method:
             prepare: Prepare | None = found.get(instruction.index)
             return None if prepare is None else signature(prepare)
 
-        with verified(self._program.file):
+        with verified(file):
             for instruction in calls:
                 check_arity(instruction, params_of(instruction), self._plan, self._registers)
             self._flow.check(params_of)

@@ -173,10 +173,11 @@ class Program:
         from et_vm.method import Method
 
         index = self.plan_index(name)
-        self.instructions(index)
         return Method(
-            self,
+            self.pte,
             index,
+            self.instructions(index),
+            self.file,
             kernels=load_library(kernels) if isinstance(kernels, str) else kernels,
             memory=self.new_memory((name,), poison=poison) if memory is None else memory,
             backends=backends or BackendRegistry(),
