@@ -1,6 +1,4 @@
-"""Kernel calls: finding the kernel, giving it its arguments, and preparing the step, once or whenever
-shapes change.
-"""
+"""Kernel calls: giving the kernel its arguments, and preparing the step, once or whenever shapes change."""
 
 from __future__ import annotations
 
@@ -8,28 +6,14 @@ import math
 from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import Error, ExecutorchError
 from et_schema.generated.program import TensorShapeDynamism
-from et_vm.instructions import Instruction, call_outputs
-from et_vm.kernels.registry import (
-    KernelKey,
-    KernelRegistry,
-    Param,
-    Prepare,
-    PrepareContext,
-    Step,
-    parameters_of,
-)
 from et_vm.prims import kind_of
 from et_vm.values import ListRegister, Tensor
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
-
-
-def kernel_key(args: Sequence[object]) -> KernelKey:
-    """Element type and dim order of each argument that is a tensor."""
-    return tuple([(arg.scalar_type, arg.dim_order) for arg in args if isinstance(arg, Tensor)])
+    from et_vm.instructions import Instruction
+    from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step
 
 
 class Call:
@@ -141,61 +125,6 @@ def _extend_key(key: list[object], value: object) -> None:
         key.append((value, math.copysign(1.0, value)))
     else:
         key.append((type(value), value))
-
-
-def check_arity(
-    instruction: Instruction, params: Sequence[Param] | None, plan: ExecutionPlan, registers: Sequence[object]
-) -> None:
-    """Raise InvalidFile when the call has not the arguments of the operator's schema, then its outputs once
-    more.
-    """
-    args = instruction.args
-    if params is not None and len(args) != len(params) + 1:
-        raise InvalidFile(
-            f"{instruction.name} takes {len(params)} arguments and its outputs again, got {len(args)}",
-            where=f"{instruction.where}.args",
-        )
-    named: set[int] = set(args[:-1])
-    for register in args[:-1]:
-        value = registers[register]
-        if isinstance(value, ListRegister):
-            named.update(value.items)
-    for register in call_outputs(instruction, plan):
-        if register not in named:
-            raise InvalidFile(
-                f"the last argument of {instruction.name} is not one of its outputs",
-                where=f"{instruction.where}.args[{len(args) - 1}]",
-            )
-
-
-def resolve(
-    instructions: Sequence[Instruction], registers: Sequence[object], registry: KernelRegistry
-) -> tuple[dict[int, Prepare], list[str]]:
-    """The kernel of each kernel call by instruction index, and the operators for which there is none."""
-    found: dict[int, Prepare] = {}
-    missing: dict[str, None] = {}
-    for instruction in instructions:
-        key: KernelKey = ()
-        if registry.is_keyed(instruction.name):
-            key = kernel_key([registers[register] for register in instruction.args[:-1]])
-        prepare = registry.lookup(instruction.name, key)
-        if prepare is None:
-            missing[instruction.name] = None
-        else:
-            found[instruction.index] = prepare
-    return found, list(missing)
-
-
-def signature_cache() -> Callable[[Prepare], Sequence[Param] | None]:
-    """``parameters_of`` that remembers."""
-    known: dict[Prepare, Sequence[Param] | None] = {}
-
-    def signature(prepare: Prepare) -> Sequence[Param] | None:
-        if prepare not in known:
-            known[prepare] = parameters_of(prepare)
-        return known[prepare]
-
-    return signature
 
 
 def is_volatile(register: int, registers: Sequence[object], rebound: Set[int]) -> bool:

@@ -20,6 +20,7 @@ from et_schema.generated.program import (
 )
 from et_schema.generated.program import Tensor as TensorTable
 from et_vm.opcodes import BY_TABLE, Opcode
+from et_vm.prims import PRIMS
 
 if TYPE_CHECKING:
     from et_schema.generated.program import Chain, ExecutionPlan, Frame, InstructionArguments, Operator
@@ -160,6 +161,18 @@ def call_outputs(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ..
     if isinstance(last, TensorList):
         return tuple(last.items)
     return (instruction.args[-1],)
+
+
+def written_registers(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ...]:
+    """The registers an instruction writes, by value or by bytes; all of a delegate's, which does not say
+    which are its outputs.
+    """
+    mnemonic = instruction.opcode.mnemonic
+    if mnemonic == "call" and instruction.name not in PRIMS:
+        return call_outputs(instruction, plan)
+    if mnemonic == "delegate":
+        return instruction.args
+    return instruction.args[-1:] if mnemonic in ("call", "move") else ()
 
 
 def is_constant(table: object) -> bool:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from et_schema.errors import Error, ExecutorchError, InputError, MissingBackend, MissingOperator, Trap
+from et_schema.errors import Error, ExecutorchError, InputError
 from et_schema.generated.program import TensorShapeDynamism
-from et_vm.backend import BackendExecuteContext, BackendInitContext
-from et_vm.calls import Call, DynamicCall, check_arity, is_volatile, resolve, signature_cache
+from et_vm.delegates import Delegates
 from et_vm.flow import Flow
-from et_vm.instructions import Instruction, call_outputs
+from et_vm.instructions import Instruction, written_registers
 from et_vm.interchange import any_torch, to_numpy, to_torch
 from et_vm.interpreter import (
     Block,
@@ -27,19 +26,19 @@ from et_vm.interpreter import (
     step_once,
     trap_of,
 )
-from et_vm.kernels.registry import NOTHING, PrepareContext, Scratch, Step
+from et_vm.kernels.registry import NOTHING, Scratch, Step
+from et_vm.link import link
 from et_vm.meta import MethodMeta
-from et_vm.platform import LogLevel
 from et_vm.poison import Liveness, bind_ranges
-from et_vm.prims import PRIMS, VIEW, alias, kind_of, view_sizes
+from et_vm.prepare import Preparation
 from et_vm.registers import RegisterFile
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify import verified
 
 if TYPE_CHECKING:
     from et_schema.pte import PteFile
-    from et_vm.backend import Backend, BackendRegistry, Handle
-    from et_vm.kernels.registry import KernelRegistry, Prepare
+    from et_vm.backend import BackendRegistry
+    from et_vm.kernels.registry import KernelRegistry
     from et_vm.memory import MemoryManager
     from et_vm.platform import Platform
     from et_vm.tracer import EventTracer
@@ -75,38 +74,43 @@ class Method:
         Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method without
         jumps contains a call whose shapes or types its kernel rejects.
         """
-        self._plan = pte.program.execution_plan[index]
-        self._where = f"execution_plan[{index}]"
+        plan = self._plan = pte.program.execution_plan[index]
+        where = f"execution_plan[{index}]"
         self._platform = platform
         self._tracer = tracer
+        self._memory = memory
         self._lock = threading.Lock()
         self._position: int | None = None
         self._instructions = instructions
-        self._flow = Flow(self._plan, self._instructions, self._where)
+        self._flow = flow = Flow(plan, instructions, where)
         self._scratch = Scratch()
         self._memo: dict[object, object] = {}
-        self._delegates: list[tuple[Backend, Handle]] = []
-        self._has_jumps = any(instruction.target >= 0 for instruction in self._instructions)
+        self._inputs = plan.inputs
+        self._outputs = plan.outputs
 
         started = platform.ticks()
         with verified(file):
-            owned = {*self._plan.inputs, *self._flow.owned_outputs()}
-            built = RegisterFile(self._plan, self._where, pte, memory, platform, owned, external or {})
-        self._registers = built.registers
+            owned = {*plan.inputs, *flow.owned_outputs()}
+            built = RegisterFile(plan, where, pte, memory, platform, owned, external or {})
+        registers = self._registers = built.registers
         self._owned_bytes = built.owned_bytes
-        self._memory = memory
         started = self._loaded("registers", started)
-        self._init_delegates(backends, pte)
+        # Held here because they are destroyed together with the method.
+        self._delegates = Delegates(plan, where, pte, backends, platform, tracer)
         started = self._loaded("delegates", started)
-        calls = self._link(kernels, file)
+        with verified(file):
+            calls = link(
+                plan, instructions, registers, flow, kernels, platform, scratch=self._scratch, memo=self._memo
+            )
         self._guard = kernels.guard
         started = self._loaded("link", started)
-        self._inputs = self._plan.inputs
-        self._outputs = self._plan.outputs
-        self._steps = self._prepare(calls)
+        preparation = Preparation(
+            plan, instructions, registers, flow.rebound, calls, self._delegates, self._scratch
+        )
+        self._steps = preparation.steps()
         # What moves, frees and prims change is put back before each execution, so that one that trapped
         # leaves no trace.
-        self._changing = [(register, self._registers[register]) for register in sorted(self._flow.rebound)]
+        self._changing = [(register, registers[register]) for register in sorted(flow.rebound)]
         self._freed = self._freed_storage()
         self._loop = self._choose_loop(poison)
         self._loaded("prepare", started)
@@ -125,163 +129,6 @@ class Method:
             for label, nbytes in self.memory_report().items():
                 self._tracer.on_allocate(self.name, label, nbytes)
 
-    def _init_delegates(self, backends: BackendRegistry, pte: PteFile) -> None:
-        missing = [d.id for d in self._plan.delegates if not backends.is_available(d.id)]
-        if missing:
-            for backend_id in missing:
-                self._platform.log(LogLevel.INFO, f"no backend {backend_id!r} for method {self.name!r}")
-            at = next(at for at, d in enumerate(self._plan.delegates) if d.id == missing[0])
-            raise MissingBackend(missing[0], where=f"{self._where}.delegates[{at}].id")
-        context = BackendInitContext(self._platform, self._tracer, self.name, pte.named_data())
-        for delegate in self._plan.delegates:
-            backend = backends.lookup(delegate.id)
-            assert backend is not None
-            assert delegate.processed is not None
-            processed = pte.delegate_data(delegate.processed)
-            self._delegates.append((backend, backend.init(context, processed, delegate.compile_specs)))
-
-    def _link(self, kernels: KernelRegistry, file: memoryview) -> dict[int, Call]:
-        calls = [
-            instruction
-            for instruction in self._instructions
-            if instruction.opcode.mnemonic == "call" and instruction.name not in PRIMS
-        ]
-        found, missing = resolve(calls, self._registers, kernels)
-        if missing:
-            for name in missing:
-                self._platform.log(LogLevel.INFO, f"no kernel for {name} in method {self.name!r}")
-            raise MissingOperator(missing, where=self.name)
-        signature = signature_cache()
-
-        def params_of(instruction: Instruction) -> Any:
-            prepare: Prepare | None = found.get(instruction.index)
-            return None if prepare is None else signature(prepare)
-
-        with verified(file):
-            for instruction in calls:
-                check_arity(instruction, params_of(instruction), self._plan, self._registers)
-            self._flow.check(params_of)
-        linked: dict[int, Call] = {}
-        for instruction in calls:
-            context = PrepareContext(
-                instruction.name,
-                instruction=instruction.position,
-                frames=instruction.frames,
-                scratch=self._scratch,
-                memo=self._memo,
-                memo_key=instruction.index,
-            )
-            prepare = found[instruction.index]
-            linked[instruction.index] = Call(
-                instruction, prepare, signature(prepare), self._registers, context
-            )
-        return linked
-
-    def _prepare(self, calls: dict[int, Call]) -> list[Step]:
-        rebound = set(self._flow.rebound)
-        writers = self._count_writers()
-        steps: list[Step] = []
-        # Static calls with their scratch generation, for those that have to be prepared again.
-        scratched: list[tuple[int, Call, int]] = []
-        for instruction in self._instructions:
-            mnemonic = instruction.opcode.mnemonic
-            args = instruction.args
-            if mnemonic == "call" and instruction.name in PRIMS:
-                if instruction.name == VIEW and self._dissolve_view(instruction, rebound, writers):
-                    steps.append(NOTHING)
-                else:
-                    steps.append(PRIMS[instruction.name].make(self._registers, *args))
-            elif mnemonic == "call":
-                call = calls[instruction.index]
-                if any(is_volatile(register, self._registers, rebound) for register in call.schema_args):
-                    steps.append((DynamicCall(call).run, ()))
-                    continue
-                steps.append(self._prepare_static(call))
-                if self._scratch.used:
-                    scratched.append((instruction.index, call, self._scratch.generation))
-            elif mnemonic == "delegate":
-                steps.append(self._delegate_step(instruction))
-            elif mnemonic == "move":
-                steps.append((self._move, args))
-            elif mnemonic == "free":
-                steps.append((self._free, args))
-            else:
-                steps.append(NOTHING)
-        for index, call, generation in scratched:
-            if generation != self._scratch.generation:
-                steps[index] = self._prepare_static(call)
-        return steps
-
-    def _prepare_static(self, call: Call) -> Step:
-        try:
-            return call.prepare_now()
-        except Exception as error:
-            trap = trap_of(error, call.instruction)
-            if not self._has_jumps:
-                raise trap from error
-            # The call may never be reached; it traps when it is.
-            return _raise, (trap,)
-
-    def _count_writers(self) -> dict[int, int]:
-        """How many instructions write each register, by value or by bytes."""
-        writers: dict[int, int] = {}
-        for instruction in self._instructions:
-            mnemonic = instruction.opcode.mnemonic
-            if mnemonic == "call" and instruction.name not in PRIMS:
-                written = set(call_outputs(instruction, self._plan))
-            elif mnemonic == "delegate":
-                written = set(instruction.args)
-            elif mnemonic == "jump_false":
-                continue
-            else:
-                written = {instruction.args[-1]}
-            for register in written:
-                writers[register] = writers.get(register, 0) + 1
-        return writers
-
-    def _dissolve_view(self, instruction: Instruction, rebound: set[int], writers: dict[int, int]) -> bool:
-        """Make a view whose source, shape and target never change when the method is loaded, instead of in
-        each execution.
-        """
-        source, size, out = instruction.args
-        if writers.get(out) != 1 or out in self._plan.inputs:
-            return False
-        if any(is_volatile(register, self._registers, rebound) for register in (source, size)):
-            return False
-        target = self._registers[out]
-        tensor = self._registers[source]
-        shape = self._registers[size]
-        if (
-            not isinstance(target, Tensor)
-            or not isinstance(tensor, Tensor)
-            or not isinstance(shape, ListRegister)
-        ):
-            return False
-        if target.dynamism != TensorShapeDynamism.STATIC or not tensor.has_data:
-            return False
-        try:
-            alias(tensor, target, view_sizes(tensor, shape.read(self._registers)))
-        except ExecutorchError:
-            # Left to the step, which traps with its place.
-            return False
-        rebound.discard(out)
-        return True
-
-    def _delegate_step(self, instruction: Instruction) -> Step:
-        backend, handle = self._delegates[instruction.callee]
-        context = BackendExecuteContext(self._platform, self._tracer, self.name)
-        registers, args = self._registers, instruction.args
-
-        def run() -> None:
-            values = [registers[register] for register in args]
-            backend.execute(
-                context,
-                handle,
-                [value.read(registers) if isinstance(value, ListRegister) else value for value in values],
-            )
-
-        return run, ()
-
     def _freed_storage(self) -> list[tuple[Tensor, Array]]:
         """Tensors that the method frees, with the bytes to give back before the next execution."""
         freed: list[tuple[Tensor, Array]] = []
@@ -296,7 +143,7 @@ class Method:
         instructions, steps, registers = self._instructions, self._steps, self._registers
         if poison or self._tracer is not None:
             return self._observed_loop(poison)
-        if self._has_jumps:
+        if any(instruction.target >= 0 for instruction in instructions):
             blocks = _blocks(instructions, steps)
             return lambda: run_blocks(blocks, registers)
         live = [index for index, step in enumerate(steps) if step is not NOTHING]
@@ -311,7 +158,7 @@ class Method:
             liveness = Liveness(self._plan, instructions, self._flow.rebound)
             overwritten = [bind_ranges(ranges, self._memory) for ranges in liveness.overwritten_by]
             dying = [bind_ranges(ranges, self._memory) for ranges in liveness.dead_after]
-        tracer, ticks, name = self._tracer, self._platform.ticks, self.name
+        tracer, ticks, name, plan = self._tracer, self._platform.ticks, self.name, self._plan
         wants_values = tracer is not None and tracer.wants_values
         started = 0
 
@@ -328,7 +175,7 @@ class Method:
                     name, instruction.index, instruction.opcode.mnemonic, instruction.name, started, now
                 )
                 if wants_values:
-                    for register in self._written(instruction):
+                    for register in written_registers(instruction, plan):
                         tracer.on_value(name, instruction.index, register, registers[register])
             for view, pattern in dying[instruction.index]:
                 view.fill(pattern)
@@ -337,25 +184,6 @@ class Method:
             run_observed(instructions, steps, registers, before, after)
 
         return run
-
-    def _written(self, instruction: Instruction) -> tuple[int, ...]:
-        mnemonic = instruction.opcode.mnemonic
-        if mnemonic == "call" and instruction.name not in PRIMS:
-            return call_outputs(instruction, self._plan)
-        if mnemonic == "delegate":
-            return instruction.args
-        return instruction.args[-1:] if mnemonic in ("call", "move") else ()
-
-    # Steps that change registers
-
-    def _move(self, source: int, target: int) -> None:
-        self._registers[target] = self._registers[source]
-
-    def _free(self, register: int) -> None:
-        value = self._registers[register]
-        if not isinstance(value, Tensor):
-            raise ExecutorchError(Error.InvalidType, f"free of a {kind_of(value)}, not a Tensor")
-        value.unbind()
 
     # Executing
 
@@ -463,10 +291,6 @@ class Method:
         report["derived constants"] = sum(map(_array_bytes, self._memo.values()))
         return report
 
-    def __del__(self) -> None:
-        for backend, handle in getattr(self, "_delegates", ()):
-            backend.destroy(handle)
-
     @contextmanager
     def _exclusive(self, *, at_start: bool) -> Generator[None]:
         """Keep other threads out, and with ``at_start`` require that no :meth:`step` has been made."""
@@ -553,10 +377,6 @@ class Method:
         if isinstance(value, ListRegister):
             return [self._output(item, clone, torch) for item in value.read(self._registers)]
         return list(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-
-
-def _raise(trap: Trap) -> None:
-    raise trap.with_traceback(None)
 
 
 def _array_bytes(value: object) -> int:

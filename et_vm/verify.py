@@ -2,7 +2,7 @@
 
 ``et_schema.pte`` has checked the container (header, flatbuffer, segments and references into them). Here
 each rule is about what values and instructions mean: :func:`verify_plan` covers a method's values and
-instruction operands, ``et_vm.flow`` what its registers can hold where they are used, ``et_vm.calls`` what
+instruction operands, ``et_vm.flow`` what its registers can hold where they are used, ``et_vm.link`` what
 needs the kernels. All raise InvalidFile with upstream's code, the path of the table and, through
 :func:`verified`, its byte.
 """

@@ -141,3 +141,14 @@ def test_delegates_need_data():
     build.delegate("Acme", b"", build.tensor(4), build.tensor(4, planned=False))
     with pytest.raises(InvalidFile, match="Acme: argument '1'"):
         check(build)
+
+
+def test_condition_moved_over_by_something_else():
+    build = Build()
+    flag, other, none = build.scalar(True), build.scalar(False), build.scalar(None)
+    build.jump_false(other, 2)
+    build.move(flag, flag)
+    build.move(none, flag)
+    build.jump_false(flag, 0)
+    with pytest.raises(InvalidFile):
+        check(build)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from vm_programs import Build, chain_of_adds, f32, load
 
 from et_schema.errors import Error, OutOfMemory
 from et_vm.memory import MemoryManager
@@ -62,3 +63,29 @@ class TestPlatform:
         for nbytes in (2**62, 2**70):
             with pytest.raises(OutOfMemory):
                 Platform().allocate(nbytes)
+
+
+class TestArenasOfAMethod:
+    def test_the_caller_owns_the_arena(self):
+        arena = np.zeros(64, np.uint8)
+        method = load(chain_of_adds(1), memory=MemoryManager({1: arena}))
+        method.execute([f32(1, 1, 1, 1)])
+        assert arena[16:32].view(np.float32).tolist() == [2] * 4
+
+    def test_too_small(self):
+        with pytest.raises(OutOfMemory, match="has 16 bytes, the method needs 48") as caught:
+            load(chain_of_adds(1), memory=MemoryManager({1: 16}))
+        assert (caught.value.needed, caught.value.available) == (48, 16)
+
+    def test_too_large_for_the_machine(self):
+        build = Build()
+        build.inputs(build.tensor(1))
+        build.plan.non_const_buffer_sizes[1] = 2**62
+        with pytest.raises(OutOfMemory):
+            load(build)
+
+    def test_empty_arenas_need_no_bank(self):
+        build = Build()
+        build.inputs(build.tensor(0))
+        build.plan.non_const_buffer_sizes = [0, 0]
+        load(build, memory=MemoryManager({})).execute([np.zeros(0, np.float32)])

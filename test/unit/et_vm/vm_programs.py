@@ -1,4 +1,4 @@
-"""Programs built by hand from schema objects, and the few kernels that they call."""
+"""Programs built by hand from schema objects, the few kernels that they call, and loading the one with the other."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ from et_schema.pte import serialize_pte
 from et_schema.scalar_type import ScalarType, scalar_type_of
 from et_vm import values
 from et_vm.kernels.registry import KernelRegistry, PrepareContext, Step
+from et_vm.method import Method
+from et_vm.program import Program as LoadedProgram
 
 STATIC = TensorShapeDynamism.STATIC
 BOUND = TensorShapeDynamism.DYNAMIC_BOUND
@@ -310,3 +312,13 @@ def kernels() -> KernelRegistry:
     registry.register("test::fail.out", fail_out)
     registry.register("test::greater.out", greater_out)
     return registry
+
+
+def load(build: Build, **options: Any) -> Method:
+    """The method of ``build``, with :func:`kernels` unless ``options`` say otherwise."""
+    program = LoadedProgram.load(build.file())
+    return program.load_method(build.plan.name, kernels=options.pop("kernels", kernels()), **options)
+
+
+def f32(*items: float) -> Any:
+    return np.array(items, np.float32)

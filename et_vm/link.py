@@ -1,0 +1,122 @@
+"""Linking: a kernel for each kernel call of a method, and the call checked against the kernel's signature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from et_schema.errors import InvalidFile, MissingOperator
+from et_vm.calls import Call
+from et_vm.instructions import call_outputs
+from et_vm.kernels.registry import PrepareContext, parameters_of
+from et_vm.platform import LogLevel
+from et_vm.prims import PRIMS
+from et_vm.values import ListRegister, Tensor
+
+if TYPE_CHECKING:
+    from et_schema.generated.program import ExecutionPlan
+    from et_vm.flow import Flow
+    from et_vm.instructions import Instruction
+    from et_vm.kernels.registry import KernelKey, KernelRegistry, Param, Prepare, Scratch
+    from et_vm.platform import Platform
+
+
+def link(
+    plan: ExecutionPlan,
+    instructions: Sequence[Instruction],
+    registers: list[object],
+    flow: Flow,
+    kernels: KernelRegistry,
+    platform: Platform,
+    *,
+    scratch: Scratch,
+    memo: dict[object, object],
+) -> dict[int, Call]:
+    """The kernel calls of a plan by the index of their instruction. Prims are no kernel calls.
+
+    ``scratch`` and ``memo`` are what the kernels may take working memory from, and keep derived data in.
+
+    Raises MissingOperator with every operator that has no kernel, and InvalidFile for a call that does not
+    fit the signature of its kernel, whatever path leads to it.
+    """
+    calls = [
+        instruction
+        for instruction in instructions
+        if instruction.opcode.mnemonic == "call" and instruction.name not in PRIMS
+    ]
+    found, missing = _resolve(calls, registers, kernels)
+    if missing:
+        for name in missing:
+            platform.log(LogLevel.INFO, f"no kernel for {name} in method {plan.name!r}")
+        raise MissingOperator(missing, where=plan.name)
+    signature = cache(parameters_of)
+
+    def params_of(instruction: Instruction) -> Sequence[Param] | None:
+        prepare = found.get(instruction.index)
+        return None if prepare is None else signature(prepare)
+
+    for instruction in calls:
+        _check_arity(instruction, params_of(instruction), plan, registers)
+    flow.check(params_of)
+    linked: dict[int, Call] = {}
+    for instruction in calls:
+        context = PrepareContext(
+            instruction.name,
+            instruction=instruction.position,
+            frames=instruction.frames,
+            scratch=scratch,
+            memo=memo,
+            memo_key=instruction.index,
+        )
+        prepare = found[instruction.index]
+        linked[instruction.index] = Call(instruction, prepare, signature(prepare), registers, context)
+    return linked
+
+
+def _resolve(
+    instructions: Sequence[Instruction], registers: Sequence[object], registry: KernelRegistry
+) -> tuple[dict[int, Prepare], list[str]]:
+    """The kernel of each kernel call by instruction index, and the operators for which there is none."""
+    found: dict[int, Prepare] = {}
+    missing: dict[str, None] = {}
+    for instruction in instructions:
+        key: KernelKey = ()
+        if registry.is_keyed(instruction.name):
+            key = _kernel_key([registers[register] for register in instruction.args[:-1]])
+        prepare = registry.lookup(instruction.name, key)
+        if prepare is None:
+            missing[instruction.name] = None
+        else:
+            found[instruction.index] = prepare
+    return found, list(missing)
+
+
+def _kernel_key(args: Sequence[object]) -> KernelKey:
+    """Element type and dim order of each argument that is a tensor."""
+    return tuple([(arg.scalar_type, arg.dim_order) for arg in args if isinstance(arg, Tensor)])
+
+
+def _check_arity(
+    instruction: Instruction, params: Sequence[Param] | None, plan: ExecutionPlan, registers: Sequence[object]
+) -> None:
+    """Raise InvalidFile when the call has not the arguments of the operator's schema, then its outputs once
+    more.
+    """
+    args = instruction.args
+    if params is not None and len(args) != len(params) + 1:
+        raise InvalidFile(
+            f"{instruction.name} takes {len(params)} arguments and its outputs again, got {len(args)}",
+            where=f"{instruction.where}.args",
+        )
+    named: set[int] = set(args[:-1])
+    for register in args[:-1]:
+        value = registers[register]
+        if isinstance(value, ListRegister):
+            named.update(value.items)
+    for register in call_outputs(instruction, plan):
+        if register not in named:
+            raise InvalidFile(
+                f"the last argument of {instruction.name} is not one of its outputs",
+                where=f"{instruction.where}.args[{len(args) - 1}]",
+            )

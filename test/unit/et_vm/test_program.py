@@ -1,0 +1,37 @@
+import threading
+
+import pytest
+from vm_programs import chain_of_adds, combine, f32, kernels
+
+from et_schema.errors import Error, ExecutorchError
+from et_vm.program import Program
+
+
+def test_methods_by_name():
+    first, second = chain_of_adds(1), chain_of_adds(2)
+    first.plan.name, second.plan.name = "one", "two"
+    program = Program.load(combine(first, second))
+    assert program.method_names == ("one", "two")
+    assert program.load_method("two", kernels=kernels()).execute([f32(1, 1, 1, 1)])[0].tolist() == [3] * 4
+    with pytest.raises(ExecutorchError, match="no method named 'three'; the methods are one, two") as caught:
+        program.load_method("three", kernels=kernels())
+    assert caught.value.code == Error.InvalidArgument
+
+
+def test_methods_of_one_program_in_parallel():
+    program = Program.load(chain_of_adds(50).file())
+    failures = []
+
+    def work(seed):
+        method = program.load_method("forward", kernels=kernels())
+        for turn in range(20):
+            (out,) = method.execute([f32(1, 2, 3, 4) * (seed + turn)])
+            if out.tolist() != (f32(1, 2, 3, 4) * (seed + turn) * 51).tolist():
+                failures.append((seed, turn))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
