@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
-from et_schema.generated.program import TensorShapeDynamism
 from et_vm.delegates import Delegates
 from et_vm.flow import Flow
+from et_vm.inputs import set_input
 from et_vm.instructions import Instruction, written_registers
-from et_vm.interchange import any_torch, to_numpy, to_torch
+from et_vm.interchange import any_torch, to_torch
 from et_vm.interpreter import (
     Block,
     StepFailure,
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
     from et_vm.memory import MemoryManager
     from et_vm.platform import Platform
     from et_vm.tracer import EventTracer
-
-# How close a float input must be to the one that was traced: upstream's tolerances.
-_ATOL, _RTOL = 1e-4, 1e-5
 
 
 class Method:
@@ -85,8 +81,6 @@ class Method:
         self._flow = flow = Flow(plan, instructions, where)
         self._scratch = Scratch()
         self._memo: dict[object, object] = {}
-        self._inputs = plan.inputs
-        self._outputs = plan.outputs
 
         started = platform.ticks()
         with verified(file):
@@ -232,11 +226,11 @@ class Method:
     def set_input(self, index: int, value: object) -> None:
         """Set one input for :meth:`step`. Raises like :meth:`set_inputs`."""
         with self._exclusive(at_start=True):
-            if not 0 <= index < len(self._inputs):
+            if not 0 <= index < len(self._plan.inputs):
                 raise InputError(
-                    f"there is no input {index}, the method has {len(self._inputs)}", where=self.name
+                    f"there is no input {index}, the method has {len(self._plan.inputs)}", where=self.name
                 )
-            self._set_input(index, value)
+            set_input(self._plan, self._registers, index, value)
 
     def step(self) -> Error:
         """Run one instruction: Ok, or EndOfMethod (with nothing run) when there are no more.
@@ -269,13 +263,13 @@ class Method:
 
         Raises ExecutorchError(InvalidArgument) when there is no such output.
         """
-        if not 0 <= index < len(self._outputs):
+        if not 0 <= index < len(self._plan.outputs):
             raise ExecutorchError(
                 Error.InvalidArgument,
-                f"there is no output {index}, the method has {len(self._outputs)}",
+                f"there is no output {index}, the method has {len(self._plan.outputs)}",
                 where=self.name,
             )
-        return self._output(self._registers[self._outputs[index]], True, False)
+        return self._output(self._registers[self._plan.outputs[index]], True, False)
 
     def memory_report(self) -> dict[str, int]:
         """Bytes by what they are for: each arena, inputs and outputs nobody planned, scratch, data derived
@@ -316,57 +310,17 @@ class Method:
                 tensor.bind(storage)
 
     def _set_inputs(self, values: Sequence[object]) -> None:
-        if len(values) != len(self._inputs):
+        if len(values) != len(self._plan.inputs):
             raise InputError(
-                f"the method takes {len(self._inputs)} inputs, got {len(values)}", where=self.name
+                f"the method takes {len(self._plan.inputs)} inputs, got {len(values)}", where=self.name
             )
         # Moves may have left something else in the registers of inputs.
         self._begin()
         for index, value in enumerate(values):
-            self._set_input(index, value)
-
-    def _set_input(self, index: int, value: object) -> None:
-        held = self._registers[self._inputs[index]]
-        if not isinstance(held, Tensor):
-            _check_scalar(index, held, value)
-            return
-        array = to_numpy(value)
-        if array is None:
-            raise InputError(
-                f"expected a {held.scalar_type.torch_name} tensor, got {_describe(value)}",
-                where=f"input {index}",
-            )
-        if array.dtype != held.dtype:
-            raise InputError(
-                f"expected element type {held.scalar_type.torch_name}, got {array.dtype.name}",
-                where=f"input {index}",
-            )
-        if array.shape != held.sizes or held.storage is None:
-            self._resize_input(index, held, array.shape)
-        np.copyto(held.array, array)
-
-    def _resize_input(self, index: int, tensor: Tensor, shape: tuple[int, ...]) -> None:
-        table: Any = self._plan.values[self._inputs[index]].val
-        bounds: list[int] = table.sizes
-        if tensor.dynamism == TensorShapeDynamism.DYNAMIC_BOUND and len(shape) == len(bounds):
-            for dim, (size, bound) in enumerate(zip(shape, bounds, strict=True)):
-                if size > bound:
-                    raise InputError(
-                        f"dimension {dim} is {size}, the most it may be is {bound}",
-                        code=Error.NotSupported,
-                        where=f"input {index}",
-                    )
-        try:
-            tensor.resize(shape)
-        except ExecutorchError as error:
-            if error.code != Error.NotSupported:
-                raise
-            raise InputError(
-                f"expected shape {bounds}, got {list(shape)}", code=error.code, where=f"input {index}"
-            ) from error
+            set_input(self._plan, self._registers, index, value)
 
     def _collect(self, clone: bool, torch: bool) -> list[Any]:
-        return [self._output(self._registers[register], clone, torch) for register in self._outputs]
+        return [self._output(self._registers[register], clone, torch) for register in self._plan.outputs]
 
     def _output(self, value: object, clone: bool, torch: bool) -> Any:
         if isinstance(value, Tensor):
@@ -385,33 +339,6 @@ def _array_bytes(value: object) -> int:
     if isinstance(value, (tuple, list)):
         return sum(map(_array_bytes, value))  # pyright: ignore[reportUnknownArgumentType]
     return 0
-
-
-def _describe(value: object) -> str:
-    return (
-        f"{type(value).__name__} {value!r}" if isinstance(value, (int, float, str)) else type(value).__name__
-    )
-
-
-def _check_scalar(index: int, held: object, value: object) -> None:
-    """Raise InputError unless ``value`` is what the method was exported with: it is part of the compiled
-    program.
-    """
-    array = to_numpy(value)
-    if array is not None and array.ndim == 0:
-        value = array.item()
-    where = f"input {index}"
-    same_type = type(value) is type(held) or (type(held) is float and type(value) is int)
-    if not same_type:
-        raise InputError(f"expected {_describe(held)}, got {_describe(value)}", where=where)
-    if isinstance(held, float) and isinstance(value, (int, float)):
-        equal = value == held or math.isclose(value, held, rel_tol=_RTOL, abs_tol=_ATOL)
-    else:
-        equal = value == held
-    if not equal:
-        raise InputError(
-            f"expected {held!r}, the value the method was exported with, got {value!r}", where=where
-        )
 
 
 def _blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> list[Block]:
