@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Callable
 from enum import IntEnum
+
+from et_tools.streams import standard_streams
 
 __all__ = ["ExitCode", "UsageError", "guarded"]
 
@@ -34,10 +35,11 @@ def guarded(main: Callable[[list[str]], int], arguments: list[str], command: str
     """Run a command; usage errors, missing files, packages that are not installed, a closed pipe and Ctrl-C
     end it with one message and an exit code.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal that lacks a letter is no reason to fail.
-            stream.reconfigure(errors="backslashreplace")
+    with standard_streams():
+        return _guarded(main, arguments, command)
+
+
+def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: str) -> int:
     try:
         try:
             code = main(arguments)

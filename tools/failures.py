@@ -14,7 +14,7 @@ from et_ir.data import MissingData
 from et_ir.data.store import StoreError
 from et_ir.diagnostics import Diagnostic, diagnostics_of, render
 from et_ir.frontend.unsupported import UnsupportedProgram
-from et_schema.errors import ExecutorchError
+from et_schema.errors import Error, ExecutorchError
 from et_tools.exit_codes import ExitCode
 from et_tools.loading import ProgramError
 from et_tools.vm_errors import exit_code_of_error
@@ -44,7 +44,10 @@ class Outcome:
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code of an input error: its own, or that of invalid input."""
     if isinstance(error, ExecutorchError):
-        return exit_code_of_error(error)
+        code = exit_code_of_error(error)
+        # Nothing runs here: but for a file that cannot be opened, it is the program that does not fit a file.
+        opened = error.code is not Error.AccessFailed
+        return ExitCode.INVALID_INPUT if opened and code is ExitCode.USAGE else code
     return ExitCode(getattr(error, "exit_code", ExitCode.INVALID_INPUT))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from et_tools.exit_codes import UsageError
 
-__all__ = ["check_output", "write_stdout"]
+__all__ = ["check_output", "check_output_folder", "write_stdout"]
 
 
 def check_output(name: str) -> None:
@@ -23,6 +23,19 @@ def check_output(name: str) -> None:
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise UsageError(f"{name}: the folder {folder} does not exist")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"{name}: the folder {folder} is not writable")
+
+
+def check_output_folder(name: str) -> None:
+    """Raise `UsageError` if the folder `name` cannot be made or written into: before the work, not after."""
+    if not name:
+        raise UsageError("the name of the output folder is empty")
+    folder = Path(os.path.realpath(name))
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise UsageError(f"{name}: {folder} is a file, not a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"{name}: the folder {folder} is not writable")
 

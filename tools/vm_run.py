@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import BadZipFile
@@ -15,6 +16,7 @@ import numpy as np
 
 from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
+from et_tools.output import check_output, check_output_folder
 from et_tools.vm_files import WIDTH, count, fit, open_program, show_bytes
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ def run_file(args: argparse.Namespace) -> None:
 
     Raises UsageError for inputs that cannot be had, and what loading and executing raise.
     """
+    if args.output_dir is not None:
+        check_output_folder(args.output_dir)
     program = open_program(args.file)
     name = _method_name(program, args.method)
     inputs = _inputs(program.method_meta(name), args.input or ["random:0"])
@@ -56,7 +60,7 @@ def run_file(args: argparse.Namespace) -> None:
         except InputError as error:
             raise _with_source(error, inputs) from None
         seconds.append(time.perf_counter() - start)
-    files = _write(outputs, Path(args.output_dir)) if args.output_dir else []
+    files = [] if args.output_dir is None else _write(outputs, Path(args.output_dir))
     latency = {"runs": len(seconds), "min": min(seconds) * 1e3, "median": float(np.median(seconds)) * 1e3}
     if args.json:
         report: dict[str, Any] = {
@@ -190,7 +194,9 @@ def _reinterpret(given: Input, meta: MethodMeta, slot: int) -> Input:
 
     if meta.input_tag(slot) == "Tensor" and given.value.dtype.kind == "V":
         dtype = numpy_dtype(meta.input_tensor_meta(slot).dtype())
-        if dtype.itemsize == given.value.dtype.itemsize:
+        # Records are no raw bytes, and types of numpy's own are never written as such.
+        raw = given.value.dtype.fields is None and dtype.isbuiltin == _REGISTERED
+        if raw and dtype.itemsize == given.value.dtype.itemsize:
             return given._replace(value=given.value.view(dtype))
     return given
 
@@ -204,15 +210,16 @@ def _plain(value: Any) -> Any:
 
 
 def _write(outputs: list[Any], folder: Path) -> list[Path]:
+    """Write all outputs, or if something fails none."""
     from et_schema.atomic import atomic_writer
 
     folder.mkdir(parents=True, exist_ok=True)
-    files: list[Path] = []
-    for index, value in enumerate(outputs):
-        path = folder / f"output_{index}.npy"
-        with atomic_writer(path) as stream:
-            np.save(stream, _plain(value), allow_pickle=False)
-        files.append(path)
+    files = [folder / f"output_{index}.npy" for index in range(len(outputs))]
+    for path in files:
+        check_output(str(path))
+    with ExitStack() as streams:
+        for path, value in zip(files, outputs, strict=True):
+            np.save(streams.enter_context(atomic_writer(path)), _plain(value), allow_pickle=False)
     return files
 
 

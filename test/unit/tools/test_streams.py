@@ -1,0 +1,169 @@
+"""Ctrl-C, readers that go away, streams that are closed or full."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import RELU, Command
+
+
+def line(command: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", f"et_tools.{command.replace('-', '_')}", *arguments]
+
+
+@pytest.fixture
+def relu(command: Command) -> Path:
+    assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 0
+    return Path("relu.pte")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outputs"),
+    [
+        (("et-opt", "pipe.mlir", "-o", "out.mlir"), ["out.mlir"]),
+        (("et-compile", "pipe.mlir", "-o", "out.pte", "--debug-map", "map.json"), ["out.pte", "map.json"]),
+        (("et-translate", "--mlir-to-pte", "pipe.mlir", "-o", "out.pte"), ["out.pte"]),
+        (("et-vm", "run", "relu.pte", "--input", "pipe.npy", "--output-dir", "."), ["output_0.npy"]),
+    ],
+    ids=lambda value: value[0],
+)
+def test_ctrl_c(relu: Path, arguments: tuple[str, ...], outputs: list[str]) -> None:
+    """A command that waits for its input: opening the other end of the pipe waits until it does."""
+    pipe = next(word for word in arguments if word.startswith("pipe"))
+    os.mkfifo(pipe)
+    for output in outputs:
+        Path(output).write_bytes(b"before")
+    there = sorted(Path.cwd().iterdir())
+    process = subprocess.Popen(line(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with open(pipe, "wb"):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == ""
+    assert err == f"{arguments[0]}: interrupted\n"
+    assert sorted(Path.cwd().iterdir()) == there
+    for output in outputs:
+        assert Path(output).read_bytes() == b"before"
+
+
+def half(part: bytes) -> Callable[..., Any]:
+    """Writes a part of a file, then Ctrl-C comes."""
+
+    def write(_: object, stream: Any, *rest: object) -> None:
+        stream.write(part)
+        raise KeyboardInterrupt
+
+    return write
+
+
+def test_ctrl_c_while_a_file_is_written(
+    command: Command, relu: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command("et-compile", "relu.mlir", "--emit", "executorch", "-o", "plan.mlir", "-q").code == 0
+    before = relu.read_bytes()
+    monkeypatch.setattr("et_ir.emit.write", half(b"\0\0\0\0ET12"))
+    assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 130
+    assert command("et-translate", "--mlir-to-pte", "plan.mlir", "-o", "relu.pte").code == 130
+    assert relu.read_bytes() == before
+    assert command("et-compile", "relu.mlir", "-o", "new.pte", "-q").code == 130
+    assert not Path("new.pte").exists()
+
+
+def test_ctrl_c_while_weights_are_written(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text and its weights: both, or neither."""
+    line = ("et-compile", "subjects.py:net", "--emit", "edge", "-q", "-o")
+    assert command(*line, "net.mlir").code == 0
+    there = {path: path.read_bytes() for path in Path.cwd().glob("net.*")}
+    assert len(there) == 2
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("et_ir.text.write_store", interrupted)
+    assert command(*line, "net.mlir").code == 130
+    assert command("et-opt", "net.mlir", "-g", "-o", "net.mlir").code == 130
+    assert {path: path.read_bytes() for path in Path.cwd().glob("net.*")} == there
+    assert command("et-opt", "net.mlir", "-o", "new.mlir").code == 130
+    assert not list(Path.cwd().glob("new.*"))
+
+
+def test_ctrl_c_while_outputs_are_written(
+    command: Command, relu: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numpy.save", lambda stream, *_, **__: half(b"\x93NUMPY")(None, stream))
+    assert command("et-vm", "run", "relu.pte", "--output-dir", "out").code == 130
+    assert not list(Path("out").iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("et-opt", "long.mlir"),
+        ("et-compile", "long.mlir", "--emit", "aten", "-q"),
+        ("et-translate", "--pte-to-mlir", "relu.pte"),
+        ("et-vm", "info", "relu.pte", "--json"),
+    ],
+    ids=lambda value: value[0],
+)
+def test_a_reader_that_goes_away(relu: Path, arguments: tuple[str, ...]) -> None:
+    """As with `| head -1`: after a part of what does not fit the pipe, or before it has read anything."""
+    body = "".join(f"  %{n + 1} = aten.relu %{n} : tensor<4xf32>\n" for n in range(3000))
+    Path("long.mlir").write_text(
+        RELU.split("\n")[0].replace("%x", "%0") + f"\n{body}  func.return %3000 : tensor<4xf32>\n}}\n"
+    )
+    process = subprocess.Popen(line(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    if arguments[1] == "long.mlir":
+        assert process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=30), err) == (0, b"")
+
+
+def shell(command: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+
+
+def test_messages_that_nobody_reads_do_not_stop_the_work(relu: Path) -> None:
+    compiling = " ".join(line("et-compile", "relu.mlir"))
+    assert shell(f"{compiling} -o again.pte 2>&1 | true; exit ${{PIPESTATUS[0]}}").returncode == 0
+    assert Path("again.pte").read_bytes() == relu.read_bytes()
+    Path("again.pte").unlink()
+    assert shell(f"{compiling} -o again.pte 2>/dev/full").returncode == 0
+    assert Path("again.pte").read_bytes() == relu.read_bytes()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_closed_streams(relu: Path, closed: str) -> None:
+    done = shell(f"{' '.join(line('et-translate', '--pte-to-mlir', 'relu.pte', '-o', 'out.mlir'))} {closed}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert "aten::relu.out" in Path("out.mlir").read_text()
+    done = shell(f"{' '.join(line('et-vm', 'validate', '-'))} {closed}")
+    assert done.returncode == 3
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_full_disk(relu: Path) -> None:
+    done = shell(f"{' '.join(line('et-vm', 'info', 'relu.pte'))} >/dev/full")
+    assert (done.returncode, done.stderr) == (2, b"et-vm: error: No space left on device\n")
+
+
+def test_files_on_standard_output(relu: Path) -> None:
+    """A .pte is the same bytes, whatever the encoding of standard output."""
+    done = subprocess.run(
+        line("et-compile", "relu.mlir", "-o", "-", "-q"),
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == relu.read_bytes()
