@@ -34,6 +34,6 @@ def load_library(name: str) -> KernelRegistry:
         raise ExecutorchError(
             Error.NotSupported,
             f"the {name} kernels need the package {error.name!r}, which is not installed",
-            hint="install it, or use the portable kernels",
+            hint="pip install 'executorch-ir[compiler]', or use the portable kernels",
         ) from error
     return registry
