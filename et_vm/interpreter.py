@@ -1,4 +1,4 @@
-"""The loops. Each method uses one of the first three, chosen when it is loaded.
+"""The loops. Each method uses one of three, which :func:`choose_loop` chooses when it is loaded.
 
 * :func:`run_straight`: no jumps. A walk over prepared steps, nothing else.
 * :func:`run_blocks`: jumps. The same walk within each basic block; conditions and the instruction limit
@@ -12,12 +12,13 @@ nothing while steps succeed: the position is read off the iterator afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from operator import length_hint
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.registry import Step
+from et_vm.kernels.registry import NOTHING, Step
 from et_vm.prims import kind_of
 from et_vm.values import Tensor
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from et_vm.instructions import Instruction
 
 MAX_INSTRUCTIONS = 10_000_000
+
+Hooks: TypeAlias = "tuple[Callable[[Instruction], None], Callable[[Instruction], None]]"
+"""What the observed loop calls before and after each instruction."""
 
 
 class StepFailure(Exception):
@@ -51,6 +55,53 @@ class Block(NamedTuple):
     condition: int
     taken: int
     after: int
+
+
+def choose_loop(
+    instructions: Sequence[Instruction],
+    steps: Sequence[Step],
+    registers: list[object],
+    hooks: Hooks | None,
+) -> Callable[[], None]:
+    """The loop for a method, with everything it needs; the observed one when there are ``hooks``. It raises
+    StepFailure.
+    """
+    if hooks is not None:
+        before, after = hooks
+        return lambda: run_observed(instructions, steps, registers, before, after)
+    if any(instruction.target >= 0 for instruction in instructions):
+        blocks = basic_blocks(instructions, steps)
+        return lambda: run_blocks(blocks, registers)
+    live = [index for index, step in enumerate(steps) if step is not NOTHING]
+    walk = [steps[index] for index in live]
+    return lambda: run_straight(walk, live)
+
+
+def basic_blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> list[Block]:
+    """Cut the instruction list into basic blocks; block numbers replace instruction indices."""
+    starts = {0, len(instructions)}
+    for instruction in instructions:
+        if instruction.target >= 0:
+            starts |= {instruction.target, instruction.index + 1}
+    ordered = sorted(starts)
+    number = {start: at for at, start in enumerate(ordered)}
+    blocks: list[Block] = []
+    for start, end in pairwise(ordered):
+        last = instructions[end - 1]
+        jump = last.target >= 0
+        indices = [at for at in range(start, end - jump) if steps[at] is not NOTHING]
+        blocks.append(
+            Block(
+                steps=[steps[at] for at in indices],
+                indices=indices,
+                weight=end - start,
+                last=end - 1,
+                condition=last.args[0] if jump else -1,
+                taken=number[last.target] if jump else -1,
+                after=number[end],
+            )
+        )
+    return blocks
 
 
 def run_straight(steps: list[Step], indices: Sequence[int]) -> None:

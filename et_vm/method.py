@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,21 +13,12 @@ from et_schema.errors import Error, ExecutorchError, InputError
 from et_vm.delegates import Delegates
 from et_vm.flow import Flow
 from et_vm.inputs import set_input
-from et_vm.instructions import Instruction, written_registers
+from et_vm.instructions import Instruction
 from et_vm.interchange import any_torch, to_torch
-from et_vm.interpreter import (
-    Block,
-    StepFailure,
-    run_blocks,
-    run_observed,
-    run_straight,
-    step_once,
-    trap_of,
-)
-from et_vm.kernels.registry import NOTHING, Scratch, Step
+from et_vm.interpreter import StepFailure, choose_loop, step_once, trap_of
+from et_vm.kernels.registry import Scratch
 from et_vm.link import link
 from et_vm.meta import MethodMeta
-from et_vm.poison import Liveness, bind_ranges
 from et_vm.prepare import Preparation
 from et_vm.registers import RegisterFile
 from et_vm.values import Array, ListRegister, Tensor
@@ -74,11 +64,10 @@ class Method:
         where = f"execution_plan[{index}]"
         self._platform = platform
         self._tracer = tracer
-        self._memory = memory
         self._lock = threading.Lock()
         self._position: int | None = None
         self._instructions = instructions
-        self._flow = flow = Flow(plan, instructions, where)
+        flow = Flow(plan, instructions, where)
         self._scratch = Scratch()
         self._memo: dict[object, object] = {}
 
@@ -106,7 +95,15 @@ class Method:
         # leaves no trace.
         self._changing = [(register, registers[register]) for register in sorted(flow.rebound)]
         self._freed = self._freed_storage()
-        self._loop = self._choose_loop(poison)
+        hooks = None
+        if poison or tracer is not None:
+            # Imported here because starting is part of the time that a run takes.
+            from et_vm.observation import observe
+
+            hooks = observe(
+                plan, instructions, registers, flow.rebound, memory, platform, tracer=tracer, poison=poison
+            )
+        self._loop = choose_loop(instructions, self._steps, registers, hooks)
         self._loaded("prepare", started)
         self._report_allocations()
 
@@ -132,52 +129,6 @@ class Method:
                 if isinstance(value, Tensor) and value.storage is not None:
                     freed.append((value, value.storage))
         return freed
-
-    def _choose_loop(self, poison: bool) -> Callable[[], None]:
-        instructions, steps, registers = self._instructions, self._steps, self._registers
-        if poison or self._tracer is not None:
-            return self._observed_loop(poison)
-        if any(instruction.target >= 0 for instruction in instructions):
-            blocks = _blocks(instructions, steps)
-            return lambda: run_blocks(blocks, registers)
-        live = [index for index, step in enumerate(steps) if step is not NOTHING]
-        walk = [steps[index] for index in live]
-        return lambda: run_straight(walk, live)
-
-    def _observed_loop(self, poison: bool) -> Callable[[], None]:
-        instructions, steps, registers = self._instructions, self._steps, self._registers
-        overwritten: list[list[tuple[Array, int]]] = [[] for _ in instructions]
-        dying = overwritten
-        if poison:
-            liveness = Liveness(self._plan, instructions, self._flow.rebound)
-            overwritten = [bind_ranges(ranges, self._memory) for ranges in liveness.overwritten_by]
-            dying = [bind_ranges(ranges, self._memory) for ranges in liveness.dead_after]
-        tracer, ticks, name, plan = self._tracer, self._platform.ticks, self.name, self._plan
-        wants_values = tracer is not None and tracer.wants_values
-        started = 0
-
-        def before(instruction: Instruction) -> None:
-            nonlocal started
-            for view, pattern in overwritten[instruction.index]:
-                view.fill(pattern)
-            started = ticks()
-
-        def after(instruction: Instruction) -> None:
-            if tracer is not None:
-                now = ticks()
-                tracer.on_instruction(
-                    name, instruction.index, instruction.opcode.mnemonic, instruction.name, started, now
-                )
-                if wants_values:
-                    for register in written_registers(instruction, plan):
-                        tracer.on_value(name, instruction.index, register, registers[register])
-            for view, pattern in dying[instruction.index]:
-                view.fill(pattern)
-
-        def run() -> None:
-            run_observed(instructions, steps, registers, before, after)
-
-        return run
 
     # Executing
 
@@ -339,30 +290,3 @@ def _array_bytes(value: object) -> int:
     if isinstance(value, (tuple, list)):
         return sum(map(_array_bytes, value))  # pyright: ignore[reportUnknownArgumentType]
     return 0
-
-
-def _blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> list[Block]:
-    """Cut the instruction list into basic blocks; block numbers replace instruction indices."""
-    starts = {0, len(instructions)}
-    for instruction in instructions:
-        if instruction.target >= 0:
-            starts |= {instruction.target, instruction.index + 1}
-    ordered = sorted(starts)
-    number = {start: at for at, start in enumerate(ordered)}
-    blocks: list[Block] = []
-    for start, end in pairwise(ordered):
-        last = instructions[end - 1]
-        jump = last.target >= 0
-        indices = [at for at in range(start, end - jump) if steps[at] is not NOTHING]
-        blocks.append(
-            Block(
-                steps=[steps[at] for at in indices],
-                indices=indices,
-                weight=end - start,
-                last=end - 1,
-                condition=last.args[0] if jump else -1,
-                taken=number[last.target] if jump else -1,
-                after=number[end],
-            )
-        )
-    return blocks

@@ -19,7 +19,7 @@ read before they are written keep their contents between executions: mutable buf
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -66,7 +66,7 @@ class Liveness:
     Sets of registers and sets of pieces (cut byte ranges) are integers with a bit for each.
     """
 
-    def __init__(self, plan: ExecutionPlan, instructions: Sequence[Instruction], rebound: set[int]) -> None:
+    def __init__(self, plan: ExecutionPlan, instructions: Sequence[Instruction], rebound: Set[int]) -> None:
         self._plan = plan
         self._instructions = instructions
         self._rebound = rebound

@@ -63,8 +63,11 @@ def test_load_from(runtime, tmp_path, kind):
 def test_methods_are_cached_and_share_their_arenas(runtime):
     program = runtime.load_program(one_and_two(), kernels=kernels())
     assert program.load_method("one") is program.load_method("one")
-    assert program.load_method("one")._memory is program.load_method("two")._memory
     assert program._memory.sizes == {1: 1200}
+    for name, width in (("one", 4), ("two", 100)):
+        x = np.ones(width, np.float32)
+        (out,) = program.load_method(name).execute([x], clone_outputs=False)
+        assert np.shares_memory(out, program._memory.bank(1, 1200))
     assert program.core.method_names == ("one", "two")
 
 
