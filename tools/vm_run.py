@@ -9,8 +9,6 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import BadZipFile
-from zlib import error as ZipError
 
 import numpy as np
 
@@ -165,17 +163,19 @@ def _load(source: str) -> list[Input]:
     if not source.endswith((".npy", ".npz")):
         raise UsageError(f"input {source!r} is none of x.npy, x.npz, random[:SEED] and ones")
     with open(source, "rb") as file:
-        if file.read(len(ZIP)) == ZIP:
-            try:
-                with np.load(source, allow_pickle=False) as arrays:
-                    return [Input(_native(arrays[key]), f"{source}[{key}]") for key in arrays.files]
-            except (ValueError, EOFError, BadZipFile, ZipError, NotImplementedError, RuntimeError) as error:
-                raise UsageError(f"{source}: not a whole .npz file: {_first_line(error)}") from None
+        zipped = file.read(len(ZIP)) == ZIP
         file.seek(0)
         try:
-            return [Input(_native(np.lib.format.read_array(file, allow_pickle=False)), source)]
-        except (ValueError, EOFError, MemoryError) as error:
-            raise UsageError(f"{source}: not a whole .npy file of numbers: {_first_line(error)}") from None
+            if not zipped:
+                return [Input(_native(np.lib.format.read_array(file, allow_pickle=False)), source)]
+            with np.load(file, allow_pickle=False) as arrays:
+                return [Input(_native(arrays[key]), f"{source}[{key}]") for key in arrays.files]
+        except OSError:
+            raise
+        except Exception as error:
+            # What numpy, zipfile and zlib raise for a damaged file is not written down: TokenError is among it.
+            what = "not a whole .npz file" if zipped else "not a whole .npy file of numbers"
+            raise UsageError(f"{source}: {what}: {_first_line(error)}") from None
 
 
 def _first_line(error: Exception) -> str:

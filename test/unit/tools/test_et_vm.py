@@ -1,0 +1,189 @@
+"""et-vm: files, inputs, libraries and outputs that are not as they should be. See also test/unit/et_vm."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Command
+
+VERBS = ("run", "info", "validate")
+
+
+def npy(array: np.ndarray, **options: bool) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, **options)
+    return stream.getvalue()
+
+
+def npz(*arrays: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, *arrays)
+    return stream.getvalue()
+
+
+GOOD = np.ones(4, np.float32)
+
+
+@pytest.fixture(autouse=True)
+def program(command: Command) -> bytes:
+    """relu.pte, which takes four floats."""
+    assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 0
+    return Path("relu.pte").read_bytes()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("file", "code", "message"),
+    [
+        ("missing.pte", 2, "No such file or directory"),
+        (".", 2, "Is a directory"),
+        ("relu.pte/x", 2, "Not a directory"),
+        ("", 2, "No such file or directory"),
+        ("/dev/null", 3, "a file of 0 bytes is too short"),
+        ("empty.pte", 3, "a file of 0 bytes is too short"),
+        ("short.pte", 3, "byte 0x"),
+        ("relu.mlir", 3, "file identifier is"),
+    ],
+)
+def test_files(command: Command, program: bytes, verb: str, file: str, code: int, message: str) -> None:
+    Path("empty.pte").write_bytes(b"")
+    Path("short.pte").write_bytes(program[:-200])
+    ran = command("et-vm", verb, file)
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.startswith(f"et-vm: error: {file}: ")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (npy(np.ones(5, np.float32)), "expected shape [4], got [5] at input 0 (x.npy)"),
+        (npy(np.float32(1)), "expected shape [4], got [] at input 0 (x.npy)"),
+        (npy(np.ones((1, 4), np.float32)), "expected shape [4], got [1, 4]"),
+        (npy(np.ones(4)), "expected element type float32, got float64 at input 0 (x.npy)"),
+        (npy(np.ones(4, np.complex64)), "expected element type float32, got complex64"),
+        (npy(np.array(list("abcd"))), "expected element type float32, got str32"),
+        (npy(np.zeros(4, [("field", "f4")])), "expected element type float32, got void32"),
+        (npy(np.zeros(4, "V4")), "expected element type float32, got void32"),
+        (
+            npy(np.array([None] * 4), allow_pickle=True),
+            "x.npy: not a whole .npy file of numbers: it holds Python",
+        ),
+        (npy(GOOD)[:-3], "x.npy: not a whole .npy file of numbers: "),
+        (npy(GOOD)[:20], "x.npy: not a whole .npy file of numbers: "),
+        (npy(GOOD).replace(b"(4,), }            ", b"(4000000000000,), }"), "x.npy: not a whole .npy file"),
+        (npy(GOOD).replace(b"(4,), }", b"(4,),  "), "x.npy: not a whole .npy file of numbers: "),
+        (npy(GOOD).replace(b"'shape': (4,)", b"'shape': [4 ]"), "x.npy: not a whole .npy file of numbers: "),
+        (b"", "x.npy: not a whole .npy file of numbers: "),
+        (b"nonsense" * 20, "x.npy: not a whole .npy file of numbers: "),
+        (npz(), "forward takes 1 input, got 0"),
+        (npz(GOOD, GOOD), "forward takes 1 input, got 2: x.npy[arr_0], x.npy[arr_1]"),
+        (npz(GOOD)[:-40], "x.npy: not a whole .npz file: "),
+        (npz(GOOD)[:60] + bytes(8) + npz(GOOD)[68:], "x.npy: not a whole .npz file: "),
+        (None, "x.npy: No such file or directory"),
+    ],
+)
+def test_inputs(command: Command, data: bytes | None, message: str) -> None:
+    Path("output_0.npy").write_bytes(b"before")
+    if data is not None:
+        Path("x.npy").write_bytes(data)
+    ran = command("et-vm", "run", "relu.pte", "--input", "x.npy", "--output-dir", ".")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("et-vm: error: ")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert Path("output_0.npy").read_bytes() == b"before"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (["."], "'.' is none of x.npy"),
+        (["folder.npy"], "folder.npy: Is a directory"),
+        (["x.npy", "x.npy"], "forward takes 1 input, got 2: x.npy, x.npy"),
+        (["ones", "random"], "forward takes 1 input, got 2: ones, random"),
+        (["random:-1"], "the seed in 'random:-1' is not a number"),
+        ([""], "'' is none of x.npy"),
+    ],
+)
+def test_sources(command: Command, inputs: list[str], message: str) -> None:
+    Path("x.npy").write_bytes(npy(GOOD))
+    Path("folder.npy").mkdir()
+    ran = command("et-vm", "run", "relu.pte", *(word for each in inputs for word in ("--input", each)))
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_kernel_libraries(command: Command, verb: str) -> None:
+    ran = command("et-vm", verb, "relu.pte", "--kernels", "fast")
+    assert ran.code == 2
+    assert "argument --kernels: invalid choice: 'fast'" in ran.err
+    assert f"(see et-vm {verb} --help)" in ran.err
+
+
+def test_methods(command: Command) -> None:
+    ran = command("et-vm", "run", "relu.pte", "--method", "backward")
+    assert (ran.code, ran.err) == (2, "et-vm: error: no method 'backward'; the methods are forward\n")
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ("file", "is a file, not a folder"),
+        ("file/inside", "is a file, not a folder"),
+        ("", "the name of the output folder is empty"),
+        ("/dev/null/x", "is a file, not a folder"),
+    ],
+)
+def test_output_folders_are_checked_before_the_work(command: Command, folder: str, message: str) -> None:
+    """As they are the first thing that is wrong, they are what is complained of."""
+    Path("file").write_text("before")
+    ran = command("et-vm", "run", "missing.pte", "--output-dir", folder)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert Path("file").read_text() == "before"
+
+
+def test_folders_without_permission(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For root every folder is writable: what the system says is replaced."""
+    allowed: Callable[..., bool] = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: not str(path).endswith("locked") and allowed(path, mode)
+    )
+    Path("locked").mkdir()
+    for line in (
+        ("et-vm", "run", "relu.pte", "--output-dir", "locked/new"),
+        ("et-opt", "relu.mlir", "-o", "locked/x.mlir"),
+        ("et-compile", "relu.mlir", "-o", "locked/x.pte"),
+        ("et-translate", "--pte-to-mlir", "relu.pte", "-o", "locked/x.mlir"),
+    ):
+        ran = command(*line)
+        assert ran.code == 2
+        assert "locked is not writable" in ran.err
+        assert ran.err.count("\n") == 1
+    assert not list(Path("locked").iterdir())
+
+
+def test_all_outputs_are_written_or_none(command: Command) -> None:
+    Path("two.mlir").write_text(
+        "func.func @forward(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {\n"
+        "  %0 = aten.relu %x : tensor<4xf32>\n  %1 = aten.neg %x : tensor<4xf32>\n"
+        "  func.return %0, %1 : tensor<4xf32>, tensor<4xf32>\n}\n"
+    )
+    assert command("et-compile", "two.mlir", "-o", "two.pte", "-q").code == 0
+    Path("out/output_1.npy").mkdir(parents=True)
+    Path("out/output_0.npy").write_bytes(b"before")
+    ran = command("et-vm", "run", "two.pte", "--input", "ones", "--output-dir", "out")
+    assert ran.code == 2
+    assert "out/output_1.npy: is a folder, not a file to write" in ran.err
+    assert Path("out/output_0.npy").read_bytes() == b"before"
+    Path("out/output_1.npy").rmdir()
+    assert command("et-vm", "run", "two.pte", "--input", "ones", "--output-dir", "out").code == 0
+    assert [np.load(f"out/output_{n}.npy").tolist() for n in range(2)] == [[1] * 4, [-1] * 4]
