@@ -63,6 +63,13 @@ class Lifted(nn.Module):
         return x + torch.tensor([1.0, 2.0, 3.0]), torch.arange(3) + x, torch.ones(3) * 2
 
 
+class Hollow(nn.Module):
+    """Whose only constants have no elements, which makes a segment of constants without bytes."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.cat([x, torch.empty(0)]), x[torch.tensor([], dtype=torch.int64)]
+
+
 class Passing(nn.Module):
     """Outputs that are inputs, parameters, each other, and views."""
 
@@ -113,6 +120,7 @@ def cases() -> dict[str, Callable[[], Case]]:
         "strings": lambda: Case(Strings(), (x, "flat")),
         "literals": lambda: Case(Literals(), (x, 7)),
         "lifted": lambda: Case(Lifted(), (x,)),
+        "hollow": lambda: Case(Hollow(), (x,)),
         "passing": lambda: Case(Passing(), (x, y)),
         "tied": lambda: Case(Tied(), (torch.tensor([1, 499]),)),
     }
