@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from et_ir.dialects.schema.schema import Arg, Schema, parse_schema
+from et_ir.registry.leaves import LEAVES
 from et_ir.registry.snapshot import SNAPSHOT
 from et_ir.targets.manifest import load_manifest
 
@@ -157,14 +158,21 @@ def edge_entries(entries: list[Entry]) -> list[Entry]:
     """The operators of the edge dialect.
 
     Core ATen without its views (their `*_copy` forms take their place), every functional operator that a
-    known target has an out kernel for, and the operators of the extra namespaces.
+    known target has an out kernel for, leaves (which targets may have one for), and the operators of the extra
+    namespaces.
     """
     kernels = load_manifest("stock-1.4") | load_manifest("et-vm")
     chosen: list[Entry] = []
     for entry in entries:
         out = f"{entry.namespace}::{parse_schema(entry.out).qualified_name}" if entry.out else None
         if entry.namespace != "aten" or (
-            not entry.is_view and ("core" in entry.tags or "view_copy" in entry.tags or out in kernels)
+            not entry.is_view
+            and (
+                "core" in entry.tags
+                or "view_copy" in entry.tags
+                or out in kernels
+                or entry.schema.qualified_name in LEAVES
+            )
         ):
             chosen.append(entry)
     return chosen

@@ -6,7 +6,7 @@ from.
 
 Each line is one functional overload, sorted, its fields separated by tabs: schema, tags, schema of its out
 variant. An overload is in the snapshot if inference programs can hold it after `torch.export`: it is core
-ATen, tagged `view_copy`, decomposed by torch's default table, or named in `ALSO`.
+ATen, tagged `view_copy`, decomposed by torch's default table, a leaf (`leaves.txt`), or named in `ALSO`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import argparse
 import sys
 from pathlib import Path
 from typing import Any, Final, cast
+
+from et_ir.registry.leaves import LEAVES
 
 SNAPSHOT = Path(__file__).with_name("schemas.txt")
 
@@ -27,29 +29,33 @@ ALSO = frozenset(
     _assert_tensor_metadata _conj _conj_physical _fft_c2c _fft_c2r _fft_r2c _int_mm
     _native_batch_norm_legit_functional _unique2 _upsample_bicubic2d_aa _upsample_bilinear2d_aa
     adaptive_max_pool2d adaptive_max_pool3d addbmm addmv adjoint alias_copy alpha_dropout angle
-    as_strided_scatter atleast_1d atleast_2d atleast_3d batch_norm bernoulli.p bincount
+    as_strided_scatter atleast_1d atleast_2d atleast_3d batch_norm bernoulli.Tensor bernoulli.p bincount
     bitwise_and.Scalar_Tensor bitwise_left_shift.Scalar_Tensor bitwise_left_shift.Tensor
     bitwise_left_shift.Tensor_Scalar bitwise_or.Scalar_Tensor bitwise_right_shift.Scalar_Tensor
     bitwise_right_shift.Tensor bitwise_right_shift.Tensor_Scalar bitwise_xor.Scalar_Tensor broadcast_to
-    bucketize.Scalar bucketize.Tensor cartesian_prod chunk complex conj conj_physical contiguous
+    bucketize.Scalar bucketize.Tensor cartesian_prod cauchy chunk complex conj conj_physical contiguous
     conv1d.padding conv2d.padding conv3d.padding copysign.Scalar copysign.Tensor cosine_similarity cummax
-    cummin cumprod diagonal_scatter digamma dist dropout dsplit.array dsplit.int einsum equal erfc erfinv exp2
-    expand_as feature_alpha_dropout feature_dropout fix flatten.using_ints float_power.Tensor_Tensor fmax fmin
-    frexp.Tensor gcd grid_sampler_3d gru.input histc hsplit.array hsplit.int hypot i0 igamma igammac imag
-    index_reduce instance_norm kthvalue lcm ldexp.Tensor lgamma linalg_cholesky_ex linalg_diagonal
-    linalg_inv_ex linalg_lu_factor_ex linalg_matmul linalg_norm linalg_qr linalg_solve_triangular
-    linalg_vector_norm logcumsumexp lstm.input mH mT masked_select matmul matrix_H max max_pool1d_with_indices
-    median median.dim min mode moveaxis.int moveaxis.intlist movedim.int movedim.intlist multinomial nanmedian
-    nanmedian.dim narrow narrow.Tensor nextafter nonzero_static numpy_T one_hot pad pairwise_distance polar
-    polygamma positive rand_like randint randint.low randint_like randn_like ravel real
-    remainder.Scalar_Tensor repeat_interleave.Tensor reshape reshape_as resolve_conj resolve_neg rms_norm
-    round.decimals scatter.reduce scatter.value_reduce searchsorted.Scalar searchsorted.Tensor signbit
-    sort.stable split.sizes square swapaxes swapdims tensor_split.indices tensor_split.sections to.device
-    to.dtype to.dtype_layout to.other tril_indices triu_indices type_as unflatten.int unfold
-    unique_consecutive unique_dim unsafe_chunk unsafe_split.Tensor unsafe_split_with_sizes upsample_bicubic2d
-    upsample_bicubic2d.vec upsample_bilinear2d upsample_nearest1d.vec upsample_trilinear3d
-    upsample_trilinear3d.vec var_mean.correction view.dtype view_as view_as_complex view_as_real vsplit.array
-    vsplit.int where.Scalar where.ScalarOther where.ScalarSelf
+    cummin cumprod diagonal_scatter digamma dist dropout dsplit.array dsplit.int einsum empty_permuted equal
+    erfc erfinv exp2 expand_as exponential feature_alpha_dropout feature_dropout fix flatten.using_ints
+    float_power.Tensor_Tensor fmax fmin frexp.Tensor gcd geometric grid_sampler_3d gru.input histc
+    hsplit.array hsplit.int hypot i0 igamma igammac imag index_reduce instance_norm kthvalue lcm ldexp.Tensor
+    lgamma linalg_cholesky_ex linalg_diagonal linalg_inv_ex linalg_lu_factor_ex linalg_matmul linalg_norm
+    linalg_pinv.atol_rtol_tensor linalg_qr linalg_solve_triangular linalg_vector_norm log_normal logcumsumexp
+    lstm.input mH mT masked_select matmul matrix_H max max_pool1d_with_indices median median.dim min mode
+    moveaxis.int moveaxis.intlist movedim.int movedim.intlist multinomial nanmedian nanmedian.dim narrow
+    narrow.Tensor native_batch_norm new_empty_strided nextafter nonzero_static normal.Tensor_Tensor
+    normal.Tensor_float normal.float_Tensor normal.float_float normal_functional numpy_T one_hot pad
+    pairwise_distance polar polygamma positive put rand_like randint randint.low randint_like
+    randint_like.low_dtype randn_like random random.from random.to ravel real remainder.Scalar_Tensor
+    repeat_interleave.Tensor reshape reshape_as resolve_conj resolve_neg rms_norm round.decimals
+    rrelu_with_noise_functional scatter.reduce scatter.value_reduce searchsorted.Scalar searchsorted.Tensor
+    signbit sort.stable split.sizes square swapaxes swapdims tensor_split.indices tensor_split.sections
+    tensor_split.tensor_indices_or_sections to.device to.dtype to.dtype_layout to.other tril_indices
+    triu_indices type_as unflatten.int unfold uniform unique_consecutive unique_dim unsafe_chunk
+    unsafe_split.Tensor unsafe_split_with_sizes upsample_bicubic2d upsample_bicubic2d.vec upsample_bilinear2d
+    upsample_nearest1d.vec upsample_trilinear3d upsample_trilinear3d.vec var_mean.correction view.dtype
+    view_as view_as_complex view_as_real vsplit.array vsplit.int where.Scalar where.ScalarOther
+    where.ScalarSelf
     """.split()  # noqa: SIM905
 )
 
@@ -136,14 +142,14 @@ def collect() -> list[str]:
                 continue
             if name.startswith(EXCLUDED_PREFIXES) or "backward" in name:
                 continue
-            if not (tags & {"core", "view_copy"} or op in decomposed or name in ALSO):
+            if not (tags & {"core", "view_copy"} or op in decomposed or name in ALSO or name in LEAVES):
                 continue
             kept = sorted(tags & KEPT_TAGS)
             lines.append("\t".join((_text(op), ",".join(kept), _out_variant(op, ops))))
-    missing = ALSO - {line.partition("(")[0] for line in lines}
+    missing = (ALSO | LEAVES.keys()) - {line.partition("(")[0] for line in lines}
     if missing:
         raise SystemExit(
-            f"ALSO names operators that this torch does not register: {', '.join(sorted(missing))}"
+            f"ALSO or leaves.txt name operators that this torch does not register: {', '.join(sorted(missing))}"
         )
     return sorted(lines)
 

@@ -309,6 +309,34 @@ class UnderscoreConvolutionModeOp(AtenOp):
         groups: int | SSAValue
 
 
+class UnderscoreCtcLossOp(AtenOp):
+    name = "aten._ctc_loss"
+    schema_text = "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "_ctc_loss.out(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        log_probs: SSAValue
+        targets: SSAValue
+        input_lengths: tuple[int, ...]
+        target_lengths: tuple[int, ...]
+        blank: int
+        zero_infinity: bool
+
+
+class UnderscoreCtcLossTensorOp(AtenOp):
+    name = "aten._ctc_loss.Tensor"
+    schema_text = "_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "_ctc_loss.Tensor_out(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        log_probs: SSAValue
+        targets: SSAValue
+        input_lengths: SSAValue
+        target_lengths: SSAValue
+        blank: int
+        zero_infinity: bool
+
+
 class UnderscoreCufftClearPlanCacheOp(AtenOp):
     name = "aten._cufft_clear_plan_cache"
     schema_text = "_cufft_clear_plan_cache(int device_index) -> ()"
@@ -360,6 +388,22 @@ class UnderscoreEmbeddingBagOp(AtenOp):
     schema_text = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
     out_schema = "_embedding_bag.out(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> (Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
+    if TYPE_CHECKING:
+        weight: SSAValue
+        indices: SSAValue
+        offsets: SSAValue
+        scale_grad_by_freq: bool
+        mode: int
+        sparse: bool
+        per_sample_weights: SSAValue | None
+        include_last_offset: bool
+        padding_idx: int
+
+
+class UnderscoreEmbeddingBagForwardOnlyOp(AtenOp):
+    name = "aten._embedding_bag_forward_only"
+    schema_text = "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
+    out_schema = "_embedding_bag_forward_only.out(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> (Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
     if TYPE_CHECKING:
         weight: SSAValue
         indices: SSAValue
@@ -466,6 +510,54 @@ class UnderscoreIsZerotensorOp(AtenOp):
     schema_text = "_is_zerotensor(Tensor self) -> bool"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class UnderscoreLinalgDetOp(AtenOp):
+    name = "aten._linalg_det"
+    schema_text = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"
+    out_schema = "_linalg_det.result(Tensor A, *, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots)"
+    if TYPE_CHECKING:
+        A: SSAValue
+
+
+class UnderscoreLinalgEighOp(AtenOp):
+    name = "aten._linalg_eigh"
+    schema_text = '_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)'
+    out_schema = '_linalg_eigh.eigenvalues(Tensor A, str UPLO="L", bool compute_v=True, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)'
+    if TYPE_CHECKING:
+        A: SSAValue
+        UPLO: str
+        compute_v: bool
+
+
+class UnderscoreLinalgSlogdetOp(AtenOp):
+    name = "aten._linalg_slogdet"
+    schema_text = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"
+    out_schema = "_linalg_slogdet.sign(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots) -> (Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots)"
+    if TYPE_CHECKING:
+        A: SSAValue
+
+
+class UnderscoreLinalgSolveExOp(AtenOp):
+    name = "aten._linalg_solve_ex"
+    schema_text = "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"
+    out_schema = "_linalg_solve_ex.result(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        B: SSAValue
+        left: bool
+        check_errors: bool
+
+
+class UnderscoreLinalgSvdOp(AtenOp):
+    name = "aten._linalg_svd"
+    schema_text = "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"
+    out_schema = "_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        full_matrices: bool
+        compute_uv: bool
+        driver: str | None
 
 
 class UnderscoreLocalScalarDenseOp(AtenOp):
@@ -924,6 +1016,17 @@ class UnderscoreSparseSumDtypeOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         dtype: Attribute
+
+
+class UnderscoreStandardGammaOp(AtenOp):
+    name = "aten._standard_gamma"
+    schema_text = "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "_standard_gamma.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        generator: str | None
 
 
 class UnderscoreToCopyOp(AtenOp):
@@ -1954,6 +2057,18 @@ class BernoulliOp(AtenOp):
         generator: str | None
 
 
+class BernoulliTensorOp(AtenOp):
+    name = "aten.bernoulli.Tensor"
+    schema_text = "bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "bernoulli.Tensor_out(Tensor self, Tensor p, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        p: SSAValue
+        generator: str | None
+
+
 class BernoulliPOp(AtenOp):
     name = "aten.bernoulli.p"
     schema_text = "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"
@@ -2008,6 +2123,18 @@ class BincountOp(AtenOp):
         self: SSAValue
         weights: SSAValue | None
         minlength: int | SSAValue
+
+
+class BinomialOp(AtenOp):
+    name = "aten.binomial"
+    schema_text = "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "binomial.out(Tensor count, Tensor prob, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        count: SSAValue
+        prob: SSAValue
+        generator: str | None
 
 
 class BitwiseAndScalarOp(AtenOp):
@@ -2249,6 +2376,19 @@ class CatOp(AtenOp):
         dim: int
 
 
+class CauchyOp(AtenOp):
+    name = "aten.cauchy"
+    schema_text = "cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "cauchy.out(Tensor self, float median=0., float sigma=1., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        median: float
+        sigma: float
+        generator: str | None
+
+
 class CcolIndicesCopyOp(AtenOp):
     name = "aten.ccol_indices_copy"
     schema_text = "ccol_indices_copy(Tensor self) -> Tensor"
@@ -2310,6 +2450,34 @@ class ChannelShuffleOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         groups: int | SSAValue
+
+
+class CholeskyOp(AtenOp):
+    name = "aten.cholesky"
+    schema_text = "cholesky(Tensor self, bool upper=False) -> Tensor"
+    out_schema = "cholesky.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        upper: bool
+
+
+class CholeskyInverseOp(AtenOp):
+    name = "aten.cholesky_inverse"
+    schema_text = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor"
+    out_schema = "cholesky_inverse.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        upper: bool
+
+
+class CholeskySolveOp(AtenOp):
+    name = "aten.cholesky_solve"
+    schema_text = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"
+    out_schema = "cholesky_solve.out(Tensor self, Tensor input2, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        input2: SSAValue
+        upper: bool
 
 
 class ChooseQparamsOptimizedOp(AtenOp):
@@ -3231,6 +3399,19 @@ class EmptyLikeOp(AtenOp):
         memory_format: str | None
 
 
+class EmptyPermutedOp(AtenOp):
+    name = "aten.empty_permuted"
+    schema_text = "empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "empty_permuted.out(SymInt[] size, int[] physical_layout, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        size: tuple[int | SSAValue, ...]
+        physical_layout: tuple[int, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
 class EmptyStridedOp(AtenOp):
     name = "aten.empty_strided"
     schema_text = "empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
@@ -3355,6 +3536,18 @@ class Expm1Op(AtenOp):
     out_schema = "expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class ExponentialOp(AtenOp):
+    name = "aten.exponential"
+    schema_text = "exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "exponential.out(Tensor self, float lambd=1., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        lambd: float
+        generator: str | None
 
 
 class EyeOp(AtenOp):
@@ -3899,6 +4092,28 @@ class FracOp(AtenOp):
         self: SSAValue
 
 
+class FractionalMaxPool2dOp(AtenOp):
+    name = "aten.fractional_max_pool2d"
+    schema_text = "fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"
+    out_schema = "fractional_max_pool2d.output(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        kernel_size: tuple[int, ...]
+        output_size: tuple[int, ...]
+        random_samples: SSAValue
+
+
+class FractionalMaxPool3dOp(AtenOp):
+    name = "aten.fractional_max_pool3d"
+    schema_text = "fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"
+    out_schema = "fractional_max_pool3d.output(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        kernel_size: tuple[int, ...]
+        output_size: tuple[int, ...]
+        random_samples: SSAValue
+
+
 class FrexpTensorOp(AtenOp):
     name = "aten.frexp.Tensor"
     schema_text = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"
@@ -3997,6 +4212,26 @@ class GeluOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         approximate: str
+
+
+class GeometricOp(AtenOp):
+    name = "aten.geometric"
+    schema_text = "geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "geometric.out(Tensor self, float p, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        p: float
+        generator: str | None
+
+
+class GeqrfOp(AtenOp):
+    name = "aten.geqrf"
+    schema_text = "geqrf(Tensor self) -> (Tensor a, Tensor tau)"
+    out_schema = "geqrf.a(Tensor self, *, Tensor(a!) a, Tensor(b!) tau) -> (Tensor(a!) a, Tensor(b!) tau)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class GerOp(AtenOp):
@@ -4306,6 +4541,17 @@ class HardtanhOp(AtenOp):
         max_val: Scalar
 
 
+class HashTensorOp(AtenOp):
+    name = "aten.hash_tensor"
+    schema_text = "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor"
+    out_schema = "hash_tensor.out(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: tuple[int, ...]
+        keepdim: bool
+        mode: int
+
+
 class HeavisideOp(AtenOp):
     name = "aten.heaviside"
     schema_text = "heaviside(Tensor self, Tensor values) -> Tensor"
@@ -4335,6 +4581,29 @@ class HistcOp(AtenOp):
         bins: int
         min: Scalar
         max: Scalar
+
+
+class HistogramBinCtOp(AtenOp):
+    name = "aten.histogram.bin_ct"
+    schema_text = "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
+    out_schema = "histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        bins: int
+        range: tuple[float, ...] | None
+        weight: SSAValue | None
+        density: bool
+
+
+class HistogramBinsTensorOp(AtenOp):
+    name = "aten.histogram.bins_tensor"
+    schema_text = "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
+    out_schema = "histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        bins: SSAValue
+        weight: SSAValue | None
+        density: bool
 
 
 class HistogramddOp(AtenOp):
@@ -5024,6 +5293,14 @@ class LinalgDiagonalOp(AtenOp):
         dim2: int
 
 
+class LinalgEigOp(AtenOp):
+    name = "aten.linalg_eig"
+    schema_text = "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"
+    out_schema = "linalg_eig.out(Tensor self, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class LinalgEighOp(AtenOp):
     name = "aten.linalg_eigh"
     schema_text = 'linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)'
@@ -5048,6 +5325,15 @@ class LinalgEigvalshOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         UPLO: str
+
+
+class LinalgHouseholderProductOp(AtenOp):
+    name = "aten.linalg_householder_product"
+    schema_text = "linalg_householder_product(Tensor input, Tensor tau) -> Tensor"
+    out_schema = "linalg_householder_product.out(Tensor input, Tensor tau, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        tau: SSAValue
 
 
 class LinalgInvOp(AtenOp):
@@ -5076,6 +5362,36 @@ class LinalgLdlFactorOp(AtenOp):
         hermitian: bool
 
 
+class LinalgLdlFactorExOp(AtenOp):
+    name = "aten.linalg_ldl_factor_ex"
+    schema_text = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"
+    out_schema = "linalg_ldl_factor_ex.out(Tensor self, *, bool hermitian=False, bool check_errors=False, Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        hermitian: bool
+        check_errors: bool
+
+
+class LinalgLdlSolveOp(AtenOp):
+    name = "aten.linalg_ldl_solve"
+    schema_text = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"
+    out_schema = "linalg_ldl_solve.out(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        LD: SSAValue
+        pivots: SSAValue
+        B: SSAValue
+        hermitian: bool
+
+
+class LinalgLuOp(AtenOp):
+    name = "aten.linalg_lu"
+    schema_text = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"
+    out_schema = "linalg_lu.out(Tensor A, *, bool pivot=True, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        pivot: bool
+
+
 class LinalgLuFactorOp(AtenOp):
     name = "aten.linalg_lu_factor"
     schema_text = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"
@@ -5095,6 +5411,18 @@ class LinalgLuFactorExOp(AtenOp):
         check_errors: bool
 
 
+class LinalgLuSolveOp(AtenOp):
+    name = "aten.linalg_lu_solve"
+    schema_text = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"
+    out_schema = "linalg_lu_solve.out(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        LU: SSAValue
+        pivots: SSAValue
+        B: SSAValue
+        left: bool
+        adjoint: bool
+
+
 class LinalgMatmulOp(AtenOp):
     name = "aten.linalg_matmul"
     schema_text = "linalg_matmul(Tensor self, Tensor other) -> Tensor"
@@ -5102,6 +5430,14 @@ class LinalgMatmulOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
+
+
+class LinalgMatrixExpOp(AtenOp):
+    name = "aten.linalg_matrix_exp"
+    schema_text = "linalg_matrix_exp(Tensor self) -> Tensor"
+    out_schema = "linalg_matrix_exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class LinalgMatrixNormOp(AtenOp):
@@ -5229,6 +5565,17 @@ class LinalgPinvAtolRtolFloatOp(AtenOp):
         self: SSAValue
         atol: float | None
         rtol: float | None
+        hermitian: bool
+
+
+class LinalgPinvAtolRtolTensorOp(AtenOp):
+    name = "aten.linalg_pinv.atol_rtol_tensor"
+    schema_text = "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"
+    out_schema = "linalg_pinv.atol_rtol_tensor_out(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        atol: SSAValue | None
+        rtol: SSAValue | None
         hermitian: bool
 
 
@@ -5461,6 +5808,19 @@ class Log2Op(AtenOp):
     out_schema = "log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class LogNormalOp(AtenOp):
+    name = "aten.log_normal"
+    schema_text = "log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "log_normal.out(Tensor self, float mean=1., float std=2., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        mean: float
+        std: float
+        generator: str | None
 
 
 class LogSigmoidOp(AtenOp):
@@ -5719,6 +6079,17 @@ class LuSolveOp(AtenOp):
         self: SSAValue
         LU_data: SSAValue
         LU_pivots: SSAValue
+
+
+class LuUnpackOp(AtenOp):
+    name = "aten.lu_unpack"
+    schema_text = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"
+    out_schema = "lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)"
+    if TYPE_CHECKING:
+        LU_data: SSAValue
+        LU_pivots: SSAValue
+        unpack_data: bool
+        unpack_pivots: bool
 
 
 class MHOp(AtenOp):
@@ -6347,6 +6718,21 @@ class NarrowCopyOp(AtenOp):
         length: int | SSAValue
 
 
+class NativeBatchNormOp(AtenOp):
+    name = "aten.native_batch_norm"
+    schema_text = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"
+    out_schema = "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        input: SSAValue
+        weight: SSAValue | None
+        bias: SSAValue | None
+        running_mean: SSAValue | None
+        running_var: SSAValue | None
+        training: bool
+        momentum: float
+        eps: float
+
+
 class NativeChannelShuffleOp(AtenOp):
     name = "aten.native_channel_shuffle"
     schema_text = "native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"
@@ -6449,6 +6835,20 @@ class NewEmptyOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         size: tuple[int | SSAValue, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
+class NewEmptyStridedOp(AtenOp):
+    name = "aten.new_empty_strided"
+    schema_text = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "new_empty_strided.out(Tensor self, SymInt[] size, SymInt[] stride, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        size: tuple[int | SSAValue, ...]
+        stride: tuple[int | SSAValue, ...]
         dtype: Attribute | None
         layout: str | None
         device: str | None
@@ -6645,6 +7045,71 @@ class NormExceptDimOp(AtenOp):
         dim: int
 
 
+class NormalTensorTensorOp(AtenOp):
+    name = "aten.normal.Tensor_Tensor"
+    schema_text = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        mean: SSAValue
+        std: SSAValue
+        generator: str | None
+
+
+class NormalTensorFloatOp(AtenOp):
+    name = "aten.normal.Tensor_float"
+    schema_text = "normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "normal.Tensor_float_out(Tensor mean, float std=1., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        mean: SSAValue
+        std: float
+        generator: str | None
+
+
+class NormalFloatTensorOp(AtenOp):
+    name = "aten.normal.float_Tensor"
+    schema_text = "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        mean: float
+        std: SSAValue
+        generator: str | None
+
+
+class NormalFloatFloatOp(AtenOp):
+    name = "aten.normal.float_float"
+    schema_text = "normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        mean: float
+        std: float
+        size: tuple[int | SSAValue, ...]
+        generator: str | None
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
+class NormalFunctionalOp(AtenOp):
+    name = "aten.normal_functional"
+    schema_text = "normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        mean: float
+        std: float
+        generator: str | None
+
+
 class NotEqualScalarOp(AtenOp):
     name = "aten.not_equal.Scalar"
     schema_text = "not_equal.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -6730,6 +7195,18 @@ class OrgqrOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         input2: SSAValue
+
+
+class OrmqrOp(AtenOp):
+    name = "aten.ormqr"
+    schema_text = "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"
+    out_schema = "ormqr.out(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        input2: SSAValue
+        input3: SSAValue
+        left: bool
+        transpose: bool
 
 
 class OuterOp(AtenOp):
@@ -6830,6 +7307,17 @@ class PixelUnshuffleOp(AtenOp):
     if TYPE_CHECKING:
         self: SSAValue
         downscale_factor: int
+
+
+class PoissonOp(AtenOp):
+    name = "aten.poisson"
+    schema_text = "poisson(Tensor self, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "poisson.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        generator: str | None
 
 
 class PoissonNllLossOp(AtenOp):
@@ -6937,6 +7425,17 @@ class PromoteTypesOp(AtenOp):
     if TYPE_CHECKING:
         type1: Attribute
         type2: Attribute
+
+
+class PutOp(AtenOp):
+    name = "aten.put"
+    schema_text = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"
+    out_schema = "put.out(Tensor self, Tensor index, Tensor source, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        index: SSAValue
+        source: SSAValue
+        accumulate: bool
 
 
 class QrOp(AtenOp):
@@ -7137,6 +7636,23 @@ class RandintLikeOp(AtenOp):
         memory_format: str | None
 
 
+class RandintLikeLowDtypeOp(AtenOp):
+    name = "aten.randint_like.low_dtype"
+    schema_text = "randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "randint_like.low_dtype_out(Tensor self, SymInt low, SymInt high, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        low: int | SSAValue
+        high: int | SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
+
+
 class RandnOp(AtenOp):
     name = "aten.randn"
     schema_text = "randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
@@ -7164,6 +7680,41 @@ class RandnLikeOp(AtenOp):
         device: str | None
         pin_memory: bool | None
         memory_format: str | None
+
+
+class RandomOp(AtenOp):
+    name = "aten.random"
+    schema_text = "random(Tensor self, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "random.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        generator: str | None
+
+
+class RandomFromOp(AtenOp):
+    name = "aten.random.from"
+    schema_text = "random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "random.from_out(Tensor self, int from, int? to, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        to: int | None
+        generator: str | None
+
+
+class RandomToOp(AtenOp):
+    name = "aten.random.to"
+    schema_text = "random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "random.to_out(Tensor self, int to, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        to: int
+        generator: str | None
 
 
 class RandpermOp(AtenOp):
@@ -7610,6 +8161,20 @@ class RreluOp(AtenOp):
         generator: str | None
 
 
+class RreluWithNoiseFunctionalOp(AtenOp):
+    name = "aten.rrelu_with_noise_functional"
+    schema_text = "rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)"
+    tags = frozenset({"nondeterministic_seeded"})
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        noise: SSAValue
+        lower: Scalar
+        upper: Scalar
+        training: bool
+        generator: str | None
+
+
 class RsqrtOp(AtenOp):
     name = "aten.rsqrt"
     schema_text = "rsqrt(Tensor self) -> Tensor"
@@ -7767,6 +8332,21 @@ class SearchsortedTensorOp(AtenOp):
         right: bool
         side: str | None
         sorter: SSAValue | None
+
+
+class SegmentReduceOp(AtenOp):
+    name = "aten.segment_reduce"
+    schema_text = "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"
+    out_schema = "segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        data: SSAValue
+        reduce: str
+        lengths: SSAValue | None
+        indices: SSAValue | None
+        offsets: SSAValue | None
+        axis: int
+        unsafe: bool
+        initial: Scalar | None
 
 
 class SelectIntOp(AtenOp):
@@ -8167,6 +8747,91 @@ class SparseCsrTensorCrowColValueSizeOp(AtenOp):
         pin_memory: bool | None
 
 
+class SpecialAiryAiOp(AtenOp):
+    name = "aten.special_airy_ai"
+    schema_text = "special_airy_ai(Tensor x) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+
+
+class SpecialBesselJ0Op(AtenOp):
+    name = "aten.special_bessel_j0"
+    schema_text = "special_bessel_j0(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_bessel_j0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialBesselJ1Op(AtenOp):
+    name = "aten.special_bessel_j1"
+    schema_text = "special_bessel_j1(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_bessel_j1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialBesselY0Op(AtenOp):
+    name = "aten.special_bessel_y0"
+    schema_text = "special_bessel_y0(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_bessel_y0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialBesselY1Op(AtenOp):
+    name = "aten.special_bessel_y1"
+    schema_text = "special_bessel_y1(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_bessel_y1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialChebyshevPolynomialTOp(AtenOp):
+    name = "aten.special_chebyshev_polynomial_t"
+    schema_text = "special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialChebyshevPolynomialUOp(AtenOp):
+    name = "aten.special_chebyshev_polynomial_u"
+    schema_text = "special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialChebyshevPolynomialVOp(AtenOp):
+    name = "aten.special_chebyshev_polynomial_v"
+    schema_text = "special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialChebyshevPolynomialWOp(AtenOp):
+    name = "aten.special_chebyshev_polynomial_w"
+    schema_text = "special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
 class SpecialDigammaOp(AtenOp):
     name = "aten.special_digamma"
     schema_text = "special_digamma(Tensor self) -> Tensor"
@@ -8196,6 +8861,15 @@ class SpecialErfcOp(AtenOp):
     name = "aten.special_erfc"
     schema_text = "special_erfc(Tensor self) -> Tensor"
     out_schema = "special_erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialErfcxOp(AtenOp):
+    name = "aten.special_erfcx"
+    schema_text = "special_erfcx(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_erfcx.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
 
@@ -8258,12 +8932,79 @@ class SpecialGammalnOp(AtenOp):
         self: SSAValue
 
 
+class SpecialHermitePolynomialHOp(AtenOp):
+    name = "aten.special_hermite_polynomial_h"
+    schema_text = "special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_hermite_polynomial_h.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialHermitePolynomialHeOp(AtenOp):
+    name = "aten.special_hermite_polynomial_he"
+    schema_text = "special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_hermite_polynomial_he.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
 class SpecialI0Op(AtenOp):
     name = "aten.special_i0"
     schema_text = "special_i0(Tensor self) -> Tensor"
     out_schema = "special_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class SpecialI0eOp(AtenOp):
+    name = "aten.special_i0e"
+    schema_text = "special_i0e(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_i0e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialI1Op(AtenOp):
+    name = "aten.special_i1"
+    schema_text = "special_i1(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialI1eOp(AtenOp):
+    name = "aten.special_i1e"
+    schema_text = "special_i1e(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_i1e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialLaguerrePolynomialLOp(AtenOp):
+    name = "aten.special_laguerre_polynomial_l"
+    schema_text = "special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_laguerre_polynomial_l.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialLegendrePolynomialPOp(AtenOp):
+    name = "aten.special_legendre_polynomial_p"
+    schema_text = "special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_legendre_polynomial_p.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
 
 
 class SpecialLog1pOp(AtenOp):
@@ -8311,6 +9052,42 @@ class SpecialLogsumexpOp(AtenOp):
         keepdim: bool
 
 
+class SpecialModifiedBesselI0Op(AtenOp):
+    name = "aten.special_modified_bessel_i0"
+    schema_text = "special_modified_bessel_i0(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_modified_bessel_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialModifiedBesselI1Op(AtenOp):
+    name = "aten.special_modified_bessel_i1"
+    schema_text = "special_modified_bessel_i1(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_modified_bessel_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialModifiedBesselK0Op(AtenOp):
+    name = "aten.special_modified_bessel_k0"
+    schema_text = "special_modified_bessel_k0(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_modified_bessel_k0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialModifiedBesselK1Op(AtenOp):
+    name = "aten.special_modified_bessel_k1"
+    schema_text = "special_modified_bessel_k1(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_modified_bessel_k1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class SpecialMultigammalnOp(AtenOp):
     name = "aten.special_multigammaln"
     schema_text = "special_multigammaln(Tensor self, int p) -> Tensor"
@@ -8324,6 +9101,15 @@ class SpecialNdtrOp(AtenOp):
     name = "aten.special_ndtr"
     schema_text = "special_ndtr(Tensor self) -> Tensor"
     out_schema = "special_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialNdtriOp(AtenOp):
+    name = "aten.special_ndtri"
+    schema_text = "special_ndtri(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_ndtri.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
 
@@ -8354,6 +9140,64 @@ class SpecialRoundOp(AtenOp):
         decimals: int
 
 
+class SpecialScaledModifiedBesselK0Op(AtenOp):
+    name = "aten.special_scaled_modified_bessel_k0"
+    schema_text = "special_scaled_modified_bessel_k0(Tensor x) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_scaled_modified_bessel_k0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+
+
+class SpecialScaledModifiedBesselK1Op(AtenOp):
+    name = "aten.special_scaled_modified_bessel_k1"
+    schema_text = "special_scaled_modified_bessel_k1(Tensor x) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_scaled_modified_bessel_k1.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+
+
+class SpecialShiftedChebyshevPolynomialTOp(AtenOp):
+    name = "aten.special_shifted_chebyshev_polynomial_t"
+    schema_text = "special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_shifted_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialShiftedChebyshevPolynomialUOp(AtenOp):
+    name = "aten.special_shifted_chebyshev_polynomial_u"
+    schema_text = "special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_shifted_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialShiftedChebyshevPolynomialVOp(AtenOp):
+    name = "aten.special_shifted_chebyshev_polynomial_v"
+    schema_text = "special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_shifted_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialShiftedChebyshevPolynomialWOp(AtenOp):
+    name = "aten.special_shifted_chebyshev_polynomial_w"
+    schema_text = "special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_shifted_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
 class SpecialSincOp(AtenOp):
     name = "aten.special_sinc"
     schema_text = "special_sinc(Tensor self) -> Tensor"
@@ -8369,6 +9213,15 @@ class SpecialSoftmaxOp(AtenOp):
         self: SSAValue
         dim: int
         dtype: Attribute | None
+
+
+class SpecialSphericalBesselJ0Op(AtenOp):
+    name = "aten.special_spherical_bessel_j0"
+    schema_text = "special_spherical_bessel_j0(Tensor x) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_spherical_bessel_j0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
 
 
 class SpecialXlog1pyOp(AtenOp):
@@ -8425,6 +9278,16 @@ class SpecialXlogySelfScalarOp(AtenOp):
     out_schema = "special_xlogy.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: Scalar
+        other: SSAValue
+
+
+class SpecialZetaOp(AtenOp):
+    name = "aten.special_zeta"
+    schema_text = "special_zeta(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_zeta.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
         other: SSAValue
 
 
@@ -8889,6 +9752,15 @@ class TensorSplitSectionsOp(AtenOp):
         dim: int
 
 
+class TensorSplitTensorIndicesOrSectionsOp(AtenOp):
+    name = "aten.tensor_split.tensor_indices_or_sections"
+    schema_text = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"
+    if TYPE_CHECKING:
+        self: SSAValue
+        tensor_indices_or_sections: SSAValue
+        dim: int
+
+
 class TensordotOp(AtenOp):
     name = "aten.tensordot"
     schema_text = "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"
@@ -9118,6 +9990,18 @@ class TrapzXOp(AtenOp):
         dim: int
 
 
+class TriangularSolveOp(AtenOp):
+    name = "aten.triangular_solve"
+    schema_text = "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"
+    out_schema = "triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        A: SSAValue
+        upper: bool
+        transpose: bool
+        unitriangular: bool
+
+
 class TrilOp(AtenOp):
     name = "aten.tril"
     schema_text = "tril(Tensor self, SymInt diagonal=0) -> Tensor"
@@ -9270,6 +10154,18 @@ class UnfoldCopyOp(AtenOp):
         step: int
 
 
+class UniformOp(AtenOp):
+    name = "aten.uniform"
+    schema_text = "uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "uniform.out(Tensor self, float from=0., float to=1., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        to: float
+        generator: str | None
+
+
 class UniqueConsecutiveOp(AtenOp):
     name = "aten.unique_consecutive"
     schema_text = "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"
@@ -9291,6 +10187,18 @@ class UniqueDimOp(AtenOp):
         self: SSAValue
         dim: int
         sorted: bool
+        return_inverse: bool
+        return_counts: bool
+
+
+class UniqueDimConsecutiveOp(AtenOp):
+    name = "aten.unique_dim_consecutive"
+    schema_text = "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "unique_dim_consecutive.out(Tensor self, int dim, bool return_inverse=False, bool return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
         return_inverse: bool
         return_counts: bool
 
@@ -9828,6 +10736,8 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     UnderscoreConjPhysicalOp,
     UnderscoreConvolutionDeprecatedOp,
     UnderscoreConvolutionModeOp,
+    UnderscoreCtcLossOp,
+    UnderscoreCtcLossTensorOp,
     UnderscoreCufftClearPlanCacheOp,
     UnderscoreCufftGetPlanCacheMaxSizeOp,
     UnderscoreCufftGetPlanCacheSizeOp,
@@ -9835,6 +10745,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     UnderscoreDebugHasInternalOverlapOp,
     UnderscoreDimArangeOp,
     UnderscoreEmbeddingBagOp,
+    UnderscoreEmbeddingBagForwardOnlyOp,
     UnderscoreEuclideanDistOp,
     UnderscoreFftC2cOp,
     UnderscoreFftC2rOp,
@@ -9845,6 +10756,11 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     UnderscoreIndicesCopyOp,
     UnderscoreIntMmOp,
     UnderscoreIsZerotensorOp,
+    UnderscoreLinalgDetOp,
+    UnderscoreLinalgEighOp,
+    UnderscoreLinalgSlogdetOp,
+    UnderscoreLinalgSolveExOp,
+    UnderscoreLinalgSvdOp,
     UnderscoreLocalScalarDenseOp,
     UnderscoreLogSoftmaxOp,
     UnderscoreLuWithInfoOp,
@@ -9888,6 +10804,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     UnderscoreSparseSumOp,
     UnderscoreSparseSumDimDtypeOp,
     UnderscoreSparseSumDtypeOp,
+    UnderscoreStandardGammaOp,
     UnderscoreToCopyOp,
     UnderscoreToCpuOp,
     UnderscoreUnique2Op,
@@ -9989,11 +10906,13 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     BaddbmmDtypeOp,
     BatchNormOp,
     BernoulliOp,
+    BernoulliTensorOp,
     BernoulliPOp,
     BilinearOp,
     BinaryCrossEntropyOp,
     BinaryCrossEntropyWithLogitsOp,
     BincountOp,
+    BinomialOp,
     BitwiseAndScalarOp,
     BitwiseAndScalarTensorOp,
     BitwiseAndTensorOp,
@@ -10019,6 +10938,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     CanCastOp,
     CartesianProdOp,
     CatOp,
+    CauchyOp,
     CcolIndicesCopyOp,
     CdistOp,
     CeilOp,
@@ -10026,6 +10946,9 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     ChainMatmulOp,
     ChalfOp,
     ChannelShuffleOp,
+    CholeskyOp,
+    CholeskyInverseOp,
+    CholeskySolveOp,
     ChooseQparamsOptimizedOp,
     ChunkOp,
     ClampOp,
@@ -10114,6 +11037,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     EmbeddingBagPaddingIdxOp,
     EmptyMemoryFormatOp,
     EmptyLikeOp,
+    EmptyPermutedOp,
     EmptyStridedOp,
     EqScalarOp,
     EqTensorOp,
@@ -10127,6 +11051,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     ExpandAsOp,
     ExpandCopyOp,
     Expm1Op,
+    ExponentialOp,
     EyeOp,
     EyeMOp,
     FakeQuantizePerChannelAffineOp,
@@ -10181,6 +11106,8 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     FmodScalarOp,
     FmodTensorOp,
     FracOp,
+    FractionalMaxPool2dOp,
+    FractionalMaxPool3dOp,
     FrexpTensorOp,
     FrobeniusNormDimOp,
     FullOp,
@@ -10190,6 +11117,8 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     GeScalarOp,
     GeTensorOp,
     GeluOp,
+    GeometricOp,
+    GeqrfOp,
     GerOp,
     GetDeviceOp,
     GluOp,
@@ -10219,9 +11148,12 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     HardsigmoidOp,
     HardswishOp,
     HardtanhOp,
+    HashTensorOp,
     HeavisideOp,
     HingeEmbeddingLossOp,
     HistcOp,
+    HistogramBinCtOp,
+    HistogramBinsTensorOp,
     HistogramddOp,
     HistogramddTensorListBinsOp,
     HistogramddIntBinsOp,
@@ -10294,15 +11226,22 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     LinalgCrossOp,
     LinalgDetOp,
     LinalgDiagonalOp,
+    LinalgEigOp,
     LinalgEighOp,
     LinalgEigvalsOp,
     LinalgEigvalshOp,
+    LinalgHouseholderProductOp,
     LinalgInvOp,
     LinalgInvExOp,
     LinalgLdlFactorOp,
+    LinalgLdlFactorExOp,
+    LinalgLdlSolveOp,
+    LinalgLuOp,
     LinalgLuFactorOp,
     LinalgLuFactorExOp,
+    LinalgLuSolveOp,
     LinalgMatmulOp,
+    LinalgMatrixExpOp,
     LinalgMatrixNormOp,
     LinalgMatrixNormStrOrdOp,
     LinalgMatrixPowerOp,
@@ -10315,6 +11254,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     LinalgNormOrdStrOp,
     LinalgPinvOp,
     LinalgPinvAtolRtolFloatOp,
+    LinalgPinvAtolRtolTensorOp,
     LinalgPinvRcondTensorOp,
     LinalgQrOp,
     LinalgSlogdetOp,
@@ -10337,6 +11277,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     Log10Op,
     Log1pOp,
     Log2Op,
+    LogNormalOp,
     LogSigmoidOp,
     LogSigmoidForwardOp,
     LogSoftmaxIntOp,
@@ -10360,6 +11301,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     LtScalarOp,
     LtTensorOp,
     LuSolveOp,
+    LuUnpackOp,
     MHOp,
     MTOp,
     MarginRankingLossOp,
@@ -10422,6 +11364,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     NarrowOp,
     NarrowTensorOp,
     NarrowCopyOp,
+    NativeBatchNormOp,
     NativeChannelShuffleOp,
     NativeDropoutOp,
     NativeGroupNormOp,
@@ -10432,6 +11375,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     NegativeOp,
     NestedToPaddedTensorOp,
     NewEmptyOp,
+    NewEmptyStridedOp,
     NewFullOp,
     NewOnesOp,
     NewZerosOp,
@@ -10449,6 +11393,11 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     NormScalarOptDimDtypeOp,
     NormScalarOptDtypeOp,
     NormExceptDimOp,
+    NormalTensorTensorOp,
+    NormalTensorFloatOp,
+    NormalFloatTensorOp,
+    NormalFloatFloatOp,
+    NormalFunctionalOp,
     NotEqualScalarOp,
     NotEqualTensorOp,
     NuclearNormOp,
@@ -10458,6 +11407,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     OnesOp,
     OnesLikeOp,
     OrgqrOp,
+    OrmqrOp,
     OuterOp,
     OutputNrOp,
     PadOp,
@@ -10469,6 +11419,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     PinverseOp,
     PixelShuffleOp,
     PixelUnshuffleOp,
+    PoissonOp,
     PoissonNllLossOp,
     PolarOp,
     PolygammaOp,
@@ -10480,6 +11431,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     ProdOp,
     ProdDimIntOp,
     PromoteTypesOp,
+    PutOp,
     QrOp,
     QuantileOp,
     QuantileScalarOp,
@@ -10493,8 +11445,12 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     RandintOp,
     RandintLowOp,
     RandintLikeOp,
+    RandintLikeLowDtypeOp,
     RandnOp,
     RandnLikeOp,
+    RandomOp,
+    RandomFromOp,
+    RandomToOp,
     RandpermOp,
     RavelOp,
     RealOp,
@@ -10539,6 +11495,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     RowIndicesCopyOp,
     RowStackOp,
     RreluOp,
+    RreluWithNoiseFunctionalOp,
     RsqrtOp,
     RsubScalarOp,
     RsubTensorOp,
@@ -10552,6 +11509,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     ScatterReduceTwoOp,
     SearchsortedScalarOp,
     SearchsortedTensorOp,
+    SegmentReduceOp,
     SelectIntOp,
     SelectCopyIntOp,
     SelectScatterOp,
@@ -10588,10 +11546,20 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     SparseCscTensorCcolRowValueSizeOp,
     SparseCsrTensorCrowColValueOp,
     SparseCsrTensorCrowColValueSizeOp,
+    SpecialAiryAiOp,
+    SpecialBesselJ0Op,
+    SpecialBesselJ1Op,
+    SpecialBesselY0Op,
+    SpecialBesselY1Op,
+    SpecialChebyshevPolynomialTOp,
+    SpecialChebyshevPolynomialUOp,
+    SpecialChebyshevPolynomialVOp,
+    SpecialChebyshevPolynomialWOp,
     SpecialDigammaOp,
     SpecialEntrOp,
     SpecialErfOp,
     SpecialErfcOp,
+    SpecialErfcxOp,
     SpecialErfinvOp,
     SpecialExp2Op,
     SpecialExpitOp,
@@ -10599,25 +11567,45 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     SpecialGammaincOp,
     SpecialGammainccOp,
     SpecialGammalnOp,
+    SpecialHermitePolynomialHOp,
+    SpecialHermitePolynomialHeOp,
     SpecialI0Op,
+    SpecialI0eOp,
+    SpecialI1Op,
+    SpecialI1eOp,
+    SpecialLaguerrePolynomialLOp,
+    SpecialLegendrePolynomialPOp,
     SpecialLog1pOp,
     SpecialLogNdtrOp,
     SpecialLogSoftmaxOp,
     SpecialLogitOp,
     SpecialLogsumexpOp,
+    SpecialModifiedBesselI0Op,
+    SpecialModifiedBesselI1Op,
+    SpecialModifiedBesselK0Op,
+    SpecialModifiedBesselK1Op,
     SpecialMultigammalnOp,
     SpecialNdtrOp,
+    SpecialNdtriOp,
     SpecialPolygammaOp,
     SpecialPsiOp,
     SpecialRoundOp,
+    SpecialScaledModifiedBesselK0Op,
+    SpecialScaledModifiedBesselK1Op,
+    SpecialShiftedChebyshevPolynomialTOp,
+    SpecialShiftedChebyshevPolynomialUOp,
+    SpecialShiftedChebyshevPolynomialVOp,
+    SpecialShiftedChebyshevPolynomialWOp,
     SpecialSincOp,
     SpecialSoftmaxOp,
+    SpecialSphericalBesselJ0Op,
     SpecialXlog1pyOp,
     SpecialXlog1pyOtherScalarOp,
     SpecialXlog1pySelfScalarOp,
     SpecialXlogyOp,
     SpecialXlogyOtherScalarOp,
     SpecialXlogySelfScalarOp,
+    SpecialZetaOp,
     SplitTensorOp,
     SplitSizesOp,
     SplitCopyTensorOp,
@@ -10665,6 +11653,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     TanhOp,
     TensorSplitIndicesOp,
     TensorSplitSectionsOp,
+    TensorSplitTensorIndicesOrSectionsOp,
     TensordotOp,
     ThnnConv2dOp,
     ThresholdOp,
@@ -10688,6 +11677,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     TrapezoidXOp,
     TrapzDxOp,
     TrapzXOp,
+    TriangularSolveOp,
     TrilOp,
     TrilIndicesOp,
     TripletMarginLossOp,
@@ -10703,8 +11693,10 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     UnflattenDenseTensorsOp,
     UnfoldOp,
     UnfoldCopyOp,
+    UniformOp,
     UniqueConsecutiveOp,
     UniqueDimOp,
+    UniqueDimConsecutiveOp,
     UnsafeChunkOp,
     UnsafeSplitTensorOp,
     UnsafeSplitWithSizesOp,

@@ -68,11 +68,55 @@ class UnderscoreConjPhysicalOp(EdgeOp):
         self: SSAValue
 
 
+class UnderscoreCtcLossOp(EdgeOp):
+    name = "edge._ctc_loss"
+    schema_text = "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "_ctc_loss.out(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        log_probs: SSAValue
+        targets: SSAValue
+        input_lengths: tuple[int, ...]
+        target_lengths: tuple[int, ...]
+        blank: int
+        zero_infinity: bool
+
+
+class UnderscoreCtcLossTensorOp(EdgeOp):
+    name = "edge._ctc_loss.Tensor"
+    schema_text = "_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "_ctc_loss.Tensor_out(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        log_probs: SSAValue
+        targets: SSAValue
+        input_lengths: SSAValue
+        target_lengths: SSAValue
+        blank: int
+        zero_infinity: bool
+
+
 class UnderscoreEmbeddingBagOp(EdgeOp):
     name = "edge._embedding_bag"
     schema_text = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
     out_schema = "_embedding_bag.out(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> (Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
+    if TYPE_CHECKING:
+        weight: SSAValue
+        indices: SSAValue
+        offsets: SSAValue
+        scale_grad_by_freq: bool
+        mode: int
+        sparse: bool
+        per_sample_weights: SSAValue | None
+        include_last_offset: bool
+        padding_idx: int
+
+
+class UnderscoreEmbeddingBagForwardOnlyOp(EdgeOp):
+    name = "edge._embedding_bag_forward_only"
+    schema_text = "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
+    out_schema = "_embedding_bag_forward_only.out(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> (Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
     if TYPE_CHECKING:
         weight: SSAValue
         indices: SSAValue
@@ -137,6 +181,54 @@ class UnderscoreIndicesCopyOp(EdgeOp):
     out_schema = "_indices_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class UnderscoreLinalgDetOp(EdgeOp):
+    name = "edge._linalg_det"
+    schema_text = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"
+    out_schema = "_linalg_det.result(Tensor A, *, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots)"
+    if TYPE_CHECKING:
+        A: SSAValue
+
+
+class UnderscoreLinalgEighOp(EdgeOp):
+    name = "edge._linalg_eigh"
+    schema_text = '_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)'
+    out_schema = '_linalg_eigh.eigenvalues(Tensor A, str UPLO="L", bool compute_v=True, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)'
+    if TYPE_CHECKING:
+        A: SSAValue
+        UPLO: str
+        compute_v: bool
+
+
+class UnderscoreLinalgSlogdetOp(EdgeOp):
+    name = "edge._linalg_slogdet"
+    schema_text = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"
+    out_schema = "_linalg_slogdet.sign(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots) -> (Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots)"
+    if TYPE_CHECKING:
+        A: SSAValue
+
+
+class UnderscoreLinalgSolveExOp(EdgeOp):
+    name = "edge._linalg_solve_ex"
+    schema_text = "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"
+    out_schema = "_linalg_solve_ex.result(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        B: SSAValue
+        left: bool
+        check_errors: bool
+
+
+class UnderscoreLinalgSvdOp(EdgeOp):
+    name = "edge._linalg_svd"
+    schema_text = "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"
+    out_schema = "_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        full_matrices: bool
+        compute_uv: bool
+        driver: str | None
 
 
 class UnderscoreLocalScalarDenseOp(EdgeOp):
@@ -285,6 +377,17 @@ class UnderscoreSparseBroadcastToCopyOp(EdgeOp):
         size: tuple[int, ...]
 
 
+class UnderscoreStandardGammaOp(EdgeOp):
+    name = "edge._standard_gamma"
+    schema_text = "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "_standard_gamma.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        generator: str | None
+
+
 class UnderscoreToCopyOp(EdgeOp):
     name = "edge._to_copy"
     schema_text = "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"
@@ -300,6 +403,18 @@ class UnderscoreToCopyOp(EdgeOp):
         memory_format: str | None
 
 
+class UnderscoreUnique2Op(EdgeOp):
+    name = "edge._unique2"
+    schema_text = "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "_unique2.out(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        sorted: bool
+        return_inverse: bool
+        return_counts: bool
+
+
 class UnderscoreUnsafeViewOp(EdgeOp):
     name = "edge._unsafe_view"
     schema_text = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor"
@@ -307,6 +422,18 @@ class UnderscoreUnsafeViewOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         size: tuple[int | SSAValue, ...]
+
+
+class UnderscoreUpsampleBicubic2dAaOp(EdgeOp):
+    name = "edge._upsample_bicubic2d_aa"
+    schema_text = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
+    out_schema = "_upsample_bicubic2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+        align_corners: bool
+        scales_h: float | None
+        scales_w: float | None
 
 
 class UnderscoreUpsampleBilinear2dAaOp(EdgeOp):
@@ -682,6 +809,29 @@ class BaddbmmOp(EdgeOp):
         alpha: Scalar
 
 
+class BincountOp(EdgeOp):
+    name = "edge.bincount"
+    schema_text = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        weights: SSAValue | None
+        minlength: int | SSAValue
+
+
+class BinomialOp(EdgeOp):
+    name = "edge.binomial"
+    schema_text = "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "binomial.out(Tensor count, Tensor prob, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        count: SSAValue
+        prob: SSAValue
+        generator: str | None
+
+
 class BitwiseAndScalarOp(EdgeOp):
     name = "edge.bitwise_and.Scalar"
     schema_text = "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -838,6 +988,34 @@ class ChannelShuffleOp(EdgeOp):
         groups: int | SSAValue
 
 
+class CholeskyOp(EdgeOp):
+    name = "edge.cholesky"
+    schema_text = "cholesky(Tensor self, bool upper=False) -> Tensor"
+    out_schema = "cholesky.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        upper: bool
+
+
+class CholeskyInverseOp(EdgeOp):
+    name = "edge.cholesky_inverse"
+    schema_text = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor"
+    out_schema = "cholesky_inverse.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        upper: bool
+
+
+class CholeskySolveOp(EdgeOp):
+    name = "edge.cholesky_solve"
+    schema_text = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"
+    out_schema = "cholesky_solve.out(Tensor self, Tensor input2, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        input2: SSAValue
+        upper: bool
+
+
 class ClampOp(EdgeOp):
     name = "edge.clamp"
     schema_text = "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"
@@ -988,6 +1166,24 @@ class CrowIndicesCopyOp(EdgeOp):
         self: SSAValue
 
 
+class CummaxOp(EdgeOp):
+    name = "edge.cummax"
+    schema_text = "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"
+    out_schema = "cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+
+
+class CumminOp(EdgeOp):
+    name = "edge.cummin"
+    schema_text = "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"
+    out_schema = "cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+
+
 class CumprodOp(EdgeOp):
     name = "edge.cumprod"
     schema_text = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
@@ -1039,6 +1235,15 @@ class DiagonalCopyOp(EdgeOp):
         offset: int
         dim1: int
         dim2: int
+
+
+class DigammaOp(EdgeOp):
+    name = "edge.digamma"
+    schema_text = "digamma(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class DivScalarOp(EdgeOp):
@@ -1187,6 +1392,24 @@ class ErfOp(EdgeOp):
         self: SSAValue
 
 
+class ErfcOp(EdgeOp):
+    name = "edge.erfc"
+    schema_text = "erfc(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class ErfinvOp(EdgeOp):
+    name = "edge.erfinv"
+    schema_text = "erfinv(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class ExpOp(EdgeOp):
     name = "edge.exp"
     schema_text = "exp(Tensor self) -> Tensor"
@@ -1326,6 +1549,37 @@ class FmodTensorOp(EdgeOp):
         other: SSAValue
 
 
+class FractionalMaxPool2dOp(EdgeOp):
+    name = "edge.fractional_max_pool2d"
+    schema_text = "fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"
+    out_schema = "fractional_max_pool2d.output(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        kernel_size: tuple[int, ...]
+        output_size: tuple[int, ...]
+        random_samples: SSAValue
+
+
+class FractionalMaxPool3dOp(EdgeOp):
+    name = "edge.fractional_max_pool3d"
+    schema_text = "fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"
+    out_schema = "fractional_max_pool3d.output(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        kernel_size: tuple[int, ...]
+        output_size: tuple[int, ...]
+        random_samples: SSAValue
+
+
+class FrexpTensorOp(EdgeOp):
+    name = "edge.frexp.Tensor"
+    schema_text = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"
+    tags = frozenset({"pointwise"})
+    out_schema = "frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) exponent)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class FullOp(EdgeOp):
     name = "edge.full"
     schema_text = "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
@@ -1367,6 +1621,16 @@ class GatherOp(EdgeOp):
         sparse_grad: bool
 
 
+class GcdOp(EdgeOp):
+    name = "edge.gcd"
+    schema_text = "gcd(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
 class GeScalarOp(EdgeOp):
     name = "edge.ge.Scalar"
     schema_text = "ge.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -1397,6 +1661,14 @@ class GeluOp(EdgeOp):
         approximate: str
 
 
+class GeqrfOp(EdgeOp):
+    name = "edge.geqrf"
+    schema_text = "geqrf(Tensor self) -> (Tensor a, Tensor tau)"
+    out_schema = "geqrf.a(Tensor self, *, Tensor(a!) a, Tensor(b!) tau) -> (Tensor(a!) a, Tensor(b!) tau)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class GluOp(EdgeOp):
     name = "edge.glu"
     schema_text = "glu(Tensor self, int dim=-1) -> Tensor"
@@ -1411,6 +1683,18 @@ class GridSampler2dOp(EdgeOp):
     schema_text = "grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
     tags = frozenset({"core"})
     out_schema = "grid_sampler_2d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        grid: SSAValue
+        interpolation_mode: int
+        padding_mode: int
+        align_corners: bool
+
+
+class GridSampler3dOp(EdgeOp):
+    name = "edge.grid_sampler_3d"
+    schema_text = "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
+    out_schema = "grid_sampler_3d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         input: SSAValue
         grid: SSAValue
@@ -1465,6 +1749,80 @@ class HardtanhOp(EdgeOp):
         self: SSAValue
         min_val: Scalar
         max_val: Scalar
+
+
+class HashTensorOp(EdgeOp):
+    name = "edge.hash_tensor"
+    schema_text = "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor"
+    out_schema = "hash_tensor.out(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: tuple[int, ...]
+        keepdim: bool
+        mode: int
+
+
+class HistcOp(EdgeOp):
+    name = "edge.histc"
+    schema_text = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"
+    out_schema = "histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        bins: int
+        min: Scalar
+        max: Scalar
+
+
+class HistogramBinCtOp(EdgeOp):
+    name = "edge.histogram.bin_ct"
+    schema_text = "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
+    out_schema = "histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        bins: int
+        range: tuple[float, ...] | None
+        weight: SSAValue | None
+        density: bool
+
+
+class HistogramBinsTensorOp(EdgeOp):
+    name = "edge.histogram.bins_tensor"
+    schema_text = "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
+    out_schema = "histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        bins: SSAValue
+        weight: SSAValue | None
+        density: bool
+
+
+class I0Op(EdgeOp):
+    name = "edge.i0"
+    schema_text = "i0(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class IgammaOp(EdgeOp):
+    name = "edge.igamma"
+    schema_text = "igamma(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "igamma.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class IgammacOp(EdgeOp):
+    name = "edge.igammac"
+    schema_text = "igammac(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "igammac.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
 
 
 class IndexTensorOp(EdgeOp):
@@ -1527,6 +1885,16 @@ class IsnanOp(EdgeOp):
         self: SSAValue
 
 
+class LcmOp(EdgeOp):
+    name = "edge.lcm"
+    schema_text = "lcm(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
 class LeScalarOp(EdgeOp):
     name = "edge.le.Scalar"
     schema_text = "le.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -1568,6 +1936,15 @@ class LerpScalarOp(EdgeOp):
         weight: Scalar
 
 
+class LgammaOp(EdgeOp):
+    name = "edge.lgamma"
+    schema_text = "lgamma(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class LiftFreshCopyOp(EdgeOp):
     name = "edge.lift_fresh_copy"
     schema_text = "lift_fresh_copy(Tensor self) -> Tensor"
@@ -1575,6 +1952,131 @@ class LiftFreshCopyOp(EdgeOp):
     out_schema = "lift_fresh_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class LinalgCholeskyExOp(EdgeOp):
+    name = "edge.linalg_cholesky_ex"
+    schema_text = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"
+    out_schema = "linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        upper: bool
+        check_errors: bool
+
+
+class LinalgEigOp(EdgeOp):
+    name = "edge.linalg_eig"
+    schema_text = "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"
+    out_schema = "linalg_eig.out(Tensor self, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class LinalgEigvalsOp(EdgeOp):
+    name = "edge.linalg_eigvals"
+    schema_text = "linalg_eigvals(Tensor self) -> Tensor"
+    out_schema = "linalg_eigvals.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class LinalgHouseholderProductOp(EdgeOp):
+    name = "edge.linalg_householder_product"
+    schema_text = "linalg_householder_product(Tensor input, Tensor tau) -> Tensor"
+    out_schema = "linalg_householder_product.out(Tensor input, Tensor tau, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        tau: SSAValue
+
+
+class LinalgInvExOp(EdgeOp):
+    name = "edge.linalg_inv_ex"
+    schema_text = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"
+    out_schema = "linalg_inv_ex.inverse(Tensor A, *, bool check_errors=False, Tensor(a!) inverse, Tensor(b!) info) -> (Tensor(a!) inverse, Tensor(b!) info)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        check_errors: bool
+
+
+class LinalgLdlFactorExOp(EdgeOp):
+    name = "edge.linalg_ldl_factor_ex"
+    schema_text = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"
+    out_schema = "linalg_ldl_factor_ex.out(Tensor self, *, bool hermitian=False, bool check_errors=False, Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        hermitian: bool
+        check_errors: bool
+
+
+class LinalgLdlSolveOp(EdgeOp):
+    name = "edge.linalg_ldl_solve"
+    schema_text = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"
+    out_schema = "linalg_ldl_solve.out(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        LD: SSAValue
+        pivots: SSAValue
+        B: SSAValue
+        hermitian: bool
+
+
+class LinalgLuOp(EdgeOp):
+    name = "edge.linalg_lu"
+    schema_text = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"
+    out_schema = "linalg_lu.out(Tensor A, *, bool pivot=True, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        pivot: bool
+
+
+class LinalgLuFactorExOp(EdgeOp):
+    name = "edge.linalg_lu_factor_ex"
+    schema_text = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"
+    out_schema = "linalg_lu_factor_ex.out(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info)"
+    if TYPE_CHECKING:
+        A: SSAValue
+        pivot: bool
+        check_errors: bool
+
+
+class LinalgLuSolveOp(EdgeOp):
+    name = "edge.linalg_lu_solve"
+    schema_text = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"
+    out_schema = "linalg_lu_solve.out(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        LU: SSAValue
+        pivots: SSAValue
+        B: SSAValue
+        left: bool
+        adjoint: bool
+
+
+class LinalgMatrixExpOp(EdgeOp):
+    name = "edge.linalg_matrix_exp"
+    schema_text = "linalg_matrix_exp(Tensor self) -> Tensor"
+    out_schema = "linalg_matrix_exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class LinalgQrOp(EdgeOp):
+    name = "edge.linalg_qr"
+    schema_text = 'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)'
+    out_schema = 'linalg_qr.out(Tensor A, str mode="reduced", *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)'
+    if TYPE_CHECKING:
+        A: SSAValue
+        mode: str
+
+
+class LinalgSolveTriangularOp(EdgeOp):
+    name = "edge.linalg_solve_triangular"
+    schema_text = "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"
+    out_schema = "linalg_solve_triangular.out(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        B: SSAValue
+        upper: bool
+        left: bool
+        unitriangular: bool
 
 
 class LinalgVectorNormOp(EdgeOp):
@@ -1648,6 +2150,15 @@ class Log2Op(EdgeOp):
     out_schema = "log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class LogcumsumexpOp(EdgeOp):
+    name = "edge.logcumsumexp"
+    schema_text = "logcumsumexp(Tensor self, int dim) -> Tensor"
+    out_schema = "logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
 
 
 class LogicalAndOp(EdgeOp):
@@ -1728,6 +2239,17 @@ class LtTensorOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
+
+
+class LuUnpackOp(EdgeOp):
+    name = "edge.lu_unpack"
+    schema_text = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"
+    out_schema = "lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)"
+    if TYPE_CHECKING:
+        LU_data: SSAValue
+        LU_pivots: SSAValue
+        unpack_data: bool
+        unpack_pivots: bool
 
 
 class MaskedFillScalarOp(EdgeOp):
@@ -1901,6 +2423,16 @@ class MmOp(EdgeOp):
         mat2: SSAValue
 
 
+class ModeOp(EdgeOp):
+    name = "edge.mode"
+    schema_text = "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"
+    out_schema = "mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        keepdim: bool
+
+
 class MulScalarOp(EdgeOp):
     name = "edge.mul.Scalar"
     schema_text = "mul.Scalar(Tensor self, Scalar other) -> Tensor"
@@ -1919,6 +2451,19 @@ class MulTensorOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
+
+
+class MultinomialOp(EdgeOp):
+    name = "edge.multinomial"
+    schema_text = "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "multinomial.out(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        num_samples: int | SSAValue
+        replacement: bool
+        generator: str | None
 
 
 class MvOp(EdgeOp):
@@ -2052,6 +2597,16 @@ class NewZerosOp(EdgeOp):
         pin_memory: bool | None
 
 
+class NextafterOp(EdgeOp):
+    name = "edge.nextafter"
+    schema_text = "nextafter(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "nextafter.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
 class NonzeroOp(EdgeOp):
     name = "edge.nonzero"
     schema_text = "nonzero(Tensor self) -> Tensor"
@@ -2059,6 +2614,16 @@ class NonzeroOp(EdgeOp):
     out_schema = "nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
+
+
+class NonzeroStaticOp(EdgeOp):
+    name = "edge.nonzero_static"
+    schema_text = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor"
+    out_schema = "nonzero_static.out(Tensor self, *, SymInt size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        size: int | SSAValue
+        fill_value: int
 
 
 class OnesOp(EdgeOp):
@@ -2084,6 +2649,18 @@ class OnesLikeOp(EdgeOp):
         device: str | None
         pin_memory: bool | None
         memory_format: str | None
+
+
+class OrmqrOp(EdgeOp):
+    name = "edge.ormqr"
+    schema_text = "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"
+    out_schema = "ormqr.out(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        input2: SSAValue
+        input3: SSAValue
+        left: bool
+        transpose: bool
 
 
 class PermuteCopyOp(EdgeOp):
@@ -2112,6 +2689,27 @@ class PixelUnshuffleOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         downscale_factor: int
+
+
+class PoissonOp(EdgeOp):
+    name = "edge.poisson"
+    schema_text = "poisson(Tensor self, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "poisson.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        generator: str | None
+
+
+class PolygammaOp(EdgeOp):
+    name = "edge.polygamma"
+    schema_text = "polygamma(int n, Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        n: int
+        self: SSAValue
 
 
 class PowScalarOp(EdgeOp):
@@ -2466,6 +3064,47 @@ class ScatterReduceTwoOp(EdgeOp):
         include_self: bool
 
 
+class SearchsortedScalarOp(EdgeOp):
+    name = "edge.searchsorted.Scalar"
+    schema_text = "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"
+    out_schema = "searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        sorted_sequence: SSAValue
+        self: Scalar
+        out_int32: bool
+        right: bool
+        side: str | None
+        sorter: SSAValue | None
+
+
+class SearchsortedTensorOp(EdgeOp):
+    name = "edge.searchsorted.Tensor"
+    schema_text = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"
+    out_schema = "searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        sorted_sequence: SSAValue
+        self: SSAValue
+        out_int32: bool
+        right: bool
+        side: str | None
+        sorter: SSAValue | None
+
+
+class SegmentReduceOp(EdgeOp):
+    name = "edge.segment_reduce"
+    schema_text = "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"
+    out_schema = "segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        data: SSAValue
+        reduce: str
+        lengths: SSAValue | None
+        indices: SSAValue | None
+        offsets: SSAValue | None
+        axis: int
+        unsafe: bool
+        initial: Scalar | None
+
+
 class SelectCopyIntOp(EdgeOp):
     name = "edge.select_copy.int"
     schema_text = "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor"
@@ -2601,6 +3240,289 @@ class SortStableOp(EdgeOp):
         stable: bool | None
         dim: int
         descending: bool
+
+
+class SpecialAiryAiOp(EdgeOp):
+    name = "edge.special_airy_ai"
+    schema_text = "special_airy_ai(Tensor x) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+
+
+class SpecialBesselJ0Op(EdgeOp):
+    name = "edge.special_bessel_j0"
+    schema_text = "special_bessel_j0(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_bessel_j0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialBesselJ1Op(EdgeOp):
+    name = "edge.special_bessel_j1"
+    schema_text = "special_bessel_j1(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_bessel_j1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialBesselY0Op(EdgeOp):
+    name = "edge.special_bessel_y0"
+    schema_text = "special_bessel_y0(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_bessel_y0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialBesselY1Op(EdgeOp):
+    name = "edge.special_bessel_y1"
+    schema_text = "special_bessel_y1(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_bessel_y1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialChebyshevPolynomialTOp(EdgeOp):
+    name = "edge.special_chebyshev_polynomial_t"
+    schema_text = "special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialChebyshevPolynomialUOp(EdgeOp):
+    name = "edge.special_chebyshev_polynomial_u"
+    schema_text = "special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialChebyshevPolynomialVOp(EdgeOp):
+    name = "edge.special_chebyshev_polynomial_v"
+    schema_text = "special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialChebyshevPolynomialWOp(EdgeOp):
+    name = "edge.special_chebyshev_polynomial_w"
+    schema_text = "special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialErfcxOp(EdgeOp):
+    name = "edge.special_erfcx"
+    schema_text = "special_erfcx(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_erfcx.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialHermitePolynomialHOp(EdgeOp):
+    name = "edge.special_hermite_polynomial_h"
+    schema_text = "special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_hermite_polynomial_h.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialHermitePolynomialHeOp(EdgeOp):
+    name = "edge.special_hermite_polynomial_he"
+    schema_text = "special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_hermite_polynomial_he.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialI0eOp(EdgeOp):
+    name = "edge.special_i0e"
+    schema_text = "special_i0e(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_i0e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialI1Op(EdgeOp):
+    name = "edge.special_i1"
+    schema_text = "special_i1(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialI1eOp(EdgeOp):
+    name = "edge.special_i1e"
+    schema_text = "special_i1e(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_i1e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialLaguerrePolynomialLOp(EdgeOp):
+    name = "edge.special_laguerre_polynomial_l"
+    schema_text = "special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_laguerre_polynomial_l.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialLegendrePolynomialPOp(EdgeOp):
+    name = "edge.special_legendre_polynomial_p"
+    schema_text = "special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_legendre_polynomial_p.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialModifiedBesselI0Op(EdgeOp):
+    name = "edge.special_modified_bessel_i0"
+    schema_text = "special_modified_bessel_i0(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_modified_bessel_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialModifiedBesselI1Op(EdgeOp):
+    name = "edge.special_modified_bessel_i1"
+    schema_text = "special_modified_bessel_i1(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_modified_bessel_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialModifiedBesselK0Op(EdgeOp):
+    name = "edge.special_modified_bessel_k0"
+    schema_text = "special_modified_bessel_k0(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_modified_bessel_k0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialModifiedBesselK1Op(EdgeOp):
+    name = "edge.special_modified_bessel_k1"
+    schema_text = "special_modified_bessel_k1(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_modified_bessel_k1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialNdtriOp(EdgeOp):
+    name = "edge.special_ndtri"
+    schema_text = "special_ndtri(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_ndtri.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class SpecialScaledModifiedBesselK0Op(EdgeOp):
+    name = "edge.special_scaled_modified_bessel_k0"
+    schema_text = "special_scaled_modified_bessel_k0(Tensor x) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_scaled_modified_bessel_k0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+
+
+class SpecialScaledModifiedBesselK1Op(EdgeOp):
+    name = "edge.special_scaled_modified_bessel_k1"
+    schema_text = "special_scaled_modified_bessel_k1(Tensor x) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_scaled_modified_bessel_k1.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+
+
+class SpecialShiftedChebyshevPolynomialTOp(EdgeOp):
+    name = "edge.special_shifted_chebyshev_polynomial_t"
+    schema_text = "special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_shifted_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialShiftedChebyshevPolynomialUOp(EdgeOp):
+    name = "edge.special_shifted_chebyshev_polynomial_u"
+    schema_text = "special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_shifted_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialShiftedChebyshevPolynomialVOp(EdgeOp):
+    name = "edge.special_shifted_chebyshev_polynomial_v"
+    schema_text = "special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_shifted_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialShiftedChebyshevPolynomialWOp(EdgeOp):
+    name = "edge.special_shifted_chebyshev_polynomial_w"
+    schema_text = "special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_shifted_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+        n: SSAValue
+
+
+class SpecialSphericalBesselJ0Op(EdgeOp):
+    name = "edge.special_spherical_bessel_j0"
+    schema_text = "special_spherical_bessel_j0(Tensor x) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_spherical_bessel_j0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        x: SSAValue
+
+
+class SpecialZetaOp(EdgeOp):
+    name = "edge.special_zeta"
+    schema_text = "special_zeta(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_zeta.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
 
 
 class SplitCopyTensorOp(EdgeOp):
@@ -2833,6 +3755,18 @@ class TransposeCopyIntOp(EdgeOp):
         dim1: int
 
 
+class TriangularSolveOp(EdgeOp):
+    name = "edge.triangular_solve"
+    schema_text = "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"
+    out_schema = "triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        A: SSAValue
+        upper: bool
+        transpose: bool
+        unitriangular: bool
+
+
 class TrilOp(EdgeOp):
     name = "edge.tril"
     schema_text = "tril(Tensor self, SymInt diagonal=0) -> Tensor"
@@ -2880,6 +3814,43 @@ class UnfoldCopyOp(EdgeOp):
         dimension: int
         size: int
         step: int
+
+
+class UniqueConsecutiveOp(EdgeOp):
+    name = "edge.unique_consecutive"
+    schema_text = "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "unique_consecutive.out(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        return_inverse: bool
+        return_counts: bool
+        dim: int | None
+
+
+class UniqueDimOp(EdgeOp):
+    name = "edge.unique_dim"
+    schema_text = "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "unique_dim.out(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        sorted: bool
+        return_inverse: bool
+        return_counts: bool
+
+
+class UniqueDimConsecutiveOp(EdgeOp):
+    name = "edge.unique_dim_consecutive"
+    schema_text = "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"dynamic_output_shape"})
+    out_schema = "unique_dim_consecutive.out(Tensor self, int dim, bool return_inverse=False, bool return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        return_inverse: bool
+        return_counts: bool
 
 
 class UnsafeSplitTensorOp(EdgeOp):
@@ -3120,12 +4091,20 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     UnderscoreCdistForwardOp,
     UnderscoreConjCopyOp,
     UnderscoreConjPhysicalOp,
+    UnderscoreCtcLossOp,
+    UnderscoreCtcLossTensorOp,
     UnderscoreEmbeddingBagOp,
+    UnderscoreEmbeddingBagForwardOnlyOp,
     UnderscoreFftC2cOp,
     UnderscoreFftC2rOp,
     UnderscoreFftR2cOp,
     UnderscoreFwPrimalCopyOp,
     UnderscoreIndicesCopyOp,
+    UnderscoreLinalgDetOp,
+    UnderscoreLinalgEighOp,
+    UnderscoreLinalgSlogdetOp,
+    UnderscoreLinalgSolveExOp,
+    UnderscoreLinalgSvdOp,
     UnderscoreLocalScalarDenseOp,
     UnderscoreLogSoftmaxOp,
     UnderscoreMakeDualCopyOp,
@@ -3139,8 +4118,11 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     UnderscoreReshapeAliasCopyOp,
     UnderscoreSoftmaxOp,
     UnderscoreSparseBroadcastToCopyOp,
+    UnderscoreStandardGammaOp,
     UnderscoreToCopyOp,
+    UnderscoreUnique2Op,
     UnderscoreUnsafeViewOp,
+    UnderscoreUpsampleBicubic2dAaOp,
     UnderscoreUpsampleBilinear2dAaOp,
     UnderscoreValuesCopyOp,
     AbsOp,
@@ -3175,6 +4157,8 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     AvgPool2dOp,
     AvgPool3dOp,
     BaddbmmOp,
+    BincountOp,
+    BinomialOp,
     BitwiseAndScalarOp,
     BitwiseAndTensorOp,
     BitwiseLeftShiftTensorOp,
@@ -3191,6 +4175,9 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     CcolIndicesCopyOp,
     CeilOp,
     ChannelShuffleOp,
+    CholeskyOp,
+    CholeskyInverseOp,
+    CholeskySolveOp,
     ClampOp,
     ClampTensorOp,
     ClampMaxOp,
@@ -3205,11 +4192,14 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     CosOp,
     CoshOp,
     CrowIndicesCopyOp,
+    CummaxOp,
+    CumminOp,
     CumprodOp,
     CumsumOp,
     DetachCopyOp,
     DiagEmbedOp,
     DiagonalCopyOp,
+    DigammaOp,
     DivScalarOp,
     DivScalarModeOp,
     DivTensorOp,
@@ -3223,6 +4213,8 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     EqScalarOp,
     EqTensorOp,
     ErfOp,
+    ErfcOp,
+    ErfinvOp,
     ExpOp,
     Exp2Op,
     ExpandCopyOp,
@@ -3237,30 +4229,58 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     FloorDivideScalarOp,
     FmodScalarOp,
     FmodTensorOp,
+    FractionalMaxPool2dOp,
+    FractionalMaxPool3dOp,
+    FrexpTensorOp,
     FullOp,
     FullLikeOp,
     GatherOp,
+    GcdOp,
     GeScalarOp,
     GeTensorOp,
     GeluOp,
+    GeqrfOp,
     GluOp,
     GridSampler2dOp,
+    GridSampler3dOp,
     GtScalarOp,
     GtTensorOp,
     HardsigmoidOp,
     HardswishOp,
     HardtanhOp,
+    HashTensorOp,
+    HistcOp,
+    HistogramBinCtOp,
+    HistogramBinsTensorOp,
+    I0Op,
+    IgammaOp,
+    IgammacOp,
     IndexTensorOp,
     IndexPutOp,
     IndexSelectOp,
     IndicesCopyOp,
     IsinfOp,
     IsnanOp,
+    LcmOp,
     LeScalarOp,
     LeTensorOp,
     LeakyReluOp,
     LerpScalarOp,
+    LgammaOp,
     LiftFreshCopyOp,
+    LinalgCholeskyExOp,
+    LinalgEigOp,
+    LinalgEigvalsOp,
+    LinalgHouseholderProductOp,
+    LinalgInvExOp,
+    LinalgLdlFactorExOp,
+    LinalgLdlSolveOp,
+    LinalgLuOp,
+    LinalgLuFactorExOp,
+    LinalgLuSolveOp,
+    LinalgMatrixExpOp,
+    LinalgQrOp,
+    LinalgSolveTriangularOp,
     LinalgVectorNormOp,
     LinearOp,
     LinspaceOp,
@@ -3268,6 +4288,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     Log10Op,
     Log1pOp,
     Log2Op,
+    LogcumsumexpOp,
     LogicalAndOp,
     LogicalNotOp,
     LogicalOrOp,
@@ -3276,6 +4297,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     LogsumexpOp,
     LtScalarOp,
     LtTensorOp,
+    LuUnpackOp,
     MaskedFillScalarOp,
     MaskedFillTensorOp,
     MaskedScatterOp,
@@ -3292,8 +4314,10 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     MinimumOp,
     MishOp,
     MmOp,
+    ModeOp,
     MulScalarOp,
     MulTensorOp,
+    MultinomialOp,
     MvOp,
     NarrowCopyOp,
     NativeDropoutOp,
@@ -3305,12 +4329,17 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     NewFullOp,
     NewOnesOp,
     NewZerosOp,
+    NextafterOp,
     NonzeroOp,
+    NonzeroStaticOp,
     OnesOp,
     OnesLikeOp,
+    OrmqrOp,
     PermuteCopyOp,
     PixelShuffleOp,
     PixelUnshuffleOp,
+    PoissonOp,
+    PolygammaOp,
     PowScalarOp,
     PowTensorScalarOp,
     PowTensorTensorOp,
@@ -3344,6 +4373,9 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     ScatterValueOp,
     ScatterAddOp,
     ScatterReduceTwoOp,
+    SearchsortedScalarOp,
+    SearchsortedTensorOp,
+    SegmentReduceOp,
     SelectCopyIntOp,
     SelectScatterOp,
     SgnOp,
@@ -3357,6 +4389,36 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     SoftplusOp,
     SortOp,
     SortStableOp,
+    SpecialAiryAiOp,
+    SpecialBesselJ0Op,
+    SpecialBesselJ1Op,
+    SpecialBesselY0Op,
+    SpecialBesselY1Op,
+    SpecialChebyshevPolynomialTOp,
+    SpecialChebyshevPolynomialUOp,
+    SpecialChebyshevPolynomialVOp,
+    SpecialChebyshevPolynomialWOp,
+    SpecialErfcxOp,
+    SpecialHermitePolynomialHOp,
+    SpecialHermitePolynomialHeOp,
+    SpecialI0eOp,
+    SpecialI1Op,
+    SpecialI1eOp,
+    SpecialLaguerrePolynomialLOp,
+    SpecialLegendrePolynomialPOp,
+    SpecialModifiedBesselI0Op,
+    SpecialModifiedBesselI1Op,
+    SpecialModifiedBesselK0Op,
+    SpecialModifiedBesselK1Op,
+    SpecialNdtriOp,
+    SpecialScaledModifiedBesselK0Op,
+    SpecialScaledModifiedBesselK1Op,
+    SpecialShiftedChebyshevPolynomialTOp,
+    SpecialShiftedChebyshevPolynomialUOp,
+    SpecialShiftedChebyshevPolynomialVOp,
+    SpecialShiftedChebyshevPolynomialWOp,
+    SpecialSphericalBesselJ0Op,
+    SpecialZetaOp,
     SplitCopyTensorOp,
     SplitWithSizesCopyOp,
     SqrtOp,
@@ -3380,11 +4442,15 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     ThresholdOp,
     TopkOp,
     TransposeCopyIntOp,
+    TriangularSolveOp,
     TrilOp,
     TriuOp,
     TruncOp,
     UnbindCopyIntOp,
     UnfoldCopyOp,
+    UniqueConsecutiveOp,
+    UniqueDimOp,
+    UniqueDimConsecutiveOp,
     UnsafeSplitTensorOp,
     UnsafeSplitWithSizesOp,
     UnsqueezeCopyOp,
