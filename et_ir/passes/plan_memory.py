@@ -48,15 +48,24 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.layout import nbytes
 from et_ir.dialects.executorch.operators import ET_VIEW
 from et_ir.passes.register_liveness import Liveness, root_of
+from et_ir.passes.report import Finding, PassReport
 from et_ir.planning import PLANNERS, Buffer, align_up, layout_problems
 from et_schema.generated.program import TensorShapeDynamism
 
-__all__ = ["ACTIVATIONS", "STATE", "PlanMemoryPass"]
+__all__ = ["ACTIVATIONS", "STATE", "InfeasibleMemory", "PlanMemoryPass"]
 
 ACTIVATIONS: Final = 1
 """The arena of activations, inputs and outputs."""
 STATE: Final = 2
 """The arena of state in programs of several methods."""
+LARGEST_ARENA: Final = 2**63 - 1
+"""The size of an arena is a signed number of 64 bits in a file."""
+
+
+class InfeasibleMemory(PassReport):
+    """There is no arena that what a method needs at once fits into."""
+
+    exit_code = 6
 
 
 @dataclass(frozen=True)
@@ -113,6 +122,7 @@ class PlanMemoryPass(ModulePass):
         for arena, entries in arenas.items():
             buffers = [buffer for _, buffer in entries]
             layout = PLANNERS[self.algorithm](buffers)
+            _check_size(arena, layout.size, [op for op, _ in entries])
             if self.check:
                 problems = layout_problems(buffers, layout)
                 if problems:
@@ -144,11 +154,23 @@ class _SharedState:
     def __init__(self, plans: Sequence[PlanOp], alignment: int):
         self.offsets: dict[str, int] = {}
         self.size = 0
+        states: list[MemoryRegisterOp] = []
         for plan in plans:
             for op in plan.registers:
                 if isinstance(op, StateOp) and op.key not in self.offsets:
+                    states.append(op)
                     self.offsets[op.key] = self.size
                     self.size = align_up(self.size + nbytes(op.type), alignment)
+        _check_size(STATE, self.size, states)
+
+
+def _check_size(arena: int, size: int, ops: Sequence[MemoryRegisterOp]) -> None:
+    """Raise `InfeasibleMemory`, at the largest of the registers in an arena, if a file cannot say how large it is."""
+    if size > LARGEST_ARENA:
+        largest = max(ops, key=_size)
+        message = f"arena {arena} needs {size} bytes, {_size(largest)} of them for this {largest.result.type}"
+        fix = f"an arena has at most {LARGEST_ARENA} bytes: compile the program for smaller inputs"
+        raise InfeasibleMemory("plan-memory: too large", [Finding.at(largest, message, fix)])
 
 
 def _drop_unused(plan: PlanOp) -> None:
