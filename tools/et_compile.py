@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 import time
 from collections import Counter
@@ -213,6 +214,10 @@ def _write_debug_map(module: ModuleOp, output: str) -> None:
         stream.write(text.encode())
 
 
+def _is_same_file(one: str, other: str | None) -> bool:
+    return other is not None and "-" not in (one, other) and os.path.realpath(one) == os.path.realpath(other)
+
+
 def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
     args = _arguments(arguments)
@@ -220,9 +225,21 @@ def run(arguments: list[str]) -> int:
         raise UsageError("-o FILE says where the .pte goes ('-' for standard output)")
     if args.debug_map is not None and args.emit not in ("executorch", "pte"):
         raise UsageError(f"--debug-map is about instructions, which the level {args.emit} does not have")
+    is_text = args.model.endswith(".mlir") or args.model == "-"
+    if args.weights is not None and not is_text:
+        raise UsageError(f"--weights is the store of a .mlir; {args.model} has its weights itself")
     for output in (args.output, args.debug_map):
         if output is not None:
             check_output(output)
+    source = args.model if is_text or args.model.endswith(".pt2") else args.model.rpartition(":")[0]
+    if (
+        args.output is not None
+        and _is_same_file(args.output, source)
+        and not (is_text and args.emit != "pte")
+    ):
+        raise UsageError(f"-o {args.output} would replace the program that is compiled")
+    if args.debug_map is not None and any(_is_same_file(args.debug_map, f) for f in (args.output, source)):
+        raise UsageError(f"--debug-map {args.debug_map} is another file of this command")
     from et_tools.failures import report_failures
 
     text = args.model if args.model.endswith(".mlir") else ""

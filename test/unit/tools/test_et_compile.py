@@ -176,6 +176,57 @@ def test_outputs_are_checked_before_the_work(command: Command) -> None:
         assert "factory" not in ran.err
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (("relu.mlir", "-o", "x.pte", "--preserve", "nope"), "--preserve: there is no operator nope"),
+        (("relu.mlir", "--emit", "edge", "--debug-map", "m.json"), "which the level edge does not have"),
+        (("relu.mlir", "-o", "x.pte", "--debug-map", "no/m.json"), "no/m.json: the folder "),
+        (("relu.mlir", "-o", "x.pte", "--debug-map", "./x.pte"), "is another file of this command"),
+        (("relu.mlir", "-o", "x.pte", "--debug-map", "relu.mlir"), "is another file of this command"),
+        (("relu.mlir", "-o", "relu.mlir"), "would replace the program that is compiled"),
+        (("subjects.py:net", "-o", "./subjects.py"), "would replace the program that is compiled"),
+        (("subjects.py:net", "-o", "subjects.py", "--emit", "edge"), "would replace the program"),
+        (("subjects.py:net", "-o", "x.pte", "--weights", "w"), "--weights is the store of a .mlir"),
+    ],
+)
+def test_options_that_make_no_sense(command: Command, line: tuple[str, ...], message: str) -> None:
+    there = {path: path.read_bytes() for path in Path.cwd().iterdir() if path.is_file()}
+    ran = command("et-compile", *line)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("et-compile: error: ")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert {path: path.read_bytes() for path in Path.cwd().iterdir() if path.is_file()} == there
+
+
+def test_a_text_may_be_lowered_in_its_place(command: Command) -> None:
+    assert command("et-compile", "relu.mlir", "-q", "--emit", "edge", "-o", "relu.mlir").code == 0
+    assert "edge.relu" in Path("relu.mlir").read_text()
+
+
+@pytest.mark.parametrize("size", [4 * 10**18, 2**63 - 1])
+def test_memory_that_no_arena_has(command: Command, size: int) -> None:
+    text = Path("relu.mlir").read_text().replace("tensor<4x", f"tensor<{size}x")
+    Path("relu.mlir").write_text(text)
+    ran = command("et-compile", "relu.mlir", "-o", "x.pte", "-q")
+    assert ran.code == 6
+    assert ran.err.startswith("relu.mlir:")
+    assert "arena 1 needs " in ran.err
+    assert f" bytes, {size * 4} of them for this tensor<{size}xf32>" in ran.err
+    assert "\n  fix: " in ran.err
+    assert not Path("x.pte").exists()
+
+
+def test_sizes_that_no_file_has(command: Command) -> None:
+    """Sizes of tensors have 32 bits there."""
+    Path("big.mlir").write_text(Path("relu.mlir").read_text().replace("tensor<4x", "tensor<4000000000000x"))
+    ran = command("et-compile", "big.mlir", "-o", "x.pte", "-q")
+    assert ran.code == 3
+    assert ran.err.startswith("big.mlir: error: ")
+    assert not Path("x.pte").exists()
+
+
 def test_interrupted(command: Command) -> None:
     Path("x.pte").write_bytes(b"before")
     ran = command("et-compile", "subjects.py:interrupted", "-o", "x.pte")
@@ -196,6 +247,13 @@ BAD = {
         "  %0, %1 = aten.linalg_qr %x : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)\n"
         "  func.return %0 : tensor<4xf32>\n}\n",
         "core-aten.mlir:2:3: error: 'aten.linalg_qr': ",
+    ),
+    # Torch's shape function raises IndexError, no error of its own.
+    "decompose": (
+        "func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = aten._chunk_cat [%x] {dim = 7, num_chunks = 2} : (tensor<4xf32>) -> tensor<4xf32>\n"
+        "  func.return %0 : tensor<4xf32>\n}\n",
+        "decompose.mlir:2:3: error: 'aten._chunk_cat': ",
     ),
     "edge": (
         "func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {\n"

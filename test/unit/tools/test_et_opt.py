@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 from command_line import RELU, Command
 
+ADDMV = RELU.replace(
+    "relu %x : tensor<4xf32>",
+    "addmv %x, %x, %x : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+)
 BROKEN = RELU.replace("tensor<4xf32>\n  func", "tensor<5xf32>\n  func")
 
 
@@ -32,6 +36,11 @@ def test_texts_that_are_good(command: Command, text: str) -> None:
         (RELU.replace("aten.relu", "aten.rely").encode(), "2:8", "not registered, did you mean aten.relu?"),
         (RELU.replace("relu %x", "relu %y").encode(), "2:18", "values used but not defined: [%y]"),
         (RELU.replace("%x :", "%x {a = 1} :").encode(), "2:22", "'a' is no literal argument"),
+        (
+            ADDMV.encode(),
+            "2:3",
+            "[operand_c3] a tensor has too few dimensions",
+        ),
         (BROKEN.encode(), "2:18", "operand is used with type tensor<5xf32>"),
         (RELU.replace("4xf32", "-4xf32").encode(), "1:31", "Expected shape type"),
         (RELU.replace("4xf32", "4xf32, #edge.dim_order<1>").encode(), "1:56", "[dim_order_c1]"),
