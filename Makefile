@@ -1,5 +1,6 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
 # make test   everything CI checks
+# make conformance   every sample that torch has of its operators, through everything; writes docs/ops.md
 # The environment is .venv; PYTHON chooses the interpreter it is made from.
 
 PYTHON ?= python3
@@ -7,12 +8,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types lit unit conformance format regenerate clean
+.PHONY: demo test lint types lit unit oracles conformance format regenerate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
 
-test: lint types lit unit conformance
+test: lint types lit unit oracles
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -28,8 +29,11 @@ lit: $(VENV)/.test
 unit: $(VENV)/.test
 	$(BIN)/python -m pytest test/unit
 
-conformance: $(VENV)/.test
+oracles: $(VENV)/.test
 	$(BIN)/python -m pytest test/conformance
+
+conformance: $(VENV)/.test
+	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep
 
 format: $(VENV)/.test
 	$(BIN)/ruff format .

@@ -1,0 +1,73 @@
+"""Whether results are torch's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+TOLERANCES = {
+    torch.float16: (2e-3, 2e-3),
+    torch.bfloat16: (1.6e-2, 1e-2),
+    torch.float32: (1e-4, 1e-5),
+    torch.float64: (1e-7, 1e-7),
+    torch.complex64: (1e-4, 1e-5),
+    torch.complex128: (1e-7, 1e-7),
+}
+"""Relative and absolute, by element type; what has none is compared exactly."""
+
+
+def difference(actual: Sequence[Any], expected: Sequence[Any], *, random: bool = False) -> str | None:
+    """How ``actual`` differs from what torch computed, None if it does not.
+
+    Of ``random`` results only types and shapes are compared.
+    """
+    if len(actual) != len(expected):
+        return f"{len(actual)} results, expected {len(expected)}"
+    for at, (got, wanted) in enumerate(zip(actual, expected, strict=True)):
+        found = _difference(got, wanted, random)
+        if found is not None:
+            return f"result {at}: {found}" if len(expected) > 1 else found
+    return None
+
+
+def _difference(got: Any, wanted: Any, random: bool) -> str | None:
+    if not isinstance(wanted, torch.Tensor):
+        value = got.item() if isinstance(got, torch.Tensor) and not got.dim() else got
+        if random:
+            return None if type(value) is type(wanted) else f"{value!r}, expected {wanted!r}"
+        equal = value == wanted
+        if isinstance(wanted, float) and isinstance(value, float):
+            both_nan = math.isnan(value) and math.isnan(wanted)
+            equal = equal or both_nan or math.isclose(value, wanted, rel_tol=1e-6)
+        return None if equal else f"{value!r}, expected {wanted!r}"
+    if not isinstance(got, torch.Tensor):
+        return f"{got!r}, expected a tensor"
+    if got.dtype != wanted.dtype:
+        return f"element type {_short(got.dtype)}, expected {_short(wanted.dtype)}"
+    if got.shape != wanted.shape:
+        return f"shape {list(got.shape)}, expected {list(wanted.shape)}"
+    if random or not wanted.numel():
+        return None
+    rtol, atol = TOLERANCES.get(wanted.dtype, (0.0, 0.0))
+    if wanted.dtype in (torch.float16, torch.bfloat16):
+        # Sums of terms that cancel are only as exact as the largest of them.
+        finite = wanted.abs().nan_to_num(0, 0, 0)
+        atol *= max(1.0, float(finite.max()))
+    try:
+        torch.testing.assert_close(got, wanted, rtol=rtol, atol=atol, equal_nan=True, check_stride=False)
+    except AssertionError:
+        return _values(got, wanted, rtol, atol)
+    return None
+
+
+def _values(got: torch.Tensor, wanted: torch.Tensor, rtol: float, atol: float) -> str:
+    wrong = ~torch.isclose(got, wanted, rtol=rtol, atol=atol, equal_nan=True)
+    place = tuple(wrong.nonzero()[0].tolist()) if wrong.any() else (0,) * got.dim()
+    return f"{got[place].item()!r}, expected {wanted[place].item()!r}"
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,112 @@
+"""The whole road: from a module through ``torch.export`` and our compiler to a file, run by every runtime."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from stock import StockError, StockRuntime
+
+from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.frontend import UnsupportedProgram
+from et_ir.passes.link_check import MissingKernels
+from et_ir.passes.report import PassReport
+from et_vm.interchange import to_torch
+from et_vm.runtime import Runtime
+from sweep.compare import difference
+from sweep.samples import Sample
+
+COLUMNS = ("portable", "aten", "stock")
+"""Where the file is run."""
+
+Outcome = dict[str, str]
+"""For each column "" when the results are torch's, else why they are not; no key where it does not apply."""
+
+
+def first_line(problem: BaseException) -> str:
+    """What an exception says, in a line."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    return lines[0] if lines else type(problem).__name__
+
+
+def _compiled(program: torch.export.ExportedProgram) -> tuple[bytes, str]:
+    """The file, for the stock runtime if that has the kernels, and what it lacks else."""
+    try:
+        return to_edge(program).to_executorch().buffer, ""
+    except MissingKernels as report:
+        lacking = ", ".join(sorted({finding.op_name for finding in report.findings}))
+    return to_edge(program).to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer, lacking
+
+
+def travel(sample: Sample, stock: StockRuntime | None) -> Outcome:
+    """The outcome of ``sample`` in each of ``COLUMNS``, or under "export" or "compile" if it does not get that
+    far.
+    """
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            program = torch.export.export(sample.module, sample.inputs, strict=False)
+        except Exception as problem:
+            return {"export": f"{type(problem).__name__}: {first_line(problem)}"}
+        try:
+            file, lacking = _compiled(program)
+        except Exception as problem:
+            return {"compile": report(problem)}
+    outcome: Outcome = {}
+    for library in ("portable", "aten"):
+        outcome[library] = _outcome(sample, lambda library=library: _run(file, library, sample))
+    if stock is not None:
+        if lacking:
+            outcome["lacking"] = lacking
+        else:
+            outcome["stock"] = _outcome(sample, lambda: _run_stock(stock, file, sample))
+    return outcome
+
+
+def report(problem: Exception) -> str:
+    """Why the compiler refused, without what differs from sample to sample."""
+    if isinstance(problem, UnsupportedProgram):
+        return "; ".join(sorted({f"{reason.subject}: {reason.message}" for reason in problem.reasons}))
+    if isinstance(problem, PassReport):
+        return "; ".join(sorted({f"{finding.op_name}: {finding.message}" for finding in problem.findings}))
+    return f"{type(problem).__name__}: {first_line(problem)}"
+
+
+def _outcome(sample: Sample, run: Callable[[], list[Any]]) -> str:
+    try:
+        results = run()
+    except Exception as problem:
+        return f"{type(problem).__name__}: {first_line(problem)}"
+    wrong = difference(results, sample.results, random=sample.random)
+    return "" if wrong is None else f"wrong: {wrong}"
+
+
+def _run(file: bytes, library: str, sample: Sample) -> list[Any]:
+    method = Runtime.get().load_program(file, kernels=library).load_method("forward")
+    results = method.execute([value.clone() for value in sample.inputs])
+    # What takes no tensors gives none back.
+    return [to_torch(value) if isinstance(value, np.ndarray) else value for value in results]
+
+
+def _run_stock(stock: StockRuntime, file: bytes, sample: Sample) -> list[Any]:
+    with tempfile.NamedTemporaryFile(suffix=".pte") as held:
+        held.write(file)
+        held.flush()
+        try:
+            return stock.run(Path(held.name), sample.inputs)
+        except StockError as problem:
+            raise StockError(_stock_reason(str(problem))) from None
+
+
+def _stock_reason(text: str) -> str:
+    """The stock runtime's own complaint: the first line of its log that is one."""
+    for line in text.splitlines():
+        found = re.match(r"\[(\S+\.(?:cpp|h)):\d+\] (.*)", line)
+        if found and "Loading" not in found[2]:
+            return f"{found[1]}: {found[2]}"
+    return text.splitlines()[0]
