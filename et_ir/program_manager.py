@@ -68,7 +68,9 @@ class ExecutorchBackendConfig:
     """How to lower from the edge level to a file."""
 
     target: str = "stock-1.4"
-    """The runtime whose kernels the program must make do with: `stock-1.4` or `et-vm`."""
+    """The runtime whose kernels the program must make do with: `stock-1.4`, `et-vm`, or `et-vm-aten` for et-vm with
+    the kernels of torch.
+    """
     memory_planning: str = "greedy"
     """Planning algorithm: `greedy` or `naive`."""
     alloc_graph_input: bool = True

@@ -33,11 +33,9 @@ from et_vm.values import MAX_RANK, element_count
 
 INT64_MAX = 2**63 - 1
 
-# The element types that programs hold: those of the schema, which leaves out complex and sub-byte types.
+# The element types that programs hold. numpy has no complex numbers of half precision.
 _HELD_TYPES = frozenset(ScalarType) - {
     ScalarType.COMPLEXHALF,
-    ScalarType.COMPLEXFLOAT,
-    ScalarType.COMPLEXDOUBLE,
     ScalarType.BITS1X8,
     ScalarType.BITS2X4,
     ScalarType.BITS4X2,

@@ -31,9 +31,27 @@ def vm_operators() -> Iterable[str]:
     return {*load_library("portable").names(), *PRIMS}
 
 
+def torch_operators() -> Iterable[str]:
+    """The kernels of torch that programs can call, and the VM's primitive operators.
+
+    Torch knows more out variants than that: those of operators that no program holds are left out.
+    """
+    from et_ir.dialects.aten.generated.ops import OPS
+    from et_ir.dialects.schema.schema import parse_schema
+    from et_vm.kernels.libraries import load_library
+    from et_vm.prims import PRIMS
+
+    called = {f"aten::{parse_schema(op.out_schema).qualified_name}" for op in OPS if op.out_schema}
+    return {*called.union(vm_operators()).intersection(load_library("aten").names()), *PRIMS}
+
+
 TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "stock-1.4": ("Operators that the executorch 1.4.1 wheel registers.", stock_operators),
     "et-vm": ("Operators that et-vm has portable kernels for, and its primitive operators.", vm_operators),
+    "et-vm-aten": (
+        "Operators that et-vm with the kernels of torch has, and its primitive operators.",
+        torch_operators,
+    ),
 }
 
 

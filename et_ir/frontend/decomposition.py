@@ -1,8 +1,9 @@
-"""Torch's own decomposition of an operator, as an fx graph of Core ATen operators.
+"""Torch's own decomposition of an operator, as an fx graph of Core ATen operators and of a last resort.
 
 The operator is called on tensors without data while every operator that is not core is replaced by torch's
 decomposition of it, and what is left is recorded. Composite operators decompose by their own kernel; others
-by the tables that `torch.export` uses, and by torch's reference implementations where those have nothing.
+by the tables that `torch.export` uses, and by torch's reference implementations where those have nothing. Where
+torch has nothing at all, an operator may stay if the caller says so: the last resort.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import operator
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final, cast
 
@@ -18,7 +20,7 @@ import torch
 from torch import _decomp
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import default_decompositions
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
@@ -42,6 +44,10 @@ Table = dict[Operator, Decomposition]
 
 # Keys of kernels that are written in terms of other operators, though autograd has formulas of its own for them.
 _EXPLICIT: Final = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+
+# Kernels of that kind which write into the memory of what they allocate, and must not get tensors without data.
+# What they compute depends on no tensor: it is a constant.
+_CONSTANT: Final = frozenset({"aten::kaiser_window"})
 
 
 @lru_cache(maxsize=8)
@@ -72,7 +78,7 @@ def _by_kernel(op: Operator) -> Decomposition | None:
     if op.namespace == "prims":
         return cast(Any, op).impl_aten
     keys: Any = cast(Any, torch)._C.DispatchKey
-    if op.has_kernel_for_dispatch_key(keys.CPU):
+    if op.has_kernel_for_dispatch_key(keys.CPU) or schema_of(op).name in _CONSTANT:
         return None  # the other kernels would only allocate the result for this one
     for name in _EXPLICIT:
         key = getattr(keys, name)
@@ -86,47 +92,80 @@ def trace_decomposition(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     preserve: frozenset[str] = frozenset(),
+    last_resort: frozenset[str] = frozenset(),
 ) -> GraphModule | None:
     """Core ATen for a call of an operator; the graph's placeholders are the tensors in `args` and `kwargs`,
     in order.
 
     The tensors say shape and dtype; their data is not looked at. Operators in `preserve` (`linear`,
-    `add.Tensor`) stay. Returns `None` where torch has no decomposition into core operators.
+    `add.Tensor`) stay, and those in `last_resort` where torch cannot decompose them. Returns `None` where torch has
+    no decomposition into these.
     """
-    leaves, spec = pytree.tree_flatten((list(args), dict(kwargs)))
-    positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+    call = _Call(target, args, kwargs, preserve, last_resort)
+    module = call.traced(_table(preserve))
+    if module is None and last_resort:
+        # Torch's reference of an operator may call the operator; that of others then goes on for ever.
+        kept = last_resort - {_name(target)}
+        module = call.traced({op: f for op, f in _table(preserve).items() if _name(op) not in kept})
+    return module
 
-    def call(*tensors: torch.Tensor) -> Any:
-        filled = list(leaves)
-        for position, tensor in zip(positions, tensors, strict=True):
-            filled[position] = tensor
-        args, kwargs = pytree.tree_unflatten(filled, spec)
-        return target(*args, **kwargs)
 
-    table = _table(preserve)
-    kept = {overload(name) for name in preserve & OP_BY_NAME.keys()}
-    tensors = [leaves[i] for i in positions]
-    function: Callable[..., Any] = call
-    while True:
-        module = _trace(function, tensors, table)
-        if module is None:
-            return None
-        targets = {node.target for node in module.graph.nodes if node.op == "call_function"}
-        called = {as_operator(called) for called in targets - {operator.getitem}}
-        if any(op is None for op in called):
-            return None
-        operators = cast("set[Operator]", called)
-        writing = {op for op in operators if writes(op)}
-        composite = {op for op in operators - writing if not (is_core(op) or op in kept)}
-        if composite:
-            more = {op: f for op in composite if op not in table and (f := _by_kernel(op)) is not None}
-            if len(more) < len(composite):
+def _name(op: Operator) -> str:
+    """The name of an operator as op classes have it; that of another namespace with the namespace."""
+    schema = schema_of(op)
+    name = schema.name.removeprefix("aten::")
+    return f"{name}.{schema.overload_name}" if schema.overload_name else name
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call of an operator that is to be decomposed."""
+
+    target: Operator
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    preserve: frozenset[str]
+    last_resort: frozenset[str]
+
+    def _function(self) -> tuple[Callable[..., Any], list[torch.Tensor]]:
+        """The call as a function of its tensors, and these."""
+        leaves, spec = pytree.tree_flatten((list(self.args), dict(self.kwargs)))
+        positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+        def call(*tensors: torch.Tensor) -> Any:
+            filled = list(leaves)
+            for position, tensor in zip(positions, tensors, strict=True):
+                filled[position] = tensor
+            args, kwargs = pytree.tree_unflatten(filled, spec)
+            return self.target(*args, **kwargs)
+
+        return call, [leaves[i] for i in positions]
+
+    def traced(self, table: Table) -> GraphModule | None:
+        """The graph that a table of decompositions gives; adds to the table what torch's kernels give."""
+        call, tensors = self._function()
+        kept = {overload(name) for name in self.preserve & OP_BY_NAME.keys()}
+        function = call
+        while True:
+            module = _trace(function, tensors, table)
+            if module is None:
                 return None
-            table.update(more)
-        elif writing and function is call:
-            function = _functional(module)
-        else:
-            return None if writing else module
+            targets = {node.target for node in module.graph.nodes if node.op == "call_function"}
+            called = {as_operator(called) for called in targets - {operator.getitem}}
+            if any(op is None for op in called):
+                return None
+            operators = cast("set[Operator]", called)
+            writing = {op for op in operators if writes(op)}
+            composite = {op for op in operators - writing if not (is_core(op) or op in kept)}
+            more = {op: f for op in composite if op not in table and (f := _by_kernel(op)) is not None}
+            if any(op == self.target or _name(op) not in self.last_resort for op in composite - more.keys()):
+                return None
+            if more:
+                table.update(more)
+            elif writing and function is call:
+                function = _functional(module)
+            else:
+                return None if writing else module
 
 
 def _functional(module: GraphModule) -> Callable[..., Any]:
@@ -187,7 +226,7 @@ def _trace(function: Callable[..., Any], tensors: list[torch.Tensor], table: Tab
 
 
 def decompose_call(target: Operator, node: Node) -> tuple[GraphModule, list[Node]] | None:
-    """Core ATen for a call in a graph, and the nodes that the result's placeholders stand for, in order.
+    """Operators of the dialect for a call in a graph, and the nodes that the result's placeholders stand for, in order.
 
     Returns `None` where torch has no decomposition, or none for these arguments.
     """
@@ -197,8 +236,18 @@ def decompose_call(target: Operator, node: Node) -> tuple[GraphModule, list[Node
         if not isinstance(value, torch.Tensor) or any(type(size) is not int for size in value.shape):
             return None
     args, kwargs = pytree.tree_map_only(Node, values.__getitem__, (list(node.args), dict(node.kwargs)))
-    module = trace_decomposition(target, args, kwargs)
+    if schema_of(target).name in _CONSTANT:
+        return _constant(target, args, kwargs), []
+    module = trace_decomposition(target, args, kwargs, last_resort=frozenset(OP_BY_NAME))
     return None if module is None else (module, inputs)
+
+
+def _constant(target: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> GraphModule:
+    """A graph that gives what a call without tensors computes."""
+    graph = Graph()
+    name = schema_of(target).name.partition("::")[2]
+    graph.output(graph.get_attr(name))
+    return GraphModule({name: target(*args, **kwargs)}, graph)
 
 
 # -- ops of the dialect
@@ -211,15 +260,19 @@ _MEMORY_FORMATS: Final = {
     "channels_last_3d": torch.channels_last_3d,
 }
 
-# Tracing costs milliseconds, and models repeat their layers. Keyed by op class, literals, operand types and
-# `preserve`.
+# Tracing costs milliseconds, and models repeat their layers. Keyed by op class, literals, operand types,
+# `preserve` and the last resort.
 _derived: Final[dict[object, GraphModule | None]] = {}
 
 
 def derive(
-    op: AtenOp, symbols: Globals, preserve: frozenset[str] = frozenset()
+    op: AtenOp,
+    symbols: Globals,
+    preserve: frozenset[str] = frozenset(),
+    last_resort: frozenset[str] = frozenset(),
 ) -> tuple[list[Operation], list[SSAValue]] | None:
-    """Ops of Core ATen that compute what an op does, and the values that take the place of its results.
+    """Ops of Core ATen, and of `last_resort` where torch has no decomposition, that compute what an op does, and the
+    values that take the place of its results.
 
     The new ops have the location of `op` and are not in a block yet; constants that a decomposition needs are
     added to the module's symbols. Returns `None` where torch has no decomposition, or none for these
@@ -228,10 +281,10 @@ def derive(
     operands = [_operand(value) for value in op.operands]
     if op.symbols or any(operand is None for operand in operands):
         return None
-    key = (type(op), frozenset(op.properties.items()), tuple(operands), preserve)
+    key = (type(op), frozenset(op.properties.items()), tuple(operands), preserve, last_resort)
     if key not in _derived:
         args, kwargs = _call_of(op)
-        _derived[key] = trace_decomposition(overload(op.name), args, kwargs, preserve)
+        _derived[key] = trace_decomposition(overload(op.name), args, kwargs, preserve, last_resort)
     module = _derived[key]
     if module is None:
         return None

@@ -1,8 +1,9 @@
 """Decompose to Core ATen what no pattern was written for, by tracing torch's own decomposition.
 
 For each op that is not Core ATen, torch's operator is called on tensors of the operands' types, decomposed,
-and the operators it comes down to take the op's place. An op that torch cannot decompose into core operators
-stays, and so does one with sizes known at run time only; `verify-core-aten` reports them.
+and the operators it comes down to take the op's place: core ones, leaves (`et_ir/registry/leaves.txt`), and ones that
+`decompose` has a pattern for, which runs again afterwards. An op that torch cannot decompose into these stays, and so
+does one with sizes known at run time only; `verify-core-aten` reports them.
 
 ```mlir
 %1 = aten.logit %0 {eps = 0.5} : tensor<4xf32>
@@ -18,6 +19,7 @@ becomes
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -28,10 +30,16 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten.generated.ops import OPS
 from et_ir.dialects.program import Globals
+from et_ir.passes.decompose import DECOMPOSITIONS
 from et_ir.passes.rewriting import rewrite
 from et_ir.passes.verify_core_aten import is_core
+from et_ir.registry.leaves import LEAVES
 
 __all__ = ["DecomposeTracedPass", "TracedDecomposition"]
+
+
+_LAST_RESORT: Final = frozenset(LEAVES) | {cls.name.removeprefix("aten.") for cls in DECOMPOSITIONS}
+"""Operators that a decomposition may come down to where torch has none for them."""
 
 
 @dataclass
@@ -51,7 +59,7 @@ class TracedDecomposition(RewritePattern):
 
         if not isinstance(op, AtenOp):
             return
-        derived = derive(op, self.symbols, self.preserve)
+        derived = derive(op, self.symbols, self.preserve, _LAST_RESORT)
         if derived is not None:
             rewriter.replace(op, *derived)
 

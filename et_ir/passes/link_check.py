@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.passes.report import Finding, PassReport
-from et_ir.targets.manifest import load_manifest
+from et_ir.targets.manifest import TARGETS, load_manifest
 
 __all__ = ["LinkCheckPass", "MissingKernels"]
 
@@ -56,13 +56,17 @@ class LinkCheckPass(ModulePass):
 
 
 def _fix(operator: str, kernels: frozenset[str]) -> str:
-    """What may help: another overload, else a decomposition or a kernel of one's own."""
+    """What may help: another overload, another target, else a decomposition or a kernel of one's own."""
+    fixes: list[str] = []
     packet = operator.partition(".")[0]
     overloads = sorted(name for name in kernels if name.partition(".")[0] == packet)
     if overloads:
-        return f"the target has {', '.join(overloads)}: lower to that overload"
+        fixes.append(f"the target has {', '.join(overloads)}: lower to that overload")
+    targets = [target for target in TARGETS if operator in load_manifest(target)]
+    if targets:
+        fixes.append(f"compile for a target that has a kernel for it: {' or '.join(targets)}")
+    if fixes:
+        return "; or ".join(fixes)
     close = get_close_matches(operator, kernels, n=1, cutoff=0.85)
     hint = f", or use {close[0]}" if close else ""
-    return (
-        f"decompose the operator into others, delegate it, or choose a target that has a kernel for it{hint}"
-    )
+    return f"decompose the operator into others, or delegate it: no known target has a kernel for it{hint}"

@@ -56,6 +56,7 @@ def core_aten_pipeline(preserve: Sequence[str] = ()) -> str:
             "fold-batch-norm",  # first: a linear layer is still one op
             f"decompose{kept}",
             f"decompose-traced{kept}",
+            f"decompose{kept}",  # what torch's decompositions come down to
             "canonicalize",
             "constant-fold",
             "canonicalize",  # constants are known now

@@ -2,13 +2,16 @@
 
 | label | rule |
 |---|---|
-| `core_aten_c1` | an op is tagged `core` or `view_copy` by torch, or is in `preserve` |
+| `core_aten_c1` | an op is tagged `core` or `view_copy` by torch, is a leaf, or is in `preserve` |
 
-together with all rules of `verify-aten`.
+together with all rules of `verify-aten`. Leaves are the operators that nothing decomposes soundly and that runtimes
+can have kernels for: `et_ir/registry/leaves.txt` lists them with the reasons. Whether the target has the kernel
+is for `link-check` to say.
 
 ```mlir
 %1 = aten.addmm %b, %x, %w : …     // passes
-%2 = aten.linear %x, %w, %b : …    // core_aten_c1, unless run as verify-core-aten{preserve=linear}
+%2 = aten.lgamma %x : …            // passes: a leaf
+%3 = aten.linear %x, %w, %b : …    // core_aten_c1, unless run as verify-core-aten{preserve=linear}
 ```
 """
 
@@ -26,8 +29,9 @@ from et_ir.dialects.aten import AtenOp
 from et_ir.passes.program_rules import ProgramRules
 from et_ir.passes.report import Finding, PassReport
 from et_ir.passes.verify_aten import aten_findings
+from et_ir.registry.leaves import LEAVES
 
-__all__ = ["VerifyCoreAtenPass", "is_core"]
+__all__ = ["VerifyCoreAtenPass", "is_core", "is_leaf"]
 
 
 def is_core(op: type[AtenOp]) -> bool:
@@ -35,6 +39,11 @@ def is_core(op: type[AtenOp]) -> bool:
     a view.
     """
     return "core" in op.tags or "view_copy" in op.tags
+
+
+def is_leaf(op: type[AtenOp]) -> bool:
+    """Whether an operator stays whole though it is not core, since nothing decomposes it."""
+    return op.name.removeprefix("aten.") in LEAVES
 
 
 def _fix(name: str) -> str:
@@ -59,7 +68,9 @@ class VerifyCoreAtenPass(ModulePass):
 
         def rule(inner: Operation) -> Iterator[Finding]:
             yield from aten_findings(inner)
-            if isinstance(inner, AtenOp) and not is_core(type(inner)) and inner.name not in preserved:
+            if isinstance(inner, AtenOp) and not (
+                is_core(type(inner)) or is_leaf(type(inner)) or inner.name in preserved
+            ):
                 yield Finding.at(
                     inner, "[core_aten_c1] is not Core ATen", _fix(inner.name.removeprefix("aten."))
                 )

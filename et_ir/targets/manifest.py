@@ -11,7 +11,8 @@ from typing import Final
 
 __all__ = ["TARGETS", "load_manifest"]
 
-TARGETS: Final = ("stock-1.4", "et-vm")
+TARGETS: Final = ("stock-1.4", "et-vm", "et-vm-aten")
+"""`et-vm` is the VM with the kernels of its own, `et-vm-aten` with those of torch (`et-vm run --kernels aten`)."""
 
 
 @cache

@@ -47,7 +47,7 @@ from et_ir.passes.decompose import (  # noqa: F401
 from et_ir.passes.decompose.chain import DECOMPOSITIONS, Chain
 from et_ir.passes.rewriting import rewrite
 
-__all__ = ["Decompose", "DecomposePass"]
+__all__ = ["DECOMPOSITIONS", "Decompose", "DecomposePass"]
 
 
 class Decompose(RewritePattern):

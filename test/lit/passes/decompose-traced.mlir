@@ -55,3 +55,14 @@ func.func @forward(%x: tensor<?xf32>) -> tensor<?xf32> {
 }
 // CHECK:      func.func @forward
 // CHECK-NEXT: aten.celu %x : tensor<?xf32>
+
+// -----
+
+// A leaf, which nothing decomposes, stays in what others come down to.
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.mvlgamma %x {p = 2} : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NOT:  aten.mvlgamma
+// CHECK:      aten.lgamma

@@ -262,7 +262,7 @@ ROWS = [
     ("storage_offset", set_tensor(X, storage_offset=1), Error.NotSupported, f"{value(X)}.storage_offset"),
     (
         "complex_type",
-        set_tensor(X, scalar_type=ScalarType.COMPLEXFLOAT),
+        set_tensor(X, scalar_type=ScalarType.COMPLEXHALF),
         INVALID,
         f"{value(X)}.scalar_type",
     ),

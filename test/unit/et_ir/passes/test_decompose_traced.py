@@ -173,6 +173,27 @@ def test_ops_that_nothing_decomposes_stay():
     assert names(module) == ["aten._unique2"]
 
 
+def test_leaves_stay_inside_of_others():
+    module = import_program(torch.export.export(Net(lambda x: torch.fft.fft2(x).abs()), (r(2, 3),)))
+    DecomposeTracedPass().apply(Context(), module)
+    assert names(module) == ["aten._to_copy", "aten._fft_c2c", "aten.abs"]
+    VerifyCoreAtenPass().apply(Context(), module)
+
+
+def test_leaves_that_torch_would_decompose_by_themselves_stay_inside_of_others():
+    module = import_program(torch.export.export(Net(lambda x: torch.mvlgamma(x + 3, 2)), (r(5),)))
+    DecomposeTracedPass().apply(Context(), module)
+    assert "aten.lgamma" in names(module)
+    VerifyCoreAtenPass().apply(Context(), module)
+
+
+def test_windows_that_torch_computes_in_place_are_constants():
+    module = import_program(torch.export.export(Net(lambda x: torch.kaiser_window(5) * x), (r(5),)))
+    x = r(5)
+    assert names(module) == ["aten.mul.Tensor"]
+    assert torch.equal(Interpreter(module).run(x)[0], torch.kaiser_window(5) * x)
+
+
 def test_sizes_known_at_run_time_only_stay():
     program = torch.export.export(
         Net(lambda x: functional.softplus(x)), (r(3),), dynamic_shapes=(({0: torch.export.Dim("n")},),)
