@@ -8,7 +8,9 @@ source lines survive every pass.
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -22,7 +24,6 @@ from xdsl.pattern_rewriter import (
 )
 from xdsl.utils.exceptions import DiagnosticException
 
-from et_ir.locations import source_line
 from et_ir.passes.report import Finding, PassReport
 
 __all__ = ["rewrite", "root_classes"]
@@ -60,12 +61,20 @@ class _PatternRaised(BaseException):
         self.error = error
 
     def unwrap(self) -> Exception:
-        """What to raise instead: an error of the user's with the place of the op, any other one as it is."""
-        reported = getattr(self.error, "findings", None) or getattr(self.error, "problems", None)
-        if isinstance(self.error, DiagnosticException) and not reported:
+        """What to raise instead: a report with the place of the op, unless the error is one.
+
+        What is no error of the user's may be a mistake in the pattern or arguments that no program of torch's
+        has and no verifier rejects: the report says where in the pattern it was raised.
+        """
+        if getattr(self.error, "findings", None) or getattr(self.error, "problems", None):
+            return self.error
+        if isinstance(self.error, DiagnosticException):
             return PassReport("a pattern failed", [Finding.at(self.op, str(self.error))])
-        self.error.add_note(f"while rewriting '{self.op.name}' at {source_line(self.op.location)}")
-        return self.error
+        frame = traceback.extract_tb(self.error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+        message = f"{type(self.error).__name__}: {self.error} ({place})"
+        fix = "compare its arguments with its schema; if they are right, the pattern is not"
+        return PassReport("a pattern failed", [Finding.at(self.op, message, fix)])
 
 
 class _Dispatch(RewritePattern):
@@ -113,8 +122,8 @@ def rewrite(
     each other and are known to end. Without, each op that was there at the start is visited once, which is what
     a lowering wants.
 
-    Raises what a pattern raises; a `DiagnosticException` that names no op becomes a `PassReport` that names the
-    one it was raised for.
+    Raises the reports that patterns raise; anything else that one raises becomes a `PassReport` that names the op it
+    was raised for, with the exception as its cause.
     """
     dispatch = _Dispatch(patterns)
     walker = PatternRewriteWalker(
@@ -125,5 +134,5 @@ def rewrite(
     try:
         return walker.rewrite_region(target.body if isinstance(target, ModuleOp) else target)
     except _PatternRaised as raised:
-        error = raised.unwrap()
-    raise error
+        error, cause = raised.unwrap(), raised.error
+    raise error from (None if error is cause else cause)

@@ -12,6 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from et_ir.dialects.aten import Aten
 from et_ir.dialects.aten.generated import ops as aten
+from et_ir.passes.report import PassReport
 from et_ir.passes.rewriting import rewrite, root_classes
 
 TEXT = """
@@ -104,3 +105,16 @@ def test_a_lowering_does_not_see_what_it_inserts() -> None:
     target = module()
     rewrite(target, [ReluTwice()])
     assert names(target).count("aten.relu") == 1
+
+
+def test_what_a_pattern_raises_becomes_a_report_with_the_place_of_the_op() -> None:
+    class Broken(RewritePattern):
+        @op_type_rewrite_pattern
+        def match_and_rewrite(self, op: aten.NegOp, rewriter: PatternRewriter) -> None:
+            raise IndexError("nothing there")
+
+    with pytest.raises(
+        PassReport, match=r"'aten.neg': IndexError: nothing there \(test_rewriting.py:"
+    ) as raised:
+        rewrite(module(), [Broken()])
+    assert isinstance(raised.value.__cause__, IndexError)
