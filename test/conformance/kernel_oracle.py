@@ -233,7 +233,45 @@ def run_kernel(library: str, operator: str, arguments: tuple[object, ...], outs:
 
 # What comes out is random, or whatever was in memory: only shape and type are checked.
 UNPREDICTABLE = frozenset(
-    f"aten::{name}.out" for name in ("empty", "empty_like", "empty_permuted", "new_empty", "rand", "randn")
+    f"aten::{name}"
+    for name in (
+        "_standard_gamma.out",
+        "bernoulli.Tensor_out",
+        "bernoulli.float_out",
+        "bernoulli.out",
+        "binomial.out",
+        "cauchy.out",
+        "empty.out",
+        "empty_like.out",
+        "empty_permuted.out",
+        "empty_strided.out",
+        "exponential.out",
+        "geometric.out",
+        "log_normal.out",
+        "multinomial.out",
+        "new_empty.out",
+        "new_empty_strided.out",
+        "normal.Tensor_Tensor_out",
+        "normal.Tensor_float_out",
+        "normal.float_Tensor_out",
+        "normal.float_float_out",
+        "normal.out",
+        "poisson.out",
+        "rand.out",
+        "rand_like.out",
+        "randint.low_out",
+        "randint.out",
+        "randint_like.Tensor_out",
+        "randint_like.low_dtype_out",
+        "randint_like.out",
+        "randn.out",
+        "randn_like.out",
+        "random.from_out",
+        "random.out",
+        "random.to_out",
+        "randperm.out",
+        "uniform.out",
+    )
 )
 
 # Float32 weights or long sums in another order: as close as two correct results come.
@@ -307,7 +345,8 @@ def channels_last_form(recorded: Recorded) -> Recorded | None:
         return [turned(item) for item in value] if isinstance(value, list) else value
 
     images = [value for value in recorded.results if value.dim() == 4 and min(value.shape) > 1]
-    if not images or "as_strided" in recorded.operator:
+    # The four dimensions of an operator on volumes are not those of an image.
+    if not images or "as_strided" in recorded.operator or "3d" in recorded.operator:
         return None
     arguments = tuple(turned(argument) for argument in recorded.arguments)
     results = tuple(turned(result) for result in recorded.results)

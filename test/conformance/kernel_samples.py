@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 
 import torch
 from kernel_oracle import Keep, Recorded, composite, first_dtype, record
+from kernel_samples_core import core_calls, named_otherwise, random_calls
 from torch.testing._internal.common_methods_invocations import op_db
 
 A = torch.ops.aten
@@ -190,6 +191,8 @@ def own_calls() -> Iterator[Callable[[], object]]:
     yield from _moving_calls(x, y, i)
     yield from _network_calls()
     yield from _indexing_calls(x, i)
+    yield from core_calls()
+    yield from random_calls()
 
 
 def _image_calls() -> Iterator[Callable[[], object]]:
@@ -402,6 +405,9 @@ def composite_calls() -> Iterator[Recorded]:
     yield composite(A.var.dim, x, [1], False)
     yield composite(A.var.dim, x, [0, 2], True, True)
     yield composite(A.view_as_real.default, torch.complex(x, x + 1))
+    yield composite(A.adaptive_avg_pool1d.default, _normal(2, 3, 9), [4])
+    yield composite(A.adaptive_avg_pool1d.default, _normal(2, 3, 9).half(), [3])
+    yield from named_otherwise()
 
 
 def collect(operators: Collection[str]) -> dict[str, list[Recorded]]:

@@ -36,6 +36,22 @@ FILLING = {
         "zeros_like.out",
         "empty.out",
         "empty_like.out",
+        "empty_permuted.out",
+        "empty_strided.out",
+        "new_empty.out",
+        "new_empty_strided.out",
+        "bernoulli.out",
+        "bernoulli.Tensor_out",
+        "bernoulli.float_out",
+        "geometric.out",
+        "randint.out",
+        "randint.low_out",
+        "randint_like.Tensor_out",
+        "randint_like.low_dtype_out",
+        "randint_like.out",
+        "random.from_out",
+        "random.out",
+        "random.to_out",
     )
 }
 

@@ -29,6 +29,9 @@ _BETTER_FUNCTIONAL = frozenset(
     )
 )
 
+# Torch 2.13 reads the statistics as if they were contiguous.
+_TAKES_CONTIGUOUS = frozenset({"aten::native_layer_norm_backward.out"})
+
 
 class OutVariant:
     """The kernel of one operator, a prepare function."""
@@ -59,6 +62,9 @@ class OutVariant:
         outs = [alias(out) for out in call.outs]
         positional, keywords = call.arguments(alias)
         compute = functional(self.op.name)
+        if compute is not None and self.op.name in _TAKES_CONTIGUOUS:
+            targets = tuple(out.copy_ for out in outs)
+            return copy_results, (functools.partial(_on_contiguous, compute, positional, keywords), targets)
         if (
             compute is not None
             and not all(out.is_contiguous() for out in outs)
@@ -76,6 +82,12 @@ class OutVariant:
 
 def _is_pointwise(overload: Any) -> bool:
     return torch.Tag.pointwise in overload.tags
+
+
+def _on_contiguous(compute: Any, positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """Call ``compute`` with contiguous copies of the tensors that are not contiguous."""
+    tensors = [value.contiguous() if isinstance(value, torch.Tensor) else value for value in positional]
+    return compute(*tensors, **keywords)
 
 
 def copy_results(compute: Callable[[], Any], targets: Sequence[Callable[[torch.Tensor], object]]) -> None:

@@ -65,8 +65,9 @@ class Operator(NamedTuple):
 
 
 def _parameter(argument: Argument) -> Param:
-    kinds = set(_KINDS.get(argument.type, ()))
-    if argument.optional and kinds:
+    known = _KINDS.get(argument.type)
+    kinds = set(known or ())
+    if argument.optional and known is not None:
         kinds.add("Null")
     return Param(argument.name, frozenset(kinds), argument.type == "float")
 

@@ -115,6 +115,38 @@ def empty_like_out(ctx: PrepareContext, self: Tensor, memory_format: int | None,
     return NOTHING
 
 
+@kernel("aten::new_empty.out")
+def new_empty_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor) -> Step:
+    """Memory as it is."""
+    return empty_out(ctx, size, None, out)
+
+
+@kernel("aten::empty_strided.out")
+def empty_strided_out(ctx: PrepareContext, size: list[int], stride: list[int], out: Tensor) -> Step:
+    """Memory as it is, laid out as ``out`` was planned: its strides are those of a dim order."""
+    good = len(stride) == len(size) and all(step >= 0 for step in stride)
+    ctx.check(good, arg="stride", expected=f"{len(size)} non-negative strides", got=stride)
+    return empty_out(ctx, size, None, out)
+
+
+@kernel("aten::new_empty_strided.out")
+def new_empty_strided_out(
+    ctx: PrepareContext, self: Tensor, size: list[int], stride: list[int], out: Tensor
+) -> Step:
+    """Memory as it is, laid out as ``out`` was planned."""
+    return empty_strided_out(ctx, size, stride, out)
+
+
+@kernel("aten::empty_permuted.out")
+def empty_permuted_out(ctx: PrepareContext, size: list[int], physical_layout: list[int], out: Tensor) -> Step:
+    """Memory as it is, laid out as ``out`` was planned."""
+    good = sorted(physical_layout) == list(range(len(size)))
+    ctx.check(
+        good, arg="physical_layout", expected=f"an order of {len(size)} dimensions", got=physical_layout
+    )
+    return empty_out(ctx, size, None, out)
+
+
 @kernel("dim_order_ops::_empty_dim_order.out")
 def empty_dim_order_out(
     ctx: PrepareContext, size: list[int], dim_order: list[int] | None, out: Tensor

@@ -21,6 +21,7 @@ from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.elementwise import BLOCK, compute_blocks
 from et_vm.kernels.portable.move import moves
 from et_vm.kernels.portable.promotion import arithmetic
+from et_vm.kernels.portable.random import fill_uniform
 from et_vm.kernels.portable.steps import NOTHING, call, cast, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
@@ -511,12 +512,12 @@ def native_dropout_out(
         return chain([*moves(ctx, input.array, out0.array), copy(one, out1.array)])
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
     dtype = numpy_dtype(arithmetic(input.scalar_type))
-    chances, generator = ctx.scratch(input.sizes, np.float64), np.random.default_rng()
+    chances = ctx.scratch(input.sizes, np.float64)
     wide = ctx.scratch(input.sizes, dtype)
     scale = filled(dtype, 0.0 if p == 1 else 1.0 / (1.0 - p))
     return chain(
         [
-            (generator.random, (None, np.float64, chances)),
+            (fill_uniform, (chances,)),
             call(np.greater_equal, chances, filled(np.dtype(np.float64), p), out1.array),
             copy(input.array, wide),
             call(np.multiply, wide, scale, wide),

@@ -320,7 +320,7 @@ def _average(
     calls += taps.calls
     batched = (image.shape[0], image.shape[1], *window.out)
     sums = out.array.reshape(batched) if self.dtype == dtype else ctx.scratch(batched, dtype)
-    divisor = _divisors(window, count_include_pad, divisor_override, dtype)
+    divisor = divisors(window, count_include_pad, divisor_override, dtype)
     first, *others = taps.views
     if math.prod(window.out) * 4 < len(taps.views):
         # Few places with many taps, such as a global average: one reduction over the windows.
@@ -362,7 +362,7 @@ def _tap_strides(views: Sequence[Array], window: Window) -> list[int]:
     return strides
 
 
-def _divisors(window: Window, include_pad: bool, override: int | None, dtype: DType) -> Array:
+def divisors(window: Window, include_pad: bool, override: int | None, dtype: DType) -> Array:
     """What the sum at each place is divided by, as an array that broadcasts over batch and channels."""
     if override is not None:
         return filled(dtype, override)
@@ -381,7 +381,7 @@ def _divisors(window: Window, include_pad: bool, override: int | None, dtype: DT
     return counts.astype(dtype)
 
 
-def _bounds(size: int, places: int) -> list[tuple[int, int]]:
+def adaptive_bounds(size: int, places: int) -> list[tuple[int, int]]:
     """The ranges that adaptive pooling divides a dimension into: from floor(i n / m) to ceil((i + 1) n /
     m).
     """
@@ -429,7 +429,7 @@ def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dim
             extent = list(source.shape)
             extent[axis] = count
             result = target if axis == dims + 1 else ctx.scratch(extent, dtype)
-            for at, (start, end) in enumerate(_bounds(source.shape[axis], count)):
+            for at, (start, end) in enumerate(adaptive_bounds(source.shape[axis], count)):
                 before = (slice(None),) * axis
                 part = result[(*before, slice(at, at + 1))]
                 calls += [
@@ -448,6 +448,12 @@ def adaptive_avg_pool2d_out(ctx: PrepareContext, self: Tensor, output_size: list
     are not equal; for 16-bit types the float32 result.
     """
     return _adaptive(ctx, self, output_size, 2, out)
+
+
+@kernel("aten::adaptive_avg_pool1d.out")
+def adaptive_avg_pool1d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
+    """Means over ``output_size`` nearly equal parts. Scratch: as for two dimensions."""
+    return _adaptive(ctx, self, output_size, 1, out)
 
 
 @kernel("aten::_adaptive_avg_pool3d.out")
