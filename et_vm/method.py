@@ -181,6 +181,7 @@ class Method:
                 raise InputError(
                     f"there is no input {index}, the method has {len(self._plan.inputs)}", where=self.name
                 )
+            self._begin()
             set_input(self._plan, self._registers, index, value)
 
     def step(self) -> Error:
@@ -254,6 +255,7 @@ class Method:
             self._lock.release()
 
     def _begin(self) -> None:
+        """Put back what the last execution changed, which may be the tensors that inputs are copied into."""
         for register, value in self._changing:
             self._registers[register] = value
         for tensor, storage in self._freed:
@@ -265,7 +267,6 @@ class Method:
             raise InputError(
                 f"the method takes {len(self._plan.inputs)} inputs, got {len(values)}", where=self.name
             )
-        # Moves may have left something else in the registers of inputs.
         self._begin()
         for index, value in enumerate(values):
             set_input(self._plan, self._registers, index, value)

@@ -107,6 +107,34 @@ class TestStepping:
             method.step()
         method.set_inputs([f32(3)])
 
+    def test_inputs_go_where_they_belong_after_a_move_over_one(self):
+        build = Build()
+        x, y, out = build.tensor(2), build.tensor(2), build.tensor(2)
+        build.add(x, y, out)
+        build.move(y, x)
+        build.inputs(x, y)
+        build.outputs(out)
+        method = load(build)
+        method.execute([f32(1, 2), f32(3, 4)])
+        method.set_input(0, f32(5, 5))
+        method.set_input(1, f32(10, 20))
+        method.step()
+        assert method.get_output(0).tolist() == [15, 25]
+
+    def test_an_input_that_was_freed_keeps_its_memory(self):
+        build = Build()
+        x, y, out = build.tensor(2), build.tensor(2), build.tensor(2)
+        build.add(x, y, out)
+        build.free(x)
+        build.inputs(x, y)
+        build.outputs(out)
+        method = load(build)
+        method.execute([f32(1, 2), f32(3, 4)])
+        method.set_input(1, f32(10, 20))
+        method.set_input(0, f32(5, 5))
+        method.step()
+        assert method.get_output(0).tolist() == [15, 25]
+
     def test_no_such_input(self):
         with pytest.raises(InputError, match="there is no input 1"):
             load(chain_of_adds(1)).set_input(1, f32(1))
