@@ -37,7 +37,7 @@ def prim_table() -> str:
         (
             f"`{prim.name}`",
             ", ".join(f"{name}: {_kinds(kinds)}" for name, kinds in prim.params),
-            _kinds(prim.result) or "the tensor to",
+            f"the tensor {prim.params[0][0]}" if prim.in_place else _kinds(prim.result),
             prim.synopsis,
         )
         for prim in PRIMS.values()

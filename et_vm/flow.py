@@ -18,7 +18,7 @@ from et_schema.generated.program import ExecutionPlan, Tensor, TensorList, Tenso
 from et_schema.scalar_type import ScalarType
 from et_vm.instructions import Instruction, call_outputs
 from et_vm.kernels.registry import Param
-from et_vm.prims import COPY_INDEX, PRIMS, VIEW
+from et_vm.prims import Prim
 
 KINDS = (
     "Null",
@@ -97,8 +97,7 @@ class Flow:
         """Registers that moves and views point elsewhere."""
         aliased: set[int] = set()
         for instruction in self._instructions:
-            mnemonic = instruction.opcode.mnemonic
-            if mnemonic == "move" or (mnemonic == "call" and instruction.name == VIEW):
+            if instruction.opcode.mnemonic == "move" or instruction.is_view:
                 aliased.add(instruction.args[-1])
         return aliased
 
@@ -118,11 +117,10 @@ class Flow:
     def _rebound_registers(self) -> set[int]:
         rebound: set[int] = set()
         for instruction in self._instructions:
-            mnemonic = instruction.opcode.mnemonic
-            if mnemonic in ("move", "free") or (
-                mnemonic == "call" and instruction.name in PRIMS and instruction.name != COPY_INDEX
-            ):
-                rebound.add(instruction.args[-1])
+            if instruction.opcode.mnemonic == "free":
+                rebound.add(instruction.args[0])
+            elif instruction.assigned is not None:
+                rebound.add(instruction.assigned)
         return rebound
 
     def state(self, state: State, register: int) -> int:
@@ -195,12 +193,12 @@ class Flow:
         elif mnemonic == "free":
             state[args[0]] = NO_DATA
         elif mnemonic == "call":
-            prim = PRIMS.get(instruction.name)
+            prim = instruction.prim
             if prim is None:
                 for register in call_outputs(instruction, self._plan):
                     if self._grows(register) and register in state:
                         state[register] = DATA
-            elif instruction.name != COPY_INDEX:
+            elif not prim.in_place:
                 state[args[-1]] = bits_of(prim.result)
         else:
             for register in args:
@@ -216,9 +214,8 @@ class Flow:
         mnemonic = instruction.opcode.mnemonic
         args = instruction.args
         if mnemonic == "call":
-            prim = PRIMS.get(instruction.name)
-            if prim is not None:
-                self._check_prim(instruction, state)
+            if instruction.prim is not None:
+                self._check_prim(instruction, instruction.prim, state)
                 return
             outputs = call_outputs(instruction, self._plan)
             params = signature(instruction)
@@ -239,19 +236,17 @@ class Flow:
                 where=f"{instruction.where}.value_index",
             )
 
-    def _check_prim(self, instruction: Instruction, state: State) -> None:
-        prim = PRIMS[instruction.name]
+    def _check_prim(self, instruction: Instruction, prim: Prim, state: State) -> None:
         args = instruction.args
-        wanted = len(prim.params) + (instruction.name != COPY_INDEX)
-        if len(args) != wanted:
+        if len(args) != prim.arity:
             raise InvalidFile(
-                f"{instruction.name} takes {wanted} arguments, got {len(args)}",
+                f"{instruction.name} takes {prim.arity} arguments, got {len(args)}",
                 where=f"{instruction.where}.args",
             )
         for at, (name, kinds) in enumerate(prim.params):
-            growing = instruction.name == COPY_INDEX and at == 0
+            growing = prim.in_place and at == 0
             self._check_argument(instruction, at, args[at], state, Param(name, kinds, False), growing)
-        if instruction.name == VIEW and not self.state(state, args[-1]) & TENSOR:
+        if instruction.is_view and not self.state(state, args[-1]) & TENSOR:
             raise self._wrong_kind(instruction, len(args) - 1, "out", TENSOR, self.state(state, args[-1]))
 
     def _check_argument(

@@ -20,7 +20,7 @@ from et_schema.generated.program import (
 )
 from et_schema.generated.program import Tensor as TensorTable
 from et_vm.opcodes import BY_TABLE, Opcode
-from et_vm.prims import PRIMS
+from et_vm.prims import PRIMS, VIEW, Prim
 
 if TYPE_CHECKING:
     from et_schema.generated.program import Chain, ExecutionPlan, Frame, InstructionArguments, Operator
@@ -31,10 +31,11 @@ class Instruction:
 
     ``args`` are the registers it names: all arguments of a call; source and target of a move; the condition
     of a jump; the freed register. ``name`` is the operator, the backend's id, or the mnemonic. ``callee``
-    is the index of the operator or delegate, ``target`` the flat index a jump goes to (-1 for the others).
+    is the index of the operator or delegate, ``target`` the flat index a jump goes to (-1 for the others),
+    ``prim`` the primitive operator that is called, if it is one.
     """
 
-    __slots__ = ("args", "callee", "frames", "index", "name", "opcode", "position", "target", "where")
+    __slots__ = ("args", "callee", "frames", "index", "name", "opcode", "position", "prim", "target", "where")
 
     def __init__(
         self, index: int, position: int, where: str, opcode: Opcode, frames: Sequence[Frame]
@@ -48,6 +49,19 @@ class Instruction:
         self.args: tuple[int, ...] = ()
         self.callee = -1
         self.target = -1
+        self.prim: Prim | None = None
+
+    @property
+    def is_view(self) -> bool:
+        """Whether this points its last argument at the bytes of its first, in a shape of its own."""
+        return self.prim is not None and self.prim.name == VIEW
+
+    @property
+    def assigned(self) -> int | None:
+        """The register that this makes hold something else: the target of a move, the output of a prim."""
+        if self.opcode.mnemonic == "move" or (self.prim is not None and not self.prim.in_place):
+            return self.args[-1]
+        return None
 
     def __repr__(self) -> str:
         return f"{self.index}: {self.name}{self.args}" + (f" -> {self.target}" if self.target >= 0 else "")
@@ -104,6 +118,7 @@ def _decode(
         if not 0 <= arguments.op_index < len(names):
             raise _no_such("operator", arguments.op_index, len(names), f"{where}.op_index")
         instruction.name = names[arguments.op_index]
+        instruction.prim = PRIMS.get(instruction.name)
         check_registers(arguments.args, plan, f"{where}.args")
         instruction.args = tuple(arguments.args)
         if not arguments.args:
@@ -163,16 +178,24 @@ def call_outputs(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ..
     return (instruction.args[-1],)
 
 
+def written_tensors(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ...]:
+    """The registers of the tensors whose bytes a call of a kernel or prim writes."""
+    if instruction.opcode.mnemonic != "call":
+        return ()
+    if instruction.prim is None:
+        return call_outputs(instruction, plan)
+    return instruction.args[:1] if instruction.prim.in_place else ()
+
+
 def written_registers(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ...]:
     """The registers an instruction writes, by value or by bytes; all of a delegate's, which does not say
     which are its outputs.
     """
-    mnemonic = instruction.opcode.mnemonic
-    if mnemonic == "call" and instruction.name not in PRIMS:
-        return call_outputs(instruction, plan)
-    if mnemonic == "delegate":
+    if instruction.assigned is not None:
+        return (instruction.assigned,)
+    if instruction.opcode.mnemonic == "delegate":
         return instruction.args
-    return instruction.args[-1:] if mnemonic in ("call", "move") else ()
+    return written_tensors(instruction, plan)
 
 
 def is_constant(table: object) -> bool:

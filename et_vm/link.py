@@ -11,7 +11,6 @@ from et_vm.calls import Call
 from et_vm.instructions import call_outputs
 from et_vm.kernels.registry import PrepareContext, parameters_of
 from et_vm.platform import LogLevel
-from et_vm.prims import PRIMS
 from et_vm.values import ListRegister, Tensor
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def link(
     calls = [
         instruction
         for instruction in instructions
-        if instruction.opcode.mnemonic == "call" and instruction.name not in PRIMS
+        if instruction.opcode.mnemonic == "call" and instruction.prim is None
     ]
     found, missing = _resolve(calls, registers, kernels)
     if missing:

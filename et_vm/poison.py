@@ -27,7 +27,6 @@ from et_schema.generated.program import ExecutionPlan, OptionalTensorList, Tenso
 from et_schema.scalar_type import ScalarType
 from et_vm.instructions import Instruction, call_outputs
 from et_vm.memory import MemoryManager
-from et_vm.prims import COPY_INDEX, PRIMS, VIEW
 from et_vm.values import Array
 from et_vm.verify import tensor_bytes
 
@@ -101,7 +100,8 @@ class Liveness:
         written = 0
         for at, instruction in enumerate(instructions):
             written |= byte_writes[at]
-            if instruction.opcode.mnemonic == "delegate" or instruction.name == COPY_INDEX:
+            in_place = instruction.prim is not None and instruction.prim.in_place
+            if in_place or instruction.opcode.mnemonic == "delegate":
                 written |= self._pieces_of(reads[at])
         for index, value in enumerate(plan.values):
             table = value.val
@@ -204,7 +204,7 @@ class Liveness:
         edges = [
             (instruction.args[0], instruction.args[-1])
             for instruction in self._instructions
-            if instruction.opcode.mnemonic == "move" or instruction.name == VIEW
+            if instruction.opcode.mnemonic == "move" or instruction.is_view
         ]
         changed = True
         while changed:
@@ -231,10 +231,9 @@ class Liveness:
         reads: list[int] = []
         writes: list[int] = []
         for instruction in self._instructions:
-            mnemonic = instruction.opcode.mnemonic
             read: list[int] = list(instruction.args)
             written = 0
-            if mnemonic == "call" and instruction.name not in PRIMS:
+            if instruction.opcode.mnemonic == "call" and instruction.prim is None:
                 outputs = call_outputs(instruction, self._plan)
                 for register in outputs:
                     if register not in self._rebound:
@@ -246,10 +245,10 @@ class Liveness:
                         if register in read:
                             read.remove(register)
                     read = [register for register in read if not self._lists_only(register, set(outputs))]
-            elif mnemonic == "move" or instruction.name == VIEW:
+            elif instruction.opcode.mnemonic == "move" or instruction.is_view:
                 # Nothing is read yet: reads of the target count as reads of the source.
                 read = []
-            elif mnemonic == "call" and instruction.name != COPY_INDEX:
+            elif instruction.assigned is not None:
                 read = read[:-1]
             bits = 0
             for register in read:

@@ -15,7 +15,7 @@ from et_vm.calls import DynamicCall, is_volatile
 from et_vm.instructions import written_registers
 from et_vm.interpreter import trap_of
 from et_vm.kernels.registry import NOTHING
-from et_vm.prims import PRIMS, VIEW, alias, kind_of, view_sizes
+from et_vm.prims import alias, kind_of, view_sizes
 from et_vm.values import ListRegister, Tensor
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ class Preparation:
 
     def _step(self, instruction: Instruction) -> Step:
         """The step of anything but a kernel call."""
-        mnemonic = instruction.opcode.mnemonic
-        if mnemonic == "call":
-            if instruction.name == VIEW and self._dissolve_view(instruction):
+        if instruction.prim is not None:
+            if instruction.is_view and self._dissolve_view(instruction):
                 return NOTHING
-            return PRIMS[instruction.name].make(self._registers, *instruction.args)
+            return instruction.prim.make(self._registers, *instruction.args)
+        mnemonic = instruction.opcode.mnemonic
         if mnemonic == "delegate":
             return self._delegates.step(instruction, self._registers)
         if mnemonic == "move":

@@ -1,8 +1,8 @@
 """The primitive operators: arithmetic on scalar registers, sizes, views, and the stacking of loop results.
 
 They belong to the VM, not to a kernel library: they write registers, where kernels write the bytes of
-tensors. One table, :data:`PRIMS`; the last argument of each is its output. Unlike kernel calls, calls of
-prims do not repeat the output.
+tensors. One table, :data:`PRIMS`. The last argument of each is its output, which is not repeated as in kernel
+calls; only those that are ``in_place`` write the bytes of a tensor, their first argument.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Prim(NamedTuple):
     """One primitive operator.
 
     ``params`` are names and value kinds of the inputs, ``result`` the kinds that the output register may
-    hold afterwards (empty: those of the inputs), ``make(registers, *indices)`` the step for a call whose
-    arguments are those registers.
+    hold afterwards, ``make(registers, *indices)`` the step for a call whose arguments are those registers.
+    One that is ``in_place`` has no output register: it writes the tensor that is its first input.
     """
 
     name: str
@@ -45,6 +45,12 @@ class Prim(NamedTuple):
     result: frozenset[str]
     synopsis: str
     make: Callable[..., Step]
+    in_place: bool = False
+
+    @property
+    def arity(self) -> int:
+        """How many arguments a call has."""
+        return len(self.params) + (not self.in_place)
 
 
 def kind_of(value: object) -> str:
@@ -372,15 +378,16 @@ def _direct(
     result: frozenset[str],
     synopsis: str,
     run: Callable[..., None],
+    *,
+    in_place: bool = False,
 ) -> Prim:
     def make(registers: Registers, *indices: int) -> Step:
         return run, (registers, *indices)
 
-    return Prim(name, params, result, synopsis, make)
+    return Prim(name, params, result, synopsis, make, in_place)
 
 
 VIEW = "executorch_prim::et_view.default"
-COPY_INDEX = "executorch_prim::et_copy_index.tensor"
 
 PRIMS: dict[str, Prim] = {
     prim.name: prim
@@ -456,11 +463,12 @@ PRIMS: dict[str, Prim] = {
         _unary("trunc.Scalar", _DOUBLE, _INT, "out = a rounded towards zero", _rounding(math.trunc)),
         _unary("round.Scalar", _DOUBLE, _INT, "out = a rounded to nearest, ties to even", _rounding(round)),
         _direct(
-            COPY_INDEX,
+            "executorch_prim::et_copy_index.tensor",
             (("to", _TENSOR), ("from", _TENSOR), ("index", _INT)),
-            frozenset(),
+            _TENSOR,
             "to[index] = from; the first dimension of a dynamic to becomes index + 1",
             _run_copy_index,
+            in_place=True,
         ),
         _direct(
             VIEW,

@@ -9,7 +9,7 @@ needs the kernels. All raise InvalidFile with upstream's code, the path of the t
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Set
 from contextlib import contextmanager
 
 from et_schema.errors import Error, InvalidFile
@@ -27,8 +27,7 @@ from et_schema.generated.program import (
 from et_schema.locate import byte_of
 from et_schema.pte import PteFile, read_pte
 from et_schema.scalar_type import ScalarType
-from et_vm.instructions import Instruction, call_outputs, check_registers, flatten, is_constant
-from et_vm.prims import COPY_INDEX, PRIMS
+from et_vm.instructions import Instruction, check_registers, flatten, is_constant, written_tensors
 from et_vm.values import MAX_RANK, element_count
 
 INT64_MAX = 2**63 - 1
@@ -106,9 +105,9 @@ def verify_plan(pte: PteFile, index: int) -> list[Instruction]:
             raise InvalidFile("value without a type", where=path)
     _verify_inputs_and_outputs(plan, where)
     instructions = flatten(plan, where)
-    written = _written_registers(instructions)
+    assigned = {instruction.assigned for instruction in instructions}
     for at, value in enumerate(plan.values):
-        _verify_list(value.val, plan, written, f"{where}.values[{at}].val")
+        _verify_list(value.val, plan, assigned, f"{where}.values[{at}].val")
     for instruction in instructions:
         _verify_writes(instruction, plan)
     return instructions
@@ -230,19 +229,8 @@ def _verify_inputs_and_outputs(plan: ExecutionPlan, where: str) -> None:
             raise InvalidFile("a constant cannot be an input", where=f"{where}.inputs[{at}]")
 
 
-def _written_registers(instructions: Sequence[Instruction]) -> set[int]:
-    """Registers that some instruction gives another value than the file does."""
-    written: set[int] = set()
-    for instruction in instructions:
-        mnemonic = instruction.opcode.mnemonic
-        if mnemonic == "move":
-            written.add(instruction.args[1])
-        elif mnemonic == "call" and instruction.name in PRIMS:
-            written.add(instruction.args[-1])
-    return written
-
-
-def _verify_list(table: object, plan: ExecutionPlan, written: set[int], where: str) -> None:
+def _verify_list(table: object, plan: ExecutionPlan, assigned: Set[int | None], where: str) -> None:
+    """Check the items of a list. What the registers that are ``assigned`` hold is not known here."""
     if isinstance(table, IntList):
         wanted, none = (Int,), False
     elif isinstance(table, TensorList):
@@ -256,7 +244,7 @@ def _verify_list(table: object, plan: ExecutionPlan, written: set[int], where: s
             continue
         path = f"{where}.items[{at}]"
         check_registers((item,), plan, f"{where}.items")
-        if not isinstance(plan.values[item].val, wanted) and item not in written:
+        if not isinstance(plan.values[item].val, wanted) and item not in assigned:
             kind = type(plan.values[item].val).__name__
             names = " or ".join(kind.__name__ for kind in wanted)
             raise InvalidFile(
@@ -267,14 +255,7 @@ def _verify_list(table: object, plan: ExecutionPlan, written: set[int], where: s
 
 
 def _verify_writes(instruction: Instruction, plan: ExecutionPlan) -> None:
-    if instruction.opcode.mnemonic != "call":
-        return
-    if instruction.name in PRIMS:
-        # Other prims write the register, not the bytes of the tensor that was in it.
-        outputs = (instruction.args[0],) if instruction.name == COPY_INDEX else ()
-    else:
-        outputs = call_outputs(instruction, plan)
-    for register in outputs:
+    for register in written_tensors(instruction, plan):
         if is_constant(plan.values[register].val):
             raise InvalidFile(
                 f"{instruction.name} writes to value {register}, a constant",

@@ -403,3 +403,14 @@ class TestClashes:
         build.inputs(x)
         build.outputs(clash)
         assert liveness(build).clashes() == [Clash(1, clash, state)]
+
+    def test_a_backend_may_be_called_like_a_prim(self):
+        """Its delegates read their arguments all the same."""
+        build = Build()
+        x, y, clash, out = build.tensor(4), build.tensor(4), build.tensor(4, offset=16), build.tensor(4)
+        build.add(x, x, y)
+        build.add(x, x, clash)
+        build.delegate("executorch_prim::et_view.default", b"", y, x, out)
+        build.inputs(x)
+        build.outputs(clash)
+        assert Clash(1, clash, y) in liveness(build).clashes()

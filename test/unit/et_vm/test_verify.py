@@ -606,3 +606,12 @@ def test_values_have_kinds():
     build = Good()
     build.plan.values.append(EValue(Int(3)))
     assert load(build).method_meta("forward").num_inputs() == 2
+
+
+def test_a_prim_that_writes_into_its_argument_makes_nothing_of_its_index():
+    build = Build()
+    stack, item, index = build.tensor(2, 2), build.tensor(2), build.scalar(1)
+    build.tensors(index)
+    build.call("executorch_prim::et_copy_index.tensor", stack, item, index)
+    with pytest.raises(InvalidFile, match=f"item is value {index}, a Int, not Tensor"):
+        Program.load(build.file())
