@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 from et_ir.dialects.aten import OP_BY_NAME as ATEN
@@ -17,6 +18,7 @@ from et_ir.dialects.edge.dtypes import CONSTRAINTS
 from et_ir.dialects.schema.schema import parse_schema
 from et_ir.passes.decompose.chain import DECOMPOSITIONS
 from et_ir.passes.verify_core_aten import is_core
+from et_ir.registry.summaries import summary_of
 from et_ir.targets.manifest import TARGETS, load_manifest
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
@@ -34,6 +36,11 @@ def kernel_of(op: type[EdgeOp]) -> str:
     return f"{namespace}::{parse_schema(op.out_schema).qualified_name if op.out_schema else functional}"
 
 
+def summary(op: type[EdgeOp]) -> str:
+    """What an edge operator computes, in a sentence."""
+    return summary_of(kernel_of(op).partition("::")[0], op.schema().name)
+
+
 def _lines() -> Iterator[str]:
     yield "# Operators"
     yield ""
@@ -47,13 +54,14 @@ def _lines() -> Iterator[str]:
         "and complex, `integral` integers and bool, `index` i32 and i64, `mask` bool and ui8; no entry is anything."
     )
     yield ""
-    yield f"| operator | element types | {' | '.join(TARGETS)} |"
-    yield f"|---|---|{'---|' * len(TARGETS)}"
+    yield f"| operator | element types | {' | '.join(TARGETS)} | computes |"
+    yield f"|---|---|{'---|' * len(TARGETS)}---|"
     for name, op in sorted(EDGE.items()):
         types = "; ".join(f"{label} {', '.join(args)}" for args, _, label in CONSTRAINTS.get(name, ()))
         kernel = kernel_of(op)
         has = " | ".join("yes" if kernel in load_manifest(target) else "" for target in TARGETS)
-        yield f"| `{name}` | {types} | {has} |"
+        computes = summary(op).replace("|", "\\|")
+        yield f"| `{name}` | {types} | {has} | {computes} |"
     core = {name for name, op in ATEN.items() if is_core(op)}
     patterns = {op.name.removeprefix("aten.") for op in DECOMPOSITIONS}
     rest = ATEN.keys() - EDGE.keys()
@@ -62,20 +70,22 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "Programs may hold these too. Views of Core ATen, which become the operators of the same name with `_copy`:"
     yield ""
-    yield _list(rest & core)
+    yield from _list(rest & core)
     yield ""
     yield "Operators that `decompose` has a pattern for:"
     yield ""
-    yield _list(rest & patterns - core)
+    yield from _list(rest & patterns - core)
     yield ""
     yield "Operators that `decompose-traced` takes apart where torch can:"
     yield ""
-    yield _list(rest - patterns - core)
+    yield from _list(rest - patterns - core)
     yield ""
 
 
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in sorted(names))
+def _list(names: Iterable[str]) -> Iterator[str]:
+    """A line for the overloads of each operator."""
+    for name, overloads in groupby(sorted(names), key=lambda overload: overload.partition(".")[0]):
+        yield f"- {', '.join(f'`{overload}`' for overload in overloads)}: {summary_of('aten', name)}"
 
 
 def main() -> int:

@@ -1,4 +1,5 @@
-"""Generate the op classes of the `aten` and `edge` dialects from the schema snapshot.
+"""Generate the op classes of the `aten` and `edge` dialects from the schema snapshot, the sentences of
+`summaries.txt` and the texts of `examples.txt`.
 
 python -m et_ir.registry.generate            # rewrite dialects/{aten,edge}/generated/ops.py
 python -m et_ir.registry.generate --check    # exit 1 if they are not current
@@ -15,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from et_ir.dialects.schema.schema import Arg, Schema, parse_schema
+from et_ir.registry.example_texts import edge_example, read_examples
 from et_ir.registry.leaves import LEAVES
 from et_ir.registry.snapshot import SNAPSHOT
+from et_ir.registry.summaries import summary_of
 from et_ir.targets.manifest import load_manifest
 
 EXTRA = SNAPSHOT.with_name("extra_schemas.txt")
@@ -108,6 +111,17 @@ if TYPE_CHECKING:
 '''
 
 
+def docstring(dialect: str, name: str, summary: str) -> Iterator[str]:
+    """The lines of an op's docstring: what it computes, and an example as text that parses."""
+    example = read_examples().get(name)
+    if example is None:
+        yield f'    """{summary}"""\n\n'
+        return
+    if dialect == "edge":
+        example = edge_example(example)
+    yield f'    """{summary}\n\n        {example}\n    """\n\n'
+
+
 def emit(dialect: str, base: str, doc: str, entries: Iterable[Entry]) -> Iterator[str]:
     """The lines of a dialect's generated module."""
     yield HEADER.format(doc=doc, dialect=dialect, base=base)
@@ -121,6 +135,9 @@ def emit(dialect: str, base: str, doc: str, entries: Iterable[Entry]) -> Iterato
             raise ValueError(f"{name} and {names[cls]} would both be class {cls}")
         names[cls] = name
         yield f"\nclass {cls}({base}):\n"
+        yield from docstring(
+            dialect, f"{prefix}{schema.qualified_name}", summary_of(entry.namespace, schema.name)
+        )
         yield f"    name = {name!r}\n".replace("'", '"')
         yield (
             f"    schema_text = {schema.text!r}\n"

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from aten_calls import Call, NotExpressible, module_of, result_type, sampled_calls
 from torch.testing._internal.common_methods_invocations import op_db
 from xdsl.context import Context
 
@@ -17,6 +16,7 @@ from et_ir.dialects.aten.inference import infer
 from et_ir.dialects.schema import compatible
 from et_ir.passes.decompose import DecomposePass
 from et_ir.passes.decompose.chain import DECOMPOSITIONS
+from et_ir.registry.calls import Call, NotExpressible, module_of, result_type, sampled_calls
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_ir"))
 from aten_interpreter import Interpreter

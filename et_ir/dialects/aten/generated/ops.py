@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 
 class UnderscoreUnderscoreAndScalarOp(AtenOp):
+    """The bitwise conjunction of self and other, logical for booleans.
+
+        %result = aten.__and__.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.__and__.Scalar"
     schema_text = "__and__.Scalar(Tensor self, Scalar other) -> Tensor"
     if TYPE_CHECKING:
@@ -27,6 +32,11 @@ class UnderscoreUnderscoreAndScalarOp(AtenOp):
 
 
 class UnderscoreUnderscoreAndTensorOp(AtenOp):
+    """The bitwise conjunction of self and other, logical for booleans.
+
+        %result = aten.__and__.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.__and__.Tensor"
     schema_text = "__and__.Tensor(Tensor self, Tensor other) -> Tensor"
     if TYPE_CHECKING:
@@ -35,6 +45,11 @@ class UnderscoreUnderscoreAndTensorOp(AtenOp):
 
 
 class UnderscoreUnderscoreLshiftScalarOp(AtenOp):
+    """The bits of self shifted left by other, which multiplies by two to the power of other.
+
+        %result = aten.__lshift__.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.__lshift__.Scalar"
     schema_text = "__lshift__.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -45,6 +60,11 @@ class UnderscoreUnderscoreLshiftScalarOp(AtenOp):
 
 
 class UnderscoreUnderscoreLshiftTensorOp(AtenOp):
+    """The bits of self shifted left by other, which multiplies by two to the power of other.
+
+        %result = aten.__lshift__.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.__lshift__.Tensor"
     schema_text = "__lshift__.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -55,6 +75,11 @@ class UnderscoreUnderscoreLshiftTensorOp(AtenOp):
 
 
 class UnderscoreUnderscoreOrScalarOp(AtenOp):
+    """The bitwise disjunction of self and other, logical for booleans.
+
+        %result = aten.__or__.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.__or__.Scalar"
     schema_text = "__or__.Scalar(Tensor self, Scalar other) -> Tensor"
     if TYPE_CHECKING:
@@ -63,6 +88,11 @@ class UnderscoreUnderscoreOrScalarOp(AtenOp):
 
 
 class UnderscoreUnderscoreOrTensorOp(AtenOp):
+    """The bitwise disjunction of self and other, logical for booleans.
+
+        %result = aten.__or__.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.__or__.Tensor"
     schema_text = "__or__.Tensor(Tensor self, Tensor other) -> Tensor"
     if TYPE_CHECKING:
@@ -71,6 +101,11 @@ class UnderscoreUnderscoreOrTensorOp(AtenOp):
 
 
 class UnderscoreUnderscoreRshiftScalarOp(AtenOp):
+    """The bits of self shifted right by other, the sign kept.
+
+        %result = aten.__rshift__.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.__rshift__.Scalar"
     schema_text = "__rshift__.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -81,6 +116,11 @@ class UnderscoreUnderscoreRshiftScalarOp(AtenOp):
 
 
 class UnderscoreUnderscoreRshiftTensorOp(AtenOp):
+    """The bits of self shifted right by other, the sign kept.
+
+        %result = aten.__rshift__.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.__rshift__.Tensor"
     schema_text = "__rshift__.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -91,6 +131,11 @@ class UnderscoreUnderscoreRshiftTensorOp(AtenOp):
 
 
 class UnderscoreUnderscoreXorScalarOp(AtenOp):
+    """The bitwise exclusive disjunction of self and other, logical for booleans.
+
+        %result = aten.__xor__.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.__xor__.Scalar"
     schema_text = "__xor__.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -100,6 +145,11 @@ class UnderscoreUnderscoreXorScalarOp(AtenOp):
 
 
 class UnderscoreUnderscoreXorTensorOp(AtenOp):
+    """The bitwise exclusive disjunction of self and other, logical for booleans.
+
+        %result = aten.__xor__.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.__xor__.Tensor"
     schema_text = "__xor__.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -109,6 +159,11 @@ class UnderscoreUnderscoreXorTensorOp(AtenOp):
 
 
 class UnderscoreAdaptiveAvgPool2dOp(AtenOp):
+    """The mean of each cell of a grid of output_size laid over the last two dimensions.
+
+        %result = aten._adaptive_avg_pool2d %self {output_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+    """
+
     name = "aten._adaptive_avg_pool2d"
     schema_text = "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"
     tags = frozenset({"core"})
@@ -119,6 +174,11 @@ class UnderscoreAdaptiveAvgPool2dOp(AtenOp):
 
 
 class UnderscoreAdaptiveAvgPool3dOp(AtenOp):
+    """The mean of each cell of a grid of output_size laid over the last three dimensions.
+
+        %result = aten._adaptive_avg_pool3d %self {output_size = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x2x2x2xf32>
+    """
+
     name = "aten._adaptive_avg_pool3d"
     schema_text = "_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"
     tags = frozenset({"core"})
@@ -129,6 +189,11 @@ class UnderscoreAdaptiveAvgPool3dOp(AtenOp):
 
 
 class UnderscoreAddBatchDimOp(AtenOp):
+    """self with dimension batch_dim hidden as the batch dimension of a vmap level.
+
+        %result = aten._add_batch_dim %self {batch_dim = 0, level = 1} : (tensor<2x3xf32>) -> tensor<3xf32>
+    """
+
     name = "aten._add_batch_dim"
     schema_text = "_add_batch_dim(Tensor self, int batch_dim, int level) -> Tensor"
     if TYPE_CHECKING:
@@ -138,6 +203,11 @@ class UnderscoreAddBatchDimOp(AtenOp):
 
 
 class UnderscoreAssertAsyncMsgOp(AtenOp):
+    """A check at run time that a single element is not zero, which stops the program with a message.
+
+        aten._assert_async.msg %self {assert_msg = "out of range"} : (tensor<1xi1>) -> ()
+    """
+
     name = "aten._assert_async.msg"
     schema_text = "_assert_async.msg(Tensor self, str assert_msg) -> ()"
     traits = SIDE_EFFECT
@@ -147,6 +217,11 @@ class UnderscoreAssertAsyncMsgOp(AtenOp):
 
 
 class UnderscoreAssertTensorMetadataOp(AtenOp):
+    """A check that a tensor has the given size, stride, dtype, device and layout.
+
+        aten._assert_tensor_metadata %a {size = [2, 3]} : (tensor<2x3xf32>) -> ()
+    """
+
     name = "aten._assert_tensor_metadata"
     schema_text = "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()"
     traits = SIDE_EFFECT
@@ -160,6 +235,11 @@ class UnderscoreAssertTensorMetadataOp(AtenOp):
 
 
 class UnderscoreCastByteOp(AtenOp):
+    """self converted to ui8.
+
+        %result = aten._cast_Byte %self : (tensor<2x3xf32>) -> tensor<2x3xui8>
+    """
+
     name = "aten._cast_Byte"
     schema_text = "_cast_Byte(Tensor self, bool non_blocking=False) -> Tensor"
     if TYPE_CHECKING:
@@ -168,6 +248,11 @@ class UnderscoreCastByteOp(AtenOp):
 
 
 class UnderscoreCastCharOp(AtenOp):
+    """self converted to i8.
+
+        %result = aten._cast_Char %self : (tensor<2x3xf32>) -> tensor<2x3xi8>
+    """
+
     name = "aten._cast_Char"
     schema_text = "_cast_Char(Tensor self, bool non_blocking=False) -> Tensor"
     if TYPE_CHECKING:
@@ -176,6 +261,11 @@ class UnderscoreCastCharOp(AtenOp):
 
 
 class UnderscoreCastDoubleOp(AtenOp):
+    """self converted to f64.
+
+        %result = aten._cast_Double %self : (tensor<2x3xf32>) -> tensor<2x3xf64>
+    """
+
     name = "aten._cast_Double"
     schema_text = "_cast_Double(Tensor self, bool non_blocking=False) -> Tensor"
     if TYPE_CHECKING:
@@ -184,6 +274,11 @@ class UnderscoreCastDoubleOp(AtenOp):
 
 
 class UnderscoreCastFloatOp(AtenOp):
+    """self converted to f32.
+
+        %result = aten._cast_Float %self : tensor<2x3xf32>
+    """
+
     name = "aten._cast_Float"
     schema_text = "_cast_Float(Tensor self, bool non_blocking=False) -> Tensor"
     if TYPE_CHECKING:
@@ -192,6 +287,11 @@ class UnderscoreCastFloatOp(AtenOp):
 
 
 class UnderscoreCastHalfOp(AtenOp):
+    """self converted to f16.
+
+        %result = aten._cast_Half %self : (tensor<2x3xf32>) -> tensor<2x3xf16>
+    """
+
     name = "aten._cast_Half"
     schema_text = "_cast_Half(Tensor self, bool non_blocking=False) -> Tensor"
     if TYPE_CHECKING:
@@ -200,6 +300,11 @@ class UnderscoreCastHalfOp(AtenOp):
 
 
 class UnderscoreCastIntOp(AtenOp):
+    """self converted to i32.
+
+        %result = aten._cast_Int %self : (tensor<2x3xf32>) -> tensor<2x3xi32>
+    """
+
     name = "aten._cast_Int"
     schema_text = "_cast_Int(Tensor self, bool non_blocking=False) -> Tensor"
     if TYPE_CHECKING:
@@ -208,6 +313,11 @@ class UnderscoreCastIntOp(AtenOp):
 
 
 class UnderscoreCastLongOp(AtenOp):
+    """self converted to i64.
+
+        %result = aten._cast_Long %self : (tensor<2x3xf32>) -> tensor<2x3xi64>
+    """
+
     name = "aten._cast_Long"
     schema_text = "_cast_Long(Tensor self, bool non_blocking=False) -> Tensor"
     if TYPE_CHECKING:
@@ -216,6 +326,11 @@ class UnderscoreCastLongOp(AtenOp):
 
 
 class UnderscoreCastShortOp(AtenOp):
+    """self converted to i16.
+
+        %result = aten._cast_Short %self : (tensor<2x3xf32>) -> tensor<2x3xi16>
+    """
+
     name = "aten._cast_Short"
     schema_text = "_cast_Short(Tensor self, bool non_blocking=False) -> Tensor"
     if TYPE_CHECKING:
@@ -224,6 +339,11 @@ class UnderscoreCastShortOp(AtenOp):
 
 
 class UnderscoreCdistForwardOp(AtenOp):
+    """The p-norm distance between every row of x1 and every row of x2, batch by batch.
+
+        %result = aten._cdist_forward %x1, %x2 {p = 2.0} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten._cdist_forward"
     schema_text = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"
     tags = frozenset({"core"})
@@ -236,6 +356,11 @@ class UnderscoreCdistForwardOp(AtenOp):
 
 
 class UnderscoreChooseQparamsPerTensorOp(AtenOp):
+    """The scale and zero point with which 8 bits hold the range of self.
+
+        %result0, %result1 = aten._choose_qparams_per_tensor %self : (tensor<2x3xf32>) -> (f64, i64)
+    """
+
     name = "aten._choose_qparams_per_tensor"
     schema_text = "_choose_qparams_per_tensor(Tensor self, bool reduce_range=False) -> (float, int)"
     if TYPE_CHECKING:
@@ -244,6 +369,11 @@ class UnderscoreChooseQparamsPerTensorOp(AtenOp):
 
 
 class UnderscoreChunkCatOp(AtenOp):
+    """The tensors padded and chunked along dim, and the chunks of equal number concatenated.
+
+        %result = aten._chunk_cat [%tensors0, %tensors1] {dim = 0, num_chunks = 2} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x9xf32>
+    """
+
     name = "aten._chunk_cat"
     schema_text = "_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor"
     out_schema = "_chunk_cat.out(Tensor[] tensors, int dim, int num_chunks, *, Tensor(a!) out) -> Tensor(a!)"
@@ -254,6 +384,11 @@ class UnderscoreChunkCatOp(AtenOp):
 
 
 class UnderscoreConjOp(AtenOp):
+    """A view of self in which elements are complex conjugates.
+
+        %result = aten._conj %self : tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten._conj"
     schema_text = "_conj(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -261,6 +396,11 @@ class UnderscoreConjOp(AtenOp):
 
 
 class UnderscoreConjCopyOp(AtenOp):
+    """The complex conjugate of self, as a copy.
+
+        %result = aten._conj_copy %self : tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten._conj_copy"
     schema_text = "_conj_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -270,6 +410,11 @@ class UnderscoreConjCopyOp(AtenOp):
 
 
 class UnderscoreConjPhysicalOp(AtenOp):
+    """The complex conjugate of self, computed.
+
+        %result = aten._conj_physical %self : tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten._conj_physical"
     schema_text = "_conj_physical(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -279,6 +424,11 @@ class UnderscoreConjPhysicalOp(AtenOp):
 
 
 class UnderscoreConvolutionDeprecatedOp(AtenOp):
+    """A convolution with every option of the backend: transposed, grouped, benchmarked, deterministic.
+
+        %result = aten._convolution.deprecated %input, %weight, %bias {stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1, benchmark = false, deterministic = false, cudnn_enabled = false} : (tensor<1x2x4x4xf32>, tensor<5x2x3x3xf32>, tensor<5xf32>) -> tensor<1x5x4x4xf32>
+    """
+
     name = "aten._convolution.deprecated"
     schema_text = "_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor"
     if TYPE_CHECKING:
@@ -297,6 +447,11 @@ class UnderscoreConvolutionDeprecatedOp(AtenOp):
 
 
 class UnderscoreConvolutionModeOp(AtenOp):
+    """A convolution whose padding is given as "same" or "valid".
+
+        %result = aten._convolution_mode %input, %weight, %bias {stride = [1, 1], padding = "same", dilation = [1, 1], groups = 1} : (tensor<1x2x4x4xf32>, tensor<5x2x3x3xf32>, tensor<5xf32>) -> tensor<1x5x4x4xf32>
+    """
+
     name = "aten._convolution_mode"
     schema_text = "_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> Tensor"
     if TYPE_CHECKING:
@@ -310,6 +465,11 @@ class UnderscoreConvolutionModeOp(AtenOp):
 
 
 class UnderscoreCtcLossOp(AtenOp):
+    """The connectionist temporal classification loss of each sequence, with the forward variables.
+
+        %result0, %result1 = aten._ctc_loss %log_probs, %targets {input_lengths = [5, 5], target_lengths = [3, 3]} : (tensor<5x2x4xf32>, tensor<2x3xi64>) -> (tensor<2xf32>, tensor<2x5x7xf32>)
+    """
+
     name = "aten._ctc_loss"
     schema_text = "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -324,6 +484,11 @@ class UnderscoreCtcLossOp(AtenOp):
 
 
 class UnderscoreCtcLossTensorOp(AtenOp):
+    """The connectionist temporal classification loss of each sequence, with the forward variables.
+
+        %result0, %result1 = aten._ctc_loss.Tensor %log_probs, %targets, %input_lengths, %target_lengths : (tensor<5x2x4xf32>, tensor<2x3xi64>, tensor<2xi64>, tensor<2xi64>) -> (tensor<2xf32>, tensor<2x5x7xf32>)
+    """
+
     name = "aten._ctc_loss.Tensor"
     schema_text = "_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -338,6 +503,8 @@ class UnderscoreCtcLossTensorOp(AtenOp):
 
 
 class UnderscoreCufftClearPlanCacheOp(AtenOp):
+    """Empty the cache of FFT plans of a CUDA device."""
+
     name = "aten._cufft_clear_plan_cache"
     schema_text = "_cufft_clear_plan_cache(int device_index) -> ()"
     traits = SIDE_EFFECT
@@ -346,6 +513,8 @@ class UnderscoreCufftClearPlanCacheOp(AtenOp):
 
 
 class UnderscoreCufftGetPlanCacheMaxSizeOp(AtenOp):
+    """The capacity of the cache of FFT plans of a CUDA device."""
+
     name = "aten._cufft_get_plan_cache_max_size"
     schema_text = "_cufft_get_plan_cache_max_size(int device_index) -> int"
     if TYPE_CHECKING:
@@ -353,6 +522,8 @@ class UnderscoreCufftGetPlanCacheMaxSizeOp(AtenOp):
 
 
 class UnderscoreCufftGetPlanCacheSizeOp(AtenOp):
+    """The number of FFT plans in the cache of a CUDA device."""
+
     name = "aten._cufft_get_plan_cache_size"
     schema_text = "_cufft_get_plan_cache_size(int device_index) -> int"
     if TYPE_CHECKING:
@@ -360,6 +531,8 @@ class UnderscoreCufftGetPlanCacheSizeOp(AtenOp):
 
 
 class UnderscoreCufftSetPlanCacheMaxSizeOp(AtenOp):
+    """Set the capacity of the cache of FFT plans of a CUDA device."""
+
     name = "aten._cufft_set_plan_cache_max_size"
     schema_text = "_cufft_set_plan_cache_max_size(int device_index, int max_size) -> ()"
     traits = SIDE_EFFECT
@@ -369,6 +542,11 @@ class UnderscoreCufftSetPlanCacheMaxSizeOp(AtenOp):
 
 
 class UnderscoreDebugHasInternalOverlapOp(AtenOp):
+    """Whether elements of self share memory: 0 no, 1 yes, 2 too hard to tell.
+
+        %result = aten._debug_has_internal_overlap %self : (tensor<2x3xf32>) -> i64
+    """
+
     name = "aten._debug_has_internal_overlap"
     schema_text = "_debug_has_internal_overlap(Tensor self) -> int"
     if TYPE_CHECKING:
@@ -376,6 +554,11 @@ class UnderscoreDebugHasInternalOverlapOp(AtenOp):
 
 
 class UnderscoreDimArangeOp(AtenOp):
+    """The integers from 0 up to the size of a dimension of like.
+
+        %result = aten._dim_arange %like {dim = 1} : (tensor<2x3xf32>) -> tensor<3xi64>
+    """
+
     name = "aten._dim_arange"
     schema_text = "_dim_arange(Tensor like, int dim) -> Tensor"
     if TYPE_CHECKING:
@@ -384,6 +567,11 @@ class UnderscoreDimArangeOp(AtenOp):
 
 
 class UnderscoreEmbeddingBagOp(AtenOp):
+    """Sums, means or maxima of bags of rows of weight, with what the backward pass needs.
+
+        %result0, %result1, %result2, %result3 = aten._embedding_bag %weight, %indices, %offsets : (tensor<10x4xf32>, tensor<6xi64>, tensor<2xi64>) -> (tensor<2x4xf32>, tensor<0xi64>, tensor<2xi64>, tensor<2xi64>)
+    """
+
     name = "aten._embedding_bag"
     schema_text = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -401,6 +589,11 @@ class UnderscoreEmbeddingBagOp(AtenOp):
 
 
 class UnderscoreEmbeddingBagForwardOnlyOp(AtenOp):
+    """Sums, means or maxima of bags of rows of weight, without what the backward pass needs.
+
+        %result0, %result1, %result2, %result3 = aten._embedding_bag_forward_only %weight, %indices, %offsets : (tensor<10x4xf32>, tensor<6xi64>, tensor<2xi64>) -> (tensor<2x4xf32>, tensor<0xi64>, tensor<2xi64>, tensor<2xi64>)
+    """
+
     name = "aten._embedding_bag_forward_only"
     schema_text = "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
     out_schema = "_embedding_bag_forward_only.out(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> (Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
@@ -417,6 +610,11 @@ class UnderscoreEmbeddingBagForwardOnlyOp(AtenOp):
 
 
 class UnderscoreEuclideanDistOp(AtenOp):
+    """The Euclidean distance between every row of x1 and every row of x2 by a matrix product.
+
+        %result = aten._euclidean_dist %x1, %x2 : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten._euclidean_dist"
     schema_text = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor"
     out_schema = "_euclidean_dist.out(Tensor x1, Tensor x2, *, Tensor(a!) out) -> Tensor(a!)"
@@ -426,6 +624,11 @@ class UnderscoreEuclideanDistOp(AtenOp):
 
 
 class UnderscoreFftC2cOp(AtenOp):
+    """The discrete Fourier transform over dim, complex to complex, forward or inverse.
+
+        %result = aten._fft_c2c %self {dim = [1], normalization = 0, forward = true} : tensor<2x4xcomplex<f32>>
+    """
+
     name = "aten._fft_c2c"
     schema_text = "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor"
     out_schema = "_fft_c2c.out(Tensor self, SymInt[] dim, int normalization, bool forward, *, Tensor(a!) out) -> Tensor(a!)"
@@ -437,6 +640,11 @@ class UnderscoreFftC2cOp(AtenOp):
 
 
 class UnderscoreFftC2rOp(AtenOp):
+    """The inverse discrete Fourier transform of a half Hermitian spectrum to a real signal.
+
+        %result = aten._fft_c2r %self {dim = [1], normalization = 2, last_dim_size = 4} : (tensor<2x3xcomplex<f32>>) -> tensor<2x4xf32>
+    """
+
     name = "aten._fft_c2r"
     schema_text = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor"
     tags = frozenset({"core"})
@@ -449,6 +657,11 @@ class UnderscoreFftC2rOp(AtenOp):
 
 
 class UnderscoreFftR2cOp(AtenOp):
+    """The discrete Fourier transform of a real signal, perhaps only the half that determines it.
+
+        %result = aten._fft_r2c %self {dim = [1], normalization = 0, onesided = true} : (tensor<2x4xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten._fft_r2c"
     schema_text = "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor"
     tags = frozenset({"core"})
@@ -461,6 +674,11 @@ class UnderscoreFftR2cOp(AtenOp):
 
 
 class UnderscoreFusedRmsNormOp(AtenOp):
+    """Each sample divided by its root mean square over the trailing dimensions and scaled, and that root's reciprocal.
+
+        %result0, %result1 = aten._fused_rms_norm %input, %weight {normalized_shape = [3], eps = 1.0e-05} : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x1xf32>)
+    """
+
     name = "aten._fused_rms_norm"
     schema_text = "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -471,6 +689,8 @@ class UnderscoreFusedRmsNormOp(AtenOp):
 
 
 class UnderscoreFwPrimalCopyOp(AtenOp):
+    """A copy of the primal of a forward-mode dual tensor."""
+
     name = "aten._fw_primal_copy"
     schema_text = "_fw_primal_copy(Tensor self, int level) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -481,6 +701,11 @@ class UnderscoreFwPrimalCopyOp(AtenOp):
 
 
 class UnderscoreHasCompatibleShallowCopyTypeOp(AtenOp):
+    """Whether the data of from can be put in place of that of self.
+
+        %result = aten._has_compatible_shallow_copy_type %self, %from : (tensor<2x3xf32>, tensor<2x3xf32>) -> i1
+    """
+
     name = "aten._has_compatible_shallow_copy_type"
     schema_text = "_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool"
     if TYPE_CHECKING:
@@ -488,6 +713,8 @@ class UnderscoreHasCompatibleShallowCopyTypeOp(AtenOp):
 
 
 class UnderscoreIndicesCopyOp(AtenOp):
+    """A copy of the indices of a sparse COO tensor, coalesced or not."""
+
     name = "aten._indices_copy"
     schema_text = "_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -497,6 +724,11 @@ class UnderscoreIndicesCopyOp(AtenOp):
 
 
 class UnderscoreIntMmOp(AtenOp):
+    """The product of two i8 matrices, accumulated in i32.
+
+        %result = aten._int_mm %self, %mat2 : (tensor<32x16xi8>, tensor<16x8xi8>) -> tensor<32x8xi32>
+    """
+
     name = "aten._int_mm"
     schema_text = "_int_mm(Tensor self, Tensor mat2) -> Tensor"
     out_schema = "_int_mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)"
@@ -506,6 +738,11 @@ class UnderscoreIntMmOp(AtenOp):
 
 
 class UnderscoreIsZerotensorOp(AtenOp):
+    """Whether self is a tensor of zeros without storage.
+
+        %result = aten._is_zerotensor %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten._is_zerotensor"
     schema_text = "_is_zerotensor(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -513,6 +750,11 @@ class UnderscoreIsZerotensorOp(AtenOp):
 
 
 class UnderscoreLinalgDetOp(AtenOp):
+    """The determinant of each square matrix, with the LU factorisation it comes from.
+
+        %result0, %LU, %pivots = aten._linalg_det %A : (tensor<3x3xf32>) -> (tensor<f32>, tensor<3x3xf32>, tensor<3xi32>)
+    """
+
     name = "aten._linalg_det"
     schema_text = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"
     out_schema = "_linalg_det.result(Tensor A, *, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots)"
@@ -521,6 +763,11 @@ class UnderscoreLinalgDetOp(AtenOp):
 
 
 class UnderscoreLinalgEighOp(AtenOp):
+    """The eigenvalues in ascending order and perhaps the eigenvectors of each Hermitian matrix.
+
+        %eigenvalues, %eigenvectors = aten._linalg_eigh %A : (tensor<3x3xf32>) -> (tensor<3xf32>, tensor<3x3xf32>)
+    """
+
     name = "aten._linalg_eigh"
     schema_text = '_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)'
     out_schema = '_linalg_eigh.eigenvalues(Tensor A, str UPLO="L", bool compute_v=True, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)'
@@ -531,6 +778,11 @@ class UnderscoreLinalgEighOp(AtenOp):
 
 
 class UnderscoreLinalgSlogdetOp(AtenOp):
+    """The sign and logarithm of the absolute value of each determinant, with the LU factorisation it comes from.
+
+        %sign, %logabsdet, %LU, %pivots = aten._linalg_slogdet %A : (tensor<3x3xf32>) -> (tensor<f32>, tensor<f32>, tensor<3x3xf32>, tensor<3xi32>)
+    """
+
     name = "aten._linalg_slogdet"
     schema_text = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"
     out_schema = "_linalg_slogdet.sign(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots) -> (Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots)"
@@ -539,6 +791,11 @@ class UnderscoreLinalgSlogdetOp(AtenOp):
 
 
 class UnderscoreLinalgSolveExOp(AtenOp):
+    """The solution of A X = B or X A = B for square A, with the LU factorisation of A and an error code.
+
+        %result0, %LU, %pivots, %info = aten._linalg_solve_ex %A, %B : (tensor<3x3xf32>, tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3x3xf32>, tensor<3xi32>, tensor<i32>)
+    """
+
     name = "aten._linalg_solve_ex"
     schema_text = "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"
     out_schema = "_linalg_solve_ex.result(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info)"
@@ -550,6 +807,11 @@ class UnderscoreLinalgSolveExOp(AtenOp):
 
 
 class UnderscoreLinalgSvdOp(AtenOp):
+    """The singular value decomposition of each matrix, or its singular values alone.
+
+        %U, %S, %Vh = aten._linalg_svd %A : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten._linalg_svd"
     schema_text = "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"
     out_schema = "_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)"
@@ -561,6 +823,11 @@ class UnderscoreLinalgSvdOp(AtenOp):
 
 
 class UnderscoreLocalScalarDenseOp(AtenOp):
+    """The only element of self as a number.
+
+        %result = aten._local_scalar_dense %self : (tensor<1xf32>) -> f64
+    """
+
     name = "aten._local_scalar_dense"
     schema_text = "_local_scalar_dense(Tensor self) -> Scalar"
     tags = frozenset({"core", "data_dependent_output"})
@@ -569,6 +836,11 @@ class UnderscoreLocalScalarDenseOp(AtenOp):
 
 
 class UnderscoreLogSoftmaxOp(AtenOp):
+    """The logarithm of the softmax over dim, computed stably.
+
+        %result = aten._log_softmax %self {dim = 1, half_to_float = false} : tensor<2x3xf32>
+    """
+
     name = "aten._log_softmax"
     schema_text = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"
     tags = frozenset({"core"})
@@ -580,6 +852,11 @@ class UnderscoreLogSoftmaxOp(AtenOp):
 
 
 class UnderscoreLuWithInfoOp(AtenOp):
+    """The LU factorisation of a batch of matrices with pivots and an error code for each.
+
+        %LU, %pivots, %info = aten._lu_with_info %self : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xi32>, tensor<i32>)
+    """
+
     name = "aten._lu_with_info"
     schema_text = "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)"
     if TYPE_CHECKING:
@@ -589,6 +866,8 @@ class UnderscoreLuWithInfoOp(AtenOp):
 
 
 class UnderscoreMakeDualCopyOp(AtenOp):
+    """A copy of primal with tangent attached for forward-mode differentiation."""
+
     name = "aten._make_dual_copy"
     schema_text = "_make_dual_copy(Tensor primal, Tensor tangent, int level) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -600,6 +879,11 @@ class UnderscoreMakeDualCopyOp(AtenOp):
 
 
 class UnderscoreNativeBatchNormLegitNoStatsOp(AtenOp):
+    """Batch normalisation without running statistics, with the mean and the reciprocal deviation it used.
+
+        %result0, %result1, %result2 = aten._native_batch_norm_legit.no_stats %input, %weight, %bias {training = true, momentum = 0.1, eps = 1.0e-05} : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>)
+    """
+
     name = "aten._native_batch_norm_legit.no_stats"
     schema_text = "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -614,6 +898,11 @@ class UnderscoreNativeBatchNormLegitNoStatsOp(AtenOp):
 
 
 class UnderscoreNativeBatchNormLegitFunctionalOp(AtenOp):
+    """Batch normalisation that returns updated running statistics instead of writing them.
+
+        %result0, %result1, %result2, %running_mean_out, %running_var_out = aten._native_batch_norm_legit_functional %input, %weight, %bias, %running_mean, %running_var {training = true, momentum = 0.1, eps = 1.0e-05} : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
+    """
+
     name = "aten._native_batch_norm_legit_functional"
     schema_text = "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"
     if TYPE_CHECKING:
@@ -628,6 +917,11 @@ class UnderscoreNativeBatchNormLegitFunctionalOp(AtenOp):
 
 
 class UnderscoreNativeBatchNormLegitNoTrainingOp(AtenOp):
+    """Batch normalisation by running statistics, which stay as they are.
+
+        %result0, %result1, %result2 = aten._native_batch_norm_legit_no_training %input, %weight, %bias, %running_mean, %running_var {momentum = 0.1, eps = 1.0e-05} : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x2x4x4xf32>, tensor<0xf32>, tensor<0xf32>)
+    """
+
     name = "aten._native_batch_norm_legit_no_training"
     schema_text = "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -643,6 +937,11 @@ class UnderscoreNativeBatchNormLegitNoTrainingOp(AtenOp):
 
 
 class UnderscoreNegViewCopyOp(AtenOp):
+    """The negation of self, as a copy.
+
+        %result = aten._neg_view_copy %self : tensor<2x3xf32>
+    """
+
     name = "aten._neg_view_copy"
     schema_text = "_neg_view_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -652,6 +951,8 @@ class UnderscoreNegViewCopyOp(AtenOp):
 
 
 class UnderscoreNestedGetValuesCopyOp(AtenOp):
+    """A copy of the packed values of a jagged nested tensor."""
+
     name = "aten._nested_get_values_copy"
     schema_text = "_nested_get_values_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -661,6 +962,8 @@ class UnderscoreNestedGetValuesCopyOp(AtenOp):
 
 
 class UnderscoreNestedViewFromBufferCopyOp(AtenOp):
+    """A nested tensor over a copy of a flat buffer, with a size, strides and an offset for each component."""
+
     name = "aten._nested_view_from_buffer_copy"
     schema_text = "_nested_view_from_buffer_copy(Tensor self, Tensor nested_size, Tensor nested_strides, Tensor offsets) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -673,6 +976,8 @@ class UnderscoreNestedViewFromBufferCopyOp(AtenOp):
 
 
 class UnderscoreNestedViewFromJaggedCopyOp(AtenOp):
+    """A nested tensor over a copy of packed values, with the offsets of its ragged dimension."""
+
     name = "aten._nested_view_from_jagged_copy"
     schema_text = "_nested_view_from_jagged_copy(Tensor self, Tensor offsets, Tensor dummy, Tensor? lengths=None, int ragged_idx=1, Tensor? min_seqlen=None, Tensor? max_seqlen=None) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -688,11 +993,21 @@ class UnderscoreNestedViewFromJaggedCopyOp(AtenOp):
 
 
 class UnderscoreNnpackAvailableOp(AtenOp):
+    """Whether this build of torch can use NNPACK.
+
+        %result = aten._nnpack_available : () -> i1
+    """
+
     name = "aten._nnpack_available"
     schema_text = "_nnpack_available() -> bool"
 
 
 class UnderscorePadCircularOp(AtenOp):
+    """self with each padded side filled from the opposite one.
+
+        %result = aten._pad_circular %self {pad = [1, 1]} : (tensor<1x2x3xf32>) -> tensor<1x2x5xf32>
+    """
+
     name = "aten._pad_circular"
     schema_text = "_pad_circular(Tensor self, SymInt[] pad) -> Tensor"
     if TYPE_CHECKING:
@@ -701,6 +1016,11 @@ class UnderscorePadCircularOp(AtenOp):
 
 
 class UnderscorePadEnumOp(AtenOp):
+    """self padded in a mode given by number: constant, reflection, replication or circular.
+
+        %result = aten._pad_enum %self {pad = [1, 1], mode = 1} : (tensor<1x2x3xf32>) -> tensor<1x2x5xf32>
+    """
+
     name = "aten._pad_enum"
     schema_text = "_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor"
     if TYPE_CHECKING:
@@ -711,6 +1031,11 @@ class UnderscorePadEnumOp(AtenOp):
 
 
 class UnderscorePadPackedSequenceOp(AtenOp):
+    """A padded batch of sequences and their lengths, unpacked from time steps of shrinking batch size.
+
+        %result0, %result1 = aten._pad_packed_sequence %data, %batch_sizes {batch_first = true, padding_value = 0, total_length = 3} : (tensor<5x3xf32>, tensor<3xi64>) -> (tensor<2x3x3xf32>, tensor<2xi64>)
+    """
+
     name = "aten._pad_packed_sequence"
     schema_text = "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> (Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -722,6 +1047,11 @@ class UnderscorePadPackedSequenceOp(AtenOp):
 
 
 class UnderscorePdistForwardOp(AtenOp):
+    """The p-norm distance between every two rows of self, each pair once.
+
+        %result = aten._pdist_forward %self : (tensor<4x3xf32>) -> tensor<6xf32>
+    """
+
     name = "aten._pdist_forward"
     schema_text = "_pdist_forward(Tensor self, float p=2.) -> Tensor"
     tags = frozenset({"core"})
@@ -732,6 +1062,11 @@ class UnderscorePdistForwardOp(AtenOp):
 
 
 class UnderscorePreluKernelOp(AtenOp):
+    """self where it is positive and weight times self elsewhere, both of one rank.
+
+        %result = aten._prelu_kernel %self, %weight : tensor<2x3xf32>
+    """
+
     name = "aten._prelu_kernel"
     schema_text = "_prelu_kernel(Tensor self, Tensor weight) -> Tensor"
     if TYPE_CHECKING:
@@ -740,6 +1075,11 @@ class UnderscorePreluKernelOp(AtenOp):
 
 
 class UnderscoreRemoveBatchDimOp(AtenOp):
+    """self with the batch dimension of a vmap level visible again at out_dim.
+
+        %result = aten._remove_batch_dim %self {level = 0, batch_size = 4, out_dim = 0} : (tensor<2x3xf32>) -> tensor<4x2x3xf32>
+    """
+
     name = "aten._remove_batch_dim"
     schema_text = "_remove_batch_dim(Tensor self, int level, SymInt batch_size, int out_dim) -> Tensor"
     if TYPE_CHECKING:
@@ -750,6 +1090,11 @@ class UnderscoreRemoveBatchDimOp(AtenOp):
 
 
 class UnderscoreReshapeAliasOp(AtenOp):
+    """A view of self of the given size and stride.
+
+        %result = aten._reshape_alias %self {size = [3, 2], stride = [2, 1]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten._reshape_alias"
     schema_text = "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -759,6 +1104,11 @@ class UnderscoreReshapeAliasOp(AtenOp):
 
 
 class UnderscoreReshapeAliasCopyOp(AtenOp):
+    """A copy of the view of self of the given size and stride.
+
+        %result = aten._reshape_alias_copy %self {size = [3, 2], stride = [2, 1]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten._reshape_alias_copy"
     schema_text = "_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -770,6 +1120,11 @@ class UnderscoreReshapeAliasCopyOp(AtenOp):
 
 
 class UnderscoreReshapeFromTensorOp(AtenOp):
+    """self in the shape that a tensor of integers says.
+
+        %result = aten._reshape_from_tensor %self, %shape : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<3x2xf32>
+    """
+
     name = "aten._reshape_from_tensor"
     schema_text = "_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor"
     if TYPE_CHECKING:
@@ -778,6 +1133,11 @@ class UnderscoreReshapeFromTensorOp(AtenOp):
 
 
 class UnderscoreRowwisePruneOp(AtenOp):
+    """The rows of weight that mask keeps, and the new number of each row or -1.
+
+        %result0, %result1 = aten._rowwise_prune %weight, %mask {compressed_indices_dtype = i64} : (tensor<3x4xf32>, tensor<3xi1>) -> (tensor<3x4xf32>, tensor<3xi64>)
+    """
+
     name = "aten._rowwise_prune"
     schema_text = "_rowwise_prune(Tensor weight, Tensor mask, ScalarType compressed_indices_dtype) -> (Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -787,6 +1147,11 @@ class UnderscoreRowwisePruneOp(AtenOp):
 
 
 class UnderscoreSafeSoftmaxOp(AtenOp):
+    """The softmax over dim, zero where all elements are negative infinity.
+
+        %result = aten._safe_softmax %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "aten._safe_softmax"
     schema_text = "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"
     if TYPE_CHECKING:
@@ -796,6 +1161,11 @@ class UnderscoreSafeSoftmaxOp(AtenOp):
 
 
 class UnderscoreSaturateWeightToFp16Op(AtenOp):
+    """weight with each element clamped to the range of f16.
+
+        %result = aten._saturate_weight_to_fp16 %weight : tensor<2x3xf32>
+    """
+
     name = "aten._saturate_weight_to_fp16"
     schema_text = "_saturate_weight_to_fp16(Tensor weight) -> Tensor"
     if TYPE_CHECKING:
@@ -803,6 +1173,11 @@ class UnderscoreSaturateWeightToFp16Op(AtenOp):
 
 
 class UnderscoreScaledDotProductAttentionMathOp(AtenOp):
+    """Attention composed of matrix products and a softmax, with the attention weights.
+
+        %result0, %result1 = aten._scaled_dot_product_attention_math %query, %key, %value : (tensor<1x2x3x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>) -> (tensor<1x2x3x4xf32>, tensor<1x2x3x5xf32>)
+    """
+
     name = "aten._scaled_dot_product_attention_math"
     schema_text = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -820,6 +1195,11 @@ class UnderscoreScaledDotProductAttentionMathOp(AtenOp):
 
 
 class UnderscoreScaledDotProductFlashAttentionForCpuOp(AtenOp):
+    """Attention by blocks on a CPU, with the logarithm of the softmax's denominator.
+
+        %output, %logsumexp = aten._scaled_dot_product_flash_attention_for_cpu %query, %key, %value : (tensor<1x2x3x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>) -> (tensor<1x2x3x4xf32>, tensor<1x2x3xf32>)
+    """
+
     name = "aten._scaled_dot_product_flash_attention_for_cpu"
     schema_text = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -835,6 +1215,11 @@ class UnderscoreScaledDotProductFlashAttentionForCpuOp(AtenOp):
 
 
 class UnderscoreShapeAsTensorOp(AtenOp):
+    """The shape of self as a tensor of integers.
+
+        %result = aten._shape_as_tensor %self : (tensor<2x3xf32>) -> tensor<2xi64>
+    """
+
     name = "aten._shape_as_tensor"
     schema_text = "_shape_as_tensor(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -842,6 +1227,11 @@ class UnderscoreShapeAsTensorOp(AtenOp):
 
 
 class UnderscoreSobolEngineDrawOp(AtenOp):
+    """n points of a scrambled or plain Sobol sequence, and the state after them.
+
+        %result0, %result1 = aten._sobol_engine_draw %quasi, %sobolstate {n = 3, dimension = 2, num_generated = 0, dtype = f32} : (tensor<2xi64>, tensor<2x30xi64>) -> (tensor<3x2xf32>, tensor<2xi64>)
+    """
+
     name = "aten._sobol_engine_draw"
     schema_text = "_sobol_engine_draw(Tensor quasi, int n, Tensor sobolstate, int dimension, int num_generated, ScalarType? dtype) -> (Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -854,6 +1244,11 @@ class UnderscoreSobolEngineDrawOp(AtenOp):
 
 
 class UnderscoreSoftmaxOp(AtenOp):
+    """Exponentials over dim, divided by their sum, computed stably.
+
+        %result = aten._softmax %self {dim = 1, half_to_float = false} : tensor<2x3xf32>
+    """
+
     name = "aten._softmax"
     schema_text = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"
     tags = frozenset({"core"})
@@ -865,6 +1260,8 @@ class UnderscoreSoftmaxOp(AtenOp):
 
 
 class UnderscoreSparseBroadcastToCopyOp(AtenOp):
+    """A copy of a sparse tensor broadcast to a size."""
+
     name = "aten._sparse_broadcast_to_copy"
     schema_text = "_sparse_broadcast_to_copy(Tensor self, int[] size) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -875,6 +1272,8 @@ class UnderscoreSparseBroadcastToCopyOp(AtenOp):
 
 
 class UnderscoreSparseBscTensorUnsafeOp(AtenOp):
+    """A sparse tensor compressed by columns of blocks, its indices unchecked."""
+
     name = "aten._sparse_bsc_tensor_unsafe"
     schema_text = "_sparse_bsc_tensor_unsafe(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     if TYPE_CHECKING:
@@ -889,6 +1288,8 @@ class UnderscoreSparseBscTensorUnsafeOp(AtenOp):
 
 
 class UnderscoreSparseBsrTensorUnsafeOp(AtenOp):
+    """A sparse tensor compressed by rows of blocks, its indices unchecked."""
+
     name = "aten._sparse_bsr_tensor_unsafe"
     schema_text = "_sparse_bsr_tensor_unsafe(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     if TYPE_CHECKING:
@@ -903,6 +1304,8 @@ class UnderscoreSparseBsrTensorUnsafeOp(AtenOp):
 
 
 class UnderscoreSparseCompressedTensorUnsafeOp(AtenOp):
+    """A sparse tensor of any compressed layout, its indices unchecked."""
+
     name = "aten._sparse_compressed_tensor_unsafe"
     schema_text = "_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor values, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     if TYPE_CHECKING:
@@ -917,6 +1320,8 @@ class UnderscoreSparseCompressedTensorUnsafeOp(AtenOp):
 
 
 class UnderscoreSparseCooTensorUnsafeOp(AtenOp):
+    """A sparse tensor of coordinates and values, its indices unchecked."""
+
     name = "aten._sparse_coo_tensor_unsafe"
     schema_text = "_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None) -> Tensor"
     if TYPE_CHECKING:
@@ -931,6 +1336,8 @@ class UnderscoreSparseCooTensorUnsafeOp(AtenOp):
 
 
 class UnderscoreSparseCscTensorUnsafeOp(AtenOp):
+    """A sparse tensor compressed by columns, its indices unchecked."""
+
     name = "aten._sparse_csc_tensor_unsafe"
     schema_text = "_sparse_csc_tensor_unsafe(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     if TYPE_CHECKING:
@@ -945,6 +1352,8 @@ class UnderscoreSparseCscTensorUnsafeOp(AtenOp):
 
 
 class UnderscoreSparseCsrTensorUnsafeOp(AtenOp):
+    """A sparse tensor compressed by rows, its indices unchecked."""
+
     name = "aten._sparse_csr_tensor_unsafe"
     schema_text = "_sparse_csr_tensor_unsafe(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     if TYPE_CHECKING:
@@ -959,6 +1368,8 @@ class UnderscoreSparseCsrTensorUnsafeOp(AtenOp):
 
 
 class UnderscoreSparseLogSoftmaxIntOp(AtenOp):
+    """The logarithm of the softmax over dim of the stored elements of a sparse tensor."""
+
     name = "aten._sparse_log_softmax.int"
     schema_text = "_sparse_log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"
     if TYPE_CHECKING:
@@ -968,6 +1379,11 @@ class UnderscoreSparseLogSoftmaxIntOp(AtenOp):
 
 
 class UnderscoreSparseMmOp(AtenOp):
+    """The product of a sparse and a dense matrix, perhaps with another reduction than the sum.
+
+        %result = aten._sparse_mm %sparse, %dense : tensor<3x3xf32>
+    """
+
     name = "aten._sparse_mm"
     schema_text = "_sparse_mm(Tensor sparse, Tensor dense) -> Tensor"
     if TYPE_CHECKING:
@@ -976,6 +1392,8 @@ class UnderscoreSparseMmOp(AtenOp):
 
 
 class UnderscoreSparseMmReduceOp(AtenOp):
+    """The product of a sparse and a dense matrix, perhaps with another reduction than the sum."""
+
     name = "aten._sparse_mm.reduce"
     schema_text = "_sparse_mm.reduce(Tensor sparse, Tensor dense, str reduce) -> Tensor"
     if TYPE_CHECKING:
@@ -985,6 +1403,8 @@ class UnderscoreSparseMmReduceOp(AtenOp):
 
 
 class UnderscoreSparseSoftmaxIntOp(AtenOp):
+    """The softmax over dim of the stored elements of a sparse tensor."""
+
     name = "aten._sparse_softmax.int"
     schema_text = "_sparse_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"
     if TYPE_CHECKING:
@@ -994,6 +1414,8 @@ class UnderscoreSparseSoftmaxIntOp(AtenOp):
 
 
 class UnderscoreSparseSumOp(AtenOp):
+    """The sum of a sparse tensor, of all its elements or over dimensions."""
+
     name = "aten._sparse_sum"
     schema_text = "_sparse_sum(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -1001,6 +1423,8 @@ class UnderscoreSparseSumOp(AtenOp):
 
 
 class UnderscoreSparseSumDimDtypeOp(AtenOp):
+    """The sum of a sparse tensor, of all its elements or over dimensions."""
+
     name = "aten._sparse_sum.dim_dtype"
     schema_text = "_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dtype) -> Tensor"
     out_schema = "_sparse_sum.dim_out(Tensor self, int[1] dim, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1011,6 +1435,8 @@ class UnderscoreSparseSumDimDtypeOp(AtenOp):
 
 
 class UnderscoreSparseSumDtypeOp(AtenOp):
+    """The sum of a sparse tensor, of all its elements or over dimensions."""
+
     name = "aten._sparse_sum.dtype"
     schema_text = "_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> Tensor"
     if TYPE_CHECKING:
@@ -1019,6 +1445,11 @@ class UnderscoreSparseSumDtypeOp(AtenOp):
 
 
 class UnderscoreStandardGammaOp(AtenOp):
+    """Random numbers of gamma distributions of the given shapes and scale one.
+
+        %result = aten._standard_gamma %self : tensor<2x3xf32>
+    """
+
     name = "aten._standard_gamma"
     schema_text = "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -1030,6 +1461,11 @@ class UnderscoreStandardGammaOp(AtenOp):
 
 
 class UnderscoreToCopyOp(AtenOp):
+    """A copy of self with another dtype, device or memory format.
+
+        %result = aten._to_copy %self {dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+    """
+
     name = "aten._to_copy"
     schema_text = "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"core"})
@@ -1045,6 +1481,11 @@ class UnderscoreToCopyOp(AtenOp):
 
 
 class UnderscoreToCpuOp(AtenOp):
+    """The tensors copied to the CPU.
+
+        %result0, %result1 = aten._to_cpu [%tensors0, %tensors1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten._to_cpu"
     schema_text = "_to_cpu(Tensor[] tensors) -> Tensor[]"
     if TYPE_CHECKING:
@@ -1052,6 +1493,11 @@ class UnderscoreToCpuOp(AtenOp):
 
 
 class UnderscoreUnique2Op(AtenOp):
+    """The distinct elements of self, perhaps sorted, where each element went, and how often it occurs.
+
+        %result0, %result1, %result2 = aten._unique2 %self : (tensor<4xi64>) -> (tensor<1xi64>, tensor<0xi64>, tensor<0xi64>)
+    """
+
     name = "aten._unique2"
     schema_text = "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -1064,6 +1510,11 @@ class UnderscoreUnique2Op(AtenOp):
 
 
 class UnderscoreUnsafeIndexTensorOp(AtenOp):
+    """Elements of self at index tensors broadcast together, which are taken to be in range.
+
+        %result = aten._unsafe_index.Tensor %self, [%indices0, %indices1] : (tensor<4x3xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<2xf32>
+    """
+
     name = "aten._unsafe_index.Tensor"
     schema_text = "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"
     if TYPE_CHECKING:
@@ -1072,6 +1523,11 @@ class UnderscoreUnsafeIndexTensorOp(AtenOp):
 
 
 class UnderscoreUnsafeIndexPutOp(AtenOp):
+    """self with values written or added at index tensors, which are taken to be in range.
+
+        %result = aten._unsafe_index_put %self, [%indices0, %indices1], %values : (tensor<4x3xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten._unsafe_index_put"
     schema_text = "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"
     if TYPE_CHECKING:
@@ -1082,6 +1538,11 @@ class UnderscoreUnsafeIndexPutOp(AtenOp):
 
 
 class UnderscoreUnsafeMaskedIndexOp(AtenOp):
+    """Elements of self at index tensors where mask holds, and fill elsewhere.
+
+        %result = aten._unsafe_masked_index %self, %mask, [%indices0, %indices1] {fill = 0} : (tensor<4x3xf32>, tensor<2xi1>, tensor<2xi64>, tensor<2xi64>) -> tensor<2xf32>
+    """
+
     name = "aten._unsafe_masked_index"
     schema_text = "_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor"
     if TYPE_CHECKING:
@@ -1092,6 +1553,11 @@ class UnderscoreUnsafeMaskedIndexOp(AtenOp):
 
 
 class UnderscoreUnsafeMaskedIndexPutAccumulateOp(AtenOp):
+    """self with values added at index tensors where mask holds.
+
+        %result = aten._unsafe_masked_index_put_accumulate %self, %mask, [%indices0, %indices1], %values : (tensor<4x3xf32>, tensor<2xi1>, tensor<2xi64>, tensor<2xi64>, tensor<2xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten._unsafe_masked_index_put_accumulate"
     schema_text = "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor"
     if TYPE_CHECKING:
@@ -1102,6 +1568,11 @@ class UnderscoreUnsafeMaskedIndexPutAccumulateOp(AtenOp):
 
 
 class UnderscoreUnsafeViewOp(AtenOp):
+    """self in another shape of as many elements, under the promise that nothing else views the result.
+
+        %result = aten._unsafe_view %self {size = [3, 2]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten._unsafe_view"
     schema_text = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor"
     out_schema = "_unsafe_view.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1111,6 +1582,11 @@ class UnderscoreUnsafeViewOp(AtenOp):
 
 
 class UnderscoreUpsampleBicubic2dAaOp(AtenOp):
+    """Images resized by cubic interpolation, with a filter as wide as a shrunken pixel.
+
+        %result = aten._upsample_bicubic2d_aa %self {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten._upsample_bicubic2d_aa"
     schema_text = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "_upsample_bicubic2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1123,6 +1599,11 @@ class UnderscoreUpsampleBicubic2dAaOp(AtenOp):
 
 
 class UnderscoreUpsampleBicubic2dAaVecOp(AtenOp):
+    """Images resized by cubic interpolation, with a filter as wide as a shrunken pixel.
+
+        %result = aten._upsample_bicubic2d_aa.vec %input {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten._upsample_bicubic2d_aa.vec"
     schema_text = "_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -1133,6 +1614,11 @@ class UnderscoreUpsampleBicubic2dAaVecOp(AtenOp):
 
 
 class UnderscoreUpsampleBilinear2dAaOp(AtenOp):
+    """Images resized by linear interpolation, with a filter as wide as a shrunken pixel.
+
+        %result = aten._upsample_bilinear2d_aa %self {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten._upsample_bilinear2d_aa"
     schema_text = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "_upsample_bilinear2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1145,6 +1631,11 @@ class UnderscoreUpsampleBilinear2dAaOp(AtenOp):
 
 
 class UnderscoreUpsampleBilinear2dAaVecOp(AtenOp):
+    """Images resized by linear interpolation, with a filter as wide as a shrunken pixel.
+
+        %result = aten._upsample_bilinear2d_aa.vec %input {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten._upsample_bilinear2d_aa.vec"
     schema_text = "_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -1155,6 +1646,11 @@ class UnderscoreUpsampleBilinear2dAaVecOp(AtenOp):
 
 
 class UnderscoreUpsampleLanczos2dAaVecOp(AtenOp):
+    """Images resized by a Lanczos filter as wide as a shrunken pixel.
+
+        %result = aten._upsample_lanczos2d_aa.vec %input {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten._upsample_lanczos2d_aa.vec"
     schema_text = "_upsample_lanczos2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -1165,6 +1661,11 @@ class UnderscoreUpsampleLanczos2dAaVecOp(AtenOp):
 
 
 class UnderscoreUpsampleNearestExact1dOp(AtenOp):
+    """Signals resized by the nearest sample, measured from sample centres.
+
+        %result = aten._upsample_nearest_exact1d %self {output_size = [8]} : (tensor<1x2x4xf32>) -> tensor<1x2x8xf32>
+    """
+
     name = "aten._upsample_nearest_exact1d"
     schema_text = "_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor"
     out_schema = "_upsample_nearest_exact1d.out(Tensor self, SymInt[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1175,6 +1676,11 @@ class UnderscoreUpsampleNearestExact1dOp(AtenOp):
 
 
 class UnderscoreUpsampleNearestExact1dVecOp(AtenOp):
+    """Signals resized by the nearest sample, measured from sample centres.
+
+        %result = aten._upsample_nearest_exact1d.vec %input {output_size = [8]} : (tensor<1x2x4xf32>) -> tensor<1x2x8xf32>
+    """
+
     name = "aten._upsample_nearest_exact1d.vec"
     schema_text = "_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -1184,6 +1690,11 @@ class UnderscoreUpsampleNearestExact1dVecOp(AtenOp):
 
 
 class UnderscoreUpsampleNearestExact2dOp(AtenOp):
+    """Images resized by the nearest pixel, measured from pixel centres.
+
+        %result = aten._upsample_nearest_exact2d %self {output_size = [8, 8]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten._upsample_nearest_exact2d"
     schema_text = "_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "_upsample_nearest_exact2d.out(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1195,6 +1706,11 @@ class UnderscoreUpsampleNearestExact2dOp(AtenOp):
 
 
 class UnderscoreUpsampleNearestExact2dVecOp(AtenOp):
+    """Images resized by the nearest pixel, measured from pixel centres.
+
+        %result = aten._upsample_nearest_exact2d.vec %input {output_size = [8, 8]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten._upsample_nearest_exact2d.vec"
     schema_text = "_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -1204,6 +1720,11 @@ class UnderscoreUpsampleNearestExact2dVecOp(AtenOp):
 
 
 class UnderscoreUpsampleNearestExact3dOp(AtenOp):
+    """Volumes resized by the nearest voxel, measured from voxel centres.
+
+        %result = aten._upsample_nearest_exact3d %self {output_size = [8, 8, 8]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x8x8x8xf32>
+    """
+
     name = "aten._upsample_nearest_exact3d"
     schema_text = "_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "_upsample_nearest_exact3d.out(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1216,6 +1737,11 @@ class UnderscoreUpsampleNearestExact3dOp(AtenOp):
 
 
 class UnderscoreUpsampleNearestExact3dVecOp(AtenOp):
+    """Volumes resized by the nearest voxel, measured from voxel centres.
+
+        %result = aten._upsample_nearest_exact3d.vec %input {output_size = [8, 8, 8]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x8x8x8xf32>
+    """
+
     name = "aten._upsample_nearest_exact3d.vec"
     schema_text = "_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -1225,11 +1751,21 @@ class UnderscoreUpsampleNearestExact3dVecOp(AtenOp):
 
 
 class UnderscoreUseCudnnRnnFlattenWeightOp(AtenOp):
+    """Whether recurrent weights are flattened for cuDNN.
+
+        %result = aten._use_cudnn_rnn_flatten_weight : () -> i1
+    """
+
     name = "aten._use_cudnn_rnn_flatten_weight"
     schema_text = "_use_cudnn_rnn_flatten_weight() -> bool"
 
 
 class UnderscoreValidateSparseBscTensorArgsOp(AtenOp):
+    """A check that the parts of a sparse tensor compressed by columns of blocks are consistent.
+
+        aten._validate_sparse_bsc_tensor_args %ccol_indices, %row_indices, %values {size = [2, 2]} : (tensor<3xi64>, tensor<2xi64>, tensor<2x1x1xf32>) -> ()
+    """
+
     name = "aten._validate_sparse_bsc_tensor_args"
     schema_text = "_validate_sparse_bsc_tensor_args(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()"
     traits = SIDE_EFFECT
@@ -1242,6 +1778,11 @@ class UnderscoreValidateSparseBscTensorArgsOp(AtenOp):
 
 
 class UnderscoreValidateSparseBsrTensorArgsOp(AtenOp):
+    """A check that the parts of a sparse tensor compressed by rows of blocks are consistent.
+
+        aten._validate_sparse_bsr_tensor_args %crow_indices, %col_indices, %values {size = [2, 2]} : (tensor<3xi64>, tensor<2xi64>, tensor<2x1x1xf32>) -> ()
+    """
+
     name = "aten._validate_sparse_bsr_tensor_args"
     schema_text = "_validate_sparse_bsr_tensor_args(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()"
     traits = SIDE_EFFECT
@@ -1254,6 +1795,11 @@ class UnderscoreValidateSparseBsrTensorArgsOp(AtenOp):
 
 
 class UnderscoreValidateSparseCompressedTensorArgsOp(AtenOp):
+    """A check that the parts of a sparse tensor of a compressed layout are consistent.
+
+        aten._validate_sparse_compressed_tensor_args %compressed_indices, %plain_indices, %values {size = [2, 2], layout = "sparse_csr"} : (tensor<3xi64>, tensor<2xi64>, tensor<2xf32>) -> ()
+    """
+
     name = "aten._validate_sparse_compressed_tensor_args"
     schema_text = "_validate_sparse_compressed_tensor_args(Tensor compressed_indices, Tensor plain_indices, Tensor values, int[] size, Layout layout, bool? check_pinning=None) -> ()"
     traits = SIDE_EFFECT
@@ -1267,6 +1813,11 @@ class UnderscoreValidateSparseCompressedTensorArgsOp(AtenOp):
 
 
 class UnderscoreValidateSparseCooTensorArgsOp(AtenOp):
+    """A check that the parts of a sparse tensor of coordinates are consistent.
+
+        aten._validate_sparse_coo_tensor_args %indices, %values {size = [2, 2]} : (tensor<2x2xi64>, tensor<2xf32>) -> ()
+    """
+
     name = "aten._validate_sparse_coo_tensor_args"
     schema_text = "_validate_sparse_coo_tensor_args(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None, bool? check_pinning=None) -> ()"
     traits = SIDE_EFFECT
@@ -1279,6 +1830,11 @@ class UnderscoreValidateSparseCooTensorArgsOp(AtenOp):
 
 
 class UnderscoreValidateSparseCscTensorArgsOp(AtenOp):
+    """A check that the parts of a sparse tensor compressed by columns are consistent.
+
+        aten._validate_sparse_csc_tensor_args %ccol_indices, %row_indices, %values {size = [2, 2]} : (tensor<3xi64>, tensor<2xi64>, tensor<2xf32>) -> ()
+    """
+
     name = "aten._validate_sparse_csc_tensor_args"
     schema_text = "_validate_sparse_csc_tensor_args(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()"
     traits = SIDE_EFFECT
@@ -1291,6 +1847,11 @@ class UnderscoreValidateSparseCscTensorArgsOp(AtenOp):
 
 
 class UnderscoreValidateSparseCsrTensorArgsOp(AtenOp):
+    """A check that the parts of a sparse tensor compressed by rows are consistent.
+
+        aten._validate_sparse_csr_tensor_args %crow_indices, %col_indices, %values {size = [2, 2]} : (tensor<3xi64>, tensor<2xi64>, tensor<2xf32>) -> ()
+    """
+
     name = "aten._validate_sparse_csr_tensor_args"
     schema_text = "_validate_sparse_csr_tensor_args(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()"
     traits = SIDE_EFFECT
@@ -1303,6 +1864,8 @@ class UnderscoreValidateSparseCsrTensorArgsOp(AtenOp):
 
 
 class UnderscoreValuesCopyOp(AtenOp):
+    """A copy of the values of a sparse COO tensor, coalesced or not."""
+
     name = "aten._values_copy"
     schema_text = "_values_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -1312,6 +1875,11 @@ class UnderscoreValuesCopyOp(AtenOp):
 
 
 class UnderscoreVersionOp(AtenOp):
+    """The number of writes in place that self has seen.
+
+        %result = aten._version %self : (tensor<2x3xf32>) -> i64
+    """
+
     name = "aten._version"
     schema_text = "_version(Tensor self) -> int"
     if TYPE_CHECKING:
@@ -1319,6 +1887,11 @@ class UnderscoreVersionOp(AtenOp):
 
 
 class UnderscoreWeightNormOp(AtenOp):
+    """v scaled so that its norm over all dimensions but dim is g.
+
+        %result = aten._weight_norm %v, %g : (tensor<2x3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten._weight_norm"
     schema_text = "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"
     if TYPE_CHECKING:
@@ -1328,6 +1901,11 @@ class UnderscoreWeightNormOp(AtenOp):
 
 
 class UnderscoreWeightNormInterfaceOp(AtenOp):
+    """v scaled so that its norm over all dimensions but dim is g, and the norm it had.
+
+        %result0, %result1 = aten._weight_norm_interface %v, %g : (tensor<2x3xf32>, tensor<2x1xf32>) -> (tensor<2x3xf32>, tensor<2x1xf32>)
+    """
+
     name = "aten._weight_norm_interface"
     schema_text = "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)"
     out_schema = "_weight_norm_interface.out(Tensor v, Tensor g, int dim=0, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
@@ -1338,6 +1916,11 @@ class UnderscoreWeightNormInterfaceOp(AtenOp):
 
 
 class UnderscoreWrappedLinearPrepackOp(AtenOp):
+    """A linear layer's weight and bias quantised and packed for the backend.
+
+        %result = aten._wrapped_linear_prepack %weight, %weight_scale, %weight_zero_point, %bias : (tensor<4x3xf32>, tensor<1xf32>, tensor<1xi32>, tensor<4xf32>) -> tensor<8xui8>
+    """
+
     name = "aten._wrapped_linear_prepack"
     schema_text = "_wrapped_linear_prepack(Tensor weight, Tensor weight_scale, Tensor weight_zero_point, Tensor bias) -> Tensor"
     if TYPE_CHECKING:
@@ -1348,6 +1931,11 @@ class UnderscoreWrappedLinearPrepackOp(AtenOp):
 
 
 class UnderscoreWrappedQuantizedLinearPrepackedOp(AtenOp):
+    """A quantised linear layer on a packed weight, its input and output in floating point.
+
+        %result = aten._wrapped_quantized_linear_prepacked %input, %input_scale, %input_zero_point, %packed_weight, %output_scale, %output_zero_point {out_channel = 4} : (tensor<2x3xf32>, tensor<1xf32>, tensor<1xi32>, tensor<8xui8>, tensor<1xf32>, tensor<1xi32>) -> tensor<2x4xf32>
+    """
+
     name = "aten._wrapped_quantized_linear_prepacked"
     schema_text = "_wrapped_quantized_linear_prepacked(Tensor input, Tensor input_scale, Tensor input_zero_point, Tensor packed_weight, Tensor output_scale, Tensor output_zero_point, int out_channel) -> Tensor"
     if TYPE_CHECKING:
@@ -1361,6 +1949,11 @@ class UnderscoreWrappedQuantizedLinearPrepackedOp(AtenOp):
 
 
 class AbsOp(AtenOp):
+    """The absolute value of each element, the modulus of a complex one.
+
+        %result = aten.abs %self : tensor<2x3xf32>
+    """
+
     name = "aten.abs"
     schema_text = "abs(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1370,6 +1963,11 @@ class AbsOp(AtenOp):
 
 
 class AbsoluteOp(AtenOp):
+    """The absolute value of each element; another name of abs.
+
+        %result = aten.absolute %self : tensor<2x3xf32>
+    """
+
     name = "aten.absolute"
     schema_text = "absolute(Tensor self) -> Tensor"
     out_schema = "absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1378,6 +1976,11 @@ class AbsoluteOp(AtenOp):
 
 
 class AcosOp(AtenOp):
+    """The inverse cosine of each element, in radians.
+
+        %result = aten.acos %self : tensor<2x3xf32>
+    """
+
     name = "aten.acos"
     schema_text = "acos(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1387,6 +1990,11 @@ class AcosOp(AtenOp):
 
 
 class AcoshOp(AtenOp):
+    """The inverse hyperbolic cosine of each element.
+
+        %result = aten.acosh %self : tensor<2x3xf32>
+    """
+
     name = "aten.acosh"
     schema_text = "acosh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1396,6 +2004,11 @@ class AcoshOp(AtenOp):
 
 
 class AdaptiveAvgPool1dOp(AtenOp):
+    """The mean of each of output_size cells that divide the last dimension.
+
+        %result = aten.adaptive_avg_pool1d %self {output_size = [2]} : (tensor<1x2x4xf32>) -> tensor<1x2x2xf32>
+    """
+
     name = "aten.adaptive_avg_pool1d"
     schema_text = "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor"
     tags = frozenset({"core"})
@@ -1406,6 +2019,11 @@ class AdaptiveAvgPool1dOp(AtenOp):
 
 
 class AdaptiveAvgPool2dOp(AtenOp):
+    """The mean of each cell of a grid of output_size laid over the last two dimensions.
+
+        %result = aten.adaptive_avg_pool2d %self {output_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+    """
+
     name = "aten.adaptive_avg_pool2d"
     schema_text = "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"
     out_schema = "adaptive_avg_pool2d.out(Tensor self, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1415,6 +2033,11 @@ class AdaptiveAvgPool2dOp(AtenOp):
 
 
 class AdaptiveAvgPool3dOp(AtenOp):
+    """The mean of each cell of a grid of output_size laid over the last three dimensions.
+
+        %result = aten.adaptive_avg_pool3d %self {output_size = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x2x2x2xf32>
+    """
+
     name = "aten.adaptive_avg_pool3d"
     schema_text = "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"
     out_schema = "adaptive_avg_pool3d.out(Tensor self, SymInt[3] output_size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1424,6 +2047,11 @@ class AdaptiveAvgPool3dOp(AtenOp):
 
 
 class AdaptiveMaxPool1dOp(AtenOp):
+    """The maximum of each of output_size cells that divide the last dimension, and its position.
+
+        %result0, %result1 = aten.adaptive_max_pool1d %self {output_size = [2]} : (tensor<1x2x4xf32>) -> (tensor<1x2x2xf32>, tensor<1x2x2xi64>)
+    """
+
     name = "aten.adaptive_max_pool1d"
     schema_text = "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -1432,6 +2060,11 @@ class AdaptiveMaxPool1dOp(AtenOp):
 
 
 class AdaptiveMaxPool2dOp(AtenOp):
+    """The maximum of each cell of a grid of output_size over the last two dimensions, and its position.
+
+        %result0, %result1 = aten.adaptive_max_pool2d %self {output_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xi64>)
+    """
+
     name = "aten.adaptive_max_pool2d"
     schema_text = "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"
     out_schema = "adaptive_max_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
@@ -1441,6 +2074,11 @@ class AdaptiveMaxPool2dOp(AtenOp):
 
 
 class AdaptiveMaxPool3dOp(AtenOp):
+    """The maximum of each cell of a grid of output_size over the last three dimensions, and its position.
+
+        %result0, %result1 = aten.adaptive_max_pool3d %self {output_size = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>) -> (tensor<1x2x2x2x2xf32>, tensor<1x2x2x2x2xi64>)
+    """
+
     name = "aten.adaptive_max_pool3d"
     schema_text = "adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"
     out_schema = "adaptive_max_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
@@ -1450,6 +2088,11 @@ class AdaptiveMaxPool3dOp(AtenOp):
 
 
 class AddScalarOp(AtenOp):
+    """The sum of self and alpha times other, element by element, with broadcasting.
+
+        %result = aten.add.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.add.Scalar"
     schema_text = "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1461,6 +2104,11 @@ class AddScalarOp(AtenOp):
 
 
 class AddTensorOp(AtenOp):
+    """The sum of self and alpha times other, element by element, with broadcasting.
+
+        %result = aten.add.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.add.Tensor"
     schema_text = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1472,6 +2120,11 @@ class AddTensorOp(AtenOp):
 
 
 class AddbmmOp(AtenOp):
+    """beta times self plus alpha times the sum over the batch of the matrix products.
+
+        %result = aten.addbmm %self, %batch1, %batch2 : (tensor<3x5xf32>, tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<3x5xf32>
+    """
+
     name = "aten.addbmm"
     schema_text = "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
     out_schema = "addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -1484,6 +2137,11 @@ class AddbmmOp(AtenOp):
 
 
 class AddcdivOp(AtenOp):
+    """self plus value times the quotient of tensor1 and tensor2, element by element.
+
+        %result = aten.addcdiv %self, %tensor1, %tensor2 : tensor<2x3xf32>
+    """
+
     name = "aten.addcdiv"
     schema_text = "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1496,6 +2154,11 @@ class AddcdivOp(AtenOp):
 
 
 class AddcmulOp(AtenOp):
+    """self plus value times the product of tensor1 and tensor2, element by element.
+
+        %result = aten.addcmul %self, %tensor1, %tensor2 : tensor<2x3xf32>
+    """
+
     name = "aten.addcmul"
     schema_text = "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1508,6 +2171,11 @@ class AddcmulOp(AtenOp):
 
 
 class AddmmOp(AtenOp):
+    """beta times self plus alpha times the matrix product of mat1 and mat2.
+
+        %result = aten.addmm %self, %mat1, %mat2 : (tensor<4xf32>, tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.addmm"
     schema_text = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
     tags = frozenset({"core"})
@@ -1521,6 +2189,11 @@ class AddmmOp(AtenOp):
 
 
 class AddmvOp(AtenOp):
+    """beta times self plus alpha times the product of a matrix and a vector.
+
+        %result = aten.addmv %self, %mat, %vec : (tensor<2xf32>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.addmv"
     schema_text = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
     out_schema = "addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -1533,6 +2206,11 @@ class AddmvOp(AtenOp):
 
 
 class AddrOp(AtenOp):
+    """beta times self plus alpha times the outer product of vec1 and vec2.
+
+        %result = aten.addr %self, %vec1, %vec2 : (tensor<2x3xf32>, tensor<2xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.addr"
     schema_text = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
     out_schema = "addr.out(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -1545,6 +2223,11 @@ class AddrOp(AtenOp):
 
 
 class AdjointOp(AtenOp):
+    """A view of self with the last two dimensions swapped and the elements conjugated.
+
+        %result = aten.adjoint %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.adjoint"
     schema_text = "adjoint(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -1552,6 +2235,11 @@ class AdjointOp(AtenOp):
 
 
 class AffineGridGeneratorOp(AtenOp):
+    """Sampling positions in normalised coordinates for an affine map of each image or volume.
+
+        %result = aten.affine_grid_generator %theta {size = [1, 2, 4, 4], align_corners = false} : (tensor<1x2x3xf32>) -> tensor<1x4x4x2xf32>
+    """
+
     name = "aten.affine_grid_generator"
     schema_text = "affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor"
     out_schema = "affine_grid_generator.out(Tensor theta, SymInt[] size, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1562,6 +2250,11 @@ class AffineGridGeneratorOp(AtenOp):
 
 
 class AliasOp(AtenOp):
+    """A view of all of self.
+
+        %result = aten.alias %self : tensor<2x3xf32>
+    """
+
     name = "aten.alias"
     schema_text = "alias(Tensor(a) self) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -1570,6 +2263,11 @@ class AliasOp(AtenOp):
 
 
 class AliasCopyOp(AtenOp):
+    """A copy of self.
+
+        %result = aten.alias_copy %self : tensor<2x3xf32>
+    """
+
     name = "aten.alias_copy"
     schema_text = "alias_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -1579,6 +2277,11 @@ class AliasCopyOp(AtenOp):
 
 
 class AllOp(AtenOp):
+    """Whether all elements differ from zero, of the whole tensor or over dimensions.
+
+        %result = aten.all %self : (tensor<2x3xf32>) -> tensor<i1>
+    """
+
     name = "aten.all"
     schema_text = "all(Tensor self) -> Tensor"
     tags = frozenset({"reduction"})
@@ -1588,6 +2291,11 @@ class AllOp(AtenOp):
 
 
 class AllDimOp(AtenOp):
+    """Whether all elements differ from zero, of the whole tensor or over dimensions.
+
+        %result = aten.all.dim %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2xi1>
+    """
+
     name = "aten.all.dim"
     schema_text = "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"
     tags = frozenset({"reduction"})
@@ -1599,6 +2307,11 @@ class AllDimOp(AtenOp):
 
 
 class AllDimsOp(AtenOp):
+    """Whether all elements differ from zero, of the whole tensor or over dimensions.
+
+        %result = aten.all.dims %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xi1>
+    """
+
     name = "aten.all.dims"
     schema_text = "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"reduction"})
@@ -1610,6 +2323,11 @@ class AllDimsOp(AtenOp):
 
 
 class AlphaDropoutOp(AtenOp):
+    """Dropout that keeps the mean and variance of SELU activations; the input itself outside of training.
+
+        %result = aten.alpha_dropout %input {p = 0.5, train = true} : tensor<2x3xf32>
+    """
+
     name = "aten.alpha_dropout"
     schema_text = "alpha_dropout(Tensor input, float p, bool train) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -1621,6 +2339,11 @@ class AlphaDropoutOp(AtenOp):
 
 
 class AmaxOp(AtenOp):
+    """The largest element over dimensions.
+
+        %result = aten.amax %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.amax"
     schema_text = "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -1632,6 +2355,11 @@ class AmaxOp(AtenOp):
 
 
 class AminOp(AtenOp):
+    """The smallest element over dimensions.
+
+        %result = aten.amin %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.amin"
     schema_text = "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -1643,6 +2371,11 @@ class AminOp(AtenOp):
 
 
 class AminmaxOp(AtenOp):
+    """The smallest and the largest element, of the whole tensor or over a dimension.
+
+        %min, %max = aten.aminmax %self : (tensor<2x3xf32>) -> (tensor<f32>, tensor<f32>)
+    """
+
     name = "aten.aminmax"
     schema_text = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"
     tags = frozenset({"reduction"})
@@ -1654,6 +2387,11 @@ class AminmaxOp(AtenOp):
 
 
 class AngleOp(AtenOp):
+    """The argument of each complex element in radians; for real ones 0 or pi.
+
+        %result = aten.angle %self : (tensor<2x3xcomplex<f32>>) -> tensor<2x3xf32>
+    """
+
     name = "aten.angle"
     schema_text = "angle(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1663,6 +2401,11 @@ class AngleOp(AtenOp):
 
 
 class AnyOp(AtenOp):
+    """Whether any element differs from zero, of the whole tensor or over dimensions.
+
+        %result = aten.any %self : (tensor<2x3xf32>) -> tensor<i1>
+    """
+
     name = "aten.any"
     schema_text = "any(Tensor self) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -1672,6 +2415,11 @@ class AnyOp(AtenOp):
 
 
 class AnyDimOp(AtenOp):
+    """Whether any element differs from zero, of the whole tensor or over dimensions.
+
+        %result = aten.any.dim %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2xi1>
+    """
+
     name = "aten.any.dim"
     schema_text = "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -1683,6 +2431,11 @@ class AnyDimOp(AtenOp):
 
 
 class AnyDimsOp(AtenOp):
+    """Whether any element differs from zero, of the whole tensor or over dimensions.
+
+        %result = aten.any.dims %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xi1>
+    """
+
     name = "aten.any.dims"
     schema_text = "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -1694,6 +2447,11 @@ class AnyDimsOp(AtenOp):
 
 
 class ArangeOp(AtenOp):
+    """The numbers from start up to but without end, a step apart.
+
+        %result = aten.arange {end = 5} : () -> tensor<5xi64>
+    """
+
     name = "aten.arange"
     schema_text = "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1706,6 +2464,11 @@ class ArangeOp(AtenOp):
 
 
 class ArangeStartOp(AtenOp):
+    """The numbers from start up to but without end, a step apart.
+
+        %result = aten.arange.start {start = 0, end = 5} : () -> tensor<5xi64>
+    """
+
     name = "aten.arange.start"
     schema_text = "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     if TYPE_CHECKING:
@@ -1718,6 +2481,11 @@ class ArangeStartOp(AtenOp):
 
 
 class ArangeStartStepOp(AtenOp):
+    """The numbers from start up to but without end, a step apart.
+
+        %result = aten.arange.start_step {start = 0, end = 10, step = 2} : () -> tensor<5xi64>
+    """
+
     name = "aten.arange.start_step"
     schema_text = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core"})
@@ -1733,6 +2501,11 @@ class ArangeStartStepOp(AtenOp):
 
 
 class ArccosOp(AtenOp):
+    """The inverse cosine of each element; another name of acos.
+
+        %result = aten.arccos %self : tensor<2x3xf32>
+    """
+
     name = "aten.arccos"
     schema_text = "arccos(Tensor self) -> Tensor"
     out_schema = "arccos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1741,6 +2514,11 @@ class ArccosOp(AtenOp):
 
 
 class ArccoshOp(AtenOp):
+    """The inverse hyperbolic cosine of each element; another name of acosh.
+
+        %result = aten.arccosh %self : tensor<2x3xf32>
+    """
+
     name = "aten.arccosh"
     schema_text = "arccosh(Tensor self) -> Tensor"
     out_schema = "arccosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1749,6 +2527,11 @@ class ArccoshOp(AtenOp):
 
 
 class ArcsinOp(AtenOp):
+    """The inverse sine of each element; another name of asin.
+
+        %result = aten.arcsin %self : tensor<2x3xf32>
+    """
+
     name = "aten.arcsin"
     schema_text = "arcsin(Tensor self) -> Tensor"
     out_schema = "arcsin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1757,6 +2540,11 @@ class ArcsinOp(AtenOp):
 
 
 class ArcsinhOp(AtenOp):
+    """The inverse hyperbolic sine of each element; another name of asinh.
+
+        %result = aten.arcsinh %self : tensor<2x3xf32>
+    """
+
     name = "aten.arcsinh"
     schema_text = "arcsinh(Tensor self) -> Tensor"
     out_schema = "arcsinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1765,6 +2553,11 @@ class ArcsinhOp(AtenOp):
 
 
 class ArctanOp(AtenOp):
+    """The inverse tangent of each element; another name of atan.
+
+        %result = aten.arctan %self : tensor<2x3xf32>
+    """
+
     name = "aten.arctan"
     schema_text = "arctan(Tensor self) -> Tensor"
     out_schema = "arctan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1773,6 +2566,11 @@ class ArctanOp(AtenOp):
 
 
 class Arctan2Op(AtenOp):
+    """The angle of the point (other, self) in radians; another name of atan2.
+
+        %result = aten.arctan2 %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.arctan2"
     schema_text = "arctan2(Tensor self, Tensor other) -> Tensor"
     out_schema = "arctan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1782,6 +2580,11 @@ class Arctan2Op(AtenOp):
 
 
 class ArctanhOp(AtenOp):
+    """The inverse hyperbolic tangent of each element; another name of atanh.
+
+        %result = aten.arctanh %self : tensor<2x3xf32>
+    """
+
     name = "aten.arctanh"
     schema_text = "arctanh(Tensor self) -> Tensor"
     out_schema = "arctanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1790,6 +2593,11 @@ class ArctanhOp(AtenOp):
 
 
 class ArgmaxOp(AtenOp):
+    """The index of the largest element, of the flattened tensor or over a dimension.
+
+        %result = aten.argmax %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2xi64>
+    """
+
     name = "aten.argmax"
     schema_text = "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -1801,6 +2609,11 @@ class ArgmaxOp(AtenOp):
 
 
 class ArgminOp(AtenOp):
+    """The index of the smallest element, of the flattened tensor or over a dimension.
+
+        %result = aten.argmin %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2xi64>
+    """
+
     name = "aten.argmin"
     schema_text = "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -1812,6 +2625,11 @@ class ArgminOp(AtenOp):
 
 
 class ArgsortOp(AtenOp):
+    """The indices that sort self along a dimension.
+
+        %result = aten.argsort %self : (tensor<2x3xf32>) -> tensor<2x3xi64>
+    """
+
     name = "aten.argsort"
     schema_text = "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor"
     if TYPE_CHECKING:
@@ -1821,6 +2639,11 @@ class ArgsortOp(AtenOp):
 
 
 class ArgsortStableOp(AtenOp):
+    """The indices that sort self along a dimension.
+
+        %result = aten.argsort.stable %self {stable = false} : (tensor<2x3xf32>) -> tensor<2x3xi64>
+    """
+
     name = "aten.argsort.stable"
     schema_text = "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"
     out_schema = "argsort.stable_out(Tensor self, *, bool stable, int dim=-1, bool descending=False, Tensor(a!) out) -> Tensor(a!)"
@@ -1832,6 +2655,11 @@ class ArgsortStableOp(AtenOp):
 
 
 class ArgwhereOp(AtenOp):
+    """The indices of the elements that differ from zero, one row for each.
+
+        %result = aten.argwhere %self : (tensor<2x3xf32>) -> tensor<6x2xi64>
+    """
+
     name = "aten.argwhere"
     schema_text = "argwhere(Tensor self) -> Tensor"
     tags = frozenset({"dynamic_output_shape"})
@@ -1840,6 +2668,11 @@ class ArgwhereOp(AtenOp):
 
 
 class AsStridedOp(AtenOp):
+    """A view of the storage of self with the given size, stride and offset.
+
+        %result = aten.as_strided %self {size = [2, 2], stride = [3, 1]} : (tensor<2x3xf32>) -> tensor<2x2xf32>
+    """
+
     name = "aten.as_strided"
     schema_text = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -1851,6 +2684,11 @@ class AsStridedOp(AtenOp):
 
 
 class AsStridedCopyOp(AtenOp):
+    """A copy of the view of self with the given size, stride and offset.
+
+        %result = aten.as_strided_copy %self {size = [2, 2], stride = [3, 1]} : (tensor<2x3xf32>) -> tensor<2x2xf32>
+    """
+
     name = "aten.as_strided_copy"
     schema_text = "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -1863,6 +2701,11 @@ class AsStridedCopyOp(AtenOp):
 
 
 class AsStridedScatterOp(AtenOp):
+    """self with src written over the elements of the view with the given size, stride and offset.
+
+        %result = aten.as_strided_scatter %self, %src {size = [2, 2], stride = [3, 1]} : (tensor<2x3xf32>, tensor<2x2xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.as_strided_scatter"
     schema_text = "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"
     out_schema = "as_strided_scatter.out(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1875,6 +2718,11 @@ class AsStridedScatterOp(AtenOp):
 
 
 class AsinOp(AtenOp):
+    """The inverse sine of each element, in radians.
+
+        %result = aten.asin %self : tensor<2x3xf32>
+    """
+
     name = "aten.asin"
     schema_text = "asin(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1884,6 +2732,11 @@ class AsinOp(AtenOp):
 
 
 class AsinhOp(AtenOp):
+    """The inverse hyperbolic sine of each element.
+
+        %result = aten.asinh %self : tensor<2x3xf32>
+    """
+
     name = "aten.asinh"
     schema_text = "asinh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1893,6 +2746,11 @@ class AsinhOp(AtenOp):
 
 
 class AtanOp(AtenOp):
+    """The inverse tangent of each element, in radians.
+
+        %result = aten.atan %self : tensor<2x3xf32>
+    """
+
     name = "aten.atan"
     schema_text = "atan(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1902,6 +2760,11 @@ class AtanOp(AtenOp):
 
 
 class Atan2Op(AtenOp):
+    """The angle of the point (other, self) in radians, in the quadrant that both signs tell.
+
+        %result = aten.atan2 %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.atan2"
     schema_text = "atan2(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1912,6 +2775,11 @@ class Atan2Op(AtenOp):
 
 
 class AtanhOp(AtenOp):
+    """The inverse hyperbolic tangent of each element.
+
+        %result = aten.atanh %self : tensor<2x3xf32>
+    """
+
     name = "aten.atanh"
     schema_text = "atanh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1921,6 +2789,11 @@ class AtanhOp(AtenOp):
 
 
 class Atleast1dOp(AtenOp):
+    """Tensors with at least one dimension: scalars get one of size 1.
+
+        %result = aten.atleast_1d %self : tensor<2x3xf32>
+    """
+
     name = "aten.atleast_1d"
     schema_text = "atleast_1d(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -1928,6 +2801,11 @@ class Atleast1dOp(AtenOp):
 
 
 class Atleast1dSequenceOp(AtenOp):
+    """Tensors with at least one dimension: scalars get one of size 1.
+
+        %result0, %result1 = aten.atleast_1d.Sequence [%tensors0, %tensors1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.atleast_1d.Sequence"
     schema_text = "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]"
     if TYPE_CHECKING:
@@ -1935,6 +2813,11 @@ class Atleast1dSequenceOp(AtenOp):
 
 
 class Atleast2dOp(AtenOp):
+    """Tensors with at least two dimensions: missing leading ones are added with size 1.
+
+        %result = aten.atleast_2d %self : tensor<2x3xf32>
+    """
+
     name = "aten.atleast_2d"
     schema_text = "atleast_2d(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -1942,6 +2825,11 @@ class Atleast2dOp(AtenOp):
 
 
 class Atleast2dSequenceOp(AtenOp):
+    """Tensors with at least two dimensions: missing leading ones are added with size 1.
+
+        %result0, %result1 = aten.atleast_2d.Sequence [%tensors0, %tensors1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.atleast_2d.Sequence"
     schema_text = "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]"
     if TYPE_CHECKING:
@@ -1949,6 +2837,11 @@ class Atleast2dSequenceOp(AtenOp):
 
 
 class Atleast3dOp(AtenOp):
+    """Tensors with at least three dimensions: missing ones are added with size 1, a matrix's at its end.
+
+        %result = aten.atleast_3d %self : tensor<2x3x4xf32>
+    """
+
     name = "aten.atleast_3d"
     schema_text = "atleast_3d(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -1956,6 +2849,11 @@ class Atleast3dOp(AtenOp):
 
 
 class Atleast3dSequenceOp(AtenOp):
+    """Tensors with at least three dimensions: missing ones are added with size 1, a matrix's at its end.
+
+        %result0, %result1 = aten.atleast_3d.Sequence [%tensors0, %tensors1] : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x3x4xf32>)
+    """
+
     name = "aten.atleast_3d.Sequence"
     schema_text = "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]"
     if TYPE_CHECKING:
@@ -1963,6 +2861,11 @@ class Atleast3dSequenceOp(AtenOp):
 
 
 class AvgPool1dOp(AtenOp):
+    """The mean of each window that slides over the last dimension.
+
+        %result = aten.avg_pool1d %self {kernel_size = [2]} : (tensor<1x2x4xf32>) -> tensor<1x2x2xf32>
+    """
+
     name = "aten.avg_pool1d"
     schema_text = "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor"
     tags = frozenset({"core"})
@@ -1977,6 +2880,11 @@ class AvgPool1dOp(AtenOp):
 
 
 class AvgPool2dOp(AtenOp):
+    """The mean of each window that slides over the last two dimensions.
+
+        %result = aten.avg_pool2d %self {kernel_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+    """
+
     name = "aten.avg_pool2d"
     schema_text = "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"
     tags = frozenset({"core"})
@@ -1992,6 +2900,11 @@ class AvgPool2dOp(AtenOp):
 
 
 class AvgPool3dOp(AtenOp):
+    """The mean of each window that slides over the last three dimensions.
+
+        %result = aten.avg_pool3d %self {kernel_size = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x2x2x2xf32>
+    """
+
     name = "aten.avg_pool3d"
     schema_text = "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"
     tags = frozenset({"core"})
@@ -2007,6 +2920,11 @@ class AvgPool3dOp(AtenOp):
 
 
 class BaddbmmOp(AtenOp):
+    """beta times self plus alpha times the matrix products of a batch.
+
+        %result = aten.baddbmm %self, %batch1, %batch2 : (tensor<2x3x5xf32>, tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+    """
+
     name = "aten.baddbmm"
     schema_text = "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
     out_schema = "baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -2019,6 +2937,8 @@ class BaddbmmOp(AtenOp):
 
 
 class BaddbmmDtypeOp(AtenOp):
+    """beta times self plus alpha times the matrix products of a batch."""
+
     name = "aten.baddbmm.dtype"
     schema_text = "baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
     out_schema = "baddbmm.dtype_out(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -2032,6 +2952,11 @@ class BaddbmmDtypeOp(AtenOp):
 
 
 class BatchNormOp(AtenOp):
+    """Normalisation of each channel by statistics of the batch or running ones, then scale and shift.
+
+        %result = aten.batch_norm %input, %weight, %bias, %running_mean, %running_var {training = false, momentum = 0.1, eps = 1.0e-05, cudnn_enabled = false} : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4x4xf32>
+    """
+
     name = "aten.batch_norm"
     schema_text = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor"
     if TYPE_CHECKING:
@@ -2047,6 +2972,11 @@ class BatchNormOp(AtenOp):
 
 
 class BernoulliOp(AtenOp):
+    """Random zeros and ones, a one with the probability that self or p gives.
+
+        %result = aten.bernoulli %self : tensor<2x3xf32>
+    """
+
     name = "aten.bernoulli"
     schema_text = "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -2058,6 +2988,11 @@ class BernoulliOp(AtenOp):
 
 
 class BernoulliTensorOp(AtenOp):
+    """Random zeros and ones, a one with the probability that self or p gives.
+
+        %result = aten.bernoulli.Tensor %self, %p : tensor<2x3xf32>
+    """
+
     name = "aten.bernoulli.Tensor"
     schema_text = "bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -2070,6 +3005,11 @@ class BernoulliTensorOp(AtenOp):
 
 
 class BernoulliPOp(AtenOp):
+    """Random zeros and ones, a one with the probability that self or p gives.
+
+        %result = aten.bernoulli.p %self {p = 0.5} : tensor<2x3xf32>
+    """
+
     name = "aten.bernoulli.p"
     schema_text = "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -2082,6 +3022,11 @@ class BernoulliPOp(AtenOp):
 
 
 class BilinearOp(AtenOp):
+    """For each output feature, the bilinear form of input1 and input2 that weight holds, plus bias.
+
+        %result = aten.bilinear %input1, %input2, %weight, %bias : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<5x3x4xf32>, tensor<5xf32>) -> tensor<2x5xf32>
+    """
+
     name = "aten.bilinear"
     schema_text = "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"
     if TYPE_CHECKING:
@@ -2092,6 +3037,11 @@ class BilinearOp(AtenOp):
 
 
 class BinaryCrossEntropyOp(AtenOp):
+    """The cross entropy of probabilities and binary targets, reduced.
+
+        %result = aten.binary_cross_entropy %self, %target : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.binary_cross_entropy"
     schema_text = "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"
     out_schema = "binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2103,6 +3053,11 @@ class BinaryCrossEntropyOp(AtenOp):
 
 
 class BinaryCrossEntropyWithLogitsOp(AtenOp):
+    """The cross entropy of the sigmoid of logits and binary targets, computed stably and reduced.
+
+        %result = aten.binary_cross_entropy_with_logits %self, %target : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.binary_cross_entropy_with_logits"
     schema_text = "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor"
     out_schema = "binary_cross_entropy_with_logits.out(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2115,6 +3070,11 @@ class BinaryCrossEntropyWithLogitsOp(AtenOp):
 
 
 class BincountOp(AtenOp):
+    """How often each non-negative integer occurs, or the sum of its weights.
+
+        %result = aten.bincount %self : (tensor<4xi64>) -> tensor<1xi64>
+    """
+
     name = "aten.bincount"
     schema_text = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"
     tags = frozenset({"dynamic_output_shape"})
@@ -2126,6 +3086,11 @@ class BincountOp(AtenOp):
 
 
 class BinomialOp(AtenOp):
+    """Random numbers of successes in count trials that succeed with probability prob.
+
+        %result = aten.binomial %count, %prob : tensor<2x3xf32>
+    """
+
     name = "aten.binomial"
     schema_text = "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -2138,6 +3103,11 @@ class BinomialOp(AtenOp):
 
 
 class BitwiseAndScalarOp(AtenOp):
+    """The bitwise conjunction of self and other, logical for booleans.
+
+        %result = aten.bitwise_and.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_and.Scalar"
     schema_text = "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2148,6 +3118,11 @@ class BitwiseAndScalarOp(AtenOp):
 
 
 class BitwiseAndScalarTensorOp(AtenOp):
+    """The bitwise conjunction of self and other, logical for booleans.
+
+        %result = aten.bitwise_and.Scalar_Tensor %other {self = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_and.Scalar_Tensor"
     schema_text = "bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2158,6 +3133,11 @@ class BitwiseAndScalarTensorOp(AtenOp):
 
 
 class BitwiseAndTensorOp(AtenOp):
+    """The bitwise conjunction of self and other, logical for booleans.
+
+        %result = aten.bitwise_and.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_and.Tensor"
     schema_text = "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2168,6 +3148,11 @@ class BitwiseAndTensorOp(AtenOp):
 
 
 class BitwiseLeftShiftScalarTensorOp(AtenOp):
+    """The bits of self shifted left by other.
+
+        %result = aten.bitwise_left_shift.Scalar_Tensor %other {self = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_left_shift.Scalar_Tensor"
     schema_text = "bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2178,6 +3163,11 @@ class BitwiseLeftShiftScalarTensorOp(AtenOp):
 
 
 class BitwiseLeftShiftTensorOp(AtenOp):
+    """The bits of self shifted left by other.
+
+        %result = aten.bitwise_left_shift.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_left_shift.Tensor"
     schema_text = "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2188,6 +3178,11 @@ class BitwiseLeftShiftTensorOp(AtenOp):
 
 
 class BitwiseLeftShiftTensorScalarOp(AtenOp):
+    """The bits of self shifted left by other.
+
+        %result = aten.bitwise_left_shift.Tensor_Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_left_shift.Tensor_Scalar"
     schema_text = "bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2198,6 +3193,11 @@ class BitwiseLeftShiftTensorScalarOp(AtenOp):
 
 
 class BitwiseNotOp(AtenOp):
+    """The complement of the bits of self, logical for booleans.
+
+        %result = aten.bitwise_not %self : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_not"
     schema_text = "bitwise_not(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2207,6 +3207,11 @@ class BitwiseNotOp(AtenOp):
 
 
 class BitwiseOrScalarOp(AtenOp):
+    """The bitwise disjunction of self and other, logical for booleans.
+
+        %result = aten.bitwise_or.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_or.Scalar"
     schema_text = "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2217,6 +3222,11 @@ class BitwiseOrScalarOp(AtenOp):
 
 
 class BitwiseOrScalarTensorOp(AtenOp):
+    """The bitwise disjunction of self and other, logical for booleans.
+
+        %result = aten.bitwise_or.Scalar_Tensor %other {self = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_or.Scalar_Tensor"
     schema_text = "bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2227,6 +3237,11 @@ class BitwiseOrScalarTensorOp(AtenOp):
 
 
 class BitwiseOrTensorOp(AtenOp):
+    """The bitwise disjunction of self and other, logical for booleans.
+
+        %result = aten.bitwise_or.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_or.Tensor"
     schema_text = "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2237,6 +3252,11 @@ class BitwiseOrTensorOp(AtenOp):
 
 
 class BitwiseRightShiftScalarTensorOp(AtenOp):
+    """The bits of self shifted right by other, the sign kept.
+
+        %result = aten.bitwise_right_shift.Scalar_Tensor %other {self = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_right_shift.Scalar_Tensor"
     schema_text = "bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2247,6 +3267,11 @@ class BitwiseRightShiftScalarTensorOp(AtenOp):
 
 
 class BitwiseRightShiftTensorOp(AtenOp):
+    """The bits of self shifted right by other, the sign kept.
+
+        %result = aten.bitwise_right_shift.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_right_shift.Tensor"
     schema_text = "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2257,6 +3282,11 @@ class BitwiseRightShiftTensorOp(AtenOp):
 
 
 class BitwiseRightShiftTensorScalarOp(AtenOp):
+    """The bits of self shifted right by other, the sign kept.
+
+        %result = aten.bitwise_right_shift.Tensor_Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_right_shift.Tensor_Scalar"
     schema_text = "bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2267,6 +3297,11 @@ class BitwiseRightShiftTensorScalarOp(AtenOp):
 
 
 class BitwiseXorScalarOp(AtenOp):
+    """The bitwise exclusive disjunction of self and other, logical for booleans.
+
+        %result = aten.bitwise_xor.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_xor.Scalar"
     schema_text = "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2277,6 +3312,11 @@ class BitwiseXorScalarOp(AtenOp):
 
 
 class BitwiseXorScalarTensorOp(AtenOp):
+    """The bitwise exclusive disjunction of self and other, logical for booleans.
+
+        %result = aten.bitwise_xor.Scalar_Tensor %other {self = 2} : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_xor.Scalar_Tensor"
     schema_text = "bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2287,6 +3327,11 @@ class BitwiseXorScalarTensorOp(AtenOp):
 
 
 class BitwiseXorTensorOp(AtenOp):
+    """The bitwise exclusive disjunction of self and other, logical for booleans.
+
+        %result = aten.bitwise_xor.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.bitwise_xor.Tensor"
     schema_text = "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2297,6 +3342,11 @@ class BitwiseXorTensorOp(AtenOp):
 
 
 class BlockDiagOp(AtenOp):
+    """A matrix with the tensors as blocks on its diagonal and zeros elsewhere.
+
+        %result = aten.block_diag [%tensors0, %tensors1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<4x6xf32>
+    """
+
     name = "aten.block_diag"
     schema_text = "block_diag(Tensor[] tensors) -> Tensor"
     out_schema = "block_diag.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2305,6 +3355,11 @@ class BlockDiagOp(AtenOp):
 
 
 class BmmOp(AtenOp):
+    """The matrix products of a batch of pairs of matrices.
+
+        %result = aten.bmm %self, %mat2 : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+    """
+
     name = "aten.bmm"
     schema_text = "bmm(Tensor self, Tensor mat2) -> Tensor"
     tags = frozenset({"core"})
@@ -2315,6 +3370,11 @@ class BmmOp(AtenOp):
 
 
 class BroadcastTensorsOp(AtenOp):
+    """Views of the tensors in the shape that they broadcast to.
+
+        %result0, %result1 = aten.broadcast_tensors [%tensors0, %tensors1] : (tensor<2x1xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.broadcast_tensors"
     schema_text = "broadcast_tensors(Tensor[] tensors) -> Tensor[]"
     if TYPE_CHECKING:
@@ -2322,6 +3382,11 @@ class BroadcastTensorsOp(AtenOp):
 
 
 class BroadcastToOp(AtenOp):
+    """A view of self broadcast to a size.
+
+        %result = aten.broadcast_to %self {size = [2, 3]} : (tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.broadcast_to"
     schema_text = "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -2330,6 +3395,11 @@ class BroadcastToOp(AtenOp):
 
 
 class BucketizeScalarOp(AtenOp):
+    """The index of the interval between sorted boundaries that each element falls in.
+
+        %result = aten.bucketize.Scalar %boundaries {self = 0.5} : (tensor<4xf32>) -> tensor<i64>
+    """
+
     name = "aten.bucketize.Scalar"
     schema_text = "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"
     out_schema = "bucketize.Scalar_out(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)"
@@ -2341,6 +3411,11 @@ class BucketizeScalarOp(AtenOp):
 
 
 class BucketizeTensorOp(AtenOp):
+    """The index of the interval between sorted boundaries that each element falls in.
+
+        %result = aten.bucketize.Tensor %self, %boundaries : (tensor<2x3xf32>, tensor<4xf32>) -> tensor<2x3xi64>
+    """
+
     name = "aten.bucketize.Tensor"
     schema_text = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"
     out_schema = "bucketize.Tensor_out(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)"
@@ -2352,6 +3427,11 @@ class BucketizeTensorOp(AtenOp):
 
 
 class CanCastOp(AtenOp):
+    """Whether one type converts to another without falling to a lower category, as from float to integer.
+
+        %result = aten.can_cast {from_ = f32, to = i64} : () -> i1
+    """
+
     name = "aten.can_cast"
     schema_text = "can_cast(ScalarType from_, ScalarType to) -> bool"
     if TYPE_CHECKING:
@@ -2360,6 +3440,11 @@ class CanCastOp(AtenOp):
 
 
 class CartesianProdOp(AtenOp):
+    """Every combination of one element from each vector, one row for each.
+
+        %result = aten.cartesian_prod [%tensors0, %tensors1] : (tensor<2xf32>, tensor<3xf32>) -> tensor<6x2xf32>
+    """
+
     name = "aten.cartesian_prod"
     schema_text = "cartesian_prod(Tensor[] tensors) -> Tensor"
     if TYPE_CHECKING:
@@ -2367,6 +3452,11 @@ class CartesianProdOp(AtenOp):
 
 
 class CatOp(AtenOp):
+    """The tensors one after the other along an existing dimension.
+
+        %result = aten.cat [%tensors0, %tensors1] {dim = 1} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+    """
+
     name = "aten.cat"
     schema_text = "cat(Tensor[] tensors, int dim=0) -> Tensor"
     tags = frozenset({"core"})
@@ -2377,6 +3467,11 @@ class CatOp(AtenOp):
 
 
 class CauchyOp(AtenOp):
+    """Random numbers of a Cauchy distribution in the shape of self.
+
+        %result = aten.cauchy %self : tensor<2x3xf32>
+    """
+
     name = "aten.cauchy"
     schema_text = "cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -2390,6 +3485,8 @@ class CauchyOp(AtenOp):
 
 
 class CcolIndicesCopyOp(AtenOp):
+    """A copy of the compressed column indices of a sparse tensor."""
+
     name = "aten.ccol_indices_copy"
     schema_text = "ccol_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -2399,6 +3496,11 @@ class CcolIndicesCopyOp(AtenOp):
 
 
 class CdistOp(AtenOp):
+    """The p-norm distance between every row of x1 and every row of x2, batch by batch.
+
+        %result = aten.cdist %x1, %x2 : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.cdist"
     schema_text = "cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor"
     if TYPE_CHECKING:
@@ -2409,6 +3511,11 @@ class CdistOp(AtenOp):
 
 
 class CeilOp(AtenOp):
+    """The smallest integer not below each element.
+
+        %result = aten.ceil %self : tensor<2x3xf32>
+    """
+
     name = "aten.ceil"
     schema_text = "ceil(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2418,6 +3525,11 @@ class CeilOp(AtenOp):
 
 
 class CeluOp(AtenOp):
+    """self where it is positive and alpha times expm1 of self over alpha elsewhere.
+
+        %result = aten.celu %self : tensor<2x3xf32>
+    """
+
     name = "aten.celu"
     schema_text = "celu(Tensor self, Scalar alpha=1.) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2428,6 +3540,11 @@ class CeluOp(AtenOp):
 
 
 class ChainMatmulOp(AtenOp):
+    """The product of matrices, associated so that it takes the fewest operations.
+
+        %result = aten.chain_matmul [%matrices0, %matrices1, %matrices2] : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+    """
+
     name = "aten.chain_matmul"
     schema_text = "chain_matmul(Tensor[] matrices) -> Tensor"
     out_schema = "chain_matmul.out(Tensor[] matrices, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2436,6 +3553,11 @@ class ChainMatmulOp(AtenOp):
 
 
 class ChalfOp(AtenOp):
+    """self converted to complex numbers of half precision.
+
+        %result = aten.chalf %self : (tensor<2x3xf32>) -> tensor<2x3xcomplex<f16>>
+    """
+
     name = "aten.chalf"
     schema_text = "chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"
     if TYPE_CHECKING:
@@ -2444,6 +3566,11 @@ class ChalfOp(AtenOp):
 
 
 class ChannelShuffleOp(AtenOp):
+    """The channels split in groups and interleaved.
+
+        %result = aten.channel_shuffle %self {groups = 2} : tensor<1x4x2x3xf32>
+    """
+
     name = "aten.channel_shuffle"
     schema_text = "channel_shuffle(Tensor self, SymInt groups) -> Tensor"
     out_schema = "channel_shuffle.out(Tensor self, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2453,6 +3580,11 @@ class ChannelShuffleOp(AtenOp):
 
 
 class CholeskyOp(AtenOp):
+    """The triangular Cholesky factor of each Hermitian positive-definite matrix.
+
+        %result = aten.cholesky %self : tensor<3x3xf32>
+    """
+
     name = "aten.cholesky"
     schema_text = "cholesky(Tensor self, bool upper=False) -> Tensor"
     out_schema = "cholesky.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2462,6 +3594,11 @@ class CholeskyOp(AtenOp):
 
 
 class CholeskyInverseOp(AtenOp):
+    """The inverse of each Hermitian positive-definite matrix, given its Cholesky factor.
+
+        %result = aten.cholesky_inverse %self : tensor<3x3xf32>
+    """
+
     name = "aten.cholesky_inverse"
     schema_text = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor"
     out_schema = "cholesky_inverse.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2471,6 +3608,11 @@ class CholeskyInverseOp(AtenOp):
 
 
 class CholeskySolveOp(AtenOp):
+    """The solution of a system of equations, given the Cholesky factor of its matrix.
+
+        %result = aten.cholesky_solve %self, %input2 : (tensor<3x2xf32>, tensor<3x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.cholesky_solve"
     schema_text = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"
     out_schema = "cholesky_solve.out(Tensor self, Tensor input2, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2481,6 +3623,11 @@ class CholeskySolveOp(AtenOp):
 
 
 class ChooseQparamsOptimizedOp(AtenOp):
+    """The range, found by search, whose quantisation to bit_width bits loses the least.
+
+        %result0, %result1 = aten.choose_qparams_optimized %input {numel = 6, n_bins = 200, ratio = 0.16, bit_width = 8} : (tensor<6xf32>) -> (tensor<1xf32>, tensor<1xf32>)
+    """
+
     name = "aten.choose_qparams_optimized"
     schema_text = "choose_qparams_optimized(Tensor input, int numel, int n_bins, float ratio, int bit_width) -> (Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -2492,6 +3639,11 @@ class ChooseQparamsOptimizedOp(AtenOp):
 
 
 class ChunkOp(AtenOp):
+    """Views of self cut along a dimension in at most so many equal parts, the last perhaps shorter.
+
+        %result0, %result1 = aten.chunk %self {chunks = 2} : (tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.chunk"
     schema_text = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -2501,6 +3653,11 @@ class ChunkOp(AtenOp):
 
 
 class ClampOp(AtenOp):
+    """Each element, or the nearer of min and max where it is outside of them.
+
+        %result = aten.clamp %self {min = 0, max = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.clamp"
     schema_text = "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2512,6 +3669,11 @@ class ClampOp(AtenOp):
 
 
 class ClampTensorOp(AtenOp):
+    """Each element, or the nearer of min and max where it is outside of them.
+
+        %result = aten.clamp.Tensor %self, %min, %max : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.clamp.Tensor"
     schema_text = "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2523,6 +3685,11 @@ class ClampTensorOp(AtenOp):
 
 
 class ClampMaxOp(AtenOp):
+    """The smaller of each element and max.
+
+        %result = aten.clamp_max %self {max = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.clamp_max"
     schema_text = "clamp_max(Tensor self, Scalar max) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2533,6 +3700,11 @@ class ClampMaxOp(AtenOp):
 
 
 class ClampMaxTensorOp(AtenOp):
+    """The smaller of each element and max.
+
+        %result = aten.clamp_max.Tensor %self, %max : tensor<2x3xf32>
+    """
+
     name = "aten.clamp_max.Tensor"
     schema_text = "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2543,6 +3715,11 @@ class ClampMaxTensorOp(AtenOp):
 
 
 class ClampMinOp(AtenOp):
+    """The larger of each element and min.
+
+        %result = aten.clamp_min %self {min = 0} : tensor<2x3xf32>
+    """
+
     name = "aten.clamp_min"
     schema_text = "clamp_min(Tensor self, Scalar min) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2553,6 +3730,11 @@ class ClampMinOp(AtenOp):
 
 
 class ClampMinTensorOp(AtenOp):
+    """The larger of each element and min.
+
+        %result = aten.clamp_min.Tensor %self, %min : tensor<2x3xf32>
+    """
+
     name = "aten.clamp_min.Tensor"
     schema_text = "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2563,6 +3745,11 @@ class ClampMinTensorOp(AtenOp):
 
 
 class ClipOp(AtenOp):
+    """Each element limited to min and max; another name of clamp.
+
+        %result = aten.clip %self {min = 0, max = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.clip"
     schema_text = "clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2574,6 +3761,11 @@ class ClipOp(AtenOp):
 
 
 class ClipTensorOp(AtenOp):
+    """Each element limited to min and max; another name of clamp.
+
+        %result = aten.clip.Tensor %self, %min, %max : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.clip.Tensor"
     schema_text = "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2585,6 +3777,11 @@ class ClipTensorOp(AtenOp):
 
 
 class CloneOp(AtenOp):
+    """A copy of self, perhaps in another memory format.
+
+        %result = aten.clone %self : tensor<2x3xf32>
+    """
+
     name = "aten.clone"
     schema_text = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2595,6 +3792,11 @@ class CloneOp(AtenOp):
 
 
 class Col2imOp(AtenOp):
+    """Images that sliding blocks are added up to; the adjoint of im2col.
+
+        %result = aten.col2im %self {output_size = [4, 4], kernel_size = [2, 2], dilation = [1, 1], padding = [0, 0], stride = [1, 1]} : (tensor<1x8x9xf32>) -> tensor<1x2x4x4xf32>
+    """
+
     name = "aten.col2im"
     schema_text = "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"
     tags = frozenset({"core"})
@@ -2609,6 +3811,8 @@ class Col2imOp(AtenOp):
 
 
 class ColIndicesCopyOp(AtenOp):
+    """A copy of the column indices of a sparse tensor compressed by rows."""
+
     name = "aten.col_indices_copy"
     schema_text = "col_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -2618,6 +3822,11 @@ class ColIndicesCopyOp(AtenOp):
 
 
 class ColumnStackOp(AtenOp):
+    """Vectors as columns, and matrices, side by side.
+
+        %result = aten.column_stack [%tensors0, %tensors1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+    """
+
     name = "aten.column_stack"
     schema_text = "column_stack(Tensor[] tensors) -> Tensor"
     out_schema = "column_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2626,6 +3835,11 @@ class ColumnStackOp(AtenOp):
 
 
 class CombinationsOp(AtenOp):
+    """Every combination of r elements of a vector, one row for each.
+
+        %result = aten.combinations %self : (tensor<4xf32>) -> tensor<6x2xf32>
+    """
+
     name = "aten.combinations"
     schema_text = "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"
     if TYPE_CHECKING:
@@ -2635,6 +3849,11 @@ class CombinationsOp(AtenOp):
 
 
 class ComplexOp(AtenOp):
+    """Complex numbers of real and imaginary parts.
+
+        %result = aten.complex %real, %imag : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.complex"
     schema_text = "complex(Tensor real, Tensor imag) -> Tensor"
     out_schema = "complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2644,6 +3863,11 @@ class ComplexOp(AtenOp):
 
 
 class ConcatOp(AtenOp):
+    """The tensors one after the other along an existing dimension; another name of cat.
+
+        %result = aten.concat [%tensors0, %tensors1] {dim = 1} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+    """
+
     name = "aten.concat"
     schema_text = "concat(Tensor[] tensors, int dim=0) -> Tensor"
     out_schema = "concat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2653,6 +3877,11 @@ class ConcatOp(AtenOp):
 
 
 class ConcatenateOp(AtenOp):
+    """The tensors one after the other along an existing dimension; another name of cat.
+
+        %result = aten.concatenate [%tensors0, %tensors1] {dim = 1} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+    """
+
     name = "aten.concatenate"
     schema_text = "concatenate(Tensor[] tensors, int dim=0) -> Tensor"
     out_schema = "concatenate.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2662,6 +3891,11 @@ class ConcatenateOp(AtenOp):
 
 
 class ConjOp(AtenOp):
+    """A view of self in which elements are complex conjugates; self if it is real.
+
+        %result = aten.conj %self : tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.conj"
     schema_text = "conj(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -2669,6 +3903,11 @@ class ConjOp(AtenOp):
 
 
 class ConjPhysicalOp(AtenOp):
+    """The complex conjugate of each element, computed.
+
+        %result = aten.conj_physical %self : tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.conj_physical"
     schema_text = "conj_physical(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2678,6 +3917,11 @@ class ConjPhysicalOp(AtenOp):
 
 
 class ConstantPadNdOp(AtenOp):
+    """self with value added before and after, dimensions from the last; negative amounts cut off.
+
+        %result = aten.constant_pad_nd %self {pad = [1, 2]} : (tensor<2x3xf32>) -> tensor<2x6xf32>
+    """
+
     name = "aten.constant_pad_nd"
     schema_text = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"
     tags = frozenset({"core"})
@@ -2689,6 +3933,11 @@ class ConstantPadNdOp(AtenOp):
 
 
 class ContiguousOp(AtenOp):
+    """self, copied if its memory format is another one.
+
+        %result = aten.contiguous %self : tensor<2x3xf32>
+    """
+
     name = "aten.contiguous"
     schema_text = "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -2697,6 +3946,11 @@ class ContiguousOp(AtenOp):
 
 
 class Conv1dOp(AtenOp):
+    """The cross-correlation of signals with the filters of weight, plus bias.
+
+        %result = aten.conv1d %input, %weight, %bias {padding = [1]} : (tensor<1x2x4xf32>, tensor<5x2x3xf32>, tensor<5xf32>) -> tensor<1x5x4xf32>
+    """
+
     name = "aten.conv1d"
     schema_text = "conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor"
     if TYPE_CHECKING:
@@ -2710,6 +3964,11 @@ class Conv1dOp(AtenOp):
 
 
 class Conv1dPaddingOp(AtenOp):
+    """The cross-correlation of signals with the filters of weight, plus bias.
+
+        %result = aten.conv1d.padding %input, %weight, %bias {padding = "same"} : (tensor<1x2x4xf32>, tensor<5x2x3xf32>, tensor<5xf32>) -> tensor<1x5x4xf32>
+    """
+
     name = "aten.conv1d.padding"
     schema_text = 'conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding="valid", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor'
     if TYPE_CHECKING:
@@ -2723,6 +3982,11 @@ class Conv1dPaddingOp(AtenOp):
 
 
 class Conv2dOp(AtenOp):
+    """The cross-correlation of images with the filters of weight, plus bias.
+
+        %result = aten.conv2d %input, %weight, %bias {padding = [1, 1]} : (tensor<1x2x4x4xf32>, tensor<5x2x3x3xf32>, tensor<5xf32>) -> tensor<1x5x4x4xf32>
+    """
+
     name = "aten.conv2d"
     schema_text = "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"
     if TYPE_CHECKING:
@@ -2736,6 +4000,11 @@ class Conv2dOp(AtenOp):
 
 
 class Conv2dPaddingOp(AtenOp):
+    """The cross-correlation of images with the filters of weight, plus bias.
+
+        %result = aten.conv2d.padding %input, %weight, %bias {padding = "same"} : (tensor<1x2x4x4xf32>, tensor<5x2x3x3xf32>, tensor<5xf32>) -> tensor<1x5x4x4xf32>
+    """
+
     name = "aten.conv2d.padding"
     schema_text = 'conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding="valid", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor'
     if TYPE_CHECKING:
@@ -2749,6 +4018,11 @@ class Conv2dPaddingOp(AtenOp):
 
 
 class Conv3dOp(AtenOp):
+    """The cross-correlation of volumes with the filters of weight, plus bias.
+
+        %result = aten.conv3d %input, %weight, %bias {padding = [1, 1, 1]} : (tensor<1x2x4x4x4xf32>, tensor<5x2x3x3x3xf32>, tensor<5xf32>) -> tensor<1x5x4x4x4xf32>
+    """
+
     name = "aten.conv3d"
     schema_text = "conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor"
     if TYPE_CHECKING:
@@ -2762,6 +4036,11 @@ class Conv3dOp(AtenOp):
 
 
 class Conv3dPaddingOp(AtenOp):
+    """The cross-correlation of volumes with the filters of weight, plus bias.
+
+        %result = aten.conv3d.padding %input, %weight, %bias {padding = "same"} : (tensor<1x2x4x4x4xf32>, tensor<5x2x3x3x3xf32>, tensor<5xf32>) -> tensor<1x5x4x4x4xf32>
+    """
+
     name = "aten.conv3d.padding"
     schema_text = 'conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding="valid", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor'
     if TYPE_CHECKING:
@@ -2775,6 +4054,11 @@ class Conv3dPaddingOp(AtenOp):
 
 
 class ConvTranspose1dOp(AtenOp):
+    """The adjoint of a convolution of signals in its input, plus bias.
+
+        %result = aten.conv_transpose1d %input, %weight, %bias {stride = [2]} : (tensor<1x2x4xf32>, tensor<2x5x3xf32>, tensor<5xf32>) -> tensor<1x5x9xf32>
+    """
+
     name = "aten.conv_transpose1d"
     schema_text = "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor"
     if TYPE_CHECKING:
@@ -2789,6 +4073,11 @@ class ConvTranspose1dOp(AtenOp):
 
 
 class ConvTranspose2dInputOp(AtenOp):
+    """The adjoint of a convolution of images in its input, plus bias.
+
+        %result = aten.conv_transpose2d.input %input, %weight, %bias {stride = [2, 2]} : (tensor<1x2x4x4xf32>, tensor<2x5x3x3xf32>, tensor<5xf32>) -> tensor<1x5x9x9xf32>
+    """
+
     name = "aten.conv_transpose2d.input"
     schema_text = "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor"
     if TYPE_CHECKING:
@@ -2803,6 +4092,11 @@ class ConvTranspose2dInputOp(AtenOp):
 
 
 class ConvTranspose3dInputOp(AtenOp):
+    """The adjoint of a convolution of volumes in its input, plus bias.
+
+        %result = aten.conv_transpose3d.input %input, %weight, %bias {stride = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>, tensor<2x5x3x3x3xf32>, tensor<5xf32>) -> tensor<1x5x9x9x9xf32>
+    """
+
     name = "aten.conv_transpose3d.input"
     schema_text = "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor"
     if TYPE_CHECKING:
@@ -2817,6 +4111,11 @@ class ConvTranspose3dInputOp(AtenOp):
 
 
 class ConvolutionOp(AtenOp):
+    """The convolution of any number of spatial dimensions, or its adjoint if transposed, plus bias.
+
+        %result = aten.convolution %input, %weight, %bias {stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x2x4x4xf32>, tensor<5x2x3x3xf32>, tensor<5xf32>) -> tensor<1x5x4x4xf32>
+    """
+
     name = "aten.convolution"
     schema_text = "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"
     tags = frozenset({"core"})
@@ -2834,6 +4133,11 @@ class ConvolutionOp(AtenOp):
 
 
 class CopyOp(AtenOp):
+    """src broadcast to the shape and converted to the dtype of self.
+
+        %result = aten.copy %self, %src : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.copy"
     schema_text = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"
     tags = frozenset({"core"})
@@ -2845,6 +4149,11 @@ class CopyOp(AtenOp):
 
 
 class CopysignScalarOp(AtenOp):
+    """The magnitude of each element of self with the sign of other.
+
+        %result = aten.copysign.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.copysign.Scalar"
     schema_text = "copysign.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2855,6 +4164,11 @@ class CopysignScalarOp(AtenOp):
 
 
 class CopysignTensorOp(AtenOp):
+    """The magnitude of each element of self with the sign of other.
+
+        %result = aten.copysign.Tensor %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.copysign.Tensor"
     schema_text = "copysign.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2865,6 +4179,11 @@ class CopysignTensorOp(AtenOp):
 
 
 class CorrcoefOp(AtenOp):
+    """The correlation coefficients of the variables that are the rows of self.
+
+        %result = aten.corrcoef %self : (tensor<3x4xf32>) -> tensor<3x3xf32>
+    """
+
     name = "aten.corrcoef"
     schema_text = "corrcoef(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -2872,6 +4191,11 @@ class CorrcoefOp(AtenOp):
 
 
 class CosOp(AtenOp):
+    """The cosine of each element, in radians.
+
+        %result = aten.cos %self : tensor<2x3xf32>
+    """
+
     name = "aten.cos"
     schema_text = "cos(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2881,6 +4205,11 @@ class CosOp(AtenOp):
 
 
 class CoshOp(AtenOp):
+    """The hyperbolic cosine of each element.
+
+        %result = aten.cosh %self : tensor<2x3xf32>
+    """
+
     name = "aten.cosh"
     schema_text = "cosh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2890,6 +4219,11 @@ class CoshOp(AtenOp):
 
 
 class CosineEmbeddingLossOp(AtenOp):
+    """One minus the cosine similarity where target is 1, what it exceeds the margin by where it is -1, reduced.
+
+        %result = aten.cosine_embedding_loss %input1, %input2, %target : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2xf32>) -> tensor<f32>
+    """
+
     name = "aten.cosine_embedding_loss"
     schema_text = "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"
     if TYPE_CHECKING:
@@ -2901,6 +4235,11 @@ class CosineEmbeddingLossOp(AtenOp):
 
 
 class CosineSimilarityOp(AtenOp):
+    """The dot product over dim of x1 and x2, divided by their norms.
+
+        %result = aten.cosine_similarity %x1, %x2 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.cosine_similarity"
     schema_text = "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"
     if TYPE_CHECKING:
@@ -2911,6 +4250,11 @@ class CosineSimilarityOp(AtenOp):
 
 
 class CountNonzeroOp(AtenOp):
+    """The number of elements that differ from zero, of the whole tensor or over dimensions.
+
+        %result = aten.count_nonzero %self : (tensor<2x3xf32>) -> tensor<i64>
+    """
+
     name = "aten.count_nonzero"
     schema_text = "count_nonzero(Tensor self, int? dim=None) -> Tensor"
     tags = frozenset({"reduction"})
@@ -2921,6 +4265,11 @@ class CountNonzeroOp(AtenOp):
 
 
 class CountNonzeroDimIntListOp(AtenOp):
+    """The number of elements that differ from zero, of the whole tensor or over dimensions.
+
+        %result = aten.count_nonzero.dim_IntList %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xi64>
+    """
+
     name = "aten.count_nonzero.dim_IntList"
     schema_text = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor"
     tags = frozenset({"reduction"})
@@ -2931,6 +4280,11 @@ class CountNonzeroDimIntListOp(AtenOp):
 
 
 class CovOp(AtenOp):
+    """The covariance matrix of the variables that are the rows of self, perhaps weighted.
+
+        %result = aten.cov %self : (tensor<3x4xf32>) -> tensor<3x3xf32>
+    """
+
     name = "aten.cov"
     schema_text = "cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"
     if TYPE_CHECKING:
@@ -2941,6 +4295,11 @@ class CovOp(AtenOp):
 
 
 class CrossOp(AtenOp):
+    """The vector product of vectors of three elements along a dimension.
+
+        %result = aten.cross %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.cross"
     schema_text = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor"
     out_schema = "cross.out(Tensor self, Tensor other, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2951,6 +4310,11 @@ class CrossOp(AtenOp):
 
 
 class CrossEntropyLossOp(AtenOp):
+    """The negative log-likelihood of the target classes under the softmax of self, reduced.
+
+        %result = aten.cross_entropy_loss %self, %target : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>
+    """
+
     name = "aten.cross_entropy_loss"
     schema_text = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor"
     if TYPE_CHECKING:
@@ -2963,6 +4327,8 @@ class CrossEntropyLossOp(AtenOp):
 
 
 class CrowIndicesCopyOp(AtenOp):
+    """A copy of the compressed row indices of a sparse tensor."""
+
     name = "aten.crow_indices_copy"
     schema_text = "crow_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -2972,6 +4338,11 @@ class CrowIndicesCopyOp(AtenOp):
 
 
 class CtcLossIntListOp(AtenOp):
+    """The connectionist temporal classification loss of unaligned sequences, reduced.
+
+        %result = aten.ctc_loss.IntList %log_probs, %targets {input_lengths = [5, 5], target_lengths = [3, 3]} : (tensor<5x2x4xf32>, tensor<2x3xi64>) -> tensor<f32>
+    """
+
     name = "aten.ctc_loss.IntList"
     schema_text = "ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"
     if TYPE_CHECKING:
@@ -2985,6 +4356,11 @@ class CtcLossIntListOp(AtenOp):
 
 
 class CtcLossTensorOp(AtenOp):
+    """The connectionist temporal classification loss of unaligned sequences, reduced.
+
+        %result = aten.ctc_loss.Tensor %log_probs, %targets, %input_lengths, %target_lengths : (tensor<5x2x4xf32>, tensor<2x3xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<f32>
+    """
+
     name = "aten.ctc_loss.Tensor"
     schema_text = "ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"
     if TYPE_CHECKING:
@@ -2998,6 +4374,11 @@ class CtcLossTensorOp(AtenOp):
 
 
 class CummaxOp(AtenOp):
+    """The largest element so far along a dimension, and its index.
+
+        %values, %indices = aten.cummax %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+    """
+
     name = "aten.cummax"
     schema_text = "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"
     out_schema = "cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -3007,6 +4388,11 @@ class CummaxOp(AtenOp):
 
 
 class CumminOp(AtenOp):
+    """The smallest element so far along a dimension, and its index.
+
+        %values, %indices = aten.cummin %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+    """
+
     name = "aten.cummin"
     schema_text = "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"
     out_schema = "cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -3016,6 +4402,11 @@ class CumminOp(AtenOp):
 
 
 class CumprodOp(AtenOp):
+    """The product of the elements so far along a dimension.
+
+        %result = aten.cumprod %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.cumprod"
     schema_text = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
     out_schema = "cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
@@ -3026,6 +4417,11 @@ class CumprodOp(AtenOp):
 
 
 class CumsumOp(AtenOp):
+    """The sum of the elements so far along a dimension.
+
+        %result = aten.cumsum %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.cumsum"
     schema_text = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core"})
@@ -3037,6 +4433,11 @@ class CumsumOp(AtenOp):
 
 
 class CumulativeTrapezoidDxOp(AtenOp):
+    """The integral so far along a dimension by the trapezoidal rule.
+
+        %result = aten.cumulative_trapezoid.dx %y : (tensor<2x3xf32>) -> tensor<2x2xf32>
+    """
+
     name = "aten.cumulative_trapezoid.dx"
     schema_text = "cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"
     if TYPE_CHECKING:
@@ -3046,6 +4447,11 @@ class CumulativeTrapezoidDxOp(AtenOp):
 
 
 class CumulativeTrapezoidXOp(AtenOp):
+    """The integral so far along a dimension by the trapezoidal rule.
+
+        %result = aten.cumulative_trapezoid.x %y, %x : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x2xf32>
+    """
+
     name = "aten.cumulative_trapezoid.x"
     schema_text = "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"
     if TYPE_CHECKING:
@@ -3055,6 +4461,11 @@ class CumulativeTrapezoidXOp(AtenOp):
 
 
 class DataOp(AtenOp):
+    """A tensor of the same storage that gradients do not reach.
+
+        %result = aten.data %self : tensor<2x3xf32>
+    """
+
     name = "aten.data"
     schema_text = "data(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -3062,6 +4473,11 @@ class DataOp(AtenOp):
 
 
 class Deg2radOp(AtenOp):
+    """Degrees converted to radians.
+
+        %result = aten.deg2rad %self : tensor<2x3xf32>
+    """
+
     name = "aten.deg2rad"
     schema_text = "deg2rad(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3071,6 +4487,11 @@ class Deg2radOp(AtenOp):
 
 
 class DetOp(AtenOp):
+    """The determinant of each square matrix.
+
+        %result = aten.det %self : (tensor<3x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.det"
     schema_text = "det(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -3078,6 +4499,11 @@ class DetOp(AtenOp):
 
 
 class DetachOp(AtenOp):
+    """A view of self that gradients do not reach.
+
+        %result = aten.detach %self : tensor<2x3xf32>
+    """
+
     name = "aten.detach"
     schema_text = "detach(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -3085,6 +4511,11 @@ class DetachOp(AtenOp):
 
 
 class DetachCopyOp(AtenOp):
+    """A copy of self that gradients do not reach.
+
+        %result = aten.detach_copy %self : tensor<2x3xf32>
+    """
+
     name = "aten.detach_copy"
     schema_text = "detach_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3094,6 +4525,11 @@ class DetachCopyOp(AtenOp):
 
 
 class DiagOp(AtenOp):
+    """A matrix with the vector self on a diagonal, or a diagonal of the matrix self.
+
+        %result = aten.diag %self : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.diag"
     schema_text = "diag(Tensor self, int diagonal=0) -> Tensor"
     out_schema = "diag.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3103,6 +4539,11 @@ class DiagOp(AtenOp):
 
 
 class DiagEmbedOp(AtenOp):
+    """Matrices with the last dimension of self on a diagonal.
+
+        %result = aten.diag_embed %self : (tensor<2x3xf32>) -> tensor<2x3x3xf32>
+    """
+
     name = "aten.diag_embed"
     schema_text = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"
     out_schema = "diag_embed.out(Tensor self, int offset=0, int dim1=-2, int dim2=-1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3114,6 +4555,11 @@ class DiagEmbedOp(AtenOp):
 
 
 class DiagflatOp(AtenOp):
+    """A matrix with the flattened self on a diagonal.
+
+        %result = aten.diagflat %self : (tensor<2x3xf32>) -> tensor<6x6xf32>
+    """
+
     name = "aten.diagflat"
     schema_text = "diagflat(Tensor self, int offset=0) -> Tensor"
     if TYPE_CHECKING:
@@ -3122,6 +4568,11 @@ class DiagflatOp(AtenOp):
 
 
 class DiagonalOp(AtenOp):
+    """A view of a diagonal of two dimensions, as the last dimension.
+
+        %result = aten.diagonal %self : (tensor<3x4xf32>) -> tensor<3xf32>
+    """
+
     name = "aten.diagonal"
     schema_text = "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -3133,6 +4584,11 @@ class DiagonalOp(AtenOp):
 
 
 class DiagonalCopyOp(AtenOp):
+    """A copy of a diagonal of two dimensions, as the last dimension.
+
+        %result = aten.diagonal_copy %self : (tensor<3x4xf32>) -> tensor<3xf32>
+    """
+
     name = "aten.diagonal_copy"
     schema_text = "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3145,6 +4601,11 @@ class DiagonalCopyOp(AtenOp):
 
 
 class DiagonalScatterOp(AtenOp):
+    """self with src written over a diagonal of two dimensions.
+
+        %result = aten.diagonal_scatter %self, %src : (tensor<3x4xf32>, tensor<3xf32>) -> tensor<3x4xf32>
+    """
+
     name = "aten.diagonal_scatter"
     schema_text = "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"
     out_schema = "diagonal_scatter.out(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3157,6 +4618,11 @@ class DiagonalScatterOp(AtenOp):
 
 
 class DiffOp(AtenOp):
+    """The n-th difference of successive elements along a dimension.
+
+        %result = aten.diff %self : (tensor<2x3xf32>) -> tensor<2x2xf32>
+    """
+
     name = "aten.diff"
     schema_text = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"
     out_schema = "diff.out(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3169,6 +4635,11 @@ class DiffOp(AtenOp):
 
 
 class DigammaOp(AtenOp):
+    """The logarithmic derivative of the gamma function.
+
+        %result = aten.digamma %self : tensor<2x3xf32>
+    """
+
     name = "aten.digamma"
     schema_text = "digamma(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3178,6 +4649,11 @@ class DigammaOp(AtenOp):
 
 
 class DistOp(AtenOp):
+    """The p-norm of the difference of self and other.
+
+        %result = aten.dist %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.dist"
     schema_text = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"
     out_schema = "dist.out(Tensor self, Tensor other, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3188,6 +4664,11 @@ class DistOp(AtenOp):
 
 
 class DivScalarOp(AtenOp):
+    """The quotient of self and other, element by element, perhaps rounded towards zero or down.
+
+        %result = aten.div.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.div.Scalar"
     schema_text = "div.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3198,6 +4679,11 @@ class DivScalarOp(AtenOp):
 
 
 class DivScalarModeOp(AtenOp):
+    """The quotient of self and other, element by element, perhaps rounded towards zero or down.
+
+        %result = aten.div.Scalar_mode %self {other = 2, rounding_mode = "floor"} : tensor<2x3xf32>
+    """
+
     name = "aten.div.Scalar_mode"
     schema_text = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3209,6 +4695,11 @@ class DivScalarModeOp(AtenOp):
 
 
 class DivTensorOp(AtenOp):
+    """The quotient of self and other, element by element, perhaps rounded towards zero or down.
+
+        %result = aten.div.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.div.Tensor"
     schema_text = "div.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3219,6 +4710,11 @@ class DivTensorOp(AtenOp):
 
 
 class DivTensorModeOp(AtenOp):
+    """The quotient of self and other, element by element, perhaps rounded towards zero or down.
+
+        %result = aten.div.Tensor_mode %self, %other {rounding_mode = "trunc"} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.div.Tensor_mode"
     schema_text = "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3230,6 +4726,11 @@ class DivTensorModeOp(AtenOp):
 
 
 class DivideScalarOp(AtenOp):
+    """The quotient of self and other, perhaps rounded; another name of div.
+
+        %result = aten.divide.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.divide.Scalar"
     schema_text = "divide.Scalar(Tensor self, Scalar other) -> Tensor"
     if TYPE_CHECKING:
@@ -3238,6 +4739,11 @@ class DivideScalarOp(AtenOp):
 
 
 class DivideScalarModeOp(AtenOp):
+    """The quotient of self and other, perhaps rounded; another name of div.
+
+        %result = aten.divide.Scalar_mode %self {other = 2, rounding_mode = "floor"} : tensor<2x3xf32>
+    """
+
     name = "aten.divide.Scalar_mode"
     schema_text = "divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"
     if TYPE_CHECKING:
@@ -3247,6 +4753,11 @@ class DivideScalarModeOp(AtenOp):
 
 
 class DivideTensorOp(AtenOp):
+    """The quotient of self and other, perhaps rounded; another name of div.
+
+        %result = aten.divide.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.divide.Tensor"
     schema_text = "divide.Tensor(Tensor self, Tensor other) -> Tensor"
     out_schema = "divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3256,6 +4767,11 @@ class DivideTensorOp(AtenOp):
 
 
 class DivideTensorModeOp(AtenOp):
+    """The quotient of self and other, perhaps rounded; another name of div.
+
+        %result = aten.divide.Tensor_mode %self, %other {rounding_mode = "trunc"} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.divide.Tensor_mode"
     schema_text = "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"
     out_schema = "divide.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)"
@@ -3266,6 +4782,11 @@ class DivideTensorModeOp(AtenOp):
 
 
 class DotOp(AtenOp):
+    """The sum of the products of the elements of two vectors.
+
+        %result = aten.dot %self, %tensor : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+    """
+
     name = "aten.dot"
     schema_text = "dot(Tensor self, Tensor tensor) -> Tensor"
     out_schema = "dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3275,6 +4796,11 @@ class DotOp(AtenOp):
 
 
 class DropoutOp(AtenOp):
+    """Zeros at random with probability p and the rest scaled by 1 / (1 - p); the input itself outside of training.
+
+        %result = aten.dropout %input {p = 0.5, train = true} : tensor<2x3xf32>
+    """
+
     name = "aten.dropout"
     schema_text = "dropout(Tensor input, float p, bool train) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -3286,6 +4812,11 @@ class DropoutOp(AtenOp):
 
 
 class DsplitArrayOp(AtenOp):
+    """Views of self cut along its third dimension.
+
+        %result0, %result1, %result2 = aten.dsplit.array %self {indices = [1, 3]} : (tensor<2x3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x2xf32>, tensor<2x3x1xf32>)
+    """
+
     name = "aten.dsplit.array"
     schema_text = "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -3294,6 +4825,11 @@ class DsplitArrayOp(AtenOp):
 
 
 class DsplitIntOp(AtenOp):
+    """Views of self cut along its third dimension.
+
+        %result0, %result1 = aten.dsplit.int %self {sections = 2} : (tensor<2x3x4xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2xf32>)
+    """
+
     name = "aten.dsplit.int"
     schema_text = "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -3302,6 +4838,11 @@ class DsplitIntOp(AtenOp):
 
 
 class DstackOp(AtenOp):
+    """The tensors one after the other along the third dimension.
+
+        %result = aten.dstack [%tensors0, %tensors1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3x2xf32>
+    """
+
     name = "aten.dstack"
     schema_text = "dstack(Tensor[] tensors) -> Tensor"
     out_schema = "dstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3310,6 +4851,11 @@ class DstackOp(AtenOp):
 
 
 class EinsumOp(AtenOp):
+    """The sum of products that an equation of index letters states.
+
+        %result = aten.einsum [%tensors0, %tensors1] {equation = "ij,jk->ik"} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.einsum"
     schema_text = "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"
     if TYPE_CHECKING:
@@ -3319,6 +4865,11 @@ class EinsumOp(AtenOp):
 
 
 class EluOp(AtenOp):
+    """scale times self where it is positive and scale times alpha times expm1 of input_scale times self elsewhere.
+
+        %result = aten.elu %self : tensor<2x3xf32>
+    """
+
     name = "aten.elu"
     schema_text = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3331,6 +4882,11 @@ class EluOp(AtenOp):
 
 
 class EmbeddingOp(AtenOp):
+    """The rows of weight that indices name.
+
+        %result = aten.embedding %weight, %indices : (tensor<10x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+    """
+
     name = "aten.embedding"
     schema_text = "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"
     tags = frozenset({"core"})
@@ -3344,6 +4900,11 @@ class EmbeddingOp(AtenOp):
 
 
 class EmbeddingBagOp(AtenOp):
+    """Sums, means or maxima of bags of rows of weight that indices name.
+
+        %result0, %result1, %result2, %result3 = aten.embedding_bag %weight, %indices, %offsets : (tensor<10x4xf32>, tensor<6xi64>, tensor<2xi64>) -> (tensor<2x4xf32>, tensor<0xi64>, tensor<2xi64>, tensor<2xi64>)
+    """
+
     name = "aten.embedding_bag"
     schema_text = "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -3358,6 +4919,11 @@ class EmbeddingBagOp(AtenOp):
 
 
 class EmbeddingBagPaddingIdxOp(AtenOp):
+    """Sums, means or maxima of bags of rows of weight that indices name.
+
+        %result0, %result1, %result2, %result3 = aten.embedding_bag.padding_idx %weight, %indices, %offsets {scale_grad_by_freq = false, mode = 0, sparse = false, include_last_offset = false, padding_idx = 0} : (tensor<10x4xf32>, tensor<6xi64>, tensor<2xi64>) -> (tensor<2x4xf32>, tensor<6xi64>, tensor<2xi64>, tensor<2xi64>)
+    """
+
     name = "aten.embedding_bag.padding_idx"
     schema_text = "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -3373,6 +4939,11 @@ class EmbeddingBagPaddingIdxOp(AtenOp):
 
 
 class EmptyMemoryFormatOp(AtenOp):
+    """A tensor of a size, whose elements are unspecified.
+
+        %result = aten.empty.memory_format {size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "aten.empty.memory_format"
     schema_text = "empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"core"})
@@ -3387,6 +4958,11 @@ class EmptyMemoryFormatOp(AtenOp):
 
 
 class EmptyLikeOp(AtenOp):
+    """A tensor of the shape of self, whose elements are unspecified.
+
+        %result = aten.empty_like %self : tensor<2x3xf32>
+    """
+
     name = "aten.empty_like"
     schema_text = "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     out_schema = "empty_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
@@ -3400,6 +4976,11 @@ class EmptyLikeOp(AtenOp):
 
 
 class EmptyPermutedOp(AtenOp):
+    """A tensor of a size, dense with its dimensions in an order of memory, whose elements are unspecified.
+
+        %result = aten.empty_permuted {size = [2, 3], physical_layout = [1, 0]} : () -> tensor<2x3xf32>
+    """
+
     name = "aten.empty_permuted"
     schema_text = "empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "empty_permuted.out(SymInt[] size, int[] physical_layout, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3413,6 +4994,11 @@ class EmptyPermutedOp(AtenOp):
 
 
 class EmptyStridedOp(AtenOp):
+    """A tensor of a size and stride, whose elements are unspecified.
+
+        %result = aten.empty_strided {size = [2, 3], stride = [3, 1]} : () -> tensor<2x3xf32>
+    """
+
     name = "aten.empty_strided"
     schema_text = "empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core"})
@@ -3427,6 +5013,11 @@ class EmptyStridedOp(AtenOp):
 
 
 class EqScalarOp(AtenOp):
+    """Whether self equals other, element by element.
+
+        %result = aten.eq.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.eq.Scalar"
     schema_text = "eq.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3437,6 +5028,11 @@ class EqScalarOp(AtenOp):
 
 
 class EqTensorOp(AtenOp):
+    """Whether self equals other, element by element.
+
+        %result = aten.eq.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.eq.Tensor"
     schema_text = "eq.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3447,6 +5043,11 @@ class EqTensorOp(AtenOp):
 
 
 class EqualOp(AtenOp):
+    """Whether two tensors have the same shape and elements.
+
+        %result = aten.equal %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.equal"
     schema_text = "equal(Tensor self, Tensor other) -> bool"
     tags = frozenset({"data_dependent_output", "pointwise"})
@@ -3456,6 +5057,11 @@ class EqualOp(AtenOp):
 
 
 class ErfOp(AtenOp):
+    """The error function of each element.
+
+        %result = aten.erf %self : tensor<2x3xf32>
+    """
+
     name = "aten.erf"
     schema_text = "erf(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3465,6 +5071,11 @@ class ErfOp(AtenOp):
 
 
 class ErfcOp(AtenOp):
+    """One minus the error function of each element.
+
+        %result = aten.erfc %self : tensor<2x3xf32>
+    """
+
     name = "aten.erfc"
     schema_text = "erfc(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3474,6 +5085,11 @@ class ErfcOp(AtenOp):
 
 
 class ErfinvOp(AtenOp):
+    """The inverse of the error function of each element.
+
+        %result = aten.erfinv %self : tensor<2x3xf32>
+    """
+
     name = "aten.erfinv"
     schema_text = "erfinv(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3483,6 +5099,11 @@ class ErfinvOp(AtenOp):
 
 
 class ExpOp(AtenOp):
+    """The exponential of each element.
+
+        %result = aten.exp %self : tensor<2x3xf32>
+    """
+
     name = "aten.exp"
     schema_text = "exp(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3492,6 +5113,11 @@ class ExpOp(AtenOp):
 
 
 class Exp2Op(AtenOp):
+    """Two to the power of each element.
+
+        %result = aten.exp2 %self : tensor<2x3xf32>
+    """
+
     name = "aten.exp2"
     schema_text = "exp2(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3501,6 +5127,11 @@ class Exp2Op(AtenOp):
 
 
 class ExpandOp(AtenOp):
+    """A view of self with dimensions of size 1 and new leading ones broadcast to a size.
+
+        %result = aten.expand %self {size = [2, 3]} : (tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.expand"
     schema_text = "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -3511,6 +5142,11 @@ class ExpandOp(AtenOp):
 
 
 class ExpandAsOp(AtenOp):
+    """A view of self broadcast to the shape of other.
+
+        %result = aten.expand_as %self, %other : (tensor<2x1xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.expand_as"
     schema_text = "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -3519,6 +5155,11 @@ class ExpandAsOp(AtenOp):
 
 
 class ExpandCopyOp(AtenOp):
+    """A copy of self with dimensions of size 1 and new leading ones broadcast to a size.
+
+        %result = aten.expand_copy %self {size = [2, 3]} : (tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.expand_copy"
     schema_text = "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3530,6 +5171,11 @@ class ExpandCopyOp(AtenOp):
 
 
 class Expm1Op(AtenOp):
+    """The exponential of each element minus one, exact near zero.
+
+        %result = aten.expm1 %self : tensor<2x3xf32>
+    """
+
     name = "aten.expm1"
     schema_text = "expm1(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3539,6 +5185,11 @@ class Expm1Op(AtenOp):
 
 
 class ExponentialOp(AtenOp):
+    """Random numbers of an exponential distribution of rate lambd in the shape of self.
+
+        %result = aten.exponential %self : tensor<2x3xf32>
+    """
+
     name = "aten.exponential"
     schema_text = "exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -3551,6 +5202,11 @@ class ExponentialOp(AtenOp):
 
 
 class EyeOp(AtenOp):
+    """A matrix with ones on its diagonal and zeros elsewhere.
+
+        %result = aten.eye {n = 2} : () -> tensor<2x2xf32>
+    """
+
     name = "aten.eye"
     schema_text = "eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "eye.out(SymInt n, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3563,6 +5219,11 @@ class EyeOp(AtenOp):
 
 
 class EyeMOp(AtenOp):
+    """A matrix with ones on its diagonal and zeros elsewhere.
+
+        %result = aten.eye.m {n = 2, m = 3} : () -> tensor<2x3xf32>
+    """
+
     name = "aten.eye.m"
     schema_text = "eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "eye.m_out(SymInt n, SymInt m, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3576,6 +5237,11 @@ class EyeMOp(AtenOp):
 
 
 class FakeQuantizePerChannelAffineOp(AtenOp):
+    """self rounded to the values that quantisation with a scale for each channel can hold.
+
+        %result = aten.fake_quantize_per_channel_affine %self, %scale, %zero_point {axis = 0, quant_min = -128, quant_max = 127} : (tensor<2x3xf32>, tensor<2xf32>, tensor<2xi32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.fake_quantize_per_channel_affine"
     schema_text = "fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> Tensor"
     if TYPE_CHECKING:
@@ -3588,6 +5254,11 @@ class FakeQuantizePerChannelAffineOp(AtenOp):
 
 
 class FakeQuantizePerTensorAffineOp(AtenOp):
+    """self rounded to the values that quantisation with one scale can hold.
+
+        %result = aten.fake_quantize_per_tensor_affine %self {scale = 0.1, zero_point = 0, quant_min = -128, quant_max = 127} : tensor<2x3xf32>
+    """
+
     name = "aten.fake_quantize_per_tensor_affine"
     schema_text = "fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor"
     if TYPE_CHECKING:
@@ -3599,6 +5270,11 @@ class FakeQuantizePerTensorAffineOp(AtenOp):
 
 
 class FakeQuantizePerTensorAffineTensorQparamsOp(AtenOp):
+    """self rounded to the values that quantisation with one scale can hold.
+
+        %result = aten.fake_quantize_per_tensor_affine.tensor_qparams %self, %scale, %zero_point {quant_min = -128, quant_max = 127} : (tensor<2x3xf32>, tensor<1xf32>, tensor<1xi32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.fake_quantize_per_tensor_affine.tensor_qparams"
     schema_text = "fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max) -> Tensor"
     if TYPE_CHECKING:
@@ -3610,6 +5286,11 @@ class FakeQuantizePerTensorAffineTensorQparamsOp(AtenOp):
 
 
 class FbgemmLinearFp16WeightOp(AtenOp):
+    """A linear layer on an f16 weight packed by FBGEMM.
+
+        %result = aten.fbgemm_linear_fp16_weight %input, %packed_weight, %bias : (tensor<2x3xf32>, tensor<8xui8>, tensor<4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.fbgemm_linear_fp16_weight"
     schema_text = "fbgemm_linear_fp16_weight(Tensor input, Tensor packed_weight, Tensor bias) -> Tensor"
     if TYPE_CHECKING:
@@ -3619,6 +5300,11 @@ class FbgemmLinearFp16WeightOp(AtenOp):
 
 
 class FbgemmLinearFp16WeightFp32ActivationOp(AtenOp):
+    """A linear layer of f32 activations on an f16 weight packed by FBGEMM.
+
+        %result = aten.fbgemm_linear_fp16_weight_fp32_activation %input, %packed_weight, %bias : (tensor<2x3xf32>, tensor<8xui8>, tensor<4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.fbgemm_linear_fp16_weight_fp32_activation"
     schema_text = "fbgemm_linear_fp16_weight_fp32_activation(Tensor input, Tensor packed_weight, Tensor? bias) -> Tensor"
     if TYPE_CHECKING:
@@ -3628,6 +5314,11 @@ class FbgemmLinearFp16WeightFp32ActivationOp(AtenOp):
 
 
 class FbgemmLinearInt8WeightOp(AtenOp):
+    """A linear layer on an i8 weight packed by FBGEMM, its input quantised on the way.
+
+        %result = aten.fbgemm_linear_int8_weight %input, %weight, %packed, %col_offsets, %bias {weight_scale = 0.1, weight_zero_point = 0} : (tensor<2x3xf32>, tensor<4x3xi8>, tensor<104xui8>, tensor<4xi32>, tensor<4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.fbgemm_linear_int8_weight"
     schema_text = "fbgemm_linear_int8_weight(Tensor input, Tensor weight, Tensor packed, Tensor col_offsets, Scalar weight_scale, Scalar weight_zero_point, Tensor bias) -> Tensor"
     if TYPE_CHECKING:
@@ -3641,6 +5332,11 @@ class FbgemmLinearInt8WeightOp(AtenOp):
 
 
 class FbgemmLinearInt8WeightFp32ActivationOp(AtenOp):
+    """A linear layer of f32 activations on an i8 weight packed by FBGEMM.
+
+        %result = aten.fbgemm_linear_int8_weight_fp32_activation %input, %weight, %packed, %col_offsets, %bias {weight_scale = 0.1, weight_zero_point = 0} : (tensor<2x3xf32>, tensor<4x3xi8>, tensor<104xui8>, tensor<4xi32>, tensor<4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.fbgemm_linear_int8_weight_fp32_activation"
     schema_text = "fbgemm_linear_int8_weight_fp32_activation(Tensor input, Tensor weight, Tensor packed, Tensor col_offsets, Scalar weight_scale, Scalar weight_zero_point, Tensor bias) -> Tensor"
     if TYPE_CHECKING:
@@ -3654,6 +5350,11 @@ class FbgemmLinearInt8WeightFp32ActivationOp(AtenOp):
 
 
 class FbgemmLinearQuantizeWeightOp(AtenOp):
+    """A weight quantised to i8, with column offsets, scale and zero point.
+
+        %result0, %result1, %result2, %result3 = aten.fbgemm_linear_quantize_weight %input : (tensor<4x3xf32>) -> (tensor<4x3xi8>, tensor<4xi32>, f64, i64)
+    """
+
     name = "aten.fbgemm_linear_quantize_weight"
     schema_text = "fbgemm_linear_quantize_weight(Tensor input) -> (Tensor, Tensor, float, int)"
     if TYPE_CHECKING:
@@ -3661,6 +5362,11 @@ class FbgemmLinearQuantizeWeightOp(AtenOp):
 
 
 class FbgemmPackGemmMatrixFp16Op(AtenOp):
+    """A matrix converted to f16 and packed for FBGEMM.
+
+        %result = aten.fbgemm_pack_gemm_matrix_fp16 %input : (tensor<3x4xf32>) -> tensor<8xui8>
+    """
+
     name = "aten.fbgemm_pack_gemm_matrix_fp16"
     schema_text = "fbgemm_pack_gemm_matrix_fp16(Tensor input) -> Tensor"
     if TYPE_CHECKING:
@@ -3668,6 +5374,11 @@ class FbgemmPackGemmMatrixFp16Op(AtenOp):
 
 
 class FbgemmPackQuantizedMatrixOp(AtenOp):
+    """An i8 matrix packed for FBGEMM.
+
+        %result = aten.fbgemm_pack_quantized_matrix %input : (tensor<4x3xi8>) -> tensor<104xui8>
+    """
+
     name = "aten.fbgemm_pack_quantized_matrix"
     schema_text = "fbgemm_pack_quantized_matrix(Tensor input) -> Tensor"
     if TYPE_CHECKING:
@@ -3675,6 +5386,11 @@ class FbgemmPackQuantizedMatrixOp(AtenOp):
 
 
 class FbgemmPackQuantizedMatrixKNOp(AtenOp):
+    """An i8 matrix packed for FBGEMM.
+
+        %result = aten.fbgemm_pack_quantized_matrix.KN %input {K = 3, N = 4} : (tensor<4x3xi8>) -> tensor<104xui8>
+    """
+
     name = "aten.fbgemm_pack_quantized_matrix.KN"
     schema_text = "fbgemm_pack_quantized_matrix.KN(Tensor input, int K, int N) -> Tensor"
     if TYPE_CHECKING:
@@ -3684,6 +5400,11 @@ class FbgemmPackQuantizedMatrixKNOp(AtenOp):
 
 
 class FeatureAlphaDropoutOp(AtenOp):
+    """Alpha dropout of whole channels; the input itself outside of training.
+
+        %result = aten.feature_alpha_dropout %input {p = 0.5, train = true} : tensor<1x2x3xf32>
+    """
+
     name = "aten.feature_alpha_dropout"
     schema_text = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -3695,6 +5416,11 @@ class FeatureAlphaDropoutOp(AtenOp):
 
 
 class FeatureDropoutOp(AtenOp):
+    """Dropout of whole channels; the input itself outside of training.
+
+        %result = aten.feature_dropout %input {p = 0.5, train = true} : tensor<1x2x3xf32>
+    """
+
     name = "aten.feature_dropout"
     schema_text = "feature_dropout(Tensor input, float p, bool train) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -3706,6 +5432,11 @@ class FeatureDropoutOp(AtenOp):
 
 
 class FftFftOp(AtenOp):
+    """The discrete Fourier transform along a dimension.
+
+        %result = aten.fft_fft %self : tensor<2x4xcomplex<f32>>
+    """
+
     name = "aten.fft_fft"
     schema_text = "fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
     out_schema = "fft_fft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3717,6 +5448,11 @@ class FftFftOp(AtenOp):
 
 
 class FftFft2Op(AtenOp):
+    """The discrete Fourier transform over two dimensions.
+
+        %result = aten.fft_fft2 %self : tensor<2x4xcomplex<f32>>
+    """
+
     name = "aten.fft_fft2"
     schema_text = "fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
     out_schema = "fft_fft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3728,6 +5464,11 @@ class FftFft2Op(AtenOp):
 
 
 class FftFftnOp(AtenOp):
+    """The discrete Fourier transform over several dimensions.
+
+        %result = aten.fft_fftn %self : tensor<2x4xcomplex<f32>>
+    """
+
     name = "aten.fft_fftn"
     schema_text = "fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
     out_schema = "fft_fftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3739,6 +5480,11 @@ class FftFftnOp(AtenOp):
 
 
 class FftFftshiftOp(AtenOp):
+    """self rotated so that the zero frequency is in the middle.
+
+        %result = aten.fft_fftshift %self : tensor<2x4xf32>
+    """
+
     name = "aten.fft_fftshift"
     schema_text = "fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor"
     if TYPE_CHECKING:
@@ -3747,6 +5493,11 @@ class FftFftshiftOp(AtenOp):
 
 
 class FftHfftOp(AtenOp):
+    """The discrete Fourier transform of a half Hermitian signal, which is real.
+
+        %result = aten.fft_hfft %self : (tensor<2x3xcomplex<f32>>) -> tensor<2x4xf32>
+    """
+
     name = "aten.fft_hfft"
     schema_text = "fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
     out_schema = "fft_hfft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3758,6 +5509,11 @@ class FftHfftOp(AtenOp):
 
 
 class FftHfft2Op(AtenOp):
+    """The discrete Fourier transform over two dimensions of a half Hermitian signal, which is real.
+
+        %result = aten.fft_hfft2 %self : (tensor<2x3xcomplex<f32>>) -> tensor<2x4xf32>
+    """
+
     name = "aten.fft_hfft2"
     schema_text = "fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
     out_schema = "fft_hfft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3769,6 +5525,11 @@ class FftHfft2Op(AtenOp):
 
 
 class FftHfftnOp(AtenOp):
+    """The discrete Fourier transform over several dimensions of a half Hermitian signal, which is real.
+
+        %result = aten.fft_hfftn %self : (tensor<2x3xcomplex<f32>>) -> tensor<2x4xf32>
+    """
+
     name = "aten.fft_hfftn"
     schema_text = "fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
     out_schema = "fft_hfftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3780,6 +5541,11 @@ class FftHfftnOp(AtenOp):
 
 
 class FftIfftOp(AtenOp):
+    """The inverse discrete Fourier transform along a dimension.
+
+        %result = aten.fft_ifft %self : tensor<2x4xcomplex<f32>>
+    """
+
     name = "aten.fft_ifft"
     schema_text = "fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
     out_schema = "fft_ifft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3791,6 +5557,11 @@ class FftIfftOp(AtenOp):
 
 
 class FftIfft2Op(AtenOp):
+    """The inverse discrete Fourier transform over two dimensions.
+
+        %result = aten.fft_ifft2 %self : tensor<2x4xcomplex<f32>>
+    """
+
     name = "aten.fft_ifft2"
     schema_text = "fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
     out_schema = "fft_ifft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3802,6 +5573,11 @@ class FftIfft2Op(AtenOp):
 
 
 class FftIfftnOp(AtenOp):
+    """The inverse discrete Fourier transform over several dimensions.
+
+        %result = aten.fft_ifftn %self : tensor<2x4xcomplex<f32>>
+    """
+
     name = "aten.fft_ifftn"
     schema_text = "fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
     out_schema = "fft_ifftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3813,6 +5589,11 @@ class FftIfftnOp(AtenOp):
 
 
 class FftIfftshiftOp(AtenOp):
+    """self rotated so that the zero frequency is first; the inverse of fft_fftshift.
+
+        %result = aten.fft_ifftshift %self : tensor<2x4xf32>
+    """
+
     name = "aten.fft_ifftshift"
     schema_text = "fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor"
     if TYPE_CHECKING:
@@ -3821,6 +5602,11 @@ class FftIfftshiftOp(AtenOp):
 
 
 class FftIhfftOp(AtenOp):
+    """The half that determines the inverse discrete Fourier transform of a real signal.
+
+        %result = aten.fft_ihfft %self : (tensor<2x4xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.fft_ihfft"
     schema_text = "fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
     out_schema = "fft_ihfft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3832,6 +5618,11 @@ class FftIhfftOp(AtenOp):
 
 
 class FftIhfft2Op(AtenOp):
+    """The half that determines the inverse discrete Fourier transform over two dimensions of a real signal.
+
+        %result = aten.fft_ihfft2 %self : (tensor<2x4xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.fft_ihfft2"
     schema_text = "fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
     out_schema = "fft_ihfft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3843,6 +5634,11 @@ class FftIhfft2Op(AtenOp):
 
 
 class FftIhfftnOp(AtenOp):
+    """The half that determines the inverse discrete Fourier transform over several dimensions of a real signal.
+
+        %result = aten.fft_ihfftn %self : (tensor<2x4xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.fft_ihfftn"
     schema_text = "fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
     out_schema = "fft_ihfftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3854,6 +5650,11 @@ class FftIhfftnOp(AtenOp):
 
 
 class FftIrfftOp(AtenOp):
+    """The real signal whose half spectrum along a dimension self is.
+
+        %result = aten.fft_irfft %self : (tensor<2x3xcomplex<f32>>) -> tensor<2x4xf32>
+    """
+
     name = "aten.fft_irfft"
     schema_text = "fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
     out_schema = "fft_irfft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3865,6 +5666,11 @@ class FftIrfftOp(AtenOp):
 
 
 class FftIrfft2Op(AtenOp):
+    """The real signal whose half spectrum over two dimensions self is.
+
+        %result = aten.fft_irfft2 %self : (tensor<2x3xcomplex<f32>>) -> tensor<2x4xf32>
+    """
+
     name = "aten.fft_irfft2"
     schema_text = "fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
     out_schema = "fft_irfft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3876,6 +5682,11 @@ class FftIrfft2Op(AtenOp):
 
 
 class FftIrfftnOp(AtenOp):
+    """The real signal whose half spectrum over several dimensions self is.
+
+        %result = aten.fft_irfftn %self : (tensor<2x3xcomplex<f32>>) -> tensor<2x4xf32>
+    """
+
     name = "aten.fft_irfftn"
     schema_text = "fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
     out_schema = "fft_irfftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3887,6 +5698,11 @@ class FftIrfftnOp(AtenOp):
 
 
 class FftRfftOp(AtenOp):
+    """The half that determines the discrete Fourier transform of a real signal.
+
+        %result = aten.fft_rfft %self : (tensor<2x4xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.fft_rfft"
     schema_text = "fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
     out_schema = "fft_rfft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3898,6 +5714,11 @@ class FftRfftOp(AtenOp):
 
 
 class FftRfft2Op(AtenOp):
+    """The half that determines the discrete Fourier transform over two dimensions of a real signal.
+
+        %result = aten.fft_rfft2 %self : (tensor<2x4xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.fft_rfft2"
     schema_text = "fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
     out_schema = "fft_rfft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3909,6 +5730,11 @@ class FftRfft2Op(AtenOp):
 
 
 class FftRfftnOp(AtenOp):
+    """The half that determines the discrete Fourier transform over several dimensions of a real signal.
+
+        %result = aten.fft_rfftn %self : (tensor<2x4xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.fft_rfftn"
     schema_text = "fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
     out_schema = "fft_rfftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3920,6 +5746,11 @@ class FftRfftnOp(AtenOp):
 
 
 class FillScalarOp(AtenOp):
+    """A tensor of the shape and dtype of self with value everywhere.
+
+        %result = aten.fill.Scalar %self {value = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.fill.Scalar"
     schema_text = "fill.Scalar(Tensor self, Scalar value) -> Tensor"
     tags = frozenset({"core"})
@@ -3930,6 +5761,11 @@ class FillScalarOp(AtenOp):
 
 
 class FillTensorOp(AtenOp):
+    """A tensor of the shape and dtype of self with value everywhere.
+
+        %result = aten.fill.Tensor %self, %value : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.fill.Tensor"
     schema_text = "fill.Tensor(Tensor self, Tensor value) -> Tensor"
     out_schema = "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3939,6 +5775,11 @@ class FillTensorOp(AtenOp):
 
 
 class FixOp(AtenOp):
+    """Each element rounded towards zero; another name of trunc.
+
+        %result = aten.fix %self : tensor<2x3xf32>
+    """
+
     name = "aten.fix"
     schema_text = "fix(Tensor self) -> Tensor"
     out_schema = "fix.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3947,6 +5788,11 @@ class FixOp(AtenOp):
 
 
 class FlattenUsingIntsOp(AtenOp):
+    """self with a range of dimensions merged into one.
+
+        %result = aten.flatten.using_ints %self {start_dim = 1} : (tensor<2x3x4xf32>) -> tensor<2x12xf32>
+    """
+
     name = "aten.flatten.using_ints"
     schema_text = "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -3956,6 +5802,11 @@ class FlattenUsingIntsOp(AtenOp):
 
 
 class FlattenDenseTensorsOp(AtenOp):
+    """The elements of all tensors one after the other in one vector.
+
+        %result = aten.flatten_dense_tensors [%tensors0, %tensors1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<12xf32>
+    """
+
     name = "aten.flatten_dense_tensors"
     schema_text = "flatten_dense_tensors(Tensor[] tensors) -> Tensor"
     if TYPE_CHECKING:
@@ -3963,6 +5814,11 @@ class FlattenDenseTensorsOp(AtenOp):
 
 
 class FlipOp(AtenOp):
+    """self with the order along dimensions reversed.
+
+        %result = aten.flip %self {dims = [1]} : tensor<2x3xf32>
+    """
+
     name = "aten.flip"
     schema_text = "flip(Tensor self, int[] dims) -> Tensor"
     tags = frozenset({"core"})
@@ -3973,6 +5829,11 @@ class FlipOp(AtenOp):
 
 
 class FliplrOp(AtenOp):
+    """self with the order along its second dimension reversed.
+
+        %result = aten.fliplr %self : tensor<2x3xf32>
+    """
+
     name = "aten.fliplr"
     schema_text = "fliplr(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -3980,6 +5841,11 @@ class FliplrOp(AtenOp):
 
 
 class FlipudOp(AtenOp):
+    """self with the order along its first dimension reversed.
+
+        %result = aten.flipud %self : tensor<2x3xf32>
+    """
+
     name = "aten.flipud"
     schema_text = "flipud(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -3987,6 +5853,11 @@ class FlipudOp(AtenOp):
 
 
 class FloatPowerScalarOp(AtenOp):
+    """self to the power of exponent, computed in f64 or complex f64.
+
+        %result = aten.float_power.Scalar %exponent {self = 2} : (tensor<2x3xf32>) -> tensor<2x3xf64>
+    """
+
     name = "aten.float_power.Scalar"
     schema_text = "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3997,6 +5868,11 @@ class FloatPowerScalarOp(AtenOp):
 
 
 class FloatPowerTensorScalarOp(AtenOp):
+    """self to the power of exponent, computed in f64 or complex f64.
+
+        %result = aten.float_power.Tensor_Scalar %self {exponent = 2} : (tensor<2x3xf32>) -> tensor<2x3xf64>
+    """
+
     name = "aten.float_power.Tensor_Scalar"
     schema_text = "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4007,6 +5883,11 @@ class FloatPowerTensorScalarOp(AtenOp):
 
 
 class FloatPowerTensorTensorOp(AtenOp):
+    """self to the power of exponent, computed in f64 or complex f64.
+
+        %result = aten.float_power.Tensor_Tensor %self, %exponent : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf64>
+    """
+
     name = "aten.float_power.Tensor_Tensor"
     schema_text = "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4017,6 +5898,11 @@ class FloatPowerTensorTensorOp(AtenOp):
 
 
 class FloorOp(AtenOp):
+    """The largest integer not above each element.
+
+        %result = aten.floor %self : tensor<2x3xf32>
+    """
+
     name = "aten.floor"
     schema_text = "floor(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -4026,6 +5912,11 @@ class FloorOp(AtenOp):
 
 
 class FloorDivideOp(AtenOp):
+    """The quotient of self and other rounded down.
+
+        %result = aten.floor_divide %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.floor_divide"
     schema_text = "floor_divide(Tensor self, Tensor other) -> Tensor"
     out_schema = "floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4035,6 +5926,11 @@ class FloorDivideOp(AtenOp):
 
 
 class FloorDivideScalarOp(AtenOp):
+    """The quotient of self and other rounded down.
+
+        %result = aten.floor_divide.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.floor_divide.Scalar"
     schema_text = "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"
     out_schema = "floor_divide.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4044,6 +5940,11 @@ class FloorDivideScalarOp(AtenOp):
 
 
 class FmaxOp(AtenOp):
+    """The larger of self and other, the number where one is NaN.
+
+        %result = aten.fmax %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.fmax"
     schema_text = "fmax(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4054,6 +5955,11 @@ class FmaxOp(AtenOp):
 
 
 class FminOp(AtenOp):
+    """The smaller of self and other, the number where one is NaN.
+
+        %result = aten.fmin %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.fmin"
     schema_text = "fmin(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4064,6 +5970,11 @@ class FminOp(AtenOp):
 
 
 class FmodScalarOp(AtenOp):
+    """The remainder of the division of self by other, with the sign of self.
+
+        %result = aten.fmod.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.fmod.Scalar"
     schema_text = "fmod.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -4074,6 +5985,11 @@ class FmodScalarOp(AtenOp):
 
 
 class FmodTensorOp(AtenOp):
+    """The remainder of the division of self by other, with the sign of self.
+
+        %result = aten.fmod.Tensor %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.fmod.Tensor"
     schema_text = "fmod.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -4084,6 +6000,11 @@ class FmodTensorOp(AtenOp):
 
 
 class FracOp(AtenOp):
+    """The fractional part of each element, with its sign.
+
+        %result = aten.frac %self : tensor<2x3xf32>
+    """
+
     name = "aten.frac"
     schema_text = "frac(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4093,6 +6014,11 @@ class FracOp(AtenOp):
 
 
 class FractionalMaxPool2dOp(AtenOp):
+    """The maximum of each window of a grid with random, uneven steps over images, and its position.
+
+        %result0, %result1 = aten.fractional_max_pool2d %self, %random_samples {kernel_size = [2, 2], output_size = [3, 3]} : (tensor<1x2x5x5xf32>, tensor<1x2x2xf32>) -> (tensor<1x2x3x3xf32>, tensor<1x2x3x3xi64>)
+    """
+
     name = "aten.fractional_max_pool2d"
     schema_text = "fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"
     out_schema = "fractional_max_pool2d.output(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
@@ -4104,6 +6030,11 @@ class FractionalMaxPool2dOp(AtenOp):
 
 
 class FractionalMaxPool3dOp(AtenOp):
+    """The maximum of each window of a grid with random, uneven steps over volumes, and its position.
+
+        %result0, %result1 = aten.fractional_max_pool3d %self, %random_samples {kernel_size = [2, 2, 2], output_size = [3, 3, 3]} : (tensor<1x2x5x5x5xf32>, tensor<1x2x3xf32>) -> (tensor<1x2x3x3x3xf32>, tensor<1x2x3x3x3xi64>)
+    """
+
     name = "aten.fractional_max_pool3d"
     schema_text = "fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"
     out_schema = "fractional_max_pool3d.output(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
@@ -4115,6 +6046,11 @@ class FractionalMaxPool3dOp(AtenOp):
 
 
 class FrexpTensorOp(AtenOp):
+    """The mantissa and the exponent of base two of each element.
+
+        %mantissa, %exponent = aten.frexp.Tensor %self : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>)
+    """
+
     name = "aten.frexp.Tensor"
     schema_text = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"
     tags = frozenset({"pointwise"})
@@ -4124,6 +6060,11 @@ class FrexpTensorOp(AtenOp):
 
 
 class FrobeniusNormDimOp(AtenOp):
+    """The square root of the sum of the squared moduli over dimensions.
+
+        %result = aten.frobenius_norm.dim %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.frobenius_norm.dim"
     schema_text = "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"
     out_schema = "frobenius_norm.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4134,6 +6075,11 @@ class FrobeniusNormDimOp(AtenOp):
 
 
 class FullOp(AtenOp):
+    """A tensor of a size with fill_value everywhere.
+
+        %result = aten.full {size = [2, 3], fill_value = 1.0} : () -> tensor<2x3xf32>
+    """
+
     name = "aten.full"
     schema_text = "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core"})
@@ -4148,6 +6094,11 @@ class FullOp(AtenOp):
 
 
 class FullLikeOp(AtenOp):
+    """A tensor of the shape of self with fill_value everywhere.
+
+        %result = aten.full_like %self {fill_value = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.full_like"
     schema_text = "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"core"})
@@ -4163,6 +6114,11 @@ class FullLikeOp(AtenOp):
 
 
 class GatherOp(AtenOp):
+    """The elements of self at the places along a dimension that index names.
+
+        %result = aten.gather %self, %index {dim = 1} : (tensor<2x3xf32>, tensor<2x2xi64>) -> tensor<2x2xf32>
+    """
+
     name = "aten.gather"
     schema_text = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"
     tags = frozenset({"core"})
@@ -4175,6 +6131,11 @@ class GatherOp(AtenOp):
 
 
 class GcdOp(AtenOp):
+    """The greatest common divisor of self and other.
+
+        %result = aten.gcd %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.gcd"
     schema_text = "gcd(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4185,6 +6146,11 @@ class GcdOp(AtenOp):
 
 
 class GeScalarOp(AtenOp):
+    """Whether self is at least other, element by element.
+
+        %result = aten.ge.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.ge.Scalar"
     schema_text = "ge.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -4195,6 +6161,11 @@ class GeScalarOp(AtenOp):
 
 
 class GeTensorOp(AtenOp):
+    """Whether self is at least other, element by element.
+
+        %result = aten.ge.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.ge.Tensor"
     schema_text = "ge.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -4205,6 +6176,11 @@ class GeTensorOp(AtenOp):
 
 
 class GeluOp(AtenOp):
+    """self times the normal distribution function of self, or its approximation by tanh.
+
+        %result = aten.gelu %self : tensor<2x3xf32>
+    """
+
     name = "aten.gelu"
     schema_text = 'gelu(Tensor self, *, str approximate="none") -> Tensor'
     tags = frozenset({"core", "pointwise"})
@@ -4215,6 +6191,11 @@ class GeluOp(AtenOp):
 
 
 class GeometricOp(AtenOp):
+    """Random numbers of trials up to the first success with probability p, in the shape of self.
+
+        %result = aten.geometric %self {p = 0.5} : tensor<2x3xf32>
+    """
+
     name = "aten.geometric"
     schema_text = "geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -4227,6 +6208,11 @@ class GeometricOp(AtenOp):
 
 
 class GeqrfOp(AtenOp):
+    """The QR factorisation of each matrix as Householder reflections, below the diagonal and as factors.
+
+        %a, %tau = aten.geqrf %self : (tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>)
+    """
+
     name = "aten.geqrf"
     schema_text = "geqrf(Tensor self) -> (Tensor a, Tensor tau)"
     out_schema = "geqrf.a(Tensor self, *, Tensor(a!) a, Tensor(b!) tau) -> (Tensor(a!) a, Tensor(b!) tau)"
@@ -4235,6 +6221,11 @@ class GeqrfOp(AtenOp):
 
 
 class GerOp(AtenOp):
+    """The outer product of two vectors; another name of outer.
+
+        %result = aten.ger %self, %vec2 : (tensor<2xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.ger"
     schema_text = "ger(Tensor self, Tensor vec2) -> Tensor"
     out_schema = "ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4244,6 +6235,11 @@ class GerOp(AtenOp):
 
 
 class GetDeviceOp(AtenOp):
+    """The number of the device that self is on, -1 for the CPU.
+
+        %result = aten.get_device %self : (tensor<2x3xf32>) -> i64
+    """
+
     name = "aten.get_device"
     schema_text = "get_device(Tensor self) -> int"
     if TYPE_CHECKING:
@@ -4251,6 +6247,11 @@ class GetDeviceOp(AtenOp):
 
 
 class GluOp(AtenOp):
+    """The first half of self along a dimension times the sigmoid of the second.
+
+        %result = aten.glu %self : (tensor<2x4xf32>) -> tensor<2x2xf32>
+    """
+
     name = "aten.glu"
     schema_text = "glu(Tensor self, int dim=-1) -> Tensor"
     out_schema = "glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4260,6 +6261,11 @@ class GluOp(AtenOp):
 
 
 class GradientArrayOp(AtenOp):
+    """Estimates of the derivative along each dimension by central differences.
+
+        %result0 = aten.gradient.array %self {dim = [0]} : tensor<3x4xf32>
+    """
+
     name = "aten.gradient.array"
     schema_text = "gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]"
     if TYPE_CHECKING:
@@ -4269,6 +6275,11 @@ class GradientArrayOp(AtenOp):
 
 
 class GradientScalararrayOp(AtenOp):
+    """Estimates of the derivative along each dimension by central differences.
+
+        %result0, %result1 = aten.gradient.scalararray %self {spacing = 2, dim = [0, 1]} : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>)
+    """
+
     name = "aten.gradient.scalararray"
     schema_text = "gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]"
     if TYPE_CHECKING:
@@ -4279,6 +6290,11 @@ class GradientScalararrayOp(AtenOp):
 
 
 class GradientScalarintOp(AtenOp):
+    """Estimates of the derivative along each dimension by central differences.
+
+        %result0 = aten.gradient.scalarint %self {spacing = 2} : tensor<4xf32>
+    """
+
     name = "aten.gradient.scalarint"
     schema_text = "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]"
     if TYPE_CHECKING:
@@ -4289,6 +6305,11 @@ class GradientScalarintOp(AtenOp):
 
 
 class GradientScalarrayarrayOp(AtenOp):
+    """Estimates of the derivative along each dimension by central differences.
+
+        %result0, %result1 = aten.gradient.scalarrayarray %self {spacing = [1, 2], dim = [0, 1]} : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>)
+    """
+
     name = "aten.gradient.scalarrayarray"
     schema_text = "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]"
     if TYPE_CHECKING:
@@ -4299,6 +6320,11 @@ class GradientScalarrayarrayOp(AtenOp):
 
 
 class GradientScalarrayintOp(AtenOp):
+    """Estimates of the derivative along each dimension by central differences.
+
+        %result0 = aten.gradient.scalarrayint %self {spacing = [2]} : tensor<4xf32>
+    """
+
     name = "aten.gradient.scalarrayint"
     schema_text = "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]"
     if TYPE_CHECKING:
@@ -4309,6 +6335,11 @@ class GradientScalarrayintOp(AtenOp):
 
 
 class GradientTensorarrayOp(AtenOp):
+    """Estimates of the derivative along each dimension by central differences.
+
+        %result0 = aten.gradient.tensorarray %self, [%spacing0] {dim = [0]} : (tensor<3x4xf32>, tensor<3xf32>) -> tensor<3x4xf32>
+    """
+
     name = "aten.gradient.tensorarray"
     schema_text = "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]"
     if TYPE_CHECKING:
@@ -4319,6 +6350,11 @@ class GradientTensorarrayOp(AtenOp):
 
 
 class GradientTensorarrayintOp(AtenOp):
+    """Estimates of the derivative along each dimension by central differences.
+
+        %result0 = aten.gradient.tensorarrayint %self, [%spacing0] : tensor<4xf32>
+    """
+
     name = "aten.gradient.tensorarrayint"
     schema_text = "gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]"
     if TYPE_CHECKING:
@@ -4329,6 +6365,11 @@ class GradientTensorarrayintOp(AtenOp):
 
 
 class GreaterScalarOp(AtenOp):
+    """Whether self exceeds other, element by element; another name of gt.
+
+        %result = aten.greater.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.greater.Scalar"
     schema_text = "greater.Scalar(Tensor self, Scalar other) -> Tensor"
     out_schema = "greater.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4338,6 +6379,11 @@ class GreaterScalarOp(AtenOp):
 
 
 class GreaterTensorOp(AtenOp):
+    """Whether self exceeds other, element by element; another name of gt.
+
+        %result = aten.greater.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.greater.Tensor"
     schema_text = "greater.Tensor(Tensor self, Tensor other) -> Tensor"
     out_schema = "greater.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4347,6 +6393,11 @@ class GreaterTensorOp(AtenOp):
 
 
 class GreaterEqualScalarOp(AtenOp):
+    """Whether self is at least other, element by element; another name of ge.
+
+        %result = aten.greater_equal.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.greater_equal.Scalar"
     schema_text = "greater_equal.Scalar(Tensor self, Scalar other) -> Tensor"
     out_schema = "greater_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4356,6 +6407,11 @@ class GreaterEqualScalarOp(AtenOp):
 
 
 class GreaterEqualTensorOp(AtenOp):
+    """Whether self is at least other, element by element; another name of ge.
+
+        %result = aten.greater_equal.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.greater_equal.Tensor"
     schema_text = "greater_equal.Tensor(Tensor self, Tensor other) -> Tensor"
     out_schema = "greater_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4365,6 +6421,11 @@ class GreaterEqualTensorOp(AtenOp):
 
 
 class GridSamplerOp(AtenOp):
+    """Images or volumes interpolated at the positions of grid, in normalised coordinates.
+
+        %result = aten.grid_sampler %input, %grid {interpolation_mode = 0, padding_mode = 0, align_corners = false} : (tensor<1x2x4x4xf32>, tensor<1x3x3x2xf32>) -> tensor<1x2x3x3xf32>
+    """
+
     name = "aten.grid_sampler"
     schema_text = "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
     if TYPE_CHECKING:
@@ -4376,6 +6437,11 @@ class GridSamplerOp(AtenOp):
 
 
 class GridSampler2dOp(AtenOp):
+    """Images interpolated at the positions of grid, in normalised coordinates.
+
+        %result = aten.grid_sampler_2d %input, %grid {interpolation_mode = 0, padding_mode = 0, align_corners = false} : (tensor<1x2x4x4xf32>, tensor<1x3x3x2xf32>) -> tensor<1x2x3x3xf32>
+    """
+
     name = "aten.grid_sampler_2d"
     schema_text = "grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
     tags = frozenset({"core"})
@@ -4389,6 +6455,11 @@ class GridSampler2dOp(AtenOp):
 
 
 class GridSampler3dOp(AtenOp):
+    """Volumes interpolated at the positions of grid, in normalised coordinates.
+
+        %result = aten.grid_sampler_3d %input, %grid {interpolation_mode = 0, padding_mode = 0, align_corners = false} : (tensor<1x2x4x4x4xf32>, tensor<1x3x3x3x3xf32>) -> tensor<1x2x3x3x3xf32>
+    """
+
     name = "aten.grid_sampler_3d"
     schema_text = "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
     out_schema = "grid_sampler_3d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4401,6 +6472,11 @@ class GridSampler3dOp(AtenOp):
 
 
 class GroupNormOp(AtenOp):
+    """Normalisation of each sample over groups of channels, then scale and shift.
+
+        %result = aten.group_norm %input, %weight, %bias {num_groups = 2} : (tensor<1x4x3x3xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<1x4x3x3xf32>
+    """
+
     name = "aten.group_norm"
     schema_text = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor"
     if TYPE_CHECKING:
@@ -4413,6 +6489,11 @@ class GroupNormOp(AtenOp):
 
 
 class GruDataOp(AtenOp):
+    """Layers of gated recurrent units over a batch of sequences, padded or packed, and the last states.
+
+        %result0, %result1 = aten.gru.data %data, %batch_sizes, %hx, [%params0, %params1] {has_biases = false, num_layers = 1, dropout = 0.0, train = false, bidirectional = false} : (tensor<6x3xf32>, tensor<3xi64>, tensor<1x2x4xf32>, tensor<12x3xf32>, tensor<12x4xf32>) -> (tensor<6x4xf32>, tensor<1x2x4xf32>)
+    """
+
     name = "aten.gru.data"
     schema_text = "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -4430,6 +6511,11 @@ class GruDataOp(AtenOp):
 
 
 class GruInputOp(AtenOp):
+    """Layers of gated recurrent units over a batch of sequences, padded or packed, and the last states.
+
+        %result0, %result1 = aten.gru.input %input, %hx, [%params0, %params1] {has_biases = false, num_layers = 1, dropout = 0.0, train = false, bidirectional = false, batch_first = true} : (tensor<2x5x3xf32>, tensor<1x2x4xf32>, tensor<12x3xf32>, tensor<12x4xf32>) -> (tensor<2x5x4xf32>, tensor<1x2x4xf32>)
+    """
+
     name = "aten.gru.input"
     schema_text = "gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -4447,6 +6533,11 @@ class GruInputOp(AtenOp):
 
 
 class GruCellOp(AtenOp):
+    """One step of a gated recurrent unit.
+
+        %result = aten.gru_cell %input, %hx, %w_ih, %w_hh : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<12x3xf32>, tensor<12x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.gru_cell"
     schema_text = "gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
     if TYPE_CHECKING:
@@ -4459,6 +6550,11 @@ class GruCellOp(AtenOp):
 
 
 class GtScalarOp(AtenOp):
+    """Whether self exceeds other, element by element.
+
+        %result = aten.gt.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.gt.Scalar"
     schema_text = "gt.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -4469,6 +6565,11 @@ class GtScalarOp(AtenOp):
 
 
 class GtTensorOp(AtenOp):
+    """Whether self exceeds other, element by element.
+
+        %result = aten.gt.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.gt.Tensor"
     schema_text = "gt.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -4479,6 +6580,11 @@ class GtTensorOp(AtenOp):
 
 
 class HannWindowOp(AtenOp):
+    """The Hann window, a raised cosine.
+
+        %result = aten.hann_window {window_length = 8} : () -> tensor<8xf32>
+    """
+
     name = "aten.hann_window"
     schema_text = "hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "hann_window.out(int window_length, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4491,6 +6597,11 @@ class HannWindowOp(AtenOp):
 
 
 class HannWindowPeriodicOp(AtenOp):
+    """The Hann window, a raised cosine.
+
+        %result = aten.hann_window.periodic {window_length = 8, periodic = false} : () -> tensor<8xf32>
+    """
+
     name = "aten.hann_window.periodic"
     schema_text = "hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "hann_window.periodic_out(int window_length, bool periodic, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4504,6 +6615,11 @@ class HannWindowPeriodicOp(AtenOp):
 
 
 class HardshrinkOp(AtenOp):
+    """self where its magnitude exceeds lambd and zero elsewhere.
+
+        %result = aten.hardshrink %self : tensor<2x3xf32>
+    """
+
     name = "aten.hardshrink"
     schema_text = "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4514,6 +6630,11 @@ class HardshrinkOp(AtenOp):
 
 
 class HardsigmoidOp(AtenOp):
+    """self / 6 + 1 / 2 limited to 0 and 1.
+
+        %result = aten.hardsigmoid %self : tensor<2x3xf32>
+    """
+
     name = "aten.hardsigmoid"
     schema_text = "hardsigmoid(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4523,6 +6644,11 @@ class HardsigmoidOp(AtenOp):
 
 
 class HardswishOp(AtenOp):
+    """self times the hard sigmoid of self.
+
+        %result = aten.hardswish %self : tensor<2x3xf32>
+    """
+
     name = "aten.hardswish"
     schema_text = "hardswish(Tensor self) -> Tensor"
     out_schema = "hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4531,6 +6657,11 @@ class HardswishOp(AtenOp):
 
 
 class HardtanhOp(AtenOp):
+    """self limited to min_val and max_val.
+
+        %result = aten.hardtanh %self : tensor<2x3xf32>
+    """
+
     name = "aten.hardtanh"
     schema_text = "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -4542,6 +6673,8 @@ class HardtanhOp(AtenOp):
 
 
 class HashTensorOp(AtenOp):
+    """A 64-bit checksum of the bits of the elements, of the whole tensor or over dimensions."""
+
     name = "aten.hash_tensor"
     schema_text = "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor"
     out_schema = "hash_tensor.out(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0, Tensor(a!) out) -> Tensor(a!)"
@@ -4553,6 +6686,11 @@ class HashTensorOp(AtenOp):
 
 
 class HeavisideOp(AtenOp):
+    """Zero for negative elements, one for positive ones and values for zeros.
+
+        %result = aten.heaviside %self, %values : tensor<2x3xf32>
+    """
+
     name = "aten.heaviside"
     schema_text = "heaviside(Tensor self, Tensor values) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4563,6 +6701,11 @@ class HeavisideOp(AtenOp):
 
 
 class HingeEmbeddingLossOp(AtenOp):
+    """self where target is 1, what margin exceeds self by where it is -1, reduced.
+
+        %result = aten.hinge_embedding_loss %self, %target : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.hinge_embedding_loss"
     schema_text = "hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor"
     if TYPE_CHECKING:
@@ -4573,6 +6716,11 @@ class HingeEmbeddingLossOp(AtenOp):
 
 
 class HistcOp(AtenOp):
+    """How many elements fall in each of equal intervals from min to max.
+
+        %result = aten.histc %self {bins = 4} : (tensor<6xf32>) -> tensor<4xf32>
+    """
+
     name = "aten.histc"
     schema_text = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"
     out_schema = "histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4584,6 +6732,11 @@ class HistcOp(AtenOp):
 
 
 class HistogramBinCtOp(AtenOp):
+    """How many elements fall in each interval, or the sum of their weights, and the edges of the intervals.
+
+        %hist, %bin_edges = aten.histogram.bin_ct %self {bins = 4} : (tensor<6xf32>) -> (tensor<4xf32>, tensor<5xf32>)
+    """
+
     name = "aten.histogram.bin_ct"
     schema_text = "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
     out_schema = "histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)"
@@ -4596,6 +6749,11 @@ class HistogramBinCtOp(AtenOp):
 
 
 class HistogramBinsTensorOp(AtenOp):
+    """How many elements fall in each interval, or the sum of their weights, and the edges of the intervals.
+
+        %hist, %bin_edges = aten.histogram.bins_tensor %self, %bins : (tensor<6xf32>, tensor<3xf32>) -> (tensor<2xf32>, tensor<3xf32>)
+    """
+
     name = "aten.histogram.bins_tensor"
     schema_text = "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
     out_schema = "histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)"
@@ -4607,6 +6765,11 @@ class HistogramBinsTensorOp(AtenOp):
 
 
 class HistogramddOp(AtenOp):
+    """How many points, the rows of self, fall in each cell of a grid, and the edges of its cells.
+
+        %result0, %result1, %result2 = aten.histogramdd %self {bins = [3, 4]} : (tensor<6x2xf32>) -> (tensor<3x4xf32>, tensor<4xf32>, tensor<5xf32>)
+    """
+
     name = "aten.histogramdd"
     schema_text = "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"
     if TYPE_CHECKING:
@@ -4618,6 +6781,11 @@ class HistogramddOp(AtenOp):
 
 
 class HistogramddTensorListBinsOp(AtenOp):
+    """How many points, the rows of self, fall in each cell of a grid, and the edges of its cells.
+
+        %result0, %result1, %result2 = aten.histogramdd.TensorList_bins %self, [%bins0, %bins1] : (tensor<6x2xf32>, tensor<3xf32>, tensor<2xf32>) -> (tensor<2x1xf32>, tensor<3xf32>, tensor<2xf32>)
+    """
+
     name = "aten.histogramdd.TensorList_bins"
     schema_text = "histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"
     if TYPE_CHECKING:
@@ -4629,6 +6797,11 @@ class HistogramddTensorListBinsOp(AtenOp):
 
 
 class HistogramddIntBinsOp(AtenOp):
+    """How many points, the rows of self, fall in each cell of a grid, and the edges of its cells.
+
+        %result0, %result1, %result2 = aten.histogramdd.int_bins %self {bins = 3} : (tensor<6x2xf32>) -> (tensor<3x3xf32>, tensor<4xf32>, tensor<4xf32>)
+    """
+
     name = "aten.histogramdd.int_bins"
     schema_text = "histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"
     if TYPE_CHECKING:
@@ -4640,6 +6813,11 @@ class HistogramddIntBinsOp(AtenOp):
 
 
 class HsplitArrayOp(AtenOp):
+    """Views of self cut along its second dimension, or its only one.
+
+        %result0, %result1, %result2 = aten.hsplit.array %self {indices = [1, 3]} : (tensor<2x4xf32>) -> (tensor<2x1xf32>, tensor<2x2xf32>, tensor<2x1xf32>)
+    """
+
     name = "aten.hsplit.array"
     schema_text = "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -4648,6 +6826,11 @@ class HsplitArrayOp(AtenOp):
 
 
 class HsplitIntOp(AtenOp):
+    """Views of self cut along its second dimension, or its only one.
+
+        %result0, %result1 = aten.hsplit.int %self {sections = 2} : (tensor<2x4xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>)
+    """
+
     name = "aten.hsplit.int"
     schema_text = "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -4656,6 +6839,11 @@ class HsplitIntOp(AtenOp):
 
 
 class HstackOp(AtenOp):
+    """The tensors one after the other along the second dimension, or the only one.
+
+        %result = aten.hstack [%tensors0, %tensors1] : (tensor<2x3xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.hstack"
     schema_text = "hstack(Tensor[] tensors) -> Tensor"
     out_schema = "hstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4664,6 +6852,11 @@ class HstackOp(AtenOp):
 
 
 class HuberLossOp(AtenOp):
+    """Half the squared error, and a linear one where it exceeds delta, reduced.
+
+        %result = aten.huber_loss %self, %target : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.huber_loss"
     schema_text = "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor"
     out_schema = "huber_loss.out(Tensor self, Tensor target, int reduction=1, float delta=1., *, Tensor(a!) out) -> Tensor(a!)"
@@ -4675,6 +6868,11 @@ class HuberLossOp(AtenOp):
 
 
 class HypotOp(AtenOp):
+    """The length of the hypotenuse of a right triangle with legs self and other.
+
+        %result = aten.hypot %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.hypot"
     schema_text = "hypot(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4685,6 +6883,11 @@ class HypotOp(AtenOp):
 
 
 class I0Op(AtenOp):
+    """The modified Bessel function of the first kind of order zero.
+
+        %result = aten.i0 %self : tensor<2x3xf32>
+    """
+
     name = "aten.i0"
     schema_text = "i0(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4694,6 +6897,11 @@ class I0Op(AtenOp):
 
 
 class IgammaOp(AtenOp):
+    """The regularised lower incomplete gamma function of self at other.
+
+        %result = aten.igamma %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.igamma"
     schema_text = "igamma(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4704,6 +6912,11 @@ class IgammaOp(AtenOp):
 
 
 class IgammacOp(AtenOp):
+    """The regularised upper incomplete gamma function of self at other.
+
+        %result = aten.igammac %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.igammac"
     schema_text = "igammac(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4714,6 +6927,11 @@ class IgammacOp(AtenOp):
 
 
 class Im2colOp(AtenOp):
+    """The blocks under a sliding window of images, each as a column.
+
+        %result = aten.im2col %self {kernel_size = [2, 2], dilation = [1, 1], padding = [0, 0], stride = [1, 1]} : (tensor<1x2x4x4xf32>) -> tensor<1x8x9xf32>
+    """
+
     name = "aten.im2col"
     schema_text = "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"
     out_schema = "im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4726,6 +6944,11 @@ class Im2colOp(AtenOp):
 
 
 class ImagOp(AtenOp):
+    """A view of the imaginary parts of self.
+
+        %result = aten.imag %self : (tensor<2x3xcomplex<f32>>) -> tensor<2x3xf32>
+    """
+
     name = "aten.imag"
     schema_text = "imag(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -4733,6 +6956,11 @@ class ImagOp(AtenOp):
 
 
 class IndexTensorOp(AtenOp):
+    """Elements of self at index tensors broadcast together, dimensions without an index kept whole.
+
+        %result = aten.index.Tensor %self, [%indices0, %indices1] : (tensor<4x3xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<2xf32>
+    """
+
     name = "aten.index.Tensor"
     schema_text = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"
     tags = frozenset({"core", "dynamic_output_shape"})
@@ -4743,6 +6971,11 @@ class IndexTensorOp(AtenOp):
 
 
 class IndexAddOp(AtenOp):
+    """self with alpha times the slices of source added at indices of a dimension.
+
+        %result = aten.index_add %self, %index, %source {dim = 0} : (tensor<4x3xf32>, tensor<2xi64>, tensor<2x3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.index_add"
     schema_text = "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"
     out_schema = "index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -4755,6 +6988,11 @@ class IndexAddOp(AtenOp):
 
 
 class IndexCopyOp(AtenOp):
+    """self with the slices of source written at indices of a dimension.
+
+        %result = aten.index_copy %self, %index, %source {dim = 0} : (tensor<4x3xf32>, tensor<2xi64>, tensor<2x3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.index_copy"
     schema_text = "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"
     out_schema = "index_copy.out(Tensor self, int dim, Tensor index, Tensor source, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4766,6 +7004,11 @@ class IndexCopyOp(AtenOp):
 
 
 class IndexFillIntScalarOp(AtenOp):
+    """self with value written at indices of a dimension.
+
+        %result = aten.index_fill.int_Scalar %self, %index {dim = 0, value = 1} : (tensor<4x3xf32>, tensor<2xi64>) -> tensor<4x3xf32>
+    """
+
     name = "aten.index_fill.int_Scalar"
     schema_text = "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"
     out_schema = "index_fill.int_Scalar_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4777,6 +7020,11 @@ class IndexFillIntScalarOp(AtenOp):
 
 
 class IndexFillIntTensorOp(AtenOp):
+    """self with value written at indices of a dimension.
+
+        %result = aten.index_fill.int_Tensor %self, %index, %value {dim = 0} : (tensor<4x3xf32>, tensor<2xi64>, tensor<f32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.index_fill.int_Tensor"
     schema_text = "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"
     out_schema = "index_fill.int_Tensor_out(Tensor self, int dim, Tensor index, Tensor value, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4788,6 +7036,11 @@ class IndexFillIntTensorOp(AtenOp):
 
 
 class IndexPutOp(AtenOp):
+    """self with values written or added at index tensors broadcast together.
+
+        %result = aten.index_put %self, [%indices0, %indices1], %values : (tensor<4x3xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.index_put"
     schema_text = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"
     tags = frozenset({"core"})
@@ -4800,6 +7053,11 @@ class IndexPutOp(AtenOp):
 
 
 class IndexReduceOp(AtenOp):
+    """self with the slices of source combined into indices of a dimension by a reduction.
+
+        %result = aten.index_reduce %self, %index, %source {dim = 0, reduce = "prod"} : (tensor<4x3xf32>, tensor<2xi64>, tensor<2x3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.index_reduce"
     schema_text = "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"
     out_schema = "index_reduce.out(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!)"
@@ -4813,6 +7071,11 @@ class IndexReduceOp(AtenOp):
 
 
 class IndexSelectOp(AtenOp):
+    """The slices of self at indices of a dimension.
+
+        %result = aten.index_select %self, %index {dim = 0} : (tensor<4x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.index_select"
     schema_text = "index_select(Tensor self, int dim, Tensor index) -> Tensor"
     tags = frozenset({"core"})
@@ -4824,6 +7087,8 @@ class IndexSelectOp(AtenOp):
 
 
 class IndicesCopyOp(AtenOp):
+    """A copy of the indices of a coalesced sparse COO tensor."""
+
     name = "aten.indices_copy"
     schema_text = "indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -4833,6 +7098,11 @@ class IndicesCopyOp(AtenOp):
 
 
 class InnerOp(AtenOp):
+    """The sums of products over the last dimensions of self and other.
+
+        %result = aten.inner %self, %other : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.inner"
     schema_text = "inner(Tensor self, Tensor other) -> Tensor"
     out_schema = "inner.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4842,6 +7112,11 @@ class InnerOp(AtenOp):
 
 
 class InstanceNormOp(AtenOp):
+    """Normalisation of each channel of each sample over its positions, then scale and shift.
+
+        %result = aten.instance_norm %input, %weight, %bias, %running_mean, %running_var {use_input_stats = true, momentum = 0.1, eps = 1.0e-05, cudnn_enabled = false} : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4x4xf32>
+    """
+
     name = "aten.instance_norm"
     schema_text = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor"
     if TYPE_CHECKING:
@@ -4857,6 +7132,11 @@ class InstanceNormOp(AtenOp):
 
 
 class InverseOp(AtenOp):
+    """The inverse of each square matrix.
+
+        %result = aten.inverse %self : tensor<3x3xf32>
+    """
+
     name = "aten.inverse"
     schema_text = "inverse(Tensor self) -> Tensor"
     out_schema = "inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4865,6 +7145,11 @@ class InverseOp(AtenOp):
 
 
 class IsComplexOp(AtenOp):
+    """Whether the dtype of self is complex.
+
+        %result = aten.is_complex %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.is_complex"
     schema_text = "is_complex(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -4872,6 +7157,11 @@ class IsComplexOp(AtenOp):
 
 
 class IsConjOp(AtenOp):
+    """Whether self is lazily conjugated.
+
+        %result = aten.is_conj %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.is_conj"
     schema_text = "is_conj(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -4879,6 +7169,11 @@ class IsConjOp(AtenOp):
 
 
 class IsDistributedOp(AtenOp):
+    """Whether self is distributed, which tensors of this namespace never are.
+
+        %result = aten.is_distributed %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.is_distributed"
     schema_text = "is_distributed(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -4886,6 +7181,11 @@ class IsDistributedOp(AtenOp):
 
 
 class IsFloatingPointOp(AtenOp):
+    """Whether the dtype of self is a floating-point type.
+
+        %result = aten.is_floating_point %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.is_floating_point"
     schema_text = "is_floating_point(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -4893,6 +7193,11 @@ class IsFloatingPointOp(AtenOp):
 
 
 class IsInferenceOp(AtenOp):
+    """Whether self was made in inference mode.
+
+        %result = aten.is_inference %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.is_inference"
     schema_text = "is_inference(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -4900,6 +7205,11 @@ class IsInferenceOp(AtenOp):
 
 
 class IsLeafOp(AtenOp):
+    """Whether no differentiable operation made self.
+
+        %result = aten.is_leaf %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.is_leaf"
     schema_text = "is_leaf(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -4907,6 +7217,11 @@ class IsLeafOp(AtenOp):
 
 
 class IsNegOp(AtenOp):
+    """Whether self is lazily negated.
+
+        %result = aten.is_neg %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.is_neg"
     schema_text = "is_neg(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -4914,6 +7229,11 @@ class IsNegOp(AtenOp):
 
 
 class IsNonzeroOp(AtenOp):
+    """Whether the only element of self differs from zero.
+
+        %result = aten.is_nonzero %self : (tensor<1xf32>) -> i1
+    """
+
     name = "aten.is_nonzero"
     schema_text = "is_nonzero(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -4921,6 +7241,11 @@ class IsNonzeroOp(AtenOp):
 
 
 class IsSignedOp(AtenOp):
+    """Whether the dtype of self is signed.
+
+        %result = aten.is_signed %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.is_signed"
     schema_text = "is_signed(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -4928,11 +7253,21 @@ class IsSignedOp(AtenOp):
 
 
 class IsVulkanAvailableOp(AtenOp):
+    """Whether this build of torch can use Vulkan.
+
+        %result = aten.is_vulkan_available : () -> i1
+    """
+
     name = "aten.is_vulkan_available"
     schema_text = "is_vulkan_available() -> bool"
 
 
 class IscloseOp(AtenOp):
+    """Whether the difference of self and other is within atol plus rtol times the magnitude of other.
+
+        %result = aten.isclose %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.isclose"
     schema_text = "isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"
     if TYPE_CHECKING:
@@ -4944,6 +7279,11 @@ class IscloseOp(AtenOp):
 
 
 class IsfiniteOp(AtenOp):
+    """Whether each element is neither infinite nor NaN.
+
+        %result = aten.isfinite %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.isfinite"
     schema_text = "isfinite(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -4952,6 +7292,11 @@ class IsfiniteOp(AtenOp):
 
 
 class IsinScalarTensorOp(AtenOp):
+    """Whether each element is among the test elements.
+
+        %result = aten.isin.Scalar_Tensor %test_elements {element = 1} : (tensor<4xf32>) -> tensor<i1>
+    """
+
     name = "aten.isin.Scalar_Tensor"
     schema_text = "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"
     out_schema = "isin.Scalar_Tensor_out(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)"
@@ -4963,6 +7308,11 @@ class IsinScalarTensorOp(AtenOp):
 
 
 class IsinTensorScalarOp(AtenOp):
+    """Whether each element is among the test elements.
+
+        %result = aten.isin.Tensor_Scalar %elements {test_element = 1} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.isin.Tensor_Scalar"
     schema_text = "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor"
     out_schema = "isin.Tensor_Scalar_out(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)"
@@ -4974,6 +7324,11 @@ class IsinTensorScalarOp(AtenOp):
 
 
 class IsinTensorTensorOp(AtenOp):
+    """Whether each element is among the test elements.
+
+        %result = aten.isin.Tensor_Tensor %elements, %test_elements : (tensor<2x3xf32>, tensor<4xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.isin.Tensor_Tensor"
     schema_text = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"
     out_schema = "isin.Tensor_Tensor_out(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)"
@@ -4985,6 +7340,11 @@ class IsinTensorTensorOp(AtenOp):
 
 
 class IsinfOp(AtenOp):
+    """Whether each element is infinite.
+
+        %result = aten.isinf %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.isinf"
     schema_text = "isinf(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -4994,6 +7354,11 @@ class IsinfOp(AtenOp):
 
 
 class IsnanOp(AtenOp):
+    """Whether each element is NaN.
+
+        %result = aten.isnan %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.isnan"
     schema_text = "isnan(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5003,6 +7368,11 @@ class IsnanOp(AtenOp):
 
 
 class IsneginfOp(AtenOp):
+    """Whether each element is negative infinity.
+
+        %result = aten.isneginf %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.isneginf"
     schema_text = "isneginf(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -5012,6 +7382,11 @@ class IsneginfOp(AtenOp):
 
 
 class IsposinfOp(AtenOp):
+    """Whether each element is positive infinity.
+
+        %result = aten.isposinf %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.isposinf"
     schema_text = "isposinf(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -5021,6 +7396,11 @@ class IsposinfOp(AtenOp):
 
 
 class IsrealOp(AtenOp):
+    """Whether each element has no imaginary part.
+
+        %result = aten.isreal %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.isreal"
     schema_text = "isreal(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -5028,6 +7408,11 @@ class IsrealOp(AtenOp):
 
 
 class IstftOp(AtenOp):
+    """The signal with a given short-time Fourier transform, windows overlapped and added.
+
+        %result = aten.istft %self, %window {n_fft = 4, hop_length = 2} : (tensor<3x9xcomplex<f32>>, tensor<4xf32>) -> tensor<16xf32>
+    """
+
     name = "aten.istft"
     schema_text = "istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"
     if TYPE_CHECKING:
@@ -5044,6 +7429,11 @@ class IstftOp(AtenOp):
 
 
 class ItemOp(AtenOp):
+    """The only element of self as a number.
+
+        %result = aten.item %self : (tensor<1xf32>) -> f64
+    """
+
     name = "aten.item"
     schema_text = "item(Tensor self) -> Scalar"
     tags = frozenset({"data_dependent_output"})
@@ -5052,6 +7442,11 @@ class ItemOp(AtenOp):
 
 
 class KlDivOp(AtenOp):
+    """The Kullback-Leibler divergence of target from the log-probabilities self, reduced.
+
+        %result = aten.kl_div %self, %target : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.kl_div"
     schema_text = "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor"
     if TYPE_CHECKING:
@@ -5062,6 +7457,11 @@ class KlDivOp(AtenOp):
 
 
 class KronOp(AtenOp):
+    """The Kronecker product of self and other.
+
+        %result = aten.kron %self, %other : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<8x15xf32>
+    """
+
     name = "aten.kron"
     schema_text = "kron(Tensor self, Tensor other) -> Tensor"
     out_schema = "kron.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5071,6 +7471,11 @@ class KronOp(AtenOp):
 
 
 class KthvalueOp(AtenOp):
+    """The k-th smallest element along a dimension, and its index.
+
+        %values, %indices = aten.kthvalue %self {k = 2} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
     name = "aten.kthvalue"
     schema_text = "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"
     out_schema = "kthvalue.values(Tensor self, SymInt k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -5082,6 +7487,11 @@ class KthvalueOp(AtenOp):
 
 
 class L1LossOp(AtenOp):
+    """The absolute error, reduced.
+
+        %result = aten.l1_loss %self, %target : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.l1_loss"
     schema_text = "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
     if TYPE_CHECKING:
@@ -5091,6 +7501,11 @@ class L1LossOp(AtenOp):
 
 
 class LayerNormOp(AtenOp):
+    """Normalisation of each sample over its trailing dimensions, then scale and shift.
+
+        %result = aten.layer_norm %input, %weight, %bias {normalized_shape = [3]} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.layer_norm"
     schema_text = "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor"
     if TYPE_CHECKING:
@@ -5103,6 +7518,11 @@ class LayerNormOp(AtenOp):
 
 
 class LcmOp(AtenOp):
+    """The least common multiple of self and other.
+
+        %result = aten.lcm %self, %other : tensor<2x3xi64>
+    """
+
     name = "aten.lcm"
     schema_text = "lcm(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -5113,6 +7533,11 @@ class LcmOp(AtenOp):
 
 
 class LdexpTensorOp(AtenOp):
+    """self times two to the power of other.
+
+        %result = aten.ldexp.Tensor %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.ldexp.Tensor"
     schema_text = "ldexp.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -5123,6 +7548,11 @@ class LdexpTensorOp(AtenOp):
 
 
 class LeScalarOp(AtenOp):
+    """Whether self is at most other, element by element.
+
+        %result = aten.le.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.le.Scalar"
     schema_text = "le.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5133,6 +7563,11 @@ class LeScalarOp(AtenOp):
 
 
 class LeTensorOp(AtenOp):
+    """Whether self is at most other, element by element.
+
+        %result = aten.le.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.le.Tensor"
     schema_text = "le.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5143,6 +7578,11 @@ class LeTensorOp(AtenOp):
 
 
 class LeakyReluOp(AtenOp):
+    """self where it is positive and negative_slope times self elsewhere.
+
+        %result = aten.leaky_relu %self : tensor<2x3xf32>
+    """
+
     name = "aten.leaky_relu"
     schema_text = "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5153,6 +7593,11 @@ class LeakyReluOp(AtenOp):
 
 
 class LerpScalarOp(AtenOp):
+    """self plus weight times the difference of end and self.
+
+        %result = aten.lerp.Scalar %self, %end {weight = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.lerp.Scalar"
     schema_text = "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -5164,6 +7609,11 @@ class LerpScalarOp(AtenOp):
 
 
 class LerpTensorOp(AtenOp):
+    """self plus weight times the difference of end and self.
+
+        %result = aten.lerp.Tensor %self, %end, %weight : tensor<2x3xf32>
+    """
+
     name = "aten.lerp.Tensor"
     schema_text = "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -5175,6 +7625,11 @@ class LerpTensorOp(AtenOp):
 
 
 class LessScalarOp(AtenOp):
+    """Whether self is below other, element by element; another name of lt.
+
+        %result = aten.less.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.less.Scalar"
     schema_text = "less.Scalar(Tensor self, Scalar other) -> Tensor"
     out_schema = "less.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5184,6 +7639,11 @@ class LessScalarOp(AtenOp):
 
 
 class LessTensorOp(AtenOp):
+    """Whether self is below other, element by element; another name of lt.
+
+        %result = aten.less.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.less.Tensor"
     schema_text = "less.Tensor(Tensor self, Tensor other) -> Tensor"
     out_schema = "less.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5193,6 +7653,11 @@ class LessTensorOp(AtenOp):
 
 
 class LessEqualScalarOp(AtenOp):
+    """Whether self is at most other, element by element; another name of le.
+
+        %result = aten.less_equal.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.less_equal.Scalar"
     schema_text = "less_equal.Scalar(Tensor self, Scalar other) -> Tensor"
     out_schema = "less_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5202,6 +7667,11 @@ class LessEqualScalarOp(AtenOp):
 
 
 class LessEqualTensorOp(AtenOp):
+    """Whether self is at most other, element by element; another name of le.
+
+        %result = aten.less_equal.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.less_equal.Tensor"
     schema_text = "less_equal.Tensor(Tensor self, Tensor other) -> Tensor"
     out_schema = "less_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5211,6 +7681,11 @@ class LessEqualTensorOp(AtenOp):
 
 
 class LgammaOp(AtenOp):
+    """The logarithm of the absolute value of the gamma function.
+
+        %result = aten.lgamma %self : tensor<2x3xf32>
+    """
+
     name = "aten.lgamma"
     schema_text = "lgamma(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -5220,6 +7695,11 @@ class LgammaOp(AtenOp):
 
 
 class LiftFreshCopyOp(AtenOp):
+    """A copy of a constant that a traced program holds.
+
+        %result = aten.lift_fresh_copy %self : tensor<2x3xf32>
+    """
+
     name = "aten.lift_fresh_copy"
     schema_text = "lift_fresh_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -5229,6 +7709,11 @@ class LiftFreshCopyOp(AtenOp):
 
 
 class LinalgCholeskyOp(AtenOp):
+    """The triangular Cholesky factor of each Hermitian positive-definite matrix.
+
+        %result = aten.linalg_cholesky %self : tensor<3x3xf32>
+    """
+
     name = "aten.linalg_cholesky"
     schema_text = "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor"
     out_schema = "linalg_cholesky.out(Tensor self, *, bool upper=False, Tensor(a!) out) -> Tensor(a!)"
@@ -5238,6 +7723,11 @@ class LinalgCholeskyOp(AtenOp):
 
 
 class LinalgCholeskyExOp(AtenOp):
+    """The triangular Cholesky factor of each Hermitian positive-definite matrix, and an error code.
+
+        %L, %info = aten.linalg_cholesky_ex %self : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<i32>)
+    """
+
     name = "aten.linalg_cholesky_ex"
     schema_text = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"
     out_schema = "linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info)"
@@ -5248,6 +7738,11 @@ class LinalgCholeskyExOp(AtenOp):
 
 
 class LinalgCondOp(AtenOp):
+    """The condition number of each matrix in a given norm.
+
+        %result = aten.linalg_cond %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.linalg_cond"
     schema_text = "linalg_cond(Tensor self, Scalar? p=None) -> Tensor"
     out_schema = "linalg_cond.out(Tensor self, Scalar? p=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5257,6 +7752,11 @@ class LinalgCondOp(AtenOp):
 
 
 class LinalgCondPStrOp(AtenOp):
+    """The condition number of each matrix in a given norm.
+
+        %result = aten.linalg_cond.p_str %self {p = "fro"} : (tensor<3x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.linalg_cond.p_str"
     schema_text = "linalg_cond.p_str(Tensor self, str p) -> Tensor"
     out_schema = "linalg_cond.p_str_out(Tensor self, str p, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5266,6 +7766,11 @@ class LinalgCondPStrOp(AtenOp):
 
 
 class LinalgCrossOp(AtenOp):
+    """The vector product of vectors of three elements along a dimension, with broadcasting.
+
+        %result = aten.linalg_cross %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.linalg_cross"
     schema_text = "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"
     out_schema = "linalg_cross.out(Tensor self, Tensor other, *, int dim=-1, Tensor(a!) out) -> Tensor(a!)"
@@ -5276,6 +7781,11 @@ class LinalgCrossOp(AtenOp):
 
 
 class LinalgDetOp(AtenOp):
+    """The determinant of each square matrix.
+
+        %result = aten.linalg_det %A : (tensor<3x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.linalg_det"
     schema_text = "linalg_det(Tensor A) -> Tensor"
     out_schema = "linalg_det.out(Tensor A, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5284,6 +7794,11 @@ class LinalgDetOp(AtenOp):
 
 
 class LinalgDiagonalOp(AtenOp):
+    """A view of a diagonal of two dimensions, the last two by default.
+
+        %result = aten.linalg_diagonal %A : (tensor<2x3x4xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.linalg_diagonal"
     schema_text = "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -5294,6 +7809,11 @@ class LinalgDiagonalOp(AtenOp):
 
 
 class LinalgEigOp(AtenOp):
+    """The complex eigenvalues and eigenvectors of each square matrix.
+
+        %eigenvalues, %eigenvectors = aten.linalg_eig %self : (tensor<3x3xf32>) -> (tensor<3xcomplex<f32>>, tensor<3x3xcomplex<f32>>)
+    """
+
     name = "aten.linalg_eig"
     schema_text = "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"
     out_schema = "linalg_eig.out(Tensor self, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)"
@@ -5302,6 +7822,11 @@ class LinalgEigOp(AtenOp):
 
 
 class LinalgEighOp(AtenOp):
+    """The eigenvalues in ascending order and the eigenvectors of each Hermitian matrix.
+
+        %eigenvalues, %eigenvectors = aten.linalg_eigh %self : (tensor<3x3xf32>) -> (tensor<3xf32>, tensor<3x3xf32>)
+    """
+
     name = "aten.linalg_eigh"
     schema_text = 'linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)'
     out_schema = 'linalg_eigh.eigvals(Tensor self, str UPLO="L", *, Tensor(a!) eigvals, Tensor(b!) eigvecs) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)'
@@ -5311,6 +7836,11 @@ class LinalgEighOp(AtenOp):
 
 
 class LinalgEigvalsOp(AtenOp):
+    """The complex eigenvalues of each square matrix.
+
+        %result = aten.linalg_eigvals %self : (tensor<3x3xf32>) -> tensor<3xcomplex<f32>>
+    """
+
     name = "aten.linalg_eigvals"
     schema_text = "linalg_eigvals(Tensor self) -> Tensor"
     out_schema = "linalg_eigvals.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5319,6 +7849,11 @@ class LinalgEigvalsOp(AtenOp):
 
 
 class LinalgEigvalshOp(AtenOp):
+    """The eigenvalues of each Hermitian matrix in ascending order.
+
+        %result = aten.linalg_eigvalsh %self : (tensor<3x3xf32>) -> tensor<3xf32>
+    """
+
     name = "aten.linalg_eigvalsh"
     schema_text = 'linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor'
     out_schema = 'linalg_eigvalsh.out(Tensor self, str UPLO="L", *, Tensor(a!) out) -> Tensor(a!)'
@@ -5328,6 +7863,11 @@ class LinalgEigvalshOp(AtenOp):
 
 
 class LinalgHouseholderProductOp(AtenOp):
+    """The first columns of the product of Householder reflections.
+
+        %result = aten.linalg_householder_product %input, %tau : (tensor<4x3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.linalg_householder_product"
     schema_text = "linalg_householder_product(Tensor input, Tensor tau) -> Tensor"
     out_schema = "linalg_householder_product.out(Tensor input, Tensor tau, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5337,6 +7877,11 @@ class LinalgHouseholderProductOp(AtenOp):
 
 
 class LinalgInvOp(AtenOp):
+    """The inverse of each square matrix.
+
+        %result = aten.linalg_inv %A : tensor<3x3xf32>
+    """
+
     name = "aten.linalg_inv"
     schema_text = "linalg_inv(Tensor A) -> Tensor"
     out_schema = "linalg_inv.out(Tensor A, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5345,6 +7890,11 @@ class LinalgInvOp(AtenOp):
 
 
 class LinalgInvExOp(AtenOp):
+    """The inverse of each square matrix, and an error code.
+
+        %inverse, %info = aten.linalg_inv_ex %A : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<i32>)
+    """
+
     name = "aten.linalg_inv_ex"
     schema_text = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"
     out_schema = "linalg_inv_ex.inverse(Tensor A, *, bool check_errors=False, Tensor(a!) inverse, Tensor(b!) info) -> (Tensor(a!) inverse, Tensor(b!) info)"
@@ -5354,6 +7904,11 @@ class LinalgInvExOp(AtenOp):
 
 
 class LinalgLdlFactorOp(AtenOp):
+    """The LDL factorisation of each symmetric or Hermitian matrix, compact, with pivots.
+
+        %LD, %pivots = aten.linalg_ldl_factor %self : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3xi32>)
+    """
+
     name = "aten.linalg_ldl_factor"
     schema_text = "linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"
     out_schema = "linalg_ldl_factor.out(Tensor self, *, bool hermitian=False, Tensor(a!) LD, Tensor(b!) pivots) -> (Tensor(a!) LD, Tensor(b!) pivots)"
@@ -5363,6 +7918,11 @@ class LinalgLdlFactorOp(AtenOp):
 
 
 class LinalgLdlFactorExOp(AtenOp):
+    """The LDL factorisation of each symmetric or Hermitian matrix, compact, with pivots and an error code.
+
+        %LD, %pivots, %info = aten.linalg_ldl_factor_ex %self : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3xi32>, tensor<i32>)
+    """
+
     name = "aten.linalg_ldl_factor_ex"
     schema_text = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"
     out_schema = "linalg_ldl_factor_ex.out(Tensor self, *, bool hermitian=False, bool check_errors=False, Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info)"
@@ -5373,6 +7933,11 @@ class LinalgLdlFactorExOp(AtenOp):
 
 
 class LinalgLdlSolveOp(AtenOp):
+    """The solution of a system of equations, given the LDL factorisation of its matrix.
+
+        %result = aten.linalg_ldl_solve %LD, %pivots, %B : (tensor<3x3xf32>, tensor<3xi32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.linalg_ldl_solve"
     schema_text = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"
     out_schema = "linalg_ldl_solve.out(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)"
@@ -5384,6 +7949,11 @@ class LinalgLdlSolveOp(AtenOp):
 
 
 class LinalgLuOp(AtenOp):
+    """The LU factorisation of each matrix: a permutation, a lower and an upper triangular factor.
+
+        %P, %L, %U = aten.linalg_lu %A : (tensor<4x3xf32>) -> (tensor<4x4xf32>, tensor<4x3xf32>, tensor<3x3xf32>)
+    """
+
     name = "aten.linalg_lu"
     schema_text = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"
     out_schema = "linalg_lu.out(Tensor A, *, bool pivot=True, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)"
@@ -5393,6 +7963,11 @@ class LinalgLuOp(AtenOp):
 
 
 class LinalgLuFactorOp(AtenOp):
+    """The LU factorisation of each matrix, compact, with pivots.
+
+        %LU, %pivots = aten.linalg_lu_factor %A : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xi32>)
+    """
+
     name = "aten.linalg_lu_factor"
     schema_text = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"
     out_schema = "linalg_lu_factor.out(Tensor A, *, bool pivot=True, Tensor(a!) LU, Tensor(b!) pivots) -> (Tensor(a!) LU, Tensor(b!) pivots)"
@@ -5402,6 +7977,11 @@ class LinalgLuFactorOp(AtenOp):
 
 
 class LinalgLuFactorExOp(AtenOp):
+    """The LU factorisation of each matrix, compact, with pivots and an error code.
+
+        %LU, %pivots, %info = aten.linalg_lu_factor_ex %A : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xi32>, tensor<i32>)
+    """
+
     name = "aten.linalg_lu_factor_ex"
     schema_text = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"
     out_schema = "linalg_lu_factor_ex.out(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info)"
@@ -5412,6 +7992,11 @@ class LinalgLuFactorExOp(AtenOp):
 
 
 class LinalgLuSolveOp(AtenOp):
+    """The solution of a system of equations, given the LU factorisation of its matrix.
+
+        %result = aten.linalg_lu_solve %LU, %pivots, %B : (tensor<3x3xf32>, tensor<3xi32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.linalg_lu_solve"
     schema_text = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"
     out_schema = "linalg_lu_solve.out(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor(a!) out) -> Tensor(a!)"
@@ -5424,6 +8009,11 @@ class LinalgLuSolveOp(AtenOp):
 
 
 class LinalgMatmulOp(AtenOp):
+    """The matrix product of self and other; another name of matmul.
+
+        %result = aten.linalg_matmul %self, %other : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.linalg_matmul"
     schema_text = "linalg_matmul(Tensor self, Tensor other) -> Tensor"
     out_schema = "linalg_matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5433,6 +8023,11 @@ class LinalgMatmulOp(AtenOp):
 
 
 class LinalgMatrixExpOp(AtenOp):
+    """The exponential of each square matrix.
+
+        %result = aten.linalg_matrix_exp %self : tensor<3x3xf32>
+    """
+
     name = "aten.linalg_matrix_exp"
     schema_text = "linalg_matrix_exp(Tensor self) -> Tensor"
     out_schema = "linalg_matrix_exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5441,6 +8036,11 @@ class LinalgMatrixExpOp(AtenOp):
 
 
 class LinalgMatrixNormOp(AtenOp):
+    """A norm of each matrix: Frobenius, nuclear, spectral or of row or column sums.
+
+        %result = aten.linalg_matrix_norm %self {ord = 2} : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.linalg_matrix_norm"
     schema_text = "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     out_schema = "linalg_matrix_norm.out(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
@@ -5453,6 +8053,11 @@ class LinalgMatrixNormOp(AtenOp):
 
 
 class LinalgMatrixNormStrOrdOp(AtenOp):
+    """A norm of each matrix: Frobenius, nuclear, spectral or of row or column sums.
+
+        %result = aten.linalg_matrix_norm.str_ord %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.linalg_matrix_norm.str_ord"
     schema_text = 'linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor'
     out_schema = 'linalg_matrix_norm.str_ord_out(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)'
@@ -5465,6 +8070,11 @@ class LinalgMatrixNormStrOrdOp(AtenOp):
 
 
 class LinalgMatrixPowerOp(AtenOp):
+    """Each square matrix to an integer power.
+
+        %result = aten.linalg_matrix_power %self {n = 2} : tensor<3x3xf32>
+    """
+
     name = "aten.linalg_matrix_power"
     schema_text = "linalg_matrix_power(Tensor self, int n) -> Tensor"
     out_schema = "linalg_matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5474,6 +8084,11 @@ class LinalgMatrixPowerOp(AtenOp):
 
 
 class LinalgMatrixRankOp(AtenOp):
+    """The number of singular values of each matrix above a tolerance.
+
+        %result = aten.linalg_matrix_rank %self {tol = 0.5} : (tensor<2x3xf32>) -> tensor<i64>
+    """
+
     name = "aten.linalg_matrix_rank"
     schema_text = "linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor"
     out_schema = "linalg_matrix_rank.out(Tensor self, float tol, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5484,6 +8099,11 @@ class LinalgMatrixRankOp(AtenOp):
 
 
 class LinalgMatrixRankAtolRtolFloatOp(AtenOp):
+    """The number of singular values of each matrix above a tolerance.
+
+        %result = aten.linalg_matrix_rank.atol_rtol_float %self : (tensor<2x3xf32>) -> tensor<i64>
+    """
+
     name = "aten.linalg_matrix_rank.atol_rtol_float"
     schema_text = "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor"
     out_schema = "linalg_matrix_rank.atol_rtol_float_out(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)"
@@ -5495,6 +8115,11 @@ class LinalgMatrixRankAtolRtolFloatOp(AtenOp):
 
 
 class LinalgMatrixRankAtolRtolTensorOp(AtenOp):
+    """The number of singular values of each matrix above a tolerance.
+
+        %result = aten.linalg_matrix_rank.atol_rtol_tensor %input : (tensor<2x3xf32>) -> tensor<i64>
+    """
+
     name = "aten.linalg_matrix_rank.atol_rtol_tensor"
     schema_text = "linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"
     out_schema = "linalg_matrix_rank.atol_rtol_tensor_out(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)"
@@ -5506,6 +8131,11 @@ class LinalgMatrixRankAtolRtolTensorOp(AtenOp):
 
 
 class LinalgMatrixRankTolTensorOp(AtenOp):
+    """The number of singular values of each matrix above a tolerance.
+
+        %result = aten.linalg_matrix_rank.tol_tensor %input, %tol : (tensor<2x3xf32>, tensor<f32>) -> tensor<i64>
+    """
+
     name = "aten.linalg_matrix_rank.tol_tensor"
     schema_text = "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor"
     out_schema = "linalg_matrix_rank.out_tol_tensor(Tensor input, Tensor tol, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5516,6 +8146,11 @@ class LinalgMatrixRankTolTensorOp(AtenOp):
 
 
 class LinalgMultiDotOp(AtenOp):
+    """The product of matrices, associated so that it takes the fewest operations.
+
+        %result = aten.linalg_multi_dot [%tensors0, %tensors1, %tensors2] : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+    """
+
     name = "aten.linalg_multi_dot"
     schema_text = "linalg_multi_dot(Tensor[] tensors) -> Tensor"
     out_schema = "linalg_multi_dot.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5524,6 +8159,11 @@ class LinalgMultiDotOp(AtenOp):
 
 
 class LinalgNormOp(AtenOp):
+    """A norm of vectors or matrices, by the number of dimensions or dim.
+
+        %result = aten.linalg_norm %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.linalg_norm"
     schema_text = "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     out_schema = "linalg_norm.out(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
@@ -5536,6 +8176,11 @@ class LinalgNormOp(AtenOp):
 
 
 class LinalgNormOrdStrOp(AtenOp):
+    """A norm of vectors or matrices, by the number of dimensions or dim.
+
+        %result = aten.linalg_norm.ord_str %self {ord = "fro"} : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.linalg_norm.ord_str"
     schema_text = "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     out_schema = "linalg_norm.ord_str_out(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
@@ -5548,6 +8193,11 @@ class LinalgNormOrdStrOp(AtenOp):
 
 
 class LinalgPinvOp(AtenOp):
+    """The pseudo-inverse of each matrix, singular values below a tolerance taken as zero.
+
+        %result = aten.linalg_pinv %self {rcond = 0.5} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.linalg_pinv"
     schema_text = "linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor"
     out_schema = "linalg_pinv.out(Tensor self, float rcond, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5558,6 +8208,11 @@ class LinalgPinvOp(AtenOp):
 
 
 class LinalgPinvAtolRtolFloatOp(AtenOp):
+    """The pseudo-inverse of each matrix, singular values below a tolerance taken as zero.
+
+        %result = aten.linalg_pinv.atol_rtol_float %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.linalg_pinv.atol_rtol_float"
     schema_text = "linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor"
     out_schema = "linalg_pinv.atol_rtol_float_out(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)"
@@ -5569,6 +8224,11 @@ class LinalgPinvAtolRtolFloatOp(AtenOp):
 
 
 class LinalgPinvAtolRtolTensorOp(AtenOp):
+    """The pseudo-inverse of each matrix, singular values below a tolerance taken as zero.
+
+        %result = aten.linalg_pinv.atol_rtol_tensor %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.linalg_pinv.atol_rtol_tensor"
     schema_text = "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"
     out_schema = "linalg_pinv.atol_rtol_tensor_out(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)"
@@ -5580,6 +8240,11 @@ class LinalgPinvAtolRtolTensorOp(AtenOp):
 
 
 class LinalgPinvRcondTensorOp(AtenOp):
+    """The pseudo-inverse of each matrix, singular values below a tolerance taken as zero.
+
+        %result = aten.linalg_pinv.rcond_tensor %self, %rcond : (tensor<2x3xf32>, tensor<f32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.linalg_pinv.rcond_tensor"
     schema_text = "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor"
     out_schema = "linalg_pinv.out_rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5590,6 +8255,11 @@ class LinalgPinvRcondTensorOp(AtenOp):
 
 
 class LinalgQrOp(AtenOp):
+    """The QR factorisation of each matrix: orthonormal columns and an upper triangular factor.
+
+        %Q, %R = aten.linalg_qr %A : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.linalg_qr"
     schema_text = 'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)'
     out_schema = 'linalg_qr.out(Tensor A, str mode="reduced", *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)'
@@ -5599,6 +8269,11 @@ class LinalgQrOp(AtenOp):
 
 
 class LinalgSlogdetOp(AtenOp):
+    """The sign and the logarithm of the absolute value of the determinant of each square matrix.
+
+        %sign, %logabsdet = aten.linalg_slogdet %A : (tensor<3x3xf32>) -> (tensor<f32>, tensor<f32>)
+    """
+
     name = "aten.linalg_slogdet"
     schema_text = "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"
     out_schema = "linalg_slogdet.out(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet)"
@@ -5607,6 +8282,11 @@ class LinalgSlogdetOp(AtenOp):
 
 
 class LinalgSolveOp(AtenOp):
+    """The solution X of A X = B, or of X A = B, for square A.
+
+        %result = aten.linalg_solve %A, %B : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.linalg_solve"
     schema_text = "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"
     out_schema = "linalg_solve.out(Tensor A, Tensor B, *, bool left=True, Tensor(a!) out) -> Tensor(a!)"
@@ -5617,6 +8297,11 @@ class LinalgSolveOp(AtenOp):
 
 
 class LinalgSolveExOp(AtenOp):
+    """The solution X of A X = B, or of X A = B, for square A, and an error code.
+
+        %result0, %info = aten.linalg_solve_ex %A, %B : (tensor<3x3xf32>, tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<i32>)
+    """
+
     name = "aten.linalg_solve_ex"
     schema_text = "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)"
     out_schema = "linalg_solve_ex.out(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) info) -> (Tensor(a!) result, Tensor(b!) info)"
@@ -5628,6 +8313,11 @@ class LinalgSolveExOp(AtenOp):
 
 
 class LinalgSolveTriangularOp(AtenOp):
+    """The solution of a system of equations whose matrix is triangular.
+
+        %result = aten.linalg_solve_triangular %self, %B {upper = true} : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.linalg_solve_triangular"
     schema_text = "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"
     out_schema = "linalg_solve_triangular.out(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor(a!) out) -> Tensor(a!)"
@@ -5640,6 +8330,11 @@ class LinalgSolveTriangularOp(AtenOp):
 
 
 class LinalgSvdOp(AtenOp):
+    """The singular value decomposition of each matrix: U, singular values in descending order, V conjugate transposed.
+
+        %U, %S, %Vh = aten.linalg_svd %A {full_matrices = false} : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.linalg_svd"
     schema_text = "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"
     out_schema = "linalg_svd.U(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)"
@@ -5650,6 +8345,11 @@ class LinalgSvdOp(AtenOp):
 
 
 class LinalgSvdvalsOp(AtenOp):
+    """The singular values of each matrix in descending order.
+
+        %result = aten.linalg_svdvals %A : (tensor<2x3x4xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.linalg_svdvals"
     schema_text = "linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"
     out_schema = "linalg_svdvals.out(Tensor A, *, str? driver=None, Tensor(a!) out) -> Tensor(a!)"
@@ -5659,6 +8359,11 @@ class LinalgSvdvalsOp(AtenOp):
 
 
 class LinalgTensorinvOp(AtenOp):
+    """The inverse of self as a map from its dimensions from ind on to those before.
+
+        %result = aten.linalg_tensorinv %self : (tensor<2x3x6xf32>) -> tensor<6x2x3xf32>
+    """
+
     name = "aten.linalg_tensorinv"
     schema_text = "linalg_tensorinv(Tensor self, int ind=2) -> Tensor"
     out_schema = "linalg_tensorinv.out(Tensor self, int ind=2, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5668,6 +8373,11 @@ class LinalgTensorinvOp(AtenOp):
 
 
 class LinalgTensorsolveOp(AtenOp):
+    """The solution X of a contraction of self with X that equals other.
+
+        %result = aten.linalg_tensorsolve %self, %other : (tensor<2x3x6xf32>, tensor<2x3xf32>) -> tensor<6xf32>
+    """
+
     name = "aten.linalg_tensorsolve"
     schema_text = "linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"
     out_schema = "linalg_tensorsolve.out(Tensor self, Tensor other, int[]? dims=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5678,6 +8388,11 @@ class LinalgTensorsolveOp(AtenOp):
 
 
 class LinalgVanderOp(AtenOp):
+    """The Vandermonde matrix of each vector: its powers in ascending order.
+
+        %result = aten.linalg_vander %x : (tensor<2x3xf32>) -> tensor<2x3x3xf32>
+    """
+
     name = "aten.linalg_vander"
     schema_text = "linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor"
     if TYPE_CHECKING:
@@ -5686,6 +8401,11 @@ class LinalgVanderOp(AtenOp):
 
 
 class LinalgVecdotOp(AtenOp):
+    """The dot product along a dimension, x conjugated.
+
+        %result = aten.linalg_vecdot %x, %y : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.linalg_vecdot"
     schema_text = "linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"
     out_schema = "linalg_vecdot.out(Tensor x, Tensor y, *, int dim=-1, Tensor(a!) out) -> Tensor(a!)"
@@ -5696,6 +8416,11 @@ class LinalgVecdotOp(AtenOp):
 
 
 class LinalgVectorNormOp(AtenOp):
+    """The norm of order ord of the elements over dimensions, as of a vector.
+
+        %result = aten.linalg_vector_norm %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.linalg_vector_norm"
     schema_text = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"reduction"})
@@ -5709,6 +8434,11 @@ class LinalgVectorNormOp(AtenOp):
 
 
 class LinearOp(AtenOp):
+    """input times weight transposed, plus bias.
+
+        %result = aten.linear %input, %weight, %bias : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.linear"
     schema_text = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"
     out_schema = "linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5719,6 +8449,11 @@ class LinearOp(AtenOp):
 
 
 class LinspaceOp(AtenOp):
+    """A number of values from start to end, both included, equally spaced.
+
+        %result = aten.linspace {start = 0, end = 5, steps = 5} : () -> tensor<5xf32>
+    """
+
     name = "aten.linspace"
     schema_text = "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5733,6 +8468,11 @@ class LinspaceOp(AtenOp):
 
 
 class LinspaceScalarTensorOp(AtenOp):
+    """A number of values from start to end, both included, equally spaced.
+
+        %result = aten.linspace.Scalar_Tensor %end {start = 0, steps = 5} : (tensor<f32>) -> tensor<5xf32>
+    """
+
     name = "aten.linspace.Scalar_Tensor"
     schema_text = "linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5747,6 +8487,11 @@ class LinspaceScalarTensorOp(AtenOp):
 
 
 class LinspaceTensorScalarOp(AtenOp):
+    """A number of values from start to end, both included, equally spaced.
+
+        %result = aten.linspace.Tensor_Scalar %start {end = 5, steps = 5} : (tensor<f32>) -> tensor<5xf32>
+    """
+
     name = "aten.linspace.Tensor_Scalar"
     schema_text = "linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5761,6 +8506,11 @@ class LinspaceTensorScalarOp(AtenOp):
 
 
 class LinspaceTensorTensorOp(AtenOp):
+    """A number of values from start to end, both included, equally spaced.
+
+        %result = aten.linspace.Tensor_Tensor %start, %end {steps = 5} : (tensor<f32>, tensor<f32>) -> tensor<5xf32>
+    """
+
     name = "aten.linspace.Tensor_Tensor"
     schema_text = "linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5775,6 +8525,11 @@ class LinspaceTensorTensorOp(AtenOp):
 
 
 class LogOp(AtenOp):
+    """The natural logarithm of each element.
+
+        %result = aten.log %self : tensor<2x3xf32>
+    """
+
     name = "aten.log"
     schema_text = "log(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5784,6 +8539,11 @@ class LogOp(AtenOp):
 
 
 class Log10Op(AtenOp):
+    """The logarithm to base ten of each element.
+
+        %result = aten.log10 %self : tensor<2x3xf32>
+    """
+
     name = "aten.log10"
     schema_text = "log10(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5793,6 +8553,11 @@ class Log10Op(AtenOp):
 
 
 class Log1pOp(AtenOp):
+    """The natural logarithm of one plus each element, exact near zero.
+
+        %result = aten.log1p %self : tensor<2x3xf32>
+    """
+
     name = "aten.log1p"
     schema_text = "log1p(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5802,6 +8567,11 @@ class Log1pOp(AtenOp):
 
 
 class Log2Op(AtenOp):
+    """The logarithm to base two of each element.
+
+        %result = aten.log2 %self : tensor<2x3xf32>
+    """
+
     name = "aten.log2"
     schema_text = "log2(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5811,6 +8581,11 @@ class Log2Op(AtenOp):
 
 
 class LogNormalOp(AtenOp):
+    """Random numbers whose logarithms have the given mean and standard deviation, in the shape of self.
+
+        %result = aten.log_normal %self : tensor<2x3xf32>
+    """
+
     name = "aten.log_normal"
     schema_text = "log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -5824,6 +8599,11 @@ class LogNormalOp(AtenOp):
 
 
 class LogSigmoidOp(AtenOp):
+    """The logarithm of the sigmoid of each element.
+
+        %result = aten.log_sigmoid %self : tensor<2x3xf32>
+    """
+
     name = "aten.log_sigmoid"
     schema_text = "log_sigmoid(Tensor self) -> Tensor"
     out_schema = "log_sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5832,6 +8612,11 @@ class LogSigmoidOp(AtenOp):
 
 
 class LogSigmoidForwardOp(AtenOp):
+    """The logarithm of the sigmoid of each element, with a buffer for the backward pass.
+
+        %output, %buffer = aten.log_sigmoid_forward %self : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.log_sigmoid_forward"
     schema_text = "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)"
     out_schema = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))"
@@ -5840,6 +8625,11 @@ class LogSigmoidForwardOp(AtenOp):
 
 
 class LogSoftmaxIntOp(AtenOp):
+    """The logarithm of the softmax over dim, perhaps in another dtype.
+
+        %result = aten.log_softmax.int %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.log_softmax.int"
     schema_text = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"
     out_schema = "log_softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5850,6 +8640,11 @@ class LogSoftmaxIntOp(AtenOp):
 
 
 class LogaddexpOp(AtenOp):
+    """The logarithm of the sum of the exponentials of self and other.
+
+        %result = aten.logaddexp %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.logaddexp"
     schema_text = "logaddexp(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -5860,6 +8655,11 @@ class LogaddexpOp(AtenOp):
 
 
 class Logaddexp2Op(AtenOp):
+    """The logarithm to base two of the sum of two to the powers of self and other.
+
+        %result = aten.logaddexp2 %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.logaddexp2"
     schema_text = "logaddexp2(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -5870,6 +8670,11 @@ class Logaddexp2Op(AtenOp):
 
 
 class LogcumsumexpOp(AtenOp):
+    """The logarithm of the sum of the exponentials so far along a dimension.
+
+        %result = aten.logcumsumexp %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.logcumsumexp"
     schema_text = "logcumsumexp(Tensor self, int dim) -> Tensor"
     out_schema = "logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)"
@@ -5879,6 +8684,11 @@ class LogcumsumexpOp(AtenOp):
 
 
 class LogdetOp(AtenOp):
+    """The logarithm of the determinant of each square matrix.
+
+        %result = aten.logdet %self : (tensor<3x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.logdet"
     schema_text = "logdet(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -5886,6 +8696,11 @@ class LogdetOp(AtenOp):
 
 
 class LogicalAndOp(AtenOp):
+    """Whether self and other both differ from zero.
+
+        %result = aten.logical_and %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.logical_and"
     schema_text = "logical_and(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5896,6 +8711,11 @@ class LogicalAndOp(AtenOp):
 
 
 class LogicalNotOp(AtenOp):
+    """Whether each element is zero.
+
+        %result = aten.logical_not %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.logical_not"
     schema_text = "logical_not(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5905,6 +8725,11 @@ class LogicalNotOp(AtenOp):
 
 
 class LogicalOrOp(AtenOp):
+    """Whether self or other differs from zero.
+
+        %result = aten.logical_or %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.logical_or"
     schema_text = "logical_or(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5915,6 +8740,11 @@ class LogicalOrOp(AtenOp):
 
 
 class LogicalXorOp(AtenOp):
+    """Whether exactly one of self and other differs from zero.
+
+        %result = aten.logical_xor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.logical_xor"
     schema_text = "logical_xor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -5925,6 +8755,11 @@ class LogicalXorOp(AtenOp):
 
 
 class LogitOp(AtenOp):
+    """The logarithm of self / (1 - self), self first limited to eps and 1 - eps if eps is given.
+
+        %result = aten.logit %self : tensor<2x3xf32>
+    """
+
     name = "aten.logit"
     schema_text = "logit(Tensor self, float? eps=None) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -5935,6 +8770,11 @@ class LogitOp(AtenOp):
 
 
 class LogspaceOp(AtenOp):
+    """A number of values from base to the power of start to base to the power of end, equally spaced in the exponent.
+
+        %result = aten.logspace {start = 0, end = 5, steps = 5} : () -> tensor<5xf32>
+    """
+
     name = "aten.logspace"
     schema_text = "logspace(Scalar start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "logspace.out(Scalar start, Scalar end, int steps, float base=10., *, Tensor(a!) out) -> Tensor(a!)"
@@ -5950,6 +8790,11 @@ class LogspaceOp(AtenOp):
 
 
 class LogspaceScalarTensorOp(AtenOp):
+    """A number of values from base to the power of start to base to the power of end, equally spaced in the exponent.
+
+        %result = aten.logspace.Scalar_Tensor %end {start = 0, steps = 5} : (tensor<f32>) -> tensor<5xf32>
+    """
+
     name = "aten.logspace.Scalar_Tensor"
     schema_text = "logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10., *, Tensor(a!) out) -> Tensor(a!)"
@@ -5965,6 +8810,11 @@ class LogspaceScalarTensorOp(AtenOp):
 
 
 class LogspaceTensorScalarOp(AtenOp):
+    """A number of values from base to the power of start to base to the power of end, equally spaced in the exponent.
+
+        %result = aten.logspace.Tensor_Scalar %start {end = 5, steps = 5} : (tensor<f32>) -> tensor<5xf32>
+    """
+
     name = "aten.logspace.Tensor_Scalar"
     schema_text = "logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10., *, Tensor(a!) out) -> Tensor(a!)"
@@ -5980,6 +8830,11 @@ class LogspaceTensorScalarOp(AtenOp):
 
 
 class LogspaceTensorTensorOp(AtenOp):
+    """A number of values from base to the power of start to base to the power of end, equally spaced in the exponent.
+
+        %result = aten.logspace.Tensor_Tensor %start, %end {steps = 5} : (tensor<f32>, tensor<f32>) -> tensor<5xf32>
+    """
+
     name = "aten.logspace.Tensor_Tensor"
     schema_text = "logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10., *, Tensor(a!) out) -> Tensor(a!)"
@@ -5995,6 +8850,11 @@ class LogspaceTensorTensorOp(AtenOp):
 
 
 class LogsumexpOp(AtenOp):
+    """The logarithm of the sum of the exponentials over dimensions, computed stably.
+
+        %result = aten.logsumexp %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.logsumexp"
     schema_text = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"
     tags = frozenset({"reduction"})
@@ -6006,6 +8866,11 @@ class LogsumexpOp(AtenOp):
 
 
 class LstmDataOp(AtenOp):
+    """Layers of long short-term memory over a batch of sequences, padded or packed, and the last states.
+
+        %result0, %result1, %result2 = aten.lstm.data %data, %batch_sizes, [%hx0, %hx1], [%params0, %params1] {has_biases = false, num_layers = 1, dropout = 0.0, train = false, bidirectional = false} : (tensor<6x3xf32>, tensor<3xi64>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<16x3xf32>, tensor<16x4xf32>) -> (tensor<6x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    """
+
     name = "aten.lstm.data"
     schema_text = "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -6023,6 +8888,11 @@ class LstmDataOp(AtenOp):
 
 
 class LstmInputOp(AtenOp):
+    """Layers of long short-term memory over a batch of sequences, padded or packed, and the last states.
+
+        %result0, %result1, %result2 = aten.lstm.input %input, [%hx0, %hx1], [%params0, %params1] {has_biases = false, num_layers = 1, dropout = 0.0, train = false, bidirectional = false, batch_first = true} : (tensor<2x5x3xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<16x3xf32>, tensor<16x4xf32>) -> (tensor<2x5x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    """
+
     name = "aten.lstm.input"
     schema_text = "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -6040,6 +8910,11 @@ class LstmInputOp(AtenOp):
 
 
 class LstmCellOp(AtenOp):
+    """One step of a long short-term memory: the new hidden and cell states.
+
+        %result0, %result1 = aten.lstm_cell %input, [%hx0, %hx1], %w_ih, %w_hh : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<16x3xf32>, tensor<16x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+    """
+
     name = "aten.lstm_cell"
     schema_text = "lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -6052,6 +8927,11 @@ class LstmCellOp(AtenOp):
 
 
 class LtScalarOp(AtenOp):
+    """Whether self is below other, element by element.
+
+        %result = aten.lt.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.lt.Scalar"
     schema_text = "lt.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -6062,6 +8942,11 @@ class LtScalarOp(AtenOp):
 
 
 class LtTensorOp(AtenOp):
+    """Whether self is below other, element by element.
+
+        %result = aten.lt.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.lt.Tensor"
     schema_text = "lt.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -6072,6 +8957,11 @@ class LtTensorOp(AtenOp):
 
 
 class LuSolveOp(AtenOp):
+    """The solution of a system of equations by the LU factorisation of its matrix.
+
+        %result = aten.lu_solve %self, %LU_data, %LU_pivots : (tensor<3x2xf32>, tensor<3x3xf32>, tensor<3xi32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.lu_solve"
     schema_text = "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"
     out_schema = "lu_solve.out(Tensor self, Tensor LU_data, Tensor LU_pivots, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6082,6 +8972,11 @@ class LuSolveOp(AtenOp):
 
 
 class LuUnpackOp(AtenOp):
+    """The permutation and the two triangular factors of a compact LU factorisation.
+
+        %P, %L, %U = aten.lu_unpack %LU_data, %LU_pivots : (tensor<3x3xf32>, tensor<3xi32>) -> (tensor<3x3xf32>, tensor<3x3xf32>, tensor<3x3xf32>)
+    """
+
     name = "aten.lu_unpack"
     schema_text = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"
     out_schema = "lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)"
@@ -6093,6 +8988,11 @@ class LuUnpackOp(AtenOp):
 
 
 class MHOp(AtenOp):
+    """A view of self with the last two dimensions swapped and the elements conjugated.
+
+        %result = aten.mH %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.mH"
     schema_text = "mH(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -6100,6 +9000,11 @@ class MHOp(AtenOp):
 
 
 class MTOp(AtenOp):
+    """A view of self with the last two dimensions swapped.
+
+        %result = aten.mT %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.mT"
     schema_text = "mT(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -6107,6 +9012,11 @@ class MTOp(AtenOp):
 
 
 class MarginRankingLossOp(AtenOp):
+    """How far input1 fails to exceed input2 by margin, in the direction that target tells, reduced.
+
+        %result = aten.margin_ranking_loss %input1, %input2, %target : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.margin_ranking_loss"
     schema_text = "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"
     if TYPE_CHECKING:
@@ -6118,6 +9028,11 @@ class MarginRankingLossOp(AtenOp):
 
 
 class MaskedFillScalarOp(AtenOp):
+    """self with value where mask holds.
+
+        %result = aten.masked_fill.Scalar %self, %mask {value = 0} : (tensor<2x3xf32>, tensor<2x3xi1>) -> tensor<2x3xf32>
+    """
+
     name = "aten.masked_fill.Scalar"
     schema_text = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -6129,6 +9044,11 @@ class MaskedFillScalarOp(AtenOp):
 
 
 class MaskedFillTensorOp(AtenOp):
+    """self with value where mask holds.
+
+        %result = aten.masked_fill.Tensor %self, %mask, %value : (tensor<2x3xf32>, tensor<2x3xi1>, tensor<f32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.masked_fill.Tensor"
     schema_text = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"
     out_schema = "masked_fill.Tensor_out(Tensor self, Tensor mask, Tensor value, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6139,6 +9059,11 @@ class MaskedFillTensorOp(AtenOp):
 
 
 class MaskedScatterOp(AtenOp):
+    """self with the elements of source, in order, where mask holds.
+
+        %result = aten.masked_scatter %self, %mask, %source : (tensor<2x3xf32>, tensor<2x3xi1>, tensor<6xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.masked_scatter"
     schema_text = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"
     tags = frozenset({"core"})
@@ -6150,6 +9075,11 @@ class MaskedScatterOp(AtenOp):
 
 
 class MaskedSelectOp(AtenOp):
+    """The elements of self where mask holds, as a vector.
+
+        %result = aten.masked_select %self, %mask : (tensor<2x3xf32>, tensor<2x3xi1>) -> tensor<6xf32>
+    """
+
     name = "aten.masked_select"
     schema_text = "masked_select(Tensor self, Tensor mask) -> Tensor"
     tags = frozenset({"dynamic_output_shape"})
@@ -6160,6 +9090,11 @@ class MaskedSelectOp(AtenOp):
 
 
 class MatmulOp(AtenOp):
+    """The product of matrices or vectors by their rank, leading dimensions broadcast.
+
+        %result = aten.matmul %self, %other : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.matmul"
     schema_text = "matmul(Tensor self, Tensor other) -> Tensor"
     out_schema = "matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6169,6 +9104,11 @@ class MatmulOp(AtenOp):
 
 
 class MatrixHOp(AtenOp):
+    """A view of a matrix with rows and columns swapped and the elements conjugated.
+
+        %result = aten.matrix_H %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.matrix_H"
     schema_text = "matrix_H(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -6176,6 +9116,11 @@ class MatrixHOp(AtenOp):
 
 
 class MatrixExpOp(AtenOp):
+    """The exponential of each square matrix.
+
+        %result = aten.matrix_exp %self : tensor<3x3xf32>
+    """
+
     name = "aten.matrix_exp"
     schema_text = "matrix_exp(Tensor self) -> Tensor"
     if TYPE_CHECKING:
@@ -6183,6 +9128,11 @@ class MatrixExpOp(AtenOp):
 
 
 class MatrixPowerOp(AtenOp):
+    """Each square matrix to an integer power.
+
+        %result = aten.matrix_power %self {n = 2} : tensor<3x3xf32>
+    """
+
     name = "aten.matrix_power"
     schema_text = "matrix_power(Tensor self, int n) -> Tensor"
     out_schema = "matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6192,6 +9142,11 @@ class MatrixPowerOp(AtenOp):
 
 
 class MaxOp(AtenOp):
+    """The largest element, of the whole tensor or along a dimension with its index, or the larger of self and other.
+
+        %result = aten.max %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.max"
     schema_text = "max(Tensor self) -> Tensor"
     tags = frozenset({"reduction"})
@@ -6201,6 +9156,11 @@ class MaxOp(AtenOp):
 
 
 class MaxDimOp(AtenOp):
+    """The largest element, of the whole tensor or along a dimension with its index, or the larger of self and other.
+
+        %values, %indices = aten.max.dim %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
     name = "aten.max.dim"
     schema_text = "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
     tags = frozenset({"core", "reduction"})
@@ -6212,6 +9172,11 @@ class MaxDimOp(AtenOp):
 
 
 class MaxOtherOp(AtenOp):
+    """The largest element, of the whole tensor or along a dimension with its index, or the larger of self and other.
+
+        %result = aten.max.other %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.max.other"
     schema_text = "max.other(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -6222,6 +9187,11 @@ class MaxOtherOp(AtenOp):
 
 
 class MaxPool1dOp(AtenOp):
+    """The maximum of each window that slides over the last dimension.
+
+        %result = aten.max_pool1d %self {kernel_size = [2]} : (tensor<1x2x4xf32>) -> tensor<1x2x2xf32>
+    """
+
     name = "aten.max_pool1d"
     schema_text = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor"
     if TYPE_CHECKING:
@@ -6234,6 +9204,11 @@ class MaxPool1dOp(AtenOp):
 
 
 class MaxPool1dWithIndicesOp(AtenOp):
+    """The maximum of each window that slides over the last dimension, and its position.
+
+        %result0, %result1 = aten.max_pool1d_with_indices %self {kernel_size = [2]} : (tensor<1x2x4xf32>) -> (tensor<1x2x2xf32>, tensor<1x2x2xi64>)
+    """
+
     name = "aten.max_pool1d_with_indices"
     schema_text = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -6246,6 +9221,11 @@ class MaxPool1dWithIndicesOp(AtenOp):
 
 
 class MaxPool2dOp(AtenOp):
+    """The maximum of each window that slides over the last two dimensions.
+
+        %result = aten.max_pool2d %self {kernel_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+    """
+
     name = "aten.max_pool2d"
     schema_text = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor"
     if TYPE_CHECKING:
@@ -6258,6 +9238,11 @@ class MaxPool2dOp(AtenOp):
 
 
 class MaxPool2dWithIndicesOp(AtenOp):
+    """The maximum of each window that slides over the last two dimensions, and its position.
+
+        %result0, %result1 = aten.max_pool2d_with_indices %self {kernel_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xi64>)
+    """
+
     name = "aten.max_pool2d_with_indices"
     schema_text = "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -6272,6 +9257,11 @@ class MaxPool2dWithIndicesOp(AtenOp):
 
 
 class MaxPool3dOp(AtenOp):
+    """The maximum of each window that slides over the last three dimensions.
+
+        %result = aten.max_pool3d %self {kernel_size = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x2x2x2xf32>
+    """
+
     name = "aten.max_pool3d"
     schema_text = "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor"
     if TYPE_CHECKING:
@@ -6284,6 +9274,11 @@ class MaxPool3dOp(AtenOp):
 
 
 class MaxPool3dWithIndicesOp(AtenOp):
+    """The maximum of each window that slides over the last three dimensions, and its position.
+
+        %result0, %result1 = aten.max_pool3d_with_indices %self {kernel_size = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>) -> (tensor<1x2x2x2x2xf32>, tensor<1x2x2x2x2xi64>)
+    """
+
     name = "aten.max_pool3d_with_indices"
     schema_text = "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -6298,6 +9293,11 @@ class MaxPool3dWithIndicesOp(AtenOp):
 
 
 class MaxUnpool2dOp(AtenOp):
+    """Images of output_size with self at the positions that indices names and zeros elsewhere.
+
+        %result = aten.max_unpool2d %self, %indices {output_size = [4, 4]} : (tensor<1x2x2x2xf32>, tensor<1x2x2x2xi64>) -> tensor<1x2x4x4xf32>
+    """
+
     name = "aten.max_unpool2d"
     schema_text = "max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"
     out_schema = "max_unpool2d.out(Tensor self, Tensor indices, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6308,6 +9308,11 @@ class MaxUnpool2dOp(AtenOp):
 
 
 class MaxUnpool3dOp(AtenOp):
+    """Volumes of output_size with self at the positions that indices names and zeros elsewhere.
+
+        %result = aten.max_unpool3d %self, %indices {output_size = [4, 4, 4], stride = [2, 2, 2], padding = [0, 0, 0]} : (tensor<1x2x2x2x2xf32>, tensor<1x2x2x2x2xi64>) -> tensor<1x2x4x4x4xf32>
+    """
+
     name = "aten.max_unpool3d"
     schema_text = "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"
     out_schema = "max_unpool3d.out(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6320,6 +9325,11 @@ class MaxUnpool3dOp(AtenOp):
 
 
 class MaximumOp(AtenOp):
+    """The larger of self and other, NaN where one is.
+
+        %result = aten.maximum %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.maximum"
     schema_text = "maximum(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -6330,6 +9340,11 @@ class MaximumOp(AtenOp):
 
 
 class MeanOp(AtenOp):
+    """The arithmetic mean, of the whole tensor or over dimensions.
+
+        %result = aten.mean %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.mean"
     schema_text = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -6340,6 +9355,11 @@ class MeanOp(AtenOp):
 
 
 class MeanDimOp(AtenOp):
+    """The arithmetic mean, of the whole tensor or over dimensions.
+
+        %result = aten.mean.dim %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.mean.dim"
     schema_text = "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -6352,6 +9372,11 @@ class MeanDimOp(AtenOp):
 
 
 class MedianOp(AtenOp):
+    """The lower median, of the whole tensor or along a dimension with its index; NaN if there is one.
+
+        %result = aten.median %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.median"
     schema_text = "median(Tensor self) -> Tensor"
     out_schema = "median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6360,6 +9385,11 @@ class MedianOp(AtenOp):
 
 
 class MedianDimOp(AtenOp):
+    """The lower median, of the whole tensor or along a dimension with its index; NaN if there is one.
+
+        %values, %indices = aten.median.dim %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
     name = "aten.median.dim"
     schema_text = "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
     out_schema = "median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -6370,6 +9400,11 @@ class MedianDimOp(AtenOp):
 
 
 class MeshgridOp(AtenOp):
+    """A grid of coordinates for each of some vectors, each grid with a dimension for every vector.
+
+        %result0, %result1 = aten.meshgrid [%tensors0, %tensors1] : (tensor<2xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.meshgrid"
     schema_text = "meshgrid(Tensor[] tensors) -> Tensor[]"
     if TYPE_CHECKING:
@@ -6377,6 +9412,11 @@ class MeshgridOp(AtenOp):
 
 
 class MeshgridIndexingOp(AtenOp):
+    """A grid of coordinates for each of some vectors, each grid with a dimension for every vector.
+
+        %result0, %result1 = aten.meshgrid.indexing [%tensors0, %tensors1] {indexing = "xy"} : (tensor<2xf32>, tensor<3xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>)
+    """
+
     name = "aten.meshgrid.indexing"
     schema_text = "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"
     if TYPE_CHECKING:
@@ -6385,6 +9425,11 @@ class MeshgridIndexingOp(AtenOp):
 
 
 class MinOp(AtenOp):
+    """The smallest element, of the whole tensor or along a dimension with its index, or the smaller of self and other.
+
+        %result = aten.min %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.min"
     schema_text = "min(Tensor self) -> Tensor"
     tags = frozenset({"reduction"})
@@ -6394,6 +9439,11 @@ class MinOp(AtenOp):
 
 
 class MinDimOp(AtenOp):
+    """The smallest element, of the whole tensor or along a dimension with its index, or the smaller of self and other.
+
+        %values, %indices = aten.min.dim %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
     name = "aten.min.dim"
     schema_text = "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
     tags = frozenset({"core", "reduction"})
@@ -6405,6 +9455,11 @@ class MinDimOp(AtenOp):
 
 
 class MinOtherOp(AtenOp):
+    """The smallest element, of the whole tensor or along a dimension with its index, or the smaller of self and other.
+
+        %result = aten.min.other %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.min.other"
     schema_text = "min.other(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -6415,6 +9470,11 @@ class MinOtherOp(AtenOp):
 
 
 class MinimumOp(AtenOp):
+    """The smaller of self and other, NaN where one is.
+
+        %result = aten.minimum %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.minimum"
     schema_text = "minimum(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -6425,6 +9485,11 @@ class MinimumOp(AtenOp):
 
 
 class MishOp(AtenOp):
+    """self times the hyperbolic tangent of the softplus of self.
+
+        %result = aten.mish %self : tensor<2x3xf32>
+    """
+
     name = "aten.mish"
     schema_text = "mish(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -6434,6 +9499,11 @@ class MishOp(AtenOp):
 
 
 class MmOp(AtenOp):
+    """The product of two matrices.
+
+        %result = aten.mm %self, %mat2 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.mm"
     schema_text = "mm(Tensor self, Tensor mat2) -> Tensor"
     tags = frozenset({"core"})
@@ -6444,6 +9514,11 @@ class MmOp(AtenOp):
 
 
 class ModeOp(AtenOp):
+    """The most frequent element along a dimension, the smallest of several, and an index of it.
+
+        %values, %indices = aten.mode %self : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
     name = "aten.mode"
     schema_text = "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"
     out_schema = "mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -6454,6 +9529,11 @@ class ModeOp(AtenOp):
 
 
 class MoveaxisIntOp(AtenOp):
+    """A view of self with dimensions moved to other places; another name of movedim.
+
+        %result = aten.moveaxis.int %self {source = 0, destination = 2} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+    """
+
     name = "aten.moveaxis.int"
     schema_text = "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -6463,6 +9543,11 @@ class MoveaxisIntOp(AtenOp):
 
 
 class MoveaxisIntlistOp(AtenOp):
+    """A view of self with dimensions moved to other places; another name of movedim.
+
+        %result = aten.moveaxis.intlist %self {source = [0, 1], destination = [1, 2]} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+    """
+
     name = "aten.moveaxis.intlist"
     schema_text = "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -6472,6 +9557,11 @@ class MoveaxisIntlistOp(AtenOp):
 
 
 class MovedimIntOp(AtenOp):
+    """A view of self with dimensions moved to other places, the rest kept in order.
+
+        %result = aten.movedim.int %self {source = 0, destination = 2} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+    """
+
     name = "aten.movedim.int"
     schema_text = "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -6481,6 +9571,11 @@ class MovedimIntOp(AtenOp):
 
 
 class MovedimIntlistOp(AtenOp):
+    """A view of self with dimensions moved to other places, the rest kept in order.
+
+        %result = aten.movedim.intlist %self {source = [0, 1], destination = [1, 2]} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+    """
+
     name = "aten.movedim.intlist"
     schema_text = "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -6490,6 +9585,11 @@ class MovedimIntlistOp(AtenOp):
 
 
 class MseLossOp(AtenOp):
+    """The squared error, reduced.
+
+        %result = aten.mse_loss %self, %target : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.mse_loss"
     schema_text = "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
     out_schema = "mse_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6500,6 +9600,11 @@ class MseLossOp(AtenOp):
 
 
 class MsortOp(AtenOp):
+    """self sorted along its first dimension in ascending order.
+
+        %result = aten.msort %self : tensor<2x3xf32>
+    """
+
     name = "aten.msort"
     schema_text = "msort(Tensor self) -> Tensor"
     out_schema = "msort.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6508,6 +9613,11 @@ class MsortOp(AtenOp):
 
 
 class MulScalarOp(AtenOp):
+    """The product of self and other, element by element, with broadcasting.
+
+        %result = aten.mul.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.mul.Scalar"
     schema_text = "mul.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -6518,6 +9628,11 @@ class MulScalarOp(AtenOp):
 
 
 class MulTensorOp(AtenOp):
+    """The product of self and other, element by element, with broadcasting.
+
+        %result = aten.mul.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.mul.Tensor"
     schema_text = "mul.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -6528,6 +9643,11 @@ class MulTensorOp(AtenOp):
 
 
 class MultiMarginLossOp(AtenOp):
+    """How far each class comes within margin of the target class, to the power of p, reduced.
+
+        %result = aten.multi_margin_loss %self, %target : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>
+    """
+
     name = "aten.multi_margin_loss"
     schema_text = "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor"
     out_schema = "multi_margin_loss.out(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6541,6 +9661,11 @@ class MultiMarginLossOp(AtenOp):
 
 
 class MultilabelMarginLossOp(AtenOp):
+    """How far each class that is no target comes within one of each target class, reduced.
+
+        %result = aten.multilabel_margin_loss %self, %target : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<f32>
+    """
+
     name = "aten.multilabel_margin_loss"
     schema_text = "multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
     out_schema = "multilabel_margin_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6551,6 +9676,11 @@ class MultilabelMarginLossOp(AtenOp):
 
 
 class MultilabelMarginLossForwardOp(AtenOp):
+    """The multi-label margin loss, reduced, and which classes are targets.
+
+        %output, %is_target = aten.multilabel_margin_loss_forward %self, %target {reduction = 1} : (tensor<2x3xf32>, tensor<2x3xi64>) -> (tensor<f32>, tensor<2x3xf32>)
+    """
+
     name = "aten.multilabel_margin_loss_forward"
     schema_text = "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)"
     out_schema = "multilabel_margin_loss_forward.output(Tensor self, Tensor target, int reduction, *, Tensor(a!) output, Tensor(b!) is_target) -> (Tensor(a!), Tensor(b!))"
@@ -6561,6 +9691,11 @@ class MultilabelMarginLossForwardOp(AtenOp):
 
 
 class MultinomialOp(AtenOp):
+    """Random indices, each with the probability that is its weight's share of the row.
+
+        %result = aten.multinomial %self {num_samples = 2} : (tensor<2x3xf32>) -> tensor<2x2xi64>
+    """
+
     name = "aten.multinomial"
     schema_text = "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -6574,6 +9709,11 @@ class MultinomialOp(AtenOp):
 
 
 class MultiplyScalarOp(AtenOp):
+    """The product of self and other, element by element; another name of mul.
+
+        %result = aten.multiply.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.multiply.Scalar"
     schema_text = "multiply.Scalar(Tensor self, Scalar other) -> Tensor"
     if TYPE_CHECKING:
@@ -6582,6 +9722,11 @@ class MultiplyScalarOp(AtenOp):
 
 
 class MultiplyTensorOp(AtenOp):
+    """The product of self and other, element by element; another name of mul.
+
+        %result = aten.multiply.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.multiply.Tensor"
     schema_text = "multiply.Tensor(Tensor self, Tensor other) -> Tensor"
     out_schema = "multiply.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6591,6 +9736,11 @@ class MultiplyTensorOp(AtenOp):
 
 
 class MvOp(AtenOp):
+    """The product of a matrix and a vector.
+
+        %result = aten.mv %self, %vec : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.mv"
     schema_text = "mv(Tensor self, Tensor vec) -> Tensor"
     out_schema = "mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6600,6 +9750,11 @@ class MvOp(AtenOp):
 
 
 class MvlgammaOp(AtenOp):
+    """The logarithm of the multivariate gamma function of dimension p.
+
+        %result = aten.mvlgamma %self {p = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.mvlgamma"
     schema_text = "mvlgamma(Tensor self, int p) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -6610,6 +9765,11 @@ class MvlgammaOp(AtenOp):
 
 
 class NanToNumOp(AtenOp):
+    """self with NaN and infinities replaced by numbers.
+
+        %result = aten.nan_to_num %self : tensor<2x3xf32>
+    """
+
     name = "aten.nan_to_num"
     schema_text = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -6622,6 +9782,11 @@ class NanToNumOp(AtenOp):
 
 
 class NanmeanOp(AtenOp):
+    """The arithmetic mean of the elements that are not NaN.
+
+        %result = aten.nanmean %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.nanmean"
     schema_text = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     out_schema = "nanmean.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
@@ -6633,6 +9798,11 @@ class NanmeanOp(AtenOp):
 
 
 class NanmedianOp(AtenOp):
+    """The lower median of the elements that are not NaN, of the whole tensor or along a dimension with its index.
+
+        %result = aten.nanmedian %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.nanmedian"
     schema_text = "nanmedian(Tensor self) -> Tensor"
     out_schema = "nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6641,6 +9811,11 @@ class NanmedianOp(AtenOp):
 
 
 class NanmedianDimOp(AtenOp):
+    """The lower median of the elements that are not NaN, of the whole tensor or along a dimension with its index.
+
+        %values, %indices = aten.nanmedian.dim %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
     name = "aten.nanmedian.dim"
     schema_text = "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
     out_schema = "nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -6651,6 +9826,11 @@ class NanmedianDimOp(AtenOp):
 
 
 class NanquantileOp(AtenOp):
+    """The quantiles q of the elements that are not NaN.
+
+        %result = aten.nanquantile %self, %q {dim = 1} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+    """
+
     name = "aten.nanquantile"
     schema_text = 'nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor'
     out_schema = 'nanquantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!)'
@@ -6663,6 +9843,11 @@ class NanquantileOp(AtenOp):
 
 
 class NanquantileScalarOp(AtenOp):
+    """The quantiles q of the elements that are not NaN.
+
+        %result = aten.nanquantile.scalar %self {q = 0.5, dim = 1} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.nanquantile.scalar"
     schema_text = 'nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor'
     out_schema = 'nanquantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!)'
@@ -6675,6 +9860,11 @@ class NanquantileScalarOp(AtenOp):
 
 
 class NansumOp(AtenOp):
+    """The sum of the elements that are not NaN.
+
+        %result = aten.nansum %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.nansum"
     schema_text = "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"reduction"})
@@ -6687,6 +9877,11 @@ class NansumOp(AtenOp):
 
 
 class NarrowOp(AtenOp):
+    """A view of length elements of a dimension from start on.
+
+        %result = aten.narrow %self {dim = 0, start = 1, length = 2} : (tensor<4x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.narrow"
     schema_text = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -6697,6 +9892,11 @@ class NarrowOp(AtenOp):
 
 
 class NarrowTensorOp(AtenOp):
+    """A view of length elements of a dimension from start on.
+
+        %result = aten.narrow.Tensor %self, %start {dim = 0, length = 2} : (tensor<4x3xf32>, tensor<i64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.narrow.Tensor"
     schema_text = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -6707,6 +9907,11 @@ class NarrowTensorOp(AtenOp):
 
 
 class NarrowCopyOp(AtenOp):
+    """A copy of length elements of a dimension from start on.
+
+        %result = aten.narrow_copy %self {dim = 0, start = 1, length = 2} : (tensor<4x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.narrow_copy"
     schema_text = "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -6719,6 +9924,11 @@ class NarrowCopyOp(AtenOp):
 
 
 class NativeBatchNormOp(AtenOp):
+    """Batch normalisation, with the mean and the reciprocal deviation it used.
+
+        %result0, %result1, %result2 = aten.native_batch_norm %input, %weight, %bias, %running_mean, %running_var {training = false, momentum = 0.1, eps = 1.0e-05} : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x2x4x4xf32>, tensor<0xf32>, tensor<0xf32>)
+    """
+
     name = "aten.native_batch_norm"
     schema_text = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"
     out_schema = "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
@@ -6734,6 +9944,11 @@ class NativeBatchNormOp(AtenOp):
 
 
 class NativeChannelShuffleOp(AtenOp):
+    """The channels split in groups and interleaved, by a kernel of its own.
+
+        %result = aten.native_channel_shuffle %self {groups = 2} : tensor<1x4x2x3xf32>
+    """
+
     name = "aten.native_channel_shuffle"
     schema_text = "native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"
     if TYPE_CHECKING:
@@ -6742,6 +9957,11 @@ class NativeChannelShuffleOp(AtenOp):
 
 
 class NativeDropoutOp(AtenOp):
+    """Dropout, and which elements were kept.
+
+        %result0, %result1 = aten.native_dropout %input {p = 0.5, train = true} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi1>)
+    """
+
     name = "aten.native_dropout"
     schema_text = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"
     tags = frozenset({"core", "nondeterministic_seeded"})
@@ -6754,6 +9974,11 @@ class NativeDropoutOp(AtenOp):
 
 
 class NativeGroupNormOp(AtenOp):
+    """Group normalisation, with the mean and the reciprocal deviation of each group.
+
+        %result0, %result1, %result2 = aten.native_group_norm %input, %weight, %bias {N = 1, C = 4, HxW = 9, group = 2, eps = 1.0e-05} : (tensor<1x4x3x3xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x4x3x3xf32>, tensor<1x2xf32>, tensor<1x2xf32>)
+    """
+
     name = "aten.native_group_norm"
     schema_text = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -6770,6 +9995,11 @@ class NativeGroupNormOp(AtenOp):
 
 
 class NativeLayerNormOp(AtenOp):
+    """Layer normalisation, with the mean and the reciprocal deviation of each sample.
+
+        %result0, %result1, %result2 = aten.native_layer_norm %input, %weight, %bias {normalized_shape = [3], eps = 1.0e-05} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+    """
+
     name = "aten.native_layer_norm"
     schema_text = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -6783,6 +10013,11 @@ class NativeLayerNormOp(AtenOp):
 
 
 class NeScalarOp(AtenOp):
+    """Whether self differs from other, element by element.
+
+        %result = aten.ne.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.ne.Scalar"
     schema_text = "ne.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -6793,6 +10028,11 @@ class NeScalarOp(AtenOp):
 
 
 class NeTensorOp(AtenOp):
+    """Whether self differs from other, element by element.
+
+        %result = aten.ne.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.ne.Tensor"
     schema_text = "ne.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -6803,6 +10043,11 @@ class NeTensorOp(AtenOp):
 
 
 class NegOp(AtenOp):
+    """The negation of each element.
+
+        %result = aten.neg %self : tensor<2x3xf32>
+    """
+
     name = "aten.neg"
     schema_text = "neg(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -6812,6 +10057,11 @@ class NegOp(AtenOp):
 
 
 class NegativeOp(AtenOp):
+    """The negation of each element; another name of neg.
+
+        %result = aten.negative %self : tensor<2x3xf32>
+    """
+
     name = "aten.negative"
     schema_text = "negative(Tensor self) -> Tensor"
     out_schema = "negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6820,6 +10070,8 @@ class NegativeOp(AtenOp):
 
 
 class NestedToPaddedTensorOp(AtenOp):
+    """The components of a nested tensor in one dense tensor, padded to a common shape."""
+
     name = "aten.nested_to_padded_tensor"
     schema_text = "nested_to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor"
     if TYPE_CHECKING:
@@ -6829,6 +10081,11 @@ class NestedToPaddedTensorOp(AtenOp):
 
 
 class NewEmptyOp(AtenOp):
+    """A tensor of a size with the dtype and device of self, whose elements are unspecified.
+
+        %result = aten.new_empty %self {size = [2, 3]} : tensor<2x3xf32>
+    """
+
     name = "aten.new_empty"
     schema_text = "new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6842,6 +10099,11 @@ class NewEmptyOp(AtenOp):
 
 
 class NewEmptyStridedOp(AtenOp):
+    """A tensor of a size and stride with the dtype and device of self, whose elements are unspecified.
+
+        %result = aten.new_empty_strided %self {size = [2, 4], stride = [4, 1]} : (tensor<2x3xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.new_empty_strided"
     schema_text = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "new_empty_strided.out(Tensor self, SymInt[] size, SymInt[] stride, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6856,6 +10118,11 @@ class NewEmptyStridedOp(AtenOp):
 
 
 class NewFullOp(AtenOp):
+    """A tensor of a size with the dtype and device of self and fill_value everywhere.
+
+        %result = aten.new_full %self {size = [2, 3], fill_value = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.new_full"
     schema_text = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6870,6 +10137,11 @@ class NewFullOp(AtenOp):
 
 
 class NewOnesOp(AtenOp):
+    """A tensor of a size with the dtype and device of self and ones everywhere.
+
+        %result = aten.new_ones %self {size = [2, 3]} : tensor<2x3xf32>
+    """
+
     name = "aten.new_ones"
     schema_text = "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6883,6 +10155,11 @@ class NewOnesOp(AtenOp):
 
 
 class NewZerosOp(AtenOp):
+    """A tensor of a size with the dtype and device of self and zeros everywhere.
+
+        %result = aten.new_zeros %self {size = [2, 3]} : tensor<2x3xf32>
+    """
+
     name = "aten.new_zeros"
     schema_text = "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6896,6 +10173,11 @@ class NewZerosOp(AtenOp):
 
 
 class NextafterOp(AtenOp):
+    """The next representable number from self towards other.
+
+        %result = aten.nextafter %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.nextafter"
     schema_text = "nextafter(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -6906,6 +10188,11 @@ class NextafterOp(AtenOp):
 
 
 class NllLossOp(AtenOp):
+    """The negative log-likelihood of target classes under log-probabilities, reduced.
+
+        %result = aten.nll_loss %self, %target : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>
+    """
+
     name = "aten.nll_loss"
     schema_text = "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
     out_schema = "nll_loss.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6918,6 +10205,11 @@ class NllLossOp(AtenOp):
 
 
 class NllLoss2dOp(AtenOp):
+    """The negative log-likelihood of the target class of each pixel, reduced.
+
+        %result = aten.nll_loss2d %self, %target : (tensor<1x3x4x4xf32>, tensor<1x4x4xi64>) -> tensor<f32>
+    """
+
     name = "aten.nll_loss2d"
     schema_text = "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
     out_schema = "nll_loss2d.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!)"
@@ -6930,6 +10222,11 @@ class NllLoss2dOp(AtenOp):
 
 
 class NllLoss2dForwardOp(AtenOp):
+    """The negative log-likelihood of the target class of each pixel, reduced, and the sum of weights.
+
+        %output, %total_weight = aten.nll_loss2d_forward %self, %target {reduction = 1, ignore_index = -100} : (tensor<1x3x4x4xf32>, tensor<1x4x4xi64>) -> (tensor<f32>, tensor<f32>)
+    """
+
     name = "aten.nll_loss2d_forward"
     schema_text = "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"
     out_schema = "nll_loss2d_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))"
@@ -6942,6 +10239,11 @@ class NllLoss2dForwardOp(AtenOp):
 
 
 class NllLossForwardOp(AtenOp):
+    """The negative log-likelihood of target classes, reduced, and the sum of weights.
+
+        %output, %total_weight = aten.nll_loss_forward %self, %target {reduction = 1, ignore_index = -100} : (tensor<2x3xf32>, tensor<2xi64>) -> (tensor<f32>, tensor<f32>)
+    """
+
     name = "aten.nll_loss_forward"
     schema_text = "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"
     out_schema = "nll_loss_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))"
@@ -6954,6 +10256,11 @@ class NllLossForwardOp(AtenOp):
 
 
 class NllLossNdOp(AtenOp):
+    """The negative log-likelihood of target classes for any number of positions, reduced.
+
+        %result = aten.nll_loss_nd %self, %target : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>
+    """
+
     name = "aten.nll_loss_nd"
     schema_text = "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
     if TYPE_CHECKING:
@@ -6965,6 +10272,11 @@ class NllLossNdOp(AtenOp):
 
 
 class NonzeroOp(AtenOp):
+    """The indices of the elements that differ from zero, one row for each.
+
+        %result = aten.nonzero %self : (tensor<2x3xf32>) -> tensor<6x2xi64>
+    """
+
     name = "aten.nonzero"
     schema_text = "nonzero(Tensor self) -> Tensor"
     tags = frozenset({"core", "dynamic_output_shape"})
@@ -6974,6 +10286,11 @@ class NonzeroOp(AtenOp):
 
 
 class NonzeroNumpyOp(AtenOp):
+    """The indices of the elements that differ from zero, one vector for each dimension.
+
+        %result0 = aten.nonzero_numpy %self : (tensor<4xf32>) -> tensor<4xi64>
+    """
+
     name = "aten.nonzero_numpy"
     schema_text = "nonzero_numpy(Tensor self) -> Tensor[]"
     if TYPE_CHECKING:
@@ -6981,6 +10298,11 @@ class NonzeroNumpyOp(AtenOp):
 
 
 class NonzeroStaticOp(AtenOp):
+    """The indices of the first elements that differ from zero, size rows of them, padded with fill_value.
+
+        %result = aten.nonzero_static %self {size = 4} : (tensor<2x3xf32>) -> tensor<4x2xi64>
+    """
+
     name = "aten.nonzero_static"
     schema_text = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor"
     out_schema = "nonzero_static.out(Tensor self, *, SymInt size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!)"
@@ -6991,6 +10313,11 @@ class NonzeroStaticOp(AtenOp):
 
 
 class NormScalarOp(AtenOp):
+    """The norm of order p of the elements, of the whole tensor or over dimensions.
+
+        %result = aten.norm.Scalar %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.norm.Scalar"
     schema_text = "norm.Scalar(Tensor self, Scalar p=2) -> Tensor"
     tags = frozenset({"reduction"})
@@ -7001,6 +10328,11 @@ class NormScalarOp(AtenOp):
 
 
 class NormScalarOptDimOp(AtenOp):
+    """The norm of order p of the elements, of the whole tensor or over dimensions.
+
+        %result = aten.norm.ScalarOpt_dim %self {p = 2, dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.norm.ScalarOpt_dim"
     schema_text = "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor"
     tags = frozenset({"reduction"})
@@ -7013,6 +10345,11 @@ class NormScalarOptDimOp(AtenOp):
 
 
 class NormScalarOptDimDtypeOp(AtenOp):
+    """The norm of order p of the elements, of the whole tensor or over dimensions.
+
+        %result = aten.norm.ScalarOpt_dim_dtype %self {p = 2, dim = [1], keepdim = false, dtype = f64} : (tensor<2x3xf32>) -> tensor<2xf64>
+    """
+
     name = "aten.norm.ScalarOpt_dim_dtype"
     schema_text = "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"
     tags = frozenset({"reduction"})
@@ -7026,6 +10363,11 @@ class NormScalarOptDimDtypeOp(AtenOp):
 
 
 class NormScalarOptDtypeOp(AtenOp):
+    """The norm of order p of the elements, of the whole tensor or over dimensions.
+
+        %result = aten.norm.ScalarOpt_dtype %self {dtype = f64} : (tensor<2x3xf32>) -> tensor<f64>
+    """
+
     name = "aten.norm.ScalarOpt_dtype"
     schema_text = "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor"
     tags = frozenset({"reduction"})
@@ -7037,6 +10379,11 @@ class NormScalarOptDtypeOp(AtenOp):
 
 
 class NormExceptDimOp(AtenOp):
+    """The norm of v over all dimensions but one.
+
+        %result = aten.norm_except_dim %v : (tensor<2x3xf32>) -> tensor<2x1xf32>
+    """
+
     name = "aten.norm_except_dim"
     schema_text = "norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"
     if TYPE_CHECKING:
@@ -7046,6 +10393,11 @@ class NormExceptDimOp(AtenOp):
 
 
 class NormalTensorTensorOp(AtenOp):
+    """Random numbers of normal distributions of the given means and standard deviations.
+
+        %result = aten.normal.Tensor_Tensor %mean, %std : tensor<2x3xf32>
+    """
+
     name = "aten.normal.Tensor_Tensor"
     schema_text = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7058,6 +10410,11 @@ class NormalTensorTensorOp(AtenOp):
 
 
 class NormalTensorFloatOp(AtenOp):
+    """Random numbers of normal distributions of the given means and standard deviations.
+
+        %result = aten.normal.Tensor_float %mean : tensor<2x3xf32>
+    """
+
     name = "aten.normal.Tensor_float"
     schema_text = "normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7070,6 +10427,11 @@ class NormalTensorFloatOp(AtenOp):
 
 
 class NormalFloatTensorOp(AtenOp):
+    """Random numbers of normal distributions of the given means and standard deviations.
+
+        %result = aten.normal.float_Tensor %std {mean = 0.5} : tensor<2x3xf32>
+    """
+
     name = "aten.normal.float_Tensor"
     schema_text = "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7082,6 +10444,11 @@ class NormalFloatTensorOp(AtenOp):
 
 
 class NormalFloatFloatOp(AtenOp):
+    """Random numbers of normal distributions of the given means and standard deviations.
+
+        %result = aten.normal.float_float {mean = 0.0, std = 1.0, size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "aten.normal.float_float"
     schema_text = "normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7099,6 +10466,11 @@ class NormalFloatFloatOp(AtenOp):
 
 
 class NormalFunctionalOp(AtenOp):
+    """Random numbers of a normal distribution in the shape of self.
+
+        %result = aten.normal_functional %self : tensor<2x3xf32>
+    """
+
     name = "aten.normal_functional"
     schema_text = "normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7111,6 +10483,11 @@ class NormalFunctionalOp(AtenOp):
 
 
 class NotEqualScalarOp(AtenOp):
+    """Whether self differs from other, element by element; another name of ne.
+
+        %result = aten.not_equal.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.not_equal.Scalar"
     schema_text = "not_equal.Scalar(Tensor self, Scalar other) -> Tensor"
     out_schema = "not_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7120,6 +10497,11 @@ class NotEqualScalarOp(AtenOp):
 
 
 class NotEqualTensorOp(AtenOp):
+    """Whether self differs from other, element by element; another name of ne.
+
+        %result = aten.not_equal.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.not_equal.Tensor"
     schema_text = "not_equal.Tensor(Tensor self, Tensor other) -> Tensor"
     out_schema = "not_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7129,6 +10511,11 @@ class NotEqualTensorOp(AtenOp):
 
 
 class NuclearNormOp(AtenOp):
+    """The sum of the singular values of each matrix.
+
+        %result = aten.nuclear_norm %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.nuclear_norm"
     schema_text = "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor"
     out_schema = "nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7138,6 +10525,11 @@ class NuclearNormOp(AtenOp):
 
 
 class NuclearNormDimOp(AtenOp):
+    """The sum of the singular values of each matrix.
+
+        %result = aten.nuclear_norm.dim %self {dim = [0, 1]} : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.nuclear_norm.dim"
     schema_text = "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"
     out_schema = "nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7148,6 +10540,11 @@ class NuclearNormDimOp(AtenOp):
 
 
 class NumpyTOp(AtenOp):
+    """A view of self with the order of its dimensions reversed.
+
+        %result = aten.numpy_T %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.numpy_T"
     schema_text = "numpy_T(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -7155,6 +10552,11 @@ class NumpyTOp(AtenOp):
 
 
 class OneHotOp(AtenOp):
+    """For each class number a row of zeros with a one at its place.
+
+        %result = aten.one_hot %self {num_classes = 4} : (tensor<3xi64>) -> tensor<3x4xi64>
+    """
+
     name = "aten.one_hot"
     schema_text = "one_hot(Tensor self, int num_classes=-1) -> Tensor"
     tags = frozenset({"dynamic_output_shape"})
@@ -7164,6 +10566,11 @@ class OneHotOp(AtenOp):
 
 
 class OnesOp(AtenOp):
+    """A tensor of a size with ones everywhere.
+
+        %result = aten.ones {size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "aten.ones"
     schema_text = "ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7176,6 +10583,11 @@ class OnesOp(AtenOp):
 
 
 class OnesLikeOp(AtenOp):
+    """A tensor of the shape of self with ones everywhere.
+
+        %result = aten.ones_like %self : tensor<2x3xf32>
+    """
+
     name = "aten.ones_like"
     schema_text = "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     out_schema = "ones_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
@@ -7189,6 +10601,11 @@ class OnesLikeOp(AtenOp):
 
 
 class OrgqrOp(AtenOp):
+    """The first columns of the product of Householder reflections.
+
+        %result = aten.orgqr %self, %input2 : (tensor<4x3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.orgqr"
     schema_text = "orgqr(Tensor self, Tensor input2) -> Tensor"
     out_schema = "orgqr.out(Tensor self, Tensor input2, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7198,6 +10615,11 @@ class OrgqrOp(AtenOp):
 
 
 class OrmqrOp(AtenOp):
+    """The product of a matrix with the orthogonal matrix that Householder reflections stand for.
+
+        %result = aten.ormqr %self, %input2, %input3 : (tensor<4x3xf32>, tensor<3xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+    """
+
     name = "aten.ormqr"
     schema_text = "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"
     out_schema = "ormqr.out(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7210,6 +10632,11 @@ class OrmqrOp(AtenOp):
 
 
 class OuterOp(AtenOp):
+    """The products of every element of one vector with every element of another.
+
+        %result = aten.outer %self, %vec2 : (tensor<2xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.outer"
     schema_text = "outer(Tensor self, Tensor vec2) -> Tensor"
     out_schema = "outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7219,6 +10646,11 @@ class OuterOp(AtenOp):
 
 
 class OutputNrOp(AtenOp):
+    """The position of self among the results of the differentiable operation that made it.
+
+        %result = aten.output_nr %self : (tensor<2x3xf32>) -> i64
+    """
+
     name = "aten.output_nr"
     schema_text = "output_nr(Tensor self) -> int"
     if TYPE_CHECKING:
@@ -7226,6 +10658,11 @@ class OutputNrOp(AtenOp):
 
 
 class PadOp(AtenOp):
+    """self padded in a mode: constant, reflect, replicate or circular.
+
+        %result = aten.pad %self {pad = [1, 2]} : (tensor<2x3xf32>) -> tensor<2x6xf32>
+    """
+
     name = "aten.pad"
     schema_text = 'pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor'
     if TYPE_CHECKING:
@@ -7236,6 +10673,11 @@ class PadOp(AtenOp):
 
 
 class PadSequenceOp(AtenOp):
+    """Sequences of different length in one batch, padded to the longest.
+
+        %result = aten.pad_sequence [%sequences0, %sequences1] : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<4x2x3xf32>
+    """
+
     name = "aten.pad_sequence"
     schema_text = 'pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side="right") -> Tensor'
     if TYPE_CHECKING:
@@ -7246,6 +10688,11 @@ class PadSequenceOp(AtenOp):
 
 
 class PairwiseDistanceOp(AtenOp):
+    """The p-norm of the difference of x1 and x2 plus eps over the last dimension.
+
+        %result = aten.pairwise_distance %x1, %x2 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.pairwise_distance"
     schema_text = "pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor"
     if TYPE_CHECKING:
@@ -7257,6 +10704,11 @@ class PairwiseDistanceOp(AtenOp):
 
 
 class PdistOp(AtenOp):
+    """The p-norm distance between every two rows of self, each pair once.
+
+        %result = aten.pdist %self : (tensor<4x3xf32>) -> tensor<6xf32>
+    """
+
     name = "aten.pdist"
     schema_text = "pdist(Tensor self, float p=2.) -> Tensor"
     if TYPE_CHECKING:
@@ -7265,6 +10717,11 @@ class PdistOp(AtenOp):
 
 
 class PermuteOp(AtenOp):
+    """A view of self with its dimensions in another order.
+
+        %result = aten.permute %self {dims = [2, 0, 1]} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+    """
+
     name = "aten.permute"
     schema_text = "permute(Tensor(a) self, int[] dims) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -7274,6 +10731,11 @@ class PermuteOp(AtenOp):
 
 
 class PermuteCopyOp(AtenOp):
+    """A copy of self with its dimensions in another order.
+
+        %result = aten.permute_copy %self {dims = [2, 0, 1]} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+    """
+
     name = "aten.permute_copy"
     schema_text = "permute_copy(Tensor self, int[] dims) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -7284,6 +10746,11 @@ class PermuteCopyOp(AtenOp):
 
 
 class PinverseOp(AtenOp):
+    """The pseudo-inverse of each matrix, singular values below rcond times the largest taken as zero.
+
+        %result = aten.pinverse %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.pinverse"
     schema_text = "pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor"
     if TYPE_CHECKING:
@@ -7292,6 +10759,11 @@ class PinverseOp(AtenOp):
 
 
 class PixelShuffleOp(AtenOp):
+    """Channels in groups of upscale_factor squared laid out as blocks of pixels.
+
+        %result = aten.pixel_shuffle %self {upscale_factor = 2} : (tensor<1x4x2x3xf32>) -> tensor<1x1x4x6xf32>
+    """
+
     name = "aten.pixel_shuffle"
     schema_text = "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"
     out_schema = "pixel_shuffle.out(Tensor self, int upscale_factor, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7301,6 +10773,11 @@ class PixelShuffleOp(AtenOp):
 
 
 class PixelUnshuffleOp(AtenOp):
+    """Blocks of pixels of side downscale_factor laid out as channels; the inverse of pixel_shuffle.
+
+        %result = aten.pixel_unshuffle %self {downscale_factor = 2} : (tensor<1x1x4x6xf32>) -> tensor<1x4x2x3xf32>
+    """
+
     name = "aten.pixel_unshuffle"
     schema_text = "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"
     out_schema = "pixel_unshuffle.out(Tensor self, int downscale_factor, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7310,6 +10787,11 @@ class PixelUnshuffleOp(AtenOp):
 
 
 class PoissonOp(AtenOp):
+    """Random numbers of Poisson distributions with the rates in self.
+
+        %result = aten.poisson %self : tensor<2x3xf32>
+    """
+
     name = "aten.poisson"
     schema_text = "poisson(Tensor self, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7321,6 +10803,11 @@ class PoissonOp(AtenOp):
 
 
 class PoissonNllLossOp(AtenOp):
+    """The negative log-likelihood of counts under Poisson distributions, reduced.
+
+        %result = aten.poisson_nll_loss %input, %target {log_input = true, full = false, eps = 1.0e-08, reduction = 1} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.poisson_nll_loss"
     schema_text = "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"
     if TYPE_CHECKING:
@@ -7333,6 +10820,11 @@ class PoissonNllLossOp(AtenOp):
 
 
 class PolarOp(AtenOp):
+    """Complex numbers of moduli and arguments.
+
+        %result = aten.polar %abs, %angle : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.polar"
     schema_text = "polar(Tensor abs, Tensor angle) -> Tensor"
     out_schema = "polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7342,6 +10834,11 @@ class PolarOp(AtenOp):
 
 
 class PolygammaOp(AtenOp):
+    """The n-th derivative of the digamma function.
+
+        %result = aten.polygamma %self {n = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.polygamma"
     schema_text = "polygamma(int n, Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -7352,6 +10849,11 @@ class PolygammaOp(AtenOp):
 
 
 class PositiveOp(AtenOp):
+    """self, which must not be boolean.
+
+        %result = aten.positive %self : tensor<2x3xf32>
+    """
+
     name = "aten.positive"
     schema_text = "positive(Tensor(a) self) -> Tensor(a)"
     tags = frozenset({"pointwise"})
@@ -7360,6 +10862,11 @@ class PositiveOp(AtenOp):
 
 
 class PowScalarOp(AtenOp):
+    """self to the power of exponent, element by element.
+
+        %result = aten.pow.Scalar %exponent {self = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.pow.Scalar"
     schema_text = "pow.Scalar(Scalar self, Tensor exponent) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -7370,6 +10877,11 @@ class PowScalarOp(AtenOp):
 
 
 class PowTensorScalarOp(AtenOp):
+    """self to the power of exponent, element by element.
+
+        %result = aten.pow.Tensor_Scalar %self {exponent = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.pow.Tensor_Scalar"
     schema_text = "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -7380,6 +10892,11 @@ class PowTensorScalarOp(AtenOp):
 
 
 class PowTensorTensorOp(AtenOp):
+    """self to the power of exponent, element by element.
+
+        %result = aten.pow.Tensor_Tensor %self, %exponent : tensor<2x3xf32>
+    """
+
     name = "aten.pow.Tensor_Tensor"
     schema_text = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -7390,6 +10907,11 @@ class PowTensorTensorOp(AtenOp):
 
 
 class PreluOp(AtenOp):
+    """self where it is positive and the weight of its channel times self elsewhere.
+
+        %result = aten.prelu %self, %weight : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.prelu"
     schema_text = "prelu(Tensor self, Tensor weight) -> Tensor"
     if TYPE_CHECKING:
@@ -7398,6 +10920,11 @@ class PreluOp(AtenOp):
 
 
 class ProdOp(AtenOp):
+    """The product of the elements, of the whole tensor or along a dimension.
+
+        %result = aten.prod %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.prod"
     schema_text = "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -7408,6 +10935,11 @@ class ProdOp(AtenOp):
 
 
 class ProdDimIntOp(AtenOp):
+    """The product of the elements, of the whole tensor or along a dimension.
+
+        %result = aten.prod.dim_int %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.prod.dim_int"
     schema_text = "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -7420,6 +10952,11 @@ class ProdDimIntOp(AtenOp):
 
 
 class PromoteTypesOp(AtenOp):
+    """The smallest type that holds what two types hold.
+
+        %result = aten.promote_types {type1 = f16, type2 = f32} : () -> i64
+    """
+
     name = "aten.promote_types"
     schema_text = "promote_types(ScalarType type1, ScalarType type2) -> ScalarType"
     if TYPE_CHECKING:
@@ -7428,6 +10965,11 @@ class PromoteTypesOp(AtenOp):
 
 
 class PutOp(AtenOp):
+    """self with source written or added at indices of its flattened elements.
+
+        %result = aten.put %self, %index, %source : (tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.put"
     schema_text = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"
     out_schema = "put.out(Tensor self, Tensor index, Tensor source, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7439,6 +10981,11 @@ class PutOp(AtenOp):
 
 
 class QrOp(AtenOp):
+    """The QR factorisation of each matrix.
+
+        %Q, %R = aten.qr %self : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.qr"
     schema_text = "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)"
     out_schema = "qr.Q(Tensor self, bool some=True, *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)"
@@ -7448,6 +10995,11 @@ class QrOp(AtenOp):
 
 
 class QuantileOp(AtenOp):
+    """The quantiles q of the elements, interpolated between neighbours.
+
+        %result = aten.quantile %self, %q {dim = 1} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+    """
+
     name = "aten.quantile"
     schema_text = 'quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor'
     out_schema = 'quantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!)'
@@ -7460,6 +11012,11 @@ class QuantileOp(AtenOp):
 
 
 class QuantileScalarOp(AtenOp):
+    """The quantiles q of the elements, interpolated between neighbours.
+
+        %result = aten.quantile.scalar %self {q = 0.5, dim = 1} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.quantile.scalar"
     schema_text = 'quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor'
     out_schema = 'quantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear", Tensor(a!) out) -> Tensor(a!)'
@@ -7472,6 +11029,11 @@ class QuantileScalarOp(AtenOp):
 
 
 class QuantizedGruCellOp(AtenOp):
+    """One step of a gated recurrent unit on quantised, packed weights.
+
+        %result = aten.quantized_gru_cell %input, %hx, %w_ih, %w_hh, %b_ih, %b_hh, %packed_ih, %packed_hh, %col_offsets_ih, %col_offsets_hh {scale_ih = 0.1, scale_hh = 0.1, zero_point_ih = 0, zero_point_hh = 0} : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<12x3xi8>, tensor<12x4xi8>, tensor<12xf32>, tensor<12xf32>, tensor<104xui8>, tensor<104xui8>, tensor<12xi32>, tensor<12xi32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.quantized_gru_cell"
     schema_text = "quantized_gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, Tensor col_offsets_ih, Tensor col_offsets_hh, Scalar scale_ih, Scalar scale_hh, Scalar zero_point_ih, Scalar zero_point_hh) -> Tensor"
     if TYPE_CHECKING:
@@ -7492,6 +11054,11 @@ class QuantizedGruCellOp(AtenOp):
 
 
 class QuantizedLstmCellOp(AtenOp):
+    """One step of a long short-term memory on quantised, packed weights.
+
+        %result0, %result1 = aten.quantized_lstm_cell %input, [%hx0, %hx1], %w_ih, %w_hh, %b_ih, %b_hh, %packed_ih, %packed_hh, %col_offsets_ih, %col_offsets_hh {scale_ih = 0.1, scale_hh = 0.1, zero_point_ih = 0, zero_point_hh = 0} : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<16x3xi8>, tensor<16x4xi8>, tensor<16xf32>, tensor<16xf32>, tensor<104xui8>, tensor<104xui8>, tensor<16xi32>, tensor<16xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+    """
+
     name = "aten.quantized_lstm_cell"
     schema_text = "quantized_lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, Tensor col_offsets_ih, Tensor col_offsets_hh, Scalar scale_ih, Scalar scale_hh, Scalar zero_point_ih, Scalar zero_point_hh) -> (Tensor, Tensor)"
     if TYPE_CHECKING:
@@ -7512,6 +11079,11 @@ class QuantizedLstmCellOp(AtenOp):
 
 
 class QuantizedRnnReluCellOp(AtenOp):
+    """One step of a recurrent layer with ReLU on quantised, packed weights.
+
+        %result = aten.quantized_rnn_relu_cell %input, %hx, %w_ih, %w_hh, %b_ih, %b_hh, %packed_ih, %packed_hh, %col_offsets_ih, %col_offsets_hh {scale_ih = 0.1, scale_hh = 0.1, zero_point_ih = 0, zero_point_hh = 0} : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<4x3xi8>, tensor<4x4xi8>, tensor<4xf32>, tensor<4xf32>, tensor<104xui8>, tensor<104xui8>, tensor<4xi32>, tensor<4xi32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.quantized_rnn_relu_cell"
     schema_text = "quantized_rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, Tensor col_offsets_ih, Tensor col_offsets_hh, Scalar scale_ih, Scalar scale_hh, Scalar zero_point_ih, Scalar zero_point_hh) -> Tensor"
     if TYPE_CHECKING:
@@ -7532,6 +11104,11 @@ class QuantizedRnnReluCellOp(AtenOp):
 
 
 class QuantizedRnnTanhCellOp(AtenOp):
+    """One step of a recurrent layer with tanh on quantised, packed weights.
+
+        %result = aten.quantized_rnn_tanh_cell %input, %hx, %w_ih, %w_hh, %b_ih, %b_hh, %packed_ih, %packed_hh, %col_offsets_ih, %col_offsets_hh {scale_ih = 0.1, scale_hh = 0.1, zero_point_ih = 0, zero_point_hh = 0} : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<4x3xi8>, tensor<4x4xi8>, tensor<4xf32>, tensor<4xf32>, tensor<104xui8>, tensor<104xui8>, tensor<4xi32>, tensor<4xi32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.quantized_rnn_tanh_cell"
     schema_text = "quantized_rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh, Tensor packed_ih, Tensor packed_hh, Tensor col_offsets_ih, Tensor col_offsets_hh, Scalar scale_ih, Scalar scale_hh, Scalar zero_point_ih, Scalar zero_point_hh) -> Tensor"
     if TYPE_CHECKING:
@@ -7552,6 +11129,11 @@ class QuantizedRnnTanhCellOp(AtenOp):
 
 
 class Rad2degOp(AtenOp):
+    """Radians converted to degrees.
+
+        %result = aten.rad2deg %self : tensor<2x3xf32>
+    """
+
     name = "aten.rad2deg"
     schema_text = "rad2deg(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -7561,6 +11143,11 @@ class Rad2degOp(AtenOp):
 
 
 class RandOp(AtenOp):
+    """A tensor of a size with random numbers, uniform between 0 and 1.
+
+        %result = aten.rand {size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "aten.rand"
     schema_text = "rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core", "nondeterministic_seeded"})
@@ -7575,6 +11162,11 @@ class RandOp(AtenOp):
 
 
 class RandLikeOp(AtenOp):
+    """A tensor of the shape of self with random numbers, uniform between 0 and 1.
+
+        %result = aten.rand_like %self : tensor<2x3xf32>
+    """
+
     name = "aten.rand_like"
     schema_text = "rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7590,6 +11182,11 @@ class RandLikeOp(AtenOp):
 
 
 class RandintOp(AtenOp):
+    """A tensor of a size with random integers from low, or zero, up to but without high.
+
+        %result = aten.randint {high = 10, size = []} : () -> tensor<i64>
+    """
+
     name = "aten.randint"
     schema_text = "randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7605,6 +11202,11 @@ class RandintOp(AtenOp):
 
 
 class RandintLowOp(AtenOp):
+    """A tensor of a size with random integers from low, or zero, up to but without high.
+
+        %result = aten.randint.low {low = 2, high = 10, size = []} : () -> tensor<i64>
+    """
+
     name = "aten.randint.low"
     schema_text = "randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7621,6 +11223,11 @@ class RandintLowOp(AtenOp):
 
 
 class RandintLikeOp(AtenOp):
+    """A tensor of the shape of self with random integers from low, or zero, up to but without high.
+
+        %result = aten.randint_like %self {high = 10} : tensor<2x3xf32>
+    """
+
     name = "aten.randint_like"
     schema_text = "randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7637,6 +11244,11 @@ class RandintLikeOp(AtenOp):
 
 
 class RandintLikeLowDtypeOp(AtenOp):
+    """A tensor of the shape of self with random integers from low, or zero, up to but without high.
+
+        %result = aten.randint_like.low_dtype %self {low = 0, high = 10} : tensor<2x3xf32>
+    """
+
     name = "aten.randint_like.low_dtype"
     schema_text = "randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7654,6 +11266,11 @@ class RandintLikeLowDtypeOp(AtenOp):
 
 
 class RandnOp(AtenOp):
+    """A tensor of a size with random numbers of the standard normal distribution.
+
+        %result = aten.randn {size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "aten.randn"
     schema_text = "randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core", "nondeterministic_seeded"})
@@ -7668,6 +11285,11 @@ class RandnOp(AtenOp):
 
 
 class RandnLikeOp(AtenOp):
+    """A tensor of the shape of self with random numbers of the standard normal distribution.
+
+        %result = aten.randn_like %self : tensor<2x3xf32>
+    """
+
     name = "aten.randn_like"
     schema_text = "randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7683,6 +11305,11 @@ class RandnLikeOp(AtenOp):
 
 
 class RandomOp(AtenOp):
+    """Random integers over the range of the dtype, or from one bound up to but without another, in the shape of self.
+
+        %result = aten.random %self : tensor<2x3xi64>
+    """
+
     name = "aten.random"
     schema_text = "random(Tensor self, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7694,6 +11321,11 @@ class RandomOp(AtenOp):
 
 
 class RandomFromOp(AtenOp):
+    """Random integers over the range of the dtype, or from one bound up to but without another, in the shape of self.
+
+        %result = aten.random.from %self {from = 0, to = 10} : tensor<2x3xi64>
+    """
+
     name = "aten.random.from"
     schema_text = "random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7706,6 +11338,11 @@ class RandomFromOp(AtenOp):
 
 
 class RandomToOp(AtenOp):
+    """Random integers over the range of the dtype, or from one bound up to but without another, in the shape of self.
+
+        %result = aten.random.to %self {to = 10} : tensor<2x3xi64>
+    """
+
     name = "aten.random.to"
     schema_text = "random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -7718,6 +11355,11 @@ class RandomToOp(AtenOp):
 
 
 class RandpermOp(AtenOp):
+    """The integers from 0 up to but without n in random order.
+
+        %result = aten.randperm {n = 4} : () -> tensor<4xi64>
+    """
+
     name = "aten.randperm"
     schema_text = "randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core", "nondeterministic_seeded"})
@@ -7732,6 +11374,11 @@ class RandpermOp(AtenOp):
 
 
 class RavelOp(AtenOp):
+    """self as a vector, copied only if it must be.
+
+        %result = aten.ravel %self : (tensor<2x3xf32>) -> tensor<6xf32>
+    """
+
     name = "aten.ravel"
     schema_text = "ravel(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -7739,6 +11386,11 @@ class RavelOp(AtenOp):
 
 
 class RealOp(AtenOp):
+    """A view of the real parts of self; self if it is real.
+
+        %result = aten.real %self : (tensor<2x3xcomplex<f32>>) -> tensor<2x3xf32>
+    """
+
     name = "aten.real"
     schema_text = "real(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -7746,6 +11398,11 @@ class RealOp(AtenOp):
 
 
 class ReciprocalOp(AtenOp):
+    """One divided by each element.
+
+        %result = aten.reciprocal %self : tensor<2x3xf32>
+    """
+
     name = "aten.reciprocal"
     schema_text = "reciprocal(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -7755,6 +11412,11 @@ class ReciprocalOp(AtenOp):
 
 
 class ReflectionPad1dOp(AtenOp):
+    """Signals padded with their mirror image, edge samples not repeated.
+
+        %result = aten.reflection_pad1d %self {padding = [1, 1]} : (tensor<1x2x4xf32>) -> tensor<1x2x6xf32>
+    """
+
     name = "aten.reflection_pad1d"
     schema_text = "reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor"
     tags = frozenset({"core"})
@@ -7765,6 +11427,11 @@ class ReflectionPad1dOp(AtenOp):
 
 
 class ReflectionPad2dOp(AtenOp):
+    """Images padded with their mirror image, edge pixels not repeated.
+
+        %result = aten.reflection_pad2d %self {padding = [1, 1, 1, 1]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x6x6xf32>
+    """
+
     name = "aten.reflection_pad2d"
     schema_text = "reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor"
     tags = frozenset({"core"})
@@ -7775,6 +11442,11 @@ class ReflectionPad2dOp(AtenOp):
 
 
 class ReflectionPad3dOp(AtenOp):
+    """Volumes padded with their mirror image, edge voxels not repeated.
+
+        %result = aten.reflection_pad3d %self {padding = [1, 1, 1, 1, 1, 1]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x6x6x6xf32>
+    """
+
     name = "aten.reflection_pad3d"
     schema_text = "reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"
     tags = frozenset({"core"})
@@ -7785,6 +11457,11 @@ class ReflectionPad3dOp(AtenOp):
 
 
 class ReluOp(AtenOp):
+    """The larger of each element and zero.
+
+        %result = aten.relu %self : tensor<2x3xf32>
+    """
+
     name = "aten.relu"
     schema_text = "relu(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -7794,6 +11471,11 @@ class ReluOp(AtenOp):
 
 
 class Relu6Op(AtenOp):
+    """Each element limited to 0 and 6.
+
+        %result = aten.relu6 %self : tensor<2x3xf32>
+    """
+
     name = "aten.relu6"
     schema_text = "relu6(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -7802,6 +11484,11 @@ class Relu6Op(AtenOp):
 
 
 class RemainderScalarOp(AtenOp):
+    """The remainder of the division of self by other, with the sign of other.
+
+        %result = aten.remainder.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.remainder.Scalar"
     schema_text = "remainder.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -7812,6 +11499,11 @@ class RemainderScalarOp(AtenOp):
 
 
 class RemainderScalarTensorOp(AtenOp):
+    """The remainder of the division of self by other, with the sign of other.
+
+        %result = aten.remainder.Scalar_Tensor %other {self = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.remainder.Scalar_Tensor"
     schema_text = "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -7822,6 +11514,11 @@ class RemainderScalarTensorOp(AtenOp):
 
 
 class RemainderTensorOp(AtenOp):
+    """The remainder of the division of self by other, with the sign of other.
+
+        %result = aten.remainder.Tensor %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.remainder.Tensor"
     schema_text = "remainder.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -7832,6 +11529,11 @@ class RemainderTensorOp(AtenOp):
 
 
 class RenormOp(AtenOp):
+    """self with each slice along dim whose p-norm exceeds maxnorm scaled down to it.
+
+        %result = aten.renorm %self {p = 2, dim = 1, maxnorm = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.renorm"
     schema_text = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"
     out_schema = "renorm.out(Tensor self, Scalar p, int dim, Scalar maxnorm, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7843,6 +11545,11 @@ class RenormOp(AtenOp):
 
 
 class RepeatOp(AtenOp):
+    """self repeated along its dimensions and new leading ones.
+
+        %result = aten.repeat %self {repeats = [2, 1]} : (tensor<2x3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.repeat"
     schema_text = "repeat(Tensor self, SymInt[] repeats) -> Tensor"
     tags = frozenset({"core"})
@@ -7853,6 +11560,11 @@ class RepeatOp(AtenOp):
 
 
 class RepeatInterleaveTensorOp(AtenOp):
+    """Each slice of self repeated in place, or each index as often as repeats says.
+
+        %result = aten.repeat_interleave.Tensor %repeats {output_size = 3} : (tensor<2xi64>) -> tensor<3xi64>
+    """
+
     name = "aten.repeat_interleave.Tensor"
     schema_text = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor"
     tags = frozenset({"dynamic_output_shape"})
@@ -7863,6 +11575,11 @@ class RepeatInterleaveTensorOp(AtenOp):
 
 
 class RepeatInterleaveSelfTensorOp(AtenOp):
+    """Each slice of self repeated in place, or each index as often as repeats says.
+
+        %result = aten.repeat_interleave.self_Tensor %self, %repeats {dim = 0, output_size = 3} : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<3x3xf32>
+    """
+
     name = "aten.repeat_interleave.self_Tensor"
     schema_text = "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"
     if TYPE_CHECKING:
@@ -7873,6 +11590,11 @@ class RepeatInterleaveSelfTensorOp(AtenOp):
 
 
 class RepeatInterleaveSelfIntOp(AtenOp):
+    """Each slice of self repeated in place, or each index as often as repeats says.
+
+        %result = aten.repeat_interleave.self_int %self {repeats = 2, dim = 0} : (tensor<2x3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.repeat_interleave.self_int"
     schema_text = "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"
     if TYPE_CHECKING:
@@ -7883,6 +11605,11 @@ class RepeatInterleaveSelfIntOp(AtenOp):
 
 
 class ReplicationPad1dOp(AtenOp):
+    """Signals padded with their edge samples.
+
+        %result = aten.replication_pad1d %self {padding = [1, 1]} : (tensor<1x2x4xf32>) -> tensor<1x2x6xf32>
+    """
+
     name = "aten.replication_pad1d"
     schema_text = "replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor"
     out_schema = "replication_pad1d.out(Tensor self, SymInt[2] padding, *, Tensor(a!) out) -> Tensor(a!)"
@@ -7892,6 +11619,11 @@ class ReplicationPad1dOp(AtenOp):
 
 
 class ReplicationPad2dOp(AtenOp):
+    """Images padded with their edge pixels.
+
+        %result = aten.replication_pad2d %self {padding = [1, 1, 1, 1]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x6x6xf32>
+    """
+
     name = "aten.replication_pad2d"
     schema_text = "replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor"
     tags = frozenset({"core"})
@@ -7902,6 +11634,11 @@ class ReplicationPad2dOp(AtenOp):
 
 
 class ReplicationPad3dOp(AtenOp):
+    """Volumes padded with their edge voxels.
+
+        %result = aten.replication_pad3d %self {padding = [1, 1, 1, 1, 1, 1]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x6x6x6xf32>
+    """
+
     name = "aten.replication_pad3d"
     schema_text = "replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor"
     tags = frozenset({"core"})
@@ -7912,6 +11649,11 @@ class ReplicationPad3dOp(AtenOp):
 
 
 class ReshapeOp(AtenOp):
+    """self in another shape of as many elements, copied only if it must be.
+
+        %result = aten.reshape %self {shape = [3, 2]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.reshape"
     schema_text = "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -7920,6 +11662,11 @@ class ReshapeOp(AtenOp):
 
 
 class ReshapeAsOp(AtenOp):
+    """self in the shape of other, which has as many elements.
+
+        %result = aten.reshape_as %self, %other : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.reshape_as"
     schema_text = "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -7928,6 +11675,11 @@ class ReshapeAsOp(AtenOp):
 
 
 class ResizeAsOp(AtenOp):
+    """self resized to the shape of the_template, elements beyond its own unspecified.
+
+        %result = aten.resize_as %self, %the_template : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.resize_as"
     schema_text = "resize_as(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor"
     out_schema = "resize_as.out(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
@@ -7938,6 +11690,11 @@ class ResizeAsOp(AtenOp):
 
 
 class ResolveConjOp(AtenOp):
+    """self, with a lazy conjugation computed.
+
+        %result = aten.resolve_conj %self : tensor<2x3xcomplex<f32>>
+    """
+
     name = "aten.resolve_conj"
     schema_text = "resolve_conj(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -7945,6 +11702,11 @@ class ResolveConjOp(AtenOp):
 
 
 class ResolveNegOp(AtenOp):
+    """self, with a lazy negation computed.
+
+        %result = aten.resolve_neg %self : tensor<2x3xf32>
+    """
+
     name = "aten.resolve_neg"
     schema_text = "resolve_neg(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -7952,6 +11714,11 @@ class ResolveNegOp(AtenOp):
 
 
 class ResultTypeScalarOp(AtenOp):
+    """The type that an operation on two tensors or numbers computes in.
+
+        %result = aten.result_type.Scalar %tensor {other = 0.5} : (tensor<2x3xi64>) -> i64
+    """
+
     name = "aten.result_type.Scalar"
     schema_text = "result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType"
     if TYPE_CHECKING:
@@ -7960,6 +11727,11 @@ class ResultTypeScalarOp(AtenOp):
 
 
 class ResultTypeScalarScalarOp(AtenOp):
+    """The type that an operation on two tensors or numbers computes in.
+
+        %result = aten.result_type.Scalar_Scalar {scalar1 = 1, scalar2 = 0.5} : () -> i64
+    """
+
     name = "aten.result_type.Scalar_Scalar"
     schema_text = "result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType"
     if TYPE_CHECKING:
@@ -7968,6 +11740,11 @@ class ResultTypeScalarScalarOp(AtenOp):
 
 
 class ResultTypeScalarTensorOp(AtenOp):
+    """The type that an operation on two tensors or numbers computes in.
+
+        %result = aten.result_type.Scalar_Tensor %tensor {scalar = 0.5} : (tensor<2x3xi64>) -> i64
+    """
+
     name = "aten.result_type.Scalar_Tensor"
     schema_text = "result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType"
     if TYPE_CHECKING:
@@ -7976,6 +11753,11 @@ class ResultTypeScalarTensorOp(AtenOp):
 
 
 class ResultTypeTensorOp(AtenOp):
+    """The type that an operation on two tensors or numbers computes in.
+
+        %result = aten.result_type.Tensor %tensor, %other : (tensor<2x3xf32>, tensor<2x3xi64>) -> i64
+    """
+
     name = "aten.result_type.Tensor"
     schema_text = "result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType"
     if TYPE_CHECKING:
@@ -7984,6 +11766,11 @@ class ResultTypeTensorOp(AtenOp):
 
 
 class RetainsGradOp(AtenOp):
+    """Whether the gradient of self is kept although self is no leaf.
+
+        %result = aten.retains_grad %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.retains_grad"
     schema_text = "retains_grad(Tensor self) -> bool"
     if TYPE_CHECKING:
@@ -7991,6 +11778,11 @@ class RetainsGradOp(AtenOp):
 
 
 class RmsNormOp(AtenOp):
+    """Each sample divided by its root mean square over the trailing dimensions, then scaled.
+
+        %result = aten.rms_norm %input, %weight {normalized_shape = [3]} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.rms_norm"
     schema_text = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor"
     if TYPE_CHECKING:
@@ -8001,6 +11793,11 @@ class RmsNormOp(AtenOp):
 
 
 class RnnReluDataOp(AtenOp):
+    """Recurrent layers with ReLU over a batch of sequences, padded or packed, and the last states.
+
+        %result0, %result1 = aten.rnn_relu.data %data, %batch_sizes, %hx, [%params0, %params1] {has_biases = false, num_layers = 1, dropout = 0.0, train = false, bidirectional = false} : (tensor<6x3xf32>, tensor<3xi64>, tensor<1x2x4xf32>, tensor<4x3xf32>, tensor<4x4xf32>) -> (tensor<6x4xf32>, tensor<1x2x4xf32>)
+    """
+
     name = "aten.rnn_relu.data"
     schema_text = "rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -8018,6 +11815,11 @@ class RnnReluDataOp(AtenOp):
 
 
 class RnnReluInputOp(AtenOp):
+    """Recurrent layers with ReLU over a batch of sequences, padded or packed, and the last states.
+
+        %result0, %result1 = aten.rnn_relu.input %input, %hx, [%params0, %params1] {has_biases = false, num_layers = 1, dropout = 0.0, train = false, bidirectional = false, batch_first = true} : (tensor<2x5x3xf32>, tensor<1x2x4xf32>, tensor<4x3xf32>, tensor<4x4xf32>) -> (tensor<2x5x4xf32>, tensor<1x2x4xf32>)
+    """
+
     name = "aten.rnn_relu.input"
     schema_text = "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -8035,6 +11837,11 @@ class RnnReluInputOp(AtenOp):
 
 
 class RnnReluCellOp(AtenOp):
+    """One step of a recurrent layer with ReLU.
+
+        %result = aten.rnn_relu_cell %input, %hx, %w_ih, %w_hh : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<4x3xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.rnn_relu_cell"
     schema_text = "rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
     if TYPE_CHECKING:
@@ -8047,6 +11854,11 @@ class RnnReluCellOp(AtenOp):
 
 
 class RnnTanhDataOp(AtenOp):
+    """Recurrent layers with tanh over a batch of sequences, padded or packed, and the last states.
+
+        %result0, %result1 = aten.rnn_tanh.data %data, %batch_sizes, %hx, [%params0, %params1] {has_biases = false, num_layers = 1, dropout = 0.0, train = false, bidirectional = false} : (tensor<6x3xf32>, tensor<3xi64>, tensor<1x2x4xf32>, tensor<4x3xf32>, tensor<4x4xf32>) -> (tensor<6x4xf32>, tensor<1x2x4xf32>)
+    """
+
     name = "aten.rnn_tanh.data"
     schema_text = "rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -8064,6 +11876,11 @@ class RnnTanhDataOp(AtenOp):
 
 
 class RnnTanhInputOp(AtenOp):
+    """Recurrent layers with tanh over a batch of sequences, padded or packed, and the last states.
+
+        %result0, %result1 = aten.rnn_tanh.input %input, %hx, [%params0, %params1] {has_biases = false, num_layers = 1, dropout = 0.0, train = false, bidirectional = false, batch_first = true} : (tensor<2x5x3xf32>, tensor<1x2x4xf32>, tensor<4x3xf32>, tensor<4x4xf32>) -> (tensor<2x5x4xf32>, tensor<1x2x4xf32>)
+    """
+
     name = "aten.rnn_tanh.input"
     schema_text = "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -8081,6 +11898,11 @@ class RnnTanhInputOp(AtenOp):
 
 
 class RnnTanhCellOp(AtenOp):
+    """One step of a recurrent layer with tanh.
+
+        %result = aten.rnn_tanh_cell %input, %hx, %w_ih, %w_hh : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<4x3xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.rnn_tanh_cell"
     schema_text = "rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
     if TYPE_CHECKING:
@@ -8093,6 +11915,11 @@ class RnnTanhCellOp(AtenOp):
 
 
 class RollOp(AtenOp):
+    """self rotated along dimensions, or flattened, so that what leaves at the end comes back at the start.
+
+        %result = aten.roll %self {shifts = [1], dims = [1]} : tensor<2x3xf32>
+    """
+
     name = "aten.roll"
     schema_text = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor"
     out_schema = "roll.out(Tensor self, SymInt[1] shifts, int[1] dims=[], *, Tensor(a!) out) -> Tensor(a!)"
@@ -8103,6 +11930,11 @@ class RollOp(AtenOp):
 
 
 class Rot90Op(AtenOp):
+    """self rotated by k right angles in the plane of two dimensions.
+
+        %result = aten.rot90 %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.rot90"
     schema_text = "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"
     out_schema = "rot90.out(Tensor self, int k=1, int[] dims=[0, 1], *, Tensor(a!) out) -> Tensor(a!)"
@@ -8113,6 +11945,11 @@ class Rot90Op(AtenOp):
 
 
 class RoundOp(AtenOp):
+    """Each element rounded to the nearest integer or number of decimals, halves to even.
+
+        %result = aten.round %self : tensor<2x3xf32>
+    """
+
     name = "aten.round"
     schema_text = "round(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -8122,6 +11959,11 @@ class RoundOp(AtenOp):
 
 
 class RoundDecimalsOp(AtenOp):
+    """Each element rounded to the nearest integer or number of decimals, halves to even.
+
+        %result = aten.round.decimals %self {decimals = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.round.decimals"
     schema_text = "round.decimals(Tensor self, *, int decimals) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8132,6 +11974,8 @@ class RoundDecimalsOp(AtenOp):
 
 
 class RowIndicesCopyOp(AtenOp):
+    """A copy of the row indices of a sparse tensor compressed by columns."""
+
     name = "aten.row_indices_copy"
     schema_text = "row_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -8141,6 +11985,11 @@ class RowIndicesCopyOp(AtenOp):
 
 
 class RowStackOp(AtenOp):
+    """The tensors one below the other; another name of vstack.
+
+        %result = aten.row_stack [%tensors0, %tensors1] : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<3x3xf32>
+    """
+
     name = "aten.row_stack"
     schema_text = "row_stack(Tensor[] tensors) -> Tensor"
     out_schema = "row_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8149,6 +11998,11 @@ class RowStackOp(AtenOp):
 
 
 class RreluOp(AtenOp):
+    """self where it is positive and a slope times self elsewhere, random in training and the mean of the bounds otherwise.
+
+        %result = aten.rrelu %self : tensor<2x3xf32>
+    """
+
     name = "aten.rrelu"
     schema_text = "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded", "pointwise"})
@@ -8162,6 +12016,11 @@ class RreluOp(AtenOp):
 
 
 class RreluWithNoiseFunctionalOp(AtenOp):
+    """The randomised leaky ReLU of self, and the slope that each element was given.
+
+        %result0, %noise_out = aten.rrelu_with_noise_functional %self, %noise : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.rrelu_with_noise_functional"
     schema_text = "rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)"
     tags = frozenset({"nondeterministic_seeded"})
@@ -8176,6 +12035,11 @@ class RreluWithNoiseFunctionalOp(AtenOp):
 
 
 class RsqrtOp(AtenOp):
+    """One divided by the square root of each element.
+
+        %result = aten.rsqrt %self : tensor<2x3xf32>
+    """
+
     name = "aten.rsqrt"
     schema_text = "rsqrt(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -8185,6 +12049,11 @@ class RsqrtOp(AtenOp):
 
 
 class RsubScalarOp(AtenOp):
+    """other minus alpha times self, element by element.
+
+        %result = aten.rsub.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.rsub.Scalar"
     schema_text = "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8196,6 +12065,11 @@ class RsubScalarOp(AtenOp):
 
 
 class RsubTensorOp(AtenOp):
+    """other minus alpha times self, element by element.
+
+        %result = aten.rsub.Tensor %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.rsub.Tensor"
     schema_text = "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
     out_schema = "rsub.Tensor_out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -8206,6 +12080,11 @@ class RsubTensorOp(AtenOp):
 
 
 class ScalarTensorOp(AtenOp):
+    """A tensor without dimensions that holds a number.
+
+        %result = aten.scalar_tensor {s = 2} : () -> tensor<f32>
+    """
+
     name = "aten.scalar_tensor"
     schema_text = "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core"})
@@ -8219,6 +12098,11 @@ class ScalarTensorOp(AtenOp):
 
 
 class ScaledDotProductAttentionOp(AtenOp):
+    """Attention: the softmax of scaled products of queries and keys, times the values.
+
+        %result = aten.scaled_dot_product_attention %query, %key, %value : (tensor<1x2x3x4xf32>, tensor<1x2x5x4xf32>, tensor<1x2x5x4xf32>) -> tensor<1x2x3x4xf32>
+    """
+
     name = "aten.scaled_dot_product_attention"
     schema_text = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -8235,6 +12119,11 @@ class ScaledDotProductAttentionOp(AtenOp):
 
 
 class ScatterReduceOp(AtenOp):
+    """self with src or value written, or combined by a reduction, at the places along a dimension that index names.
+
+        %result = aten.scatter.reduce %self, %index, %src {dim = 1, reduce = "add"} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.scatter.reduce"
     schema_text = "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"
     out_schema = "scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!)"
@@ -8247,6 +12136,11 @@ class ScatterReduceOp(AtenOp):
 
 
 class ScatterSrcOp(AtenOp):
+    """self with src or value written, or combined by a reduction, at the places along a dimension that index names.
+
+        %result = aten.scatter.src %self, %index, %src {dim = 1} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.scatter.src"
     schema_text = "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"
     tags = frozenset({"core"})
@@ -8259,6 +12153,11 @@ class ScatterSrcOp(AtenOp):
 
 
 class ScatterValueOp(AtenOp):
+    """self with src or value written, or combined by a reduction, at the places along a dimension that index names.
+
+        %result = aten.scatter.value %self, %index {dim = 1, value = 1} : (tensor<2x3xf32>, tensor<2x1xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.scatter.value"
     schema_text = "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"
     tags = frozenset({"core"})
@@ -8271,6 +12170,11 @@ class ScatterValueOp(AtenOp):
 
 
 class ScatterValueReduceOp(AtenOp):
+    """self with src or value written, or combined by a reduction, at the places along a dimension that index names.
+
+        %result = aten.scatter.value_reduce %self, %index {dim = 1, value = 2, reduce = "multiply"} : (tensor<2x3xf32>, tensor<2x1xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.scatter.value_reduce"
     schema_text = "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"
     out_schema = "scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!)"
@@ -8283,6 +12187,11 @@ class ScatterValueReduceOp(AtenOp):
 
 
 class ScatterAddOp(AtenOp):
+    """self with src added at the places along a dimension that index names.
+
+        %result = aten.scatter_add %self, %index, %src {dim = 1} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.scatter_add"
     schema_text = "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"
     tags = frozenset({"core"})
@@ -8295,6 +12204,11 @@ class ScatterAddOp(AtenOp):
 
 
 class ScatterReduceTwoOp(AtenOp):
+    """self with src combined by a reduction at the places along a dimension that index names.
+
+        %result = aten.scatter_reduce.two %self, %index, %src {dim = 1, reduce = "amax"} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.scatter_reduce.two"
     schema_text = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"
     tags = frozenset({"core"})
@@ -8309,6 +12223,11 @@ class ScatterReduceTwoOp(AtenOp):
 
 
 class SearchsortedScalarOp(AtenOp):
+    """The index at which each value would be inserted in a sorted sequence to keep it sorted.
+
+        %result = aten.searchsorted.Scalar %sorted_sequence {self = 0.5} : (tensor<4xf32>) -> tensor<i64>
+    """
+
     name = "aten.searchsorted.Scalar"
     schema_text = "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"
     out_schema = "searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)"
@@ -8322,6 +12241,11 @@ class SearchsortedScalarOp(AtenOp):
 
 
 class SearchsortedTensorOp(AtenOp):
+    """The index at which each value would be inserted in a sorted sequence to keep it sorted.
+
+        %result = aten.searchsorted.Tensor %sorted_sequence, %self : (tensor<4xf32>, tensor<2x3xf32>) -> tensor<2x3xi64>
+    """
+
     name = "aten.searchsorted.Tensor"
     schema_text = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"
     out_schema = "searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)"
@@ -8335,6 +12259,11 @@ class SearchsortedTensorOp(AtenOp):
 
 
 class SegmentReduceOp(AtenOp):
+    """A reduction of each segment of data along an axis, segments given by lengths or offsets.
+
+        %result = aten.segment_reduce %data, %lengths {reduce = "sum"} : (tensor<5x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.segment_reduce"
     schema_text = "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"
     out_schema = "segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!)"
@@ -8350,6 +12279,11 @@ class SegmentReduceOp(AtenOp):
 
 
 class SelectIntOp(AtenOp):
+    """A view of self at one index of a dimension, which it loses.
+
+        %result = aten.select.int %self {dim = 1, index = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.select.int"
     schema_text = "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -8360,6 +12294,11 @@ class SelectIntOp(AtenOp):
 
 
 class SelectCopyIntOp(AtenOp):
+    """A copy of self at one index of a dimension, which it loses.
+
+        %result = aten.select_copy.int %self {dim = 1, index = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.select_copy.int"
     schema_text = "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -8371,6 +12310,11 @@ class SelectCopyIntOp(AtenOp):
 
 
 class SelectScatterOp(AtenOp):
+    """self with src written at one index of a dimension.
+
+        %result = aten.select_scatter %self, %src {dim = 1, index = 0} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.select_scatter"
     schema_text = "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"
     tags = frozenset({"core"})
@@ -8383,6 +12327,11 @@ class SelectScatterOp(AtenOp):
 
 
 class SeluOp(AtenOp):
+    """The exponential linear unit whose scale and alpha keep activations normalised.
+
+        %result = aten.selu %self : tensor<2x3xf32>
+    """
+
     name = "aten.selu"
     schema_text = "selu(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8391,6 +12340,11 @@ class SeluOp(AtenOp):
 
 
 class SgnOp(AtenOp):
+    """The sign of each element, a complex one divided by its modulus.
+
+        %result = aten.sgn %self : tensor<2x3xf32>
+    """
+
     name = "aten.sgn"
     schema_text = "sgn(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8400,6 +12354,11 @@ class SgnOp(AtenOp):
 
 
 class SigmoidOp(AtenOp):
+    """The logistic function 1 / (1 + exp(-self)).
+
+        %result = aten.sigmoid %self : tensor<2x3xf32>
+    """
+
     name = "aten.sigmoid"
     schema_text = "sigmoid(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -8409,6 +12368,11 @@ class SigmoidOp(AtenOp):
 
 
 class SignOp(AtenOp):
+    """The sign of each element: -1, 0 or 1.
+
+        %result = aten.sign %self : tensor<2x3xf32>
+    """
+
     name = "aten.sign"
     schema_text = "sign(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -8418,6 +12382,11 @@ class SignOp(AtenOp):
 
 
 class SignbitOp(AtenOp):
+    """Whether the sign bit of each element is set.
+
+        %result = aten.signbit %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "aten.signbit"
     schema_text = "signbit(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8427,6 +12396,11 @@ class SignbitOp(AtenOp):
 
 
 class SiluOp(AtenOp):
+    """self times the sigmoid of self.
+
+        %result = aten.silu %self : tensor<2x3xf32>
+    """
+
     name = "aten.silu"
     schema_text = "silu(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8436,6 +12410,11 @@ class SiluOp(AtenOp):
 
 
 class SinOp(AtenOp):
+    """The sine of each element, in radians.
+
+        %result = aten.sin %self : tensor<2x3xf32>
+    """
+
     name = "aten.sin"
     schema_text = "sin(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -8445,6 +12424,11 @@ class SinOp(AtenOp):
 
 
 class SincOp(AtenOp):
+    """The sine of pi times self, divided by pi times self; one at zero.
+
+        %result = aten.sinc %self : tensor<2x3xf32>
+    """
+
     name = "aten.sinc"
     schema_text = "sinc(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8454,6 +12438,11 @@ class SincOp(AtenOp):
 
 
 class SinhOp(AtenOp):
+    """The hyperbolic sine of each element.
+
+        %result = aten.sinh %self : tensor<2x3xf32>
+    """
+
     name = "aten.sinh"
     schema_text = "sinh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -8463,6 +12452,11 @@ class SinhOp(AtenOp):
 
 
 class SizeIntOp(AtenOp):
+    """The size of a dimension.
+
+        %result = aten.size.int %self {dim = 1} : (tensor<2x3xf32>) -> i64
+    """
+
     name = "aten.size.int"
     schema_text = "size.int(Tensor self, int dim) -> int"
     if TYPE_CHECKING:
@@ -8471,6 +12465,11 @@ class SizeIntOp(AtenOp):
 
 
 class SliceTensorOp(AtenOp):
+    """A view of a dimension from start up to but without end, a step apart.
+
+        %result = aten.slice.Tensor %self {start = 1, end = 3} : (tensor<4x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.slice.Tensor"
     schema_text = "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -8483,6 +12482,11 @@ class SliceTensorOp(AtenOp):
 
 
 class SliceCopyTensorOp(AtenOp):
+    """A copy of a dimension from start up to but without end, a step apart.
+
+        %result = aten.slice_copy.Tensor %self {start = 1, end = 3} : (tensor<4x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.slice_copy.Tensor"
     schema_text = "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -8496,6 +12500,11 @@ class SliceCopyTensorOp(AtenOp):
 
 
 class SliceScatterOp(AtenOp):
+    """self with src written at a dimension from start up to but without end, a step apart.
+
+        %result = aten.slice_scatter %self, %src {start = 1, end = 3} : (tensor<4x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.slice_scatter"
     schema_text = "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"
     tags = frozenset({"core", "view_copy"})
@@ -8510,6 +12519,11 @@ class SliceScatterOp(AtenOp):
 
 
 class SlogdetOp(AtenOp):
+    """The sign and the logarithm of the absolute value of the determinant of each square matrix.
+
+        %sign, %logabsdet = aten.slogdet %self : (tensor<3x3xf32>) -> (tensor<f32>, tensor<f32>)
+    """
+
     name = "aten.slogdet"
     schema_text = "slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"
     out_schema = "slogdet.out(Tensor self, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet)"
@@ -8518,6 +12532,11 @@ class SlogdetOp(AtenOp):
 
 
 class SlowConv3dOp(AtenOp):
+    """The cross-correlation of volumes with filters by unfolding, plus bias.
+
+        %result = aten.slow_conv3d %self, %weight, %bias {kernel_size = [3, 3, 3]} : (tensor<1x2x4x4x4xf32>, tensor<5x2x3x3x3xf32>, tensor<5xf32>) -> tensor<1x5x2x2x2xf32>
+    """
+
     name = "aten.slow_conv3d"
     schema_text = "slow_conv3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0]) -> Tensor"
     out_schema = "slow_conv3d.out(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], *, Tensor(a!) out) -> Tensor(a!)"
@@ -8531,6 +12550,8 @@ class SlowConv3dOp(AtenOp):
 
 
 class SmmOp(AtenOp):
+    """The product of a sparse and a dense matrix, as a sparse one."""
+
     name = "aten.smm"
     schema_text = "smm(Tensor self, Tensor mat2) -> Tensor"
     if TYPE_CHECKING:
@@ -8539,6 +12560,11 @@ class SmmOp(AtenOp):
 
 
 class SmoothL1LossOp(AtenOp):
+    """Half the squared error over beta, and the absolute error less half of beta where it exceeds beta, reduced.
+
+        %result = aten.smooth_l1_loss %self, %target : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.smooth_l1_loss"
     schema_text = "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor"
     out_schema = "smooth_l1_loss.out(Tensor self, Tensor target, int reduction=1, float beta=1., *, Tensor(a!) out) -> Tensor(a!)"
@@ -8550,6 +12576,11 @@ class SmoothL1LossOp(AtenOp):
 
 
 class SoftMarginLossOp(AtenOp):
+    """The logistic loss of scores and targets of -1 or 1, reduced.
+
+        %result = aten.soft_margin_loss %self, %target : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.soft_margin_loss"
     schema_text = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
     out_schema = "soft_margin_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8560,6 +12591,11 @@ class SoftMarginLossOp(AtenOp):
 
 
 class SoftmaxIntOp(AtenOp):
+    """Exponentials over dim, divided by their sum, perhaps in another dtype.
+
+        %result = aten.softmax.int %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.softmax.int"
     schema_text = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"
     out_schema = "softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8570,6 +12606,11 @@ class SoftmaxIntOp(AtenOp):
 
 
 class SoftplusOp(AtenOp):
+    """log(1 + exp(beta self)) / beta, and self itself where beta self exceeds threshold.
+
+        %result = aten.softplus %self : tensor<2x3xf32>
+    """
+
     name = "aten.softplus"
     schema_text = "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8581,6 +12622,11 @@ class SoftplusOp(AtenOp):
 
 
 class SoftshrinkOp(AtenOp):
+    """self moved towards zero by lambd, and zero where it would pass it.
+
+        %result = aten.softshrink %self : tensor<2x3xf32>
+    """
+
     name = "aten.softshrink"
     schema_text = "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8591,6 +12637,11 @@ class SoftshrinkOp(AtenOp):
 
 
 class SortOp(AtenOp):
+    """The elements along a dimension in order, and where they were.
+
+        %values, %indices = aten.sort %self : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+    """
+
     name = "aten.sort"
     schema_text = "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"
     tags = frozenset({"core"})
@@ -8602,6 +12653,11 @@ class SortOp(AtenOp):
 
 
 class SortStableOp(AtenOp):
+    """The elements along a dimension in order, and where they were.
+
+        %values, %indices = aten.sort.stable %self : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+    """
+
     name = "aten.sort.stable"
     schema_text = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"
     out_schema = "sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -8613,6 +12669,8 @@ class SortStableOp(AtenOp):
 
 
 class SparseBscTensorCcolRowValueOp(AtenOp):
+    """A sparse tensor compressed by columns of blocks."""
+
     name = "aten.sparse_bsc_tensor.ccol_row_value"
     schema_text = "sparse_bsc_tensor.ccol_row_value(Tensor ccol_indices, Tensor row_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor"
     if TYPE_CHECKING:
@@ -8626,6 +12684,8 @@ class SparseBscTensorCcolRowValueOp(AtenOp):
 
 
 class SparseBscTensorCcolRowValueSizeOp(AtenOp):
+    """A sparse tensor compressed by columns of blocks."""
+
     name = "aten.sparse_bsc_tensor.ccol_row_value_size"
     schema_text = "sparse_bsc_tensor.ccol_row_value_size(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor"
     if TYPE_CHECKING:
@@ -8640,6 +12700,8 @@ class SparseBscTensorCcolRowValueSizeOp(AtenOp):
 
 
 class SparseBsrTensorCrowColValueOp(AtenOp):
+    """A sparse tensor compressed by rows of blocks."""
+
     name = "aten.sparse_bsr_tensor.crow_col_value"
     schema_text = "sparse_bsr_tensor.crow_col_value(Tensor crow_indices, Tensor col_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor"
     if TYPE_CHECKING:
@@ -8653,6 +12715,8 @@ class SparseBsrTensorCrowColValueOp(AtenOp):
 
 
 class SparseBsrTensorCrowColValueSizeOp(AtenOp):
+    """A sparse tensor compressed by rows of blocks."""
+
     name = "aten.sparse_bsr_tensor.crow_col_value_size"
     schema_text = "sparse_bsr_tensor.crow_col_value_size(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor"
     if TYPE_CHECKING:
@@ -8667,6 +12731,8 @@ class SparseBsrTensorCrowColValueSizeOp(AtenOp):
 
 
 class SparseCooTensorIndicesOp(AtenOp):
+    """A sparse tensor of coordinates and values."""
+
     name = "aten.sparse_coo_tensor.indices"
     schema_text = "sparse_coo_tensor.indices(Tensor indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None) -> Tensor"
     if TYPE_CHECKING:
@@ -8680,6 +12746,8 @@ class SparseCooTensorIndicesOp(AtenOp):
 
 
 class SparseCooTensorIndicesSizeOp(AtenOp):
+    """A sparse tensor of coordinates and values."""
+
     name = "aten.sparse_coo_tensor.indices_size"
     schema_text = "sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None) -> Tensor"
     if TYPE_CHECKING:
@@ -8694,6 +12762,8 @@ class SparseCooTensorIndicesSizeOp(AtenOp):
 
 
 class SparseCscTensorCcolRowValueOp(AtenOp):
+    """A sparse tensor compressed by columns."""
+
     name = "aten.sparse_csc_tensor.ccol_row_value"
     schema_text = "sparse_csc_tensor.ccol_row_value(Tensor ccol_indices, Tensor row_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor"
     if TYPE_CHECKING:
@@ -8707,6 +12777,8 @@ class SparseCscTensorCcolRowValueOp(AtenOp):
 
 
 class SparseCscTensorCcolRowValueSizeOp(AtenOp):
+    """A sparse tensor compressed by columns."""
+
     name = "aten.sparse_csc_tensor.ccol_row_value_size"
     schema_text = "sparse_csc_tensor.ccol_row_value_size(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor"
     if TYPE_CHECKING:
@@ -8721,6 +12793,8 @@ class SparseCscTensorCcolRowValueSizeOp(AtenOp):
 
 
 class SparseCsrTensorCrowColValueOp(AtenOp):
+    """A sparse tensor compressed by rows."""
+
     name = "aten.sparse_csr_tensor.crow_col_value"
     schema_text = "sparse_csr_tensor.crow_col_value(Tensor crow_indices, Tensor col_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor"
     if TYPE_CHECKING:
@@ -8734,6 +12808,8 @@ class SparseCsrTensorCrowColValueOp(AtenOp):
 
 
 class SparseCsrTensorCrowColValueSizeOp(AtenOp):
+    """A sparse tensor compressed by rows."""
+
     name = "aten.sparse_csr_tensor.crow_col_value_size"
     schema_text = "sparse_csr_tensor.crow_col_value_size(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor"
     if TYPE_CHECKING:
@@ -8748,6 +12824,11 @@ class SparseCsrTensorCrowColValueSizeOp(AtenOp):
 
 
 class SpecialAiryAiOp(AtenOp):
+    """The Airy function Ai.
+
+        %result = aten.special_airy_ai %x : tensor<2x3xf32>
+    """
+
     name = "aten.special_airy_ai"
     schema_text = "special_airy_ai(Tensor x) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8757,6 +12838,11 @@ class SpecialAiryAiOp(AtenOp):
 
 
 class SpecialBesselJ0Op(AtenOp):
+    """The Bessel function of the first kind of order zero.
+
+        %result = aten.special_bessel_j0 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_bessel_j0"
     schema_text = "special_bessel_j0(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8766,6 +12852,11 @@ class SpecialBesselJ0Op(AtenOp):
 
 
 class SpecialBesselJ1Op(AtenOp):
+    """The Bessel function of the first kind of order one.
+
+        %result = aten.special_bessel_j1 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_bessel_j1"
     schema_text = "special_bessel_j1(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8775,6 +12866,11 @@ class SpecialBesselJ1Op(AtenOp):
 
 
 class SpecialBesselY0Op(AtenOp):
+    """The Bessel function of the second kind of order zero.
+
+        %result = aten.special_bessel_y0 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_bessel_y0"
     schema_text = "special_bessel_y0(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8784,6 +12880,11 @@ class SpecialBesselY0Op(AtenOp):
 
 
 class SpecialBesselY1Op(AtenOp):
+    """The Bessel function of the second kind of order one.
+
+        %result = aten.special_bessel_y1 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_bessel_y1"
     schema_text = "special_bessel_y1(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8793,6 +12894,11 @@ class SpecialBesselY1Op(AtenOp):
 
 
 class SpecialChebyshevPolynomialTOp(AtenOp):
+    """The Chebyshev polynomial of the first kind of degree n.
+
+        %result = aten.special_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_chebyshev_polynomial_t"
     schema_text = "special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8803,6 +12909,11 @@ class SpecialChebyshevPolynomialTOp(AtenOp):
 
 
 class SpecialChebyshevPolynomialUOp(AtenOp):
+    """The Chebyshev polynomial of the second kind of degree n.
+
+        %result = aten.special_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_chebyshev_polynomial_u"
     schema_text = "special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8813,6 +12924,11 @@ class SpecialChebyshevPolynomialUOp(AtenOp):
 
 
 class SpecialChebyshevPolynomialVOp(AtenOp):
+    """The Chebyshev polynomial of the third kind of degree n.
+
+        %result = aten.special_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_chebyshev_polynomial_v"
     schema_text = "special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8823,6 +12939,11 @@ class SpecialChebyshevPolynomialVOp(AtenOp):
 
 
 class SpecialChebyshevPolynomialWOp(AtenOp):
+    """The Chebyshev polynomial of the fourth kind of degree n.
+
+        %result = aten.special_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_chebyshev_polynomial_w"
     schema_text = "special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8833,6 +12954,11 @@ class SpecialChebyshevPolynomialWOp(AtenOp):
 
 
 class SpecialDigammaOp(AtenOp):
+    """The logarithmic derivative of the gamma function; another name of digamma.
+
+        %result = aten.special_digamma %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_digamma"
     schema_text = "special_digamma(Tensor self) -> Tensor"
     out_schema = "special_digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8841,6 +12967,11 @@ class SpecialDigammaOp(AtenOp):
 
 
 class SpecialEntrOp(AtenOp):
+    """The entropy -self log(self), zero at zero and negative infinity below.
+
+        %result = aten.special_entr %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_entr"
     schema_text = "special_entr(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8850,6 +12981,11 @@ class SpecialEntrOp(AtenOp):
 
 
 class SpecialErfOp(AtenOp):
+    """The error function; another name of erf.
+
+        %result = aten.special_erf %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_erf"
     schema_text = "special_erf(Tensor self) -> Tensor"
     out_schema = "special_erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8858,6 +12994,11 @@ class SpecialErfOp(AtenOp):
 
 
 class SpecialErfcOp(AtenOp):
+    """One minus the error function; another name of erfc.
+
+        %result = aten.special_erfc %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_erfc"
     schema_text = "special_erfc(Tensor self) -> Tensor"
     out_schema = "special_erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8866,6 +13007,11 @@ class SpecialErfcOp(AtenOp):
 
 
 class SpecialErfcxOp(AtenOp):
+    """The complementary error function scaled by the exponential of the square.
+
+        %result = aten.special_erfcx %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_erfcx"
     schema_text = "special_erfcx(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8875,6 +13021,11 @@ class SpecialErfcxOp(AtenOp):
 
 
 class SpecialErfinvOp(AtenOp):
+    """The inverse of the error function; another name of erfinv.
+
+        %result = aten.special_erfinv %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_erfinv"
     schema_text = "special_erfinv(Tensor self) -> Tensor"
     out_schema = "special_erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8883,6 +13034,11 @@ class SpecialErfinvOp(AtenOp):
 
 
 class SpecialExp2Op(AtenOp):
+    """Two to the power of each element; another name of exp2.
+
+        %result = aten.special_exp2 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_exp2"
     schema_text = "special_exp2(Tensor self) -> Tensor"
     out_schema = "special_exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8891,6 +13047,11 @@ class SpecialExp2Op(AtenOp):
 
 
 class SpecialExpitOp(AtenOp):
+    """The logistic function; another name of sigmoid.
+
+        %result = aten.special_expit %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_expit"
     schema_text = "special_expit(Tensor self) -> Tensor"
     out_schema = "special_expit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8899,6 +13060,11 @@ class SpecialExpitOp(AtenOp):
 
 
 class SpecialExpm1Op(AtenOp):
+    """The exponential minus one; another name of expm1.
+
+        %result = aten.special_expm1 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_expm1"
     schema_text = "special_expm1(Tensor self) -> Tensor"
     out_schema = "special_expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8907,6 +13073,11 @@ class SpecialExpm1Op(AtenOp):
 
 
 class SpecialGammaincOp(AtenOp):
+    """The regularised lower incomplete gamma function; another name of igamma.
+
+        %result = aten.special_gammainc %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.special_gammainc"
     schema_text = "special_gammainc(Tensor self, Tensor other) -> Tensor"
     out_schema = "special_gammainc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8916,6 +13087,11 @@ class SpecialGammaincOp(AtenOp):
 
 
 class SpecialGammainccOp(AtenOp):
+    """The regularised upper incomplete gamma function; another name of igammac.
+
+        %result = aten.special_gammaincc %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.special_gammaincc"
     schema_text = "special_gammaincc(Tensor self, Tensor other) -> Tensor"
     out_schema = "special_gammaincc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8925,6 +13101,11 @@ class SpecialGammainccOp(AtenOp):
 
 
 class SpecialGammalnOp(AtenOp):
+    """The logarithm of the absolute value of the gamma function; another name of lgamma.
+
+        %result = aten.special_gammaln %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_gammaln"
     schema_text = "special_gammaln(Tensor self) -> Tensor"
     out_schema = "special_gammaln.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8933,6 +13114,11 @@ class SpecialGammalnOp(AtenOp):
 
 
 class SpecialHermitePolynomialHOp(AtenOp):
+    """The physicist's Hermite polynomial of degree n.
+
+        %result = aten.special_hermite_polynomial_h %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_hermite_polynomial_h"
     schema_text = "special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8943,6 +13129,11 @@ class SpecialHermitePolynomialHOp(AtenOp):
 
 
 class SpecialHermitePolynomialHeOp(AtenOp):
+    """The probabilist's Hermite polynomial of degree n.
+
+        %result = aten.special_hermite_polynomial_he %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_hermite_polynomial_he"
     schema_text = "special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8953,6 +13144,11 @@ class SpecialHermitePolynomialHeOp(AtenOp):
 
 
 class SpecialI0Op(AtenOp):
+    """The modified Bessel function of the first kind of order zero; another name of i0.
+
+        %result = aten.special_i0 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_i0"
     schema_text = "special_i0(Tensor self) -> Tensor"
     out_schema = "special_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -8961,6 +13157,11 @@ class SpecialI0Op(AtenOp):
 
 
 class SpecialI0eOp(AtenOp):
+    """The modified Bessel function of the first kind of order zero, scaled by exp(-|self|).
+
+        %result = aten.special_i0e %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_i0e"
     schema_text = "special_i0e(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8970,6 +13171,11 @@ class SpecialI0eOp(AtenOp):
 
 
 class SpecialI1Op(AtenOp):
+    """The modified Bessel function of the first kind of order one.
+
+        %result = aten.special_i1 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_i1"
     schema_text = "special_i1(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8979,6 +13185,11 @@ class SpecialI1Op(AtenOp):
 
 
 class SpecialI1eOp(AtenOp):
+    """The modified Bessel function of the first kind of order one, scaled by exp(-|self|).
+
+        %result = aten.special_i1e %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_i1e"
     schema_text = "special_i1e(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8988,6 +13199,11 @@ class SpecialI1eOp(AtenOp):
 
 
 class SpecialLaguerrePolynomialLOp(AtenOp):
+    """The Laguerre polynomial of degree n.
+
+        %result = aten.special_laguerre_polynomial_l %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_laguerre_polynomial_l"
     schema_text = "special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -8998,6 +13214,11 @@ class SpecialLaguerrePolynomialLOp(AtenOp):
 
 
 class SpecialLegendrePolynomialPOp(AtenOp):
+    """The Legendre polynomial of degree n.
+
+        %result = aten.special_legendre_polynomial_p %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_legendre_polynomial_p"
     schema_text = "special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9008,6 +13229,11 @@ class SpecialLegendrePolynomialPOp(AtenOp):
 
 
 class SpecialLog1pOp(AtenOp):
+    """The natural logarithm of one plus each element; another name of log1p.
+
+        %result = aten.special_log1p %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_log1p"
     schema_text = "special_log1p(Tensor self) -> Tensor"
     out_schema = "special_log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9016,6 +13242,11 @@ class SpecialLog1pOp(AtenOp):
 
 
 class SpecialLogNdtrOp(AtenOp):
+    """The logarithm of the distribution function of the standard normal distribution.
+
+        %result = aten.special_log_ndtr %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_log_ndtr"
     schema_text = "special_log_ndtr(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9025,6 +13256,11 @@ class SpecialLogNdtrOp(AtenOp):
 
 
 class SpecialLogSoftmaxOp(AtenOp):
+    """The logarithm of the softmax over dim; another name of log_softmax.
+
+        %result = aten.special_log_softmax %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.special_log_softmax"
     schema_text = "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
     if TYPE_CHECKING:
@@ -9034,6 +13270,11 @@ class SpecialLogSoftmaxOp(AtenOp):
 
 
 class SpecialLogitOp(AtenOp):
+    """The logarithm of self / (1 - self); another name of logit.
+
+        %result = aten.special_logit %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_logit"
     schema_text = "special_logit(Tensor self, float? eps=None) -> Tensor"
     out_schema = "special_logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9043,6 +13284,11 @@ class SpecialLogitOp(AtenOp):
 
 
 class SpecialLogsumexpOp(AtenOp):
+    """The logarithm of the sum of the exponentials over dimensions; another name of logsumexp.
+
+        %result = aten.special_logsumexp %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.special_logsumexp"
     schema_text = "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"
     out_schema = "special_logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9053,6 +13299,11 @@ class SpecialLogsumexpOp(AtenOp):
 
 
 class SpecialModifiedBesselI0Op(AtenOp):
+    """The modified Bessel function of the first kind of order zero.
+
+        %result = aten.special_modified_bessel_i0 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_modified_bessel_i0"
     schema_text = "special_modified_bessel_i0(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9062,6 +13313,11 @@ class SpecialModifiedBesselI0Op(AtenOp):
 
 
 class SpecialModifiedBesselI1Op(AtenOp):
+    """The modified Bessel function of the first kind of order one.
+
+        %result = aten.special_modified_bessel_i1 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_modified_bessel_i1"
     schema_text = "special_modified_bessel_i1(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9071,6 +13327,11 @@ class SpecialModifiedBesselI1Op(AtenOp):
 
 
 class SpecialModifiedBesselK0Op(AtenOp):
+    """The modified Bessel function of the second kind of order zero.
+
+        %result = aten.special_modified_bessel_k0 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_modified_bessel_k0"
     schema_text = "special_modified_bessel_k0(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9080,6 +13341,11 @@ class SpecialModifiedBesselK0Op(AtenOp):
 
 
 class SpecialModifiedBesselK1Op(AtenOp):
+    """The modified Bessel function of the second kind of order one.
+
+        %result = aten.special_modified_bessel_k1 %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_modified_bessel_k1"
     schema_text = "special_modified_bessel_k1(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9089,6 +13355,11 @@ class SpecialModifiedBesselK1Op(AtenOp):
 
 
 class SpecialMultigammalnOp(AtenOp):
+    """The logarithm of the multivariate gamma function of dimension p; another name of mvlgamma.
+
+        %result = aten.special_multigammaln %self {p = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.special_multigammaln"
     schema_text = "special_multigammaln(Tensor self, int p) -> Tensor"
     out_schema = "special_multigammaln.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9098,6 +13369,11 @@ class SpecialMultigammalnOp(AtenOp):
 
 
 class SpecialNdtrOp(AtenOp):
+    """The distribution function of the standard normal distribution.
+
+        %result = aten.special_ndtr %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_ndtr"
     schema_text = "special_ndtr(Tensor self) -> Tensor"
     out_schema = "special_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9106,6 +13382,11 @@ class SpecialNdtrOp(AtenOp):
 
 
 class SpecialNdtriOp(AtenOp):
+    """The quantile function of the standard normal distribution.
+
+        %result = aten.special_ndtri %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_ndtri"
     schema_text = "special_ndtri(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9115,6 +13396,11 @@ class SpecialNdtriOp(AtenOp):
 
 
 class SpecialPolygammaOp(AtenOp):
+    """The n-th derivative of the digamma function; another name of polygamma.
+
+        %result = aten.special_polygamma %self {n = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.special_polygamma"
     schema_text = "special_polygamma(int n, Tensor self) -> Tensor"
     out_schema = "special_polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9124,6 +13410,11 @@ class SpecialPolygammaOp(AtenOp):
 
 
 class SpecialPsiOp(AtenOp):
+    """The logarithmic derivative of the gamma function; another name of digamma.
+
+        %result = aten.special_psi %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_psi"
     schema_text = "special_psi(Tensor self) -> Tensor"
     out_schema = "special_psi.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9132,6 +13423,11 @@ class SpecialPsiOp(AtenOp):
 
 
 class SpecialRoundOp(AtenOp):
+    """Each element rounded to a number of decimals; another name of round.
+
+        %result = aten.special_round %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_round"
     schema_text = "special_round(Tensor self, *, int decimals=0) -> Tensor"
     out_schema = "special_round.out(Tensor self, *, int decimals=0, Tensor(a!) out) -> Tensor(a!)"
@@ -9141,6 +13437,11 @@ class SpecialRoundOp(AtenOp):
 
 
 class SpecialScaledModifiedBesselK0Op(AtenOp):
+    """The modified Bessel function of the second kind of order zero, scaled by exp(x).
+
+        %result = aten.special_scaled_modified_bessel_k0 %x : tensor<2x3xf32>
+    """
+
     name = "aten.special_scaled_modified_bessel_k0"
     schema_text = "special_scaled_modified_bessel_k0(Tensor x) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9150,6 +13451,11 @@ class SpecialScaledModifiedBesselK0Op(AtenOp):
 
 
 class SpecialScaledModifiedBesselK1Op(AtenOp):
+    """The modified Bessel function of the second kind of order one, scaled by exp(x).
+
+        %result = aten.special_scaled_modified_bessel_k1 %x : tensor<2x3xf32>
+    """
+
     name = "aten.special_scaled_modified_bessel_k1"
     schema_text = "special_scaled_modified_bessel_k1(Tensor x) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9159,6 +13465,11 @@ class SpecialScaledModifiedBesselK1Op(AtenOp):
 
 
 class SpecialShiftedChebyshevPolynomialTOp(AtenOp):
+    """The Chebyshev polynomial of the first kind of degree n, at 2 x - 1.
+
+        %result = aten.special_shifted_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_shifted_chebyshev_polynomial_t"
     schema_text = "special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9169,6 +13480,11 @@ class SpecialShiftedChebyshevPolynomialTOp(AtenOp):
 
 
 class SpecialShiftedChebyshevPolynomialUOp(AtenOp):
+    """The Chebyshev polynomial of the second kind of degree n, at 2 x - 1.
+
+        %result = aten.special_shifted_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_shifted_chebyshev_polynomial_u"
     schema_text = "special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9179,6 +13495,11 @@ class SpecialShiftedChebyshevPolynomialUOp(AtenOp):
 
 
 class SpecialShiftedChebyshevPolynomialVOp(AtenOp):
+    """The Chebyshev polynomial of the third kind of degree n, at 2 x - 1.
+
+        %result = aten.special_shifted_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_shifted_chebyshev_polynomial_v"
     schema_text = "special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9189,6 +13510,11 @@ class SpecialShiftedChebyshevPolynomialVOp(AtenOp):
 
 
 class SpecialShiftedChebyshevPolynomialWOp(AtenOp):
+    """The Chebyshev polynomial of the fourth kind of degree n, at 2 x - 1.
+
+        %result = aten.special_shifted_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "aten.special_shifted_chebyshev_polynomial_w"
     schema_text = "special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9199,6 +13525,11 @@ class SpecialShiftedChebyshevPolynomialWOp(AtenOp):
 
 
 class SpecialSincOp(AtenOp):
+    """The normalised sinc function; another name of sinc.
+
+        %result = aten.special_sinc %self : tensor<2x3xf32>
+    """
+
     name = "aten.special_sinc"
     schema_text = "special_sinc(Tensor self) -> Tensor"
     out_schema = "special_sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9207,6 +13538,11 @@ class SpecialSincOp(AtenOp):
 
 
 class SpecialSoftmaxOp(AtenOp):
+    """The softmax over dim; another name of softmax.
+
+        %result = aten.special_softmax %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "aten.special_softmax"
     schema_text = "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"
     if TYPE_CHECKING:
@@ -9216,6 +13552,11 @@ class SpecialSoftmaxOp(AtenOp):
 
 
 class SpecialSphericalBesselJ0Op(AtenOp):
+    """The spherical Bessel function of the first kind of order zero, sin(x) / x.
+
+        %result = aten.special_spherical_bessel_j0 %x : tensor<2x3xf32>
+    """
+
     name = "aten.special_spherical_bessel_j0"
     schema_text = "special_spherical_bessel_j0(Tensor x) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9225,6 +13566,11 @@ class SpecialSphericalBesselJ0Op(AtenOp):
 
 
 class SpecialXlog1pyOp(AtenOp):
+    """self times log(1 + other), zero where self is zero unless other is NaN.
+
+        %result = aten.special_xlog1py %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.special_xlog1py"
     schema_text = "special_xlog1py(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9235,6 +13581,11 @@ class SpecialXlog1pyOp(AtenOp):
 
 
 class SpecialXlog1pyOtherScalarOp(AtenOp):
+    """self times log(1 + other), zero where self is zero unless other is NaN.
+
+        %result = aten.special_xlog1py.other_scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.special_xlog1py.other_scalar"
     schema_text = "special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9245,6 +13596,11 @@ class SpecialXlog1pyOtherScalarOp(AtenOp):
 
 
 class SpecialXlog1pySelfScalarOp(AtenOp):
+    """self times log(1 + other), zero where self is zero unless other is NaN.
+
+        %result = aten.special_xlog1py.self_scalar %other {self = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.special_xlog1py.self_scalar"
     schema_text = "special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9255,6 +13611,11 @@ class SpecialXlog1pySelfScalarOp(AtenOp):
 
 
 class SpecialXlogyOp(AtenOp):
+    """self times log(other), zero where self is zero; another name of xlogy.
+
+        %result = aten.special_xlogy %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.special_xlogy"
     schema_text = "special_xlogy(Tensor self, Tensor other) -> Tensor"
     out_schema = "special_xlogy.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9264,6 +13625,11 @@ class SpecialXlogyOp(AtenOp):
 
 
 class SpecialXlogyOtherScalarOp(AtenOp):
+    """self times log(other), zero where self is zero; another name of xlogy.
+
+        %result = aten.special_xlogy.other_scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.special_xlogy.other_scalar"
     schema_text = "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor"
     out_schema = "special_xlogy.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9273,6 +13639,11 @@ class SpecialXlogyOtherScalarOp(AtenOp):
 
 
 class SpecialXlogySelfScalarOp(AtenOp):
+    """self times log(other), zero where self is zero; another name of xlogy.
+
+        %result = aten.special_xlogy.self_scalar %other {self = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.special_xlogy.self_scalar"
     schema_text = "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor"
     out_schema = "special_xlogy.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9282,6 +13653,11 @@ class SpecialXlogySelfScalarOp(AtenOp):
 
 
 class SpecialZetaOp(AtenOp):
+    """The Hurwitz zeta function of self at other.
+
+        %result = aten.special_zeta %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.special_zeta"
     schema_text = "special_zeta(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9292,6 +13668,11 @@ class SpecialZetaOp(AtenOp):
 
 
 class SplitTensorOp(AtenOp):
+    """Views of self cut along a dimension in parts of a size, the last perhaps shorter, or of given sizes.
+
+        %result0, %result1 = aten.split.Tensor %self {split_size = 2} : (tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.split.Tensor"
     schema_text = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -9301,6 +13682,11 @@ class SplitTensorOp(AtenOp):
 
 
 class SplitSizesOp(AtenOp):
+    """Views of self cut along a dimension in parts of a size, the last perhaps shorter, or of given sizes.
+
+        %result0, %result1 = aten.split.sizes %self {split_size = [1, 3]} : (tensor<4x3xf32>) -> (tensor<1x3xf32>, tensor<3x3xf32>)
+    """
+
     name = "aten.split.sizes"
     schema_text = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -9310,6 +13696,11 @@ class SplitSizesOp(AtenOp):
 
 
 class SplitCopyTensorOp(AtenOp):
+    """Copies of parts of self, cut along a dimension in parts of a size, the last perhaps shorter.
+
+        %result0, %result1 = aten.split_copy.Tensor %self {split_size = 2} : (tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.split_copy.Tensor"
     schema_text = "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"
     tags = frozenset({"view_copy"})
@@ -9321,6 +13712,11 @@ class SplitCopyTensorOp(AtenOp):
 
 
 class SplitWithSizesOp(AtenOp):
+    """Views of self cut along a dimension in parts of given sizes.
+
+        %result0, %result1 = aten.split_with_sizes %self {split_sizes = [1, 3]} : (tensor<4x3xf32>) -> (tensor<1x3xf32>, tensor<3x3xf32>)
+    """
+
     name = "aten.split_with_sizes"
     schema_text = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"
     tags = frozenset({"core"})
@@ -9331,6 +13727,11 @@ class SplitWithSizesOp(AtenOp):
 
 
 class SplitWithSizesCopyOp(AtenOp):
+    """Copies of parts of self, cut along a dimension in parts of given sizes.
+
+        %result0, %result1 = aten.split_with_sizes_copy %self {split_sizes = [1, 3]} : (tensor<4x3xf32>) -> (tensor<1x3xf32>, tensor<3x3xf32>)
+    """
+
     name = "aten.split_with_sizes_copy"
     schema_text = "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"
     tags = frozenset({"view_copy"})
@@ -9342,6 +13743,11 @@ class SplitWithSizesCopyOp(AtenOp):
 
 
 class SqrtOp(AtenOp):
+    """The square root of each element.
+
+        %result = aten.sqrt %self : tensor<2x3xf32>
+    """
+
     name = "aten.sqrt"
     schema_text = "sqrt(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -9351,6 +13757,11 @@ class SqrtOp(AtenOp):
 
 
 class SquareOp(AtenOp):
+    """The square of each element.
+
+        %result = aten.square %self : tensor<2x3xf32>
+    """
+
     name = "aten.square"
     schema_text = "square(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9360,6 +13771,11 @@ class SquareOp(AtenOp):
 
 
 class SqueezeOp(AtenOp):
+    """A view of self without its dimensions of size 1, or without those that are named and have it.
+
+        %result = aten.squeeze %self : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.squeeze"
     schema_text = "squeeze(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -9367,6 +13783,11 @@ class SqueezeOp(AtenOp):
 
 
 class SqueezeDimOp(AtenOp):
+    """A view of self without its dimensions of size 1, or without those that are named and have it.
+
+        %result = aten.squeeze.dim %self {dim = 1} : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.squeeze.dim"
     schema_text = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -9376,6 +13797,11 @@ class SqueezeDimOp(AtenOp):
 
 
 class SqueezeDimsOp(AtenOp):
+    """A view of self without its dimensions of size 1, or without those that are named and have it.
+
+        %result = aten.squeeze.dims %self {dim = [1]} : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.squeeze.dims"
     schema_text = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -9385,6 +13811,11 @@ class SqueezeDimsOp(AtenOp):
 
 
 class SqueezeCopyOp(AtenOp):
+    """A copy of self without its dimensions of size 1, or without those that are named and have it.
+
+        %result = aten.squeeze_copy %self : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.squeeze_copy"
     schema_text = "squeeze_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -9394,6 +13825,11 @@ class SqueezeCopyOp(AtenOp):
 
 
 class SqueezeCopyDimOp(AtenOp):
+    """A copy of self without its dimensions of size 1, or without those that are named and have it.
+
+        %result = aten.squeeze_copy.dim %self {dim = 1} : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.squeeze_copy.dim"
     schema_text = "squeeze_copy.dim(Tensor self, int dim) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -9404,6 +13840,11 @@ class SqueezeCopyDimOp(AtenOp):
 
 
 class SqueezeCopyDimsOp(AtenOp):
+    """A copy of self without its dimensions of size 1, or without those that are named and have it.
+
+        %result = aten.squeeze_copy.dims %self {dim = [1]} : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.squeeze_copy.dims"
     schema_text = "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -9414,6 +13855,8 @@ class SqueezeCopyDimsOp(AtenOp):
 
 
 class SspaddmmOp(AtenOp):
+    """beta times self plus alpha times the product of a sparse and a dense matrix, as a sparse one."""
+
     name = "aten.sspaddmm"
     schema_text = "sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
     out_schema = "sspaddmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -9426,6 +13869,11 @@ class SspaddmmOp(AtenOp):
 
 
 class StackOp(AtenOp):
+    """The tensors side by side along a new dimension.
+
+        %result = aten.stack [%tensors0, %tensors1] {dim = 1} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x2x3xf32>
+    """
+
     name = "aten.stack"
     schema_text = "stack(Tensor[] tensors, int dim=0) -> Tensor"
     out_schema = "stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9435,6 +13883,11 @@ class StackOp(AtenOp):
 
 
 class StdOp(AtenOp):
+    """The standard deviation, of the whole tensor or over dimensions, with a correction of the count.
+
+        %result = aten.std %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.std"
     schema_text = "std(Tensor self, bool unbiased=True) -> Tensor"
     tags = frozenset({"reduction"})
@@ -9444,6 +13897,11 @@ class StdOp(AtenOp):
 
 
 class StdCorrectionOp(AtenOp):
+    """The standard deviation, of the whole tensor or over dimensions, with a correction of the count.
+
+        %result = aten.std.correction %self {dim = [1], correction = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.std.correction"
     schema_text = "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"reduction"})
@@ -9456,6 +13914,11 @@ class StdCorrectionOp(AtenOp):
 
 
 class StdDimOp(AtenOp):
+    """The standard deviation, of the whole tensor or over dimensions, with a correction of the count.
+
+        %result = aten.std.dim %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.std.dim"
     schema_text = "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"
     tags = frozenset({"reduction"})
@@ -9468,6 +13931,11 @@ class StdDimOp(AtenOp):
 
 
 class StdMeanOp(AtenOp):
+    """The standard deviation and the mean, of the whole tensor or over dimensions.
+
+        %result0, %result1 = aten.std_mean %self : (tensor<2x3xf32>) -> (tensor<f32>, tensor<f32>)
+    """
+
     name = "aten.std_mean"
     schema_text = "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"
     tags = frozenset({"reduction"})
@@ -9477,6 +13945,11 @@ class StdMeanOp(AtenOp):
 
 
 class StdMeanCorrectionOp(AtenOp):
+    """The standard deviation and the mean, of the whole tensor or over dimensions.
+
+        %result0, %result1 = aten.std_mean.correction %self {dim = [1], correction = 0} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+    """
+
     name = "aten.std_mean.correction"
     schema_text = "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"
     tags = frozenset({"reduction"})
@@ -9489,6 +13962,11 @@ class StdMeanCorrectionOp(AtenOp):
 
 
 class StdMeanDimOp(AtenOp):
+    """The standard deviation and the mean, of the whole tensor or over dimensions.
+
+        %result0, %result1 = aten.std_mean.dim %self {dim = [1]} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+    """
+
     name = "aten.std_mean.dim"
     schema_text = "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"
     tags = frozenset({"reduction"})
@@ -9500,6 +13978,11 @@ class StdMeanDimOp(AtenOp):
 
 
 class StftOp(AtenOp):
+    """The short-time Fourier transform: spectra of windows that slide over a signal.
+
+        %result = aten.stft %self, %window {n_fft = 4, hop_length = 2, return_complex = true} : (tensor<16xf32>, tensor<4xf32>) -> tensor<3x7xcomplex<f32>>
+    """
+
     name = "aten.stft"
     schema_text = "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor"
     if TYPE_CHECKING:
@@ -9515,6 +13998,11 @@ class StftOp(AtenOp):
 
 
 class StftCenterOp(AtenOp):
+    """The short-time Fourier transform: spectra of windows that slide over a signal.
+
+        %result = aten.stft.center %self, %window {n_fft = 4, hop_length = 2, return_complex = true} : (tensor<16xf32>, tensor<4xf32>) -> tensor<3x9xcomplex<f32>>
+    """
+
     name = "aten.stft.center"
     schema_text = 'stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor'
     if TYPE_CHECKING:
@@ -9532,6 +14020,11 @@ class StftCenterOp(AtenOp):
 
 
 class StrideIntOp(AtenOp):
+    """The stride of a dimension, in elements.
+
+        %result = aten.stride.int %self {dim = 1} : (tensor<2x3xf32>) -> i64
+    """
+
     name = "aten.stride.int"
     schema_text = "stride.int(Tensor self, int dim) -> int"
     if TYPE_CHECKING:
@@ -9540,6 +14033,11 @@ class StrideIntOp(AtenOp):
 
 
 class SubScalarOp(AtenOp):
+    """self minus alpha times other, element by element, with broadcasting.
+
+        %result = aten.sub.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.sub.Scalar"
     schema_text = "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -9551,6 +14049,11 @@ class SubScalarOp(AtenOp):
 
 
 class SubTensorOp(AtenOp):
+    """self minus alpha times other, element by element, with broadcasting.
+
+        %result = aten.sub.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.sub.Tensor"
     schema_text = "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -9562,6 +14065,11 @@ class SubTensorOp(AtenOp):
 
 
 class SubtractScalarOp(AtenOp):
+    """self minus alpha times other, element by element; another name of sub.
+
+        %result = aten.subtract.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.subtract.Scalar"
     schema_text = "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"
     if TYPE_CHECKING:
@@ -9571,6 +14079,11 @@ class SubtractScalarOp(AtenOp):
 
 
 class SubtractTensorOp(AtenOp):
+    """self minus alpha times other, element by element; another name of sub.
+
+        %result = aten.subtract.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.subtract.Tensor"
     schema_text = "subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
     out_schema = "subtract.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -9581,6 +14094,11 @@ class SubtractTensorOp(AtenOp):
 
 
 class SumOp(AtenOp):
+    """The sum of the elements, of the whole tensor or over dimensions.
+
+        %result = aten.sum %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.sum"
     schema_text = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"reduction"})
@@ -9591,6 +14109,11 @@ class SumOp(AtenOp):
 
 
 class SumDimIntListOp(AtenOp):
+    """The sum of the elements, of the whole tensor or over dimensions.
+
+        %result = aten.sum.dim_IntList %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.sum.dim_IntList"
     schema_text = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -9603,6 +14126,11 @@ class SumDimIntListOp(AtenOp):
 
 
 class SumToSizeOp(AtenOp):
+    """The sum over the dimensions that broadcasting from a size to the shape of self would add.
+
+        %result = aten.sum_to_size %self {size = [1, 3]} : (tensor<2x3xf32>) -> tensor<1x3xf32>
+    """
+
     name = "aten.sum_to_size"
     schema_text = "sum_to_size(Tensor self, SymInt[] size) -> Tensor"
     if TYPE_CHECKING:
@@ -9611,6 +14139,11 @@ class SumToSizeOp(AtenOp):
 
 
 class SvdOp(AtenOp):
+    """The singular value decomposition of each matrix: U, singular values in descending order, V.
+
+        %U, %S, %V = aten.svd %self : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<3x2xf32>)
+    """
+
     name = "aten.svd"
     schema_text = "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"
     out_schema = "svd.U(Tensor self, bool some=True, bool compute_uv=True, *, Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) V)"
@@ -9621,6 +14154,11 @@ class SvdOp(AtenOp):
 
 
 class SwapaxesOp(AtenOp):
+    """A view of self with two dimensions swapped; another name of transpose.
+
+        %result = aten.swapaxes %self {axis0 = 0, axis1 = 1} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.swapaxes"
     schema_text = "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -9630,6 +14168,11 @@ class SwapaxesOp(AtenOp):
 
 
 class SwapdimsOp(AtenOp):
+    """A view of self with two dimensions swapped; another name of transpose.
+
+        %result = aten.swapdims %self {dim0 = 0, dim1 = 1} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.swapdims"
     schema_text = "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -9639,6 +14182,11 @@ class SwapdimsOp(AtenOp):
 
 
 class SymIsContiguousOp(AtenOp):
+    """Whether self is contiguous in a memory format, perhaps known at run time only.
+
+        %result = aten.sym_is_contiguous %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "aten.sym_is_contiguous"
     schema_text = "sym_is_contiguous(Tensor self, MemoryFormat memory_format=0) -> SymBool"
     tags = frozenset({"core"})
@@ -9648,6 +14196,11 @@ class SymIsContiguousOp(AtenOp):
 
 
 class SymNumelOp(AtenOp):
+    """The number of elements of self, perhaps known at run time only.
+
+        %result = aten.sym_numel %self : (tensor<2x3xf32>) -> i64
+    """
+
     name = "aten.sym_numel"
     schema_text = "sym_numel(Tensor self) -> SymInt"
     tags = frozenset({"core"})
@@ -9656,6 +14209,11 @@ class SymNumelOp(AtenOp):
 
 
 class SymSizeIntOp(AtenOp):
+    """The size of a dimension, perhaps known at run time only.
+
+        %result = aten.sym_size.int %self {dim = 1} : (tensor<2x3xf32>) -> i64
+    """
+
     name = "aten.sym_size.int"
     schema_text = "sym_size.int(Tensor self, int dim) -> SymInt"
     tags = frozenset({"core"})
@@ -9665,6 +14223,11 @@ class SymSizeIntOp(AtenOp):
 
 
 class SymStorageOffsetOp(AtenOp):
+    """Where in its storage self starts, perhaps known at run time only.
+
+        %result = aten.sym_storage_offset %self : (tensor<2x3xf32>) -> i64
+    """
+
     name = "aten.sym_storage_offset"
     schema_text = "sym_storage_offset(Tensor self) -> SymInt"
     tags = frozenset({"core"})
@@ -9673,6 +14236,11 @@ class SymStorageOffsetOp(AtenOp):
 
 
 class SymStrideIntOp(AtenOp):
+    """The stride of a dimension, perhaps known at run time only.
+
+        %result = aten.sym_stride.int %self {dim = 1} : (tensor<2x3xf32>) -> i64
+    """
+
     name = "aten.sym_stride.int"
     schema_text = "sym_stride.int(Tensor self, int dim) -> SymInt"
     tags = frozenset({"core"})
@@ -9682,6 +14250,11 @@ class SymStrideIntOp(AtenOp):
 
 
 class TOp(AtenOp):
+    """A view of a matrix with rows and columns swapped.
+
+        %result = aten.t %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.t"
     schema_text = "t(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -9689,6 +14262,11 @@ class TOp(AtenOp):
 
 
 class TCopyOp(AtenOp):
+    """A copy of a matrix with rows and columns swapped.
+
+        %result = aten.t_copy %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.t_copy"
     schema_text = "t_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -9698,6 +14276,11 @@ class TCopyOp(AtenOp):
 
 
 class TakeOp(AtenOp):
+    """The elements of the flattened self at indices.
+
+        %result = aten.take %self, %index : (tensor<2x3xf32>, tensor<4xi64>) -> tensor<4xf32>
+    """
+
     name = "aten.take"
     schema_text = "take(Tensor self, Tensor index) -> Tensor"
     out_schema = "take.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9707,6 +14290,11 @@ class TakeOp(AtenOp):
 
 
 class TakeAlongDimOp(AtenOp):
+    """The elements of self at indices of a dimension, with broadcasting, or of the flattened self.
+
+        %result = aten.take_along_dim %self, %indices {dim = 1} : (tensor<2x3xf32>, tensor<2x1xi64>) -> tensor<2x1xf32>
+    """
+
     name = "aten.take_along_dim"
     schema_text = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"
     out_schema = "take_along_dim.out(Tensor self, Tensor indices, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9717,6 +14305,11 @@ class TakeAlongDimOp(AtenOp):
 
 
 class TanOp(AtenOp):
+    """The tangent of each element, in radians.
+
+        %result = aten.tan %self : tensor<2x3xf32>
+    """
+
     name = "aten.tan"
     schema_text = "tan(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -9726,6 +14319,11 @@ class TanOp(AtenOp):
 
 
 class TanhOp(AtenOp):
+    """The hyperbolic tangent of each element.
+
+        %result = aten.tanh %self : tensor<2x3xf32>
+    """
+
     name = "aten.tanh"
     schema_text = "tanh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -9735,6 +14333,11 @@ class TanhOp(AtenOp):
 
 
 class TensorSplitIndicesOp(AtenOp):
+    """Views of self cut along a dimension at indices or in a number of nearly equal parts.
+
+        %result0, %result1, %result2 = aten.tensor_split.indices %self {indices = [1, 3]} : (tensor<4x3xf32>) -> (tensor<1x3xf32>, tensor<2x3xf32>, tensor<1x3xf32>)
+    """
+
     name = "aten.tensor_split.indices"
     schema_text = "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -9744,6 +14347,11 @@ class TensorSplitIndicesOp(AtenOp):
 
 
 class TensorSplitSectionsOp(AtenOp):
+    """Views of self cut along a dimension at indices or in a number of nearly equal parts.
+
+        %result0, %result1 = aten.tensor_split.sections %self {sections = 2} : (tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.tensor_split.sections"
     schema_text = "tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -9753,6 +14361,11 @@ class TensorSplitSectionsOp(AtenOp):
 
 
 class TensorSplitTensorIndicesOrSectionsOp(AtenOp):
+    """Views of self cut along a dimension at indices or in a number of nearly equal parts.
+
+        %result0, %result1, %result2 = aten.tensor_split.tensor_indices_or_sections %self, %tensor_indices_or_sections : (tensor<4x3xf32>, tensor<2xi64>) -> (tensor<1x3xf32>, tensor<2x3xf32>, tensor<1x3xf32>)
+    """
+
     name = "aten.tensor_split.tensor_indices_or_sections"
     schema_text = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -9762,6 +14375,11 @@ class TensorSplitTensorIndicesOrSectionsOp(AtenOp):
 
 
 class TensordotOp(AtenOp):
+    """The sums of products over pairs of dimensions of self and other.
+
+        %result = aten.tensordot %self, %other {dims_self = [1], dims_other = [0]} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "aten.tensordot"
     schema_text = "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"
     out_schema = "tensordot.out(Tensor self, Tensor other, int[] dims_self, int[] dims_other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9773,6 +14391,11 @@ class TensordotOp(AtenOp):
 
 
 class ThnnConv2dOp(AtenOp):
+    """The cross-correlation of images with filters by unfolding, plus bias.
+
+        %result = aten.thnn_conv2d %self, %weight, %bias {kernel_size = [3, 3], padding = [1, 1]} : (tensor<1x2x4x4xf32>, tensor<5x2x3x3xf32>, tensor<5xf32>) -> tensor<1x5x4x4xf32>
+    """
+
     name = "aten.thnn_conv2d"
     schema_text = "thnn_conv2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0]) -> Tensor"
     out_schema = "thnn_conv2d.out(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], *, Tensor(a!) out) -> Tensor(a!)"
@@ -9786,6 +14409,11 @@ class ThnnConv2dOp(AtenOp):
 
 
 class ThresholdOp(AtenOp):
+    """self where it exceeds threshold and value elsewhere.
+
+        %result = aten.threshold %self {threshold = 0.5, value = 0} : tensor<2x3xf32>
+    """
+
     name = "aten.threshold"
     schema_text = "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -9797,6 +14425,11 @@ class ThresholdOp(AtenOp):
 
 
 class TileOp(AtenOp):
+    """self repeated along its last dimensions.
+
+        %result = aten.tile %self {dims = [2, 1]} : (tensor<2x3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "aten.tile"
     schema_text = "tile(Tensor self, SymInt[] dims) -> Tensor"
     if TYPE_CHECKING:
@@ -9805,6 +14438,11 @@ class TileOp(AtenOp):
 
 
 class ToDeviceOp(AtenOp):
+    """self with another dtype, device or memory format, self itself if it has them.
+
+        %result = aten.to.device %self {device = "cpu", dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+    """
+
     name = "aten.to.device"
     schema_text = "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -9817,6 +14455,11 @@ class ToDeviceOp(AtenOp):
 
 
 class ToDtypeOp(AtenOp):
+    """self with another dtype, device or memory format, self itself if it has them.
+
+        %result = aten.to.dtype %self {dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+    """
+
     name = "aten.to.dtype"
     schema_text = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -9828,6 +14471,11 @@ class ToDtypeOp(AtenOp):
 
 
 class ToDtypeLayoutOp(AtenOp):
+    """self with another dtype, device or memory format, self itself if it has them.
+
+        %result = aten.to.dtype_layout %self {dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+    """
+
     name = "aten.to.dtype_layout"
     schema_text = "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -9842,6 +14490,11 @@ class ToDtypeLayoutOp(AtenOp):
 
 
 class ToOtherOp(AtenOp):
+    """self with another dtype, device or memory format, self itself if it has them.
+
+        %result = aten.to.other %self, %other : (tensor<2x3xf32>, tensor<1xi64>) -> tensor<2x3xi64>
+    """
+
     name = "aten.to.other"
     schema_text = "to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -9853,6 +14506,11 @@ class ToOtherOp(AtenOp):
 
 
 class ToDenseOp(AtenOp):
+    """self as a dense tensor.
+
+        %result = aten.to_dense %self : tensor<2x3xf32>
+    """
+
     name = "aten.to_dense"
     schema_text = "to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor"
     if TYPE_CHECKING:
@@ -9862,6 +14520,8 @@ class ToDenseOp(AtenOp):
 
 
 class ToSparseOp(AtenOp):
+    """self as a sparse tensor."""
+
     name = "aten.to_sparse"
     schema_text = "to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor"
     if TYPE_CHECKING:
@@ -9872,6 +14532,8 @@ class ToSparseOp(AtenOp):
 
 
 class ToSparseSparseDimOp(AtenOp):
+    """self as a sparse tensor."""
+
     name = "aten.to_sparse.sparse_dim"
     schema_text = "to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor"
     if TYPE_CHECKING:
@@ -9880,6 +14542,8 @@ class ToSparseSparseDimOp(AtenOp):
 
 
 class ToSparseBscOp(AtenOp):
+    """self as a sparse tensor compressed by columns of blocks."""
+
     name = "aten.to_sparse_bsc"
     schema_text = "to_sparse_bsc(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor"
     if TYPE_CHECKING:
@@ -9889,6 +14553,8 @@ class ToSparseBscOp(AtenOp):
 
 
 class ToSparseBsrOp(AtenOp):
+    """self as a sparse tensor compressed by rows of blocks."""
+
     name = "aten.to_sparse_bsr"
     schema_text = "to_sparse_bsr(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor"
     if TYPE_CHECKING:
@@ -9898,6 +14564,8 @@ class ToSparseBsrOp(AtenOp):
 
 
 class ToSparseCscOp(AtenOp):
+    """self as a sparse tensor compressed by columns."""
+
     name = "aten.to_sparse_csc"
     schema_text = "to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor"
     if TYPE_CHECKING:
@@ -9906,6 +14574,8 @@ class ToSparseCscOp(AtenOp):
 
 
 class ToSparseCsrOp(AtenOp):
+    """self as a sparse tensor compressed by rows."""
+
     name = "aten.to_sparse_csr"
     schema_text = "to_sparse_csr(Tensor self, int? dense_dim=None) -> Tensor"
     if TYPE_CHECKING:
@@ -9914,6 +14584,11 @@ class ToSparseCsrOp(AtenOp):
 
 
 class TopkOp(AtenOp):
+    """The k largest or smallest elements along a dimension, and their indices.
+
+        %values, %indices = aten.topk %self {k = 2} : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x2xi64>)
+    """
+
     name = "aten.topk"
     schema_text = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"
     tags = frozenset({"core"})
@@ -9927,6 +14602,11 @@ class TopkOp(AtenOp):
 
 
 class TraceOp(AtenOp):
+    """The sum of the diagonal of a matrix.
+
+        %result = aten.trace %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.trace"
     schema_text = "trace(Tensor self) -> Tensor"
     out_schema = "trace.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -9935,6 +14615,11 @@ class TraceOp(AtenOp):
 
 
 class TransposeIntOp(AtenOp):
+    """A view of self with two dimensions swapped.
+
+        %result = aten.transpose.int %self {dim0 = 0, dim1 = 1} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.transpose.int"
     schema_text = "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -9944,6 +14629,11 @@ class TransposeIntOp(AtenOp):
 
 
 class TransposeCopyIntOp(AtenOp):
+    """A copy of self with two dimensions swapped.
+
+        %result = aten.transpose_copy.int %self {dim0 = 0, dim1 = 1} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.transpose_copy.int"
     schema_text = "transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -9955,6 +14645,11 @@ class TransposeCopyIntOp(AtenOp):
 
 
 class TrapezoidDxOp(AtenOp):
+    """The integral along a dimension by the trapezoidal rule.
+
+        %result = aten.trapezoid.dx %y : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.trapezoid.dx"
     schema_text = "trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"
     if TYPE_CHECKING:
@@ -9964,6 +14659,11 @@ class TrapezoidDxOp(AtenOp):
 
 
 class TrapezoidXOp(AtenOp):
+    """The integral along a dimension by the trapezoidal rule.
+
+        %result = aten.trapezoid.x %y, %x : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.trapezoid.x"
     schema_text = "trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"
     if TYPE_CHECKING:
@@ -9973,6 +14673,11 @@ class TrapezoidXOp(AtenOp):
 
 
 class TrapzDxOp(AtenOp):
+    """The integral along a dimension by the trapezoidal rule; another name of trapezoid.
+
+        %result = aten.trapz.dx %y : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.trapz.dx"
     schema_text = "trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor"
     if TYPE_CHECKING:
@@ -9982,6 +14687,11 @@ class TrapzDxOp(AtenOp):
 
 
 class TrapzXOp(AtenOp):
+    """The integral along a dimension by the trapezoidal rule; another name of trapezoid.
+
+        %result = aten.trapz.x %y, %x : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.trapz.x"
     schema_text = "trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"
     if TYPE_CHECKING:
@@ -9991,6 +14701,11 @@ class TrapzXOp(AtenOp):
 
 
 class TriangularSolveOp(AtenOp):
+    """The solution of a system of equations whose matrix is triangular, and that matrix.
+
+        %solution, %cloned_coefficient = aten.triangular_solve %self, %A : (tensor<3x2xf32>, tensor<3x3xf32>) -> (tensor<3x2xf32>, tensor<3x3xf32>)
+    """
+
     name = "aten.triangular_solve"
     schema_text = "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"
     out_schema = "triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)"
@@ -10003,6 +14718,11 @@ class TriangularSolveOp(AtenOp):
 
 
 class TrilOp(AtenOp):
+    """Each matrix with zeros above a diagonal.
+
+        %result = aten.tril %self : tensor<2x3xf32>
+    """
+
     name = "aten.tril"
     schema_text = "tril(Tensor self, SymInt diagonal=0) -> Tensor"
     out_schema = "tril.out(Tensor self, SymInt diagonal=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10012,6 +14732,11 @@ class TrilOp(AtenOp):
 
 
 class TrilIndicesOp(AtenOp):
+    """The row and column indices of the lower triangle of a matrix.
+
+        %result = aten.tril_indices {row = 3, col = 3} : () -> tensor<2x6xi64>
+    """
+
     name = "aten.tril_indices"
     schema_text = "tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "tril_indices.out(int row, int col, int offset=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10026,6 +14751,11 @@ class TrilIndicesOp(AtenOp):
 
 
 class TripletMarginLossOp(AtenOp):
+    """How far the negative is not farther from the anchor than the positive by margin, reduced.
+
+        %result = aten.triplet_margin_loss %anchor, %positive, %negative : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.triplet_margin_loss"
     schema_text = "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor"
     if TYPE_CHECKING:
@@ -10040,6 +14770,11 @@ class TripletMarginLossOp(AtenOp):
 
 
 class TriuOp(AtenOp):
+    """Each matrix with zeros below a diagonal.
+
+        %result = aten.triu %self : tensor<2x3xf32>
+    """
+
     name = "aten.triu"
     schema_text = "triu(Tensor self, SymInt diagonal=0) -> Tensor"
     out_schema = "triu.out(Tensor self, SymInt diagonal=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10049,6 +14784,11 @@ class TriuOp(AtenOp):
 
 
 class TriuIndicesOp(AtenOp):
+    """The row and column indices of the upper triangle of a matrix.
+
+        %result = aten.triu_indices {row = 3, col = 3} : () -> tensor<2x6xi64>
+    """
+
     name = "aten.triu_indices"
     schema_text = "triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "triu_indices.out(int row, int col, int offset=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10063,6 +14803,11 @@ class TriuIndicesOp(AtenOp):
 
 
 class TrueDivideScalarOp(AtenOp):
+    """The quotient of self and other, element by element; another name of div.
+
+        %result = aten.true_divide.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.true_divide.Scalar"
     schema_text = "true_divide.Scalar(Tensor self, Scalar other) -> Tensor"
     if TYPE_CHECKING:
@@ -10071,6 +14816,11 @@ class TrueDivideScalarOp(AtenOp):
 
 
 class TrueDivideTensorOp(AtenOp):
+    """The quotient of self and other, element by element; another name of div.
+
+        %result = aten.true_divide.Tensor %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.true_divide.Tensor"
     schema_text = "true_divide.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -10081,6 +14831,11 @@ class TrueDivideTensorOp(AtenOp):
 
 
 class TruncOp(AtenOp):
+    """Each element rounded towards zero.
+
+        %result = aten.trunc %self : tensor<2x3xf32>
+    """
+
     name = "aten.trunc"
     schema_text = "trunc(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -10090,6 +14845,11 @@ class TruncOp(AtenOp):
 
 
 class TypeAsOp(AtenOp):
+    """self converted to the dtype of other.
+
+        %result = aten.type_as %self, %other : (tensor<2x3xf32>, tensor<1xi64>) -> tensor<2x3xi64>
+    """
+
     name = "aten.type_as"
     schema_text = "type_as(Tensor self, Tensor other) -> Tensor"
     if TYPE_CHECKING:
@@ -10098,6 +14858,11 @@ class TypeAsOp(AtenOp):
 
 
 class UnbindIntOp(AtenOp):
+    """Views of self at each index of a dimension, which they lose.
+
+        %result0, %result1 = aten.unbind.int %self : (tensor<2x3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+    """
+
     name = "aten.unbind.int"
     schema_text = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -10106,6 +14871,11 @@ class UnbindIntOp(AtenOp):
 
 
 class UnbindCopyIntOp(AtenOp):
+    """Copies of self at each index of a dimension, which they lose.
+
+        %result0, %result1 = aten.unbind_copy.int %self : (tensor<2x3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+    """
+
     name = "aten.unbind_copy.int"
     schema_text = "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]"
     tags = frozenset({"view_copy"})
@@ -10116,6 +14886,11 @@ class UnbindCopyIntOp(AtenOp):
 
 
 class UnflattenIntOp(AtenOp):
+    """self with a dimension divided into several.
+
+        %result = aten.unflatten.int %self {dim = 0, sizes = [2, 2]} : (tensor<4x3xf32>) -> tensor<2x2x3xf32>
+    """
+
     name = "aten.unflatten.int"
     schema_text = "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -10125,6 +14900,11 @@ class UnflattenIntOp(AtenOp):
 
 
 class UnflattenDenseTensorsOp(AtenOp):
+    """Successive parts of a vector in the shapes of the given tensors.
+
+        %result0, %result1 = aten.unflatten_dense_tensors %flat, [%tensors0, %tensors1] : (tensor<5xf32>, tensor<2xf32>, tensor<3xf32>) -> (tensor<2xf32>, tensor<3xf32>)
+    """
+
     name = "aten.unflatten_dense_tensors"
     schema_text = "unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]"
     if TYPE_CHECKING:
@@ -10133,6 +14913,11 @@ class UnflattenDenseTensorsOp(AtenOp):
 
 
 class UnfoldOp(AtenOp):
+    """A view of the windows of a size along a dimension, step apart, as a new last dimension.
+
+        %result = aten.unfold %self {dimension = 0, size = 2, step = 1} : (tensor<5x3xf32>) -> tensor<4x3x2xf32>
+    """
+
     name = "aten.unfold"
     schema_text = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -10143,6 +14928,11 @@ class UnfoldOp(AtenOp):
 
 
 class UnfoldCopyOp(AtenOp):
+    """A copy of the windows of a size along a dimension, step apart, as a new last dimension.
+
+        %result = aten.unfold_copy %self {dimension = 0, size = 2, step = 1} : (tensor<5x3xf32>) -> tensor<4x3x2xf32>
+    """
+
     name = "aten.unfold_copy"
     schema_text = "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -10155,6 +14945,11 @@ class UnfoldCopyOp(AtenOp):
 
 
 class UniformOp(AtenOp):
+    """Random numbers, uniform between two bounds, in the shape of self.
+
+        %result = aten.uniform %self : tensor<2x3xf32>
+    """
+
     name = "aten.uniform"
     schema_text = "uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -10167,6 +14962,11 @@ class UniformOp(AtenOp):
 
 
 class UniqueConsecutiveOp(AtenOp):
+    """self with each run of equal elements as one, where each element went, and how long each run is.
+
+        %result0, %result1, %result2 = aten.unique_consecutive %self : (tensor<4xi64>) -> (tensor<1xi64>, tensor<0xi64>, tensor<0xi64>)
+    """
+
     name = "aten.unique_consecutive"
     schema_text = "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -10179,6 +14979,11 @@ class UniqueConsecutiveOp(AtenOp):
 
 
 class UniqueDimOp(AtenOp):
+    """The distinct slices along a dimension, where each slice went, and how often it occurs.
+
+        %result0, %result1, %result2 = aten.unique_dim %self {dim = 0} : (tensor<4x3xi64>) -> (tensor<1x3xi64>, tensor<4xi64>, tensor<1xi64>)
+    """
+
     name = "aten.unique_dim"
     schema_text = "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -10192,6 +14997,11 @@ class UniqueDimOp(AtenOp):
 
 
 class UniqueDimConsecutiveOp(AtenOp):
+    """Each run of equal slices along a dimension as one, where each slice went, and how long each run is.
+
+        %result0, %result1, %result2 = aten.unique_dim_consecutive %self {dim = 0} : (tensor<4x3xi64>) -> (tensor<1x3xi64>, tensor<4xi64>, tensor<1xi64>)
+    """
+
     name = "aten.unique_dim_consecutive"
     schema_text = "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -10204,6 +15014,11 @@ class UniqueDimConsecutiveOp(AtenOp):
 
 
 class UnsafeChunkOp(AtenOp):
+    """self cut along a dimension in at most so many equal parts, under the promise that none is written.
+
+        %result0, %result1 = aten.unsafe_chunk %self {chunks = 2} : (tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.unsafe_chunk"
     schema_text = "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"
     if TYPE_CHECKING:
@@ -10213,6 +15028,11 @@ class UnsafeChunkOp(AtenOp):
 
 
 class UnsafeSplitTensorOp(AtenOp):
+    """self cut along a dimension in parts of a size, under the promise that none is written.
+
+        %result0, %result1 = aten.unsafe_split.Tensor %self {split_size = 2} : (tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.unsafe_split.Tensor"
     schema_text = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"
     out_schema = "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()"
@@ -10223,6 +15043,11 @@ class UnsafeSplitTensorOp(AtenOp):
 
 
 class UnsafeSplitWithSizesOp(AtenOp):
+    """self cut along a dimension in parts of given sizes, under the promise that none is written.
+
+        %result0, %result1 = aten.unsafe_split_with_sizes %self {split_sizes = [1, 3]} : (tensor<4x3xf32>) -> (tensor<1x3xf32>, tensor<3x3xf32>)
+    """
+
     name = "aten.unsafe_split_with_sizes"
     schema_text = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"
     out_schema = "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()"
@@ -10233,6 +15058,11 @@ class UnsafeSplitWithSizesOp(AtenOp):
 
 
 class UnsqueezeOp(AtenOp):
+    """A view of self with a new dimension of size 1.
+
+        %result = aten.unsqueeze %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2x1x3xf32>
+    """
+
     name = "aten.unsqueeze"
     schema_text = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -10242,6 +15072,11 @@ class UnsqueezeOp(AtenOp):
 
 
 class UnsqueezeCopyOp(AtenOp):
+    """A copy of self with a new dimension of size 1.
+
+        %result = aten.unsqueeze_copy %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2x1x3xf32>
+    """
+
     name = "aten.unsqueeze_copy"
     schema_text = "unsqueeze_copy(Tensor self, int dim) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -10252,6 +15087,11 @@ class UnsqueezeCopyOp(AtenOp):
 
 
 class UpsampleBicubic2dOp(AtenOp):
+    """Images resized by cubic interpolation.
+
+        %result = aten.upsample_bicubic2d %self {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten.upsample_bicubic2d"
     schema_text = "upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "upsample_bicubic2d.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10264,6 +15104,11 @@ class UpsampleBicubic2dOp(AtenOp):
 
 
 class UpsampleBicubic2dVecOp(AtenOp):
+    """Images resized by cubic interpolation.
+
+        %result = aten.upsample_bicubic2d.vec %input {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten.upsample_bicubic2d.vec"
     schema_text = "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -10274,6 +15119,11 @@ class UpsampleBicubic2dVecOp(AtenOp):
 
 
 class UpsampleBilinear2dOp(AtenOp):
+    """Images resized by linear interpolation.
+
+        %result = aten.upsample_bilinear2d %self {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten.upsample_bilinear2d"
     schema_text = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "upsample_bilinear2d.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10286,6 +15136,11 @@ class UpsampleBilinear2dOp(AtenOp):
 
 
 class UpsampleBilinear2dVecOp(AtenOp):
+    """Images resized by linear interpolation.
+
+        %result = aten.upsample_bilinear2d.vec %input {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten.upsample_bilinear2d.vec"
     schema_text = "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
     tags = frozenset({"core"})
@@ -10298,6 +15153,11 @@ class UpsampleBilinear2dVecOp(AtenOp):
 
 
 class UpsampleLinear1dOp(AtenOp):
+    """Signals resized by linear interpolation.
+
+        %result = aten.upsample_linear1d %self {output_size = [8], align_corners = false} : (tensor<1x2x4xf32>) -> tensor<1x2x8xf32>
+    """
+
     name = "aten.upsample_linear1d"
     schema_text = "upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor"
     out_schema = "upsample_linear1d.out(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10309,6 +15169,11 @@ class UpsampleLinear1dOp(AtenOp):
 
 
 class UpsampleLinear1dVecOp(AtenOp):
+    """Signals resized by linear interpolation.
+
+        %result = aten.upsample_linear1d.vec %input {output_size = [8], align_corners = false} : (tensor<1x2x4xf32>) -> tensor<1x2x8xf32>
+    """
+
     name = "aten.upsample_linear1d.vec"
     schema_text = "upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -10319,6 +15184,11 @@ class UpsampleLinear1dVecOp(AtenOp):
 
 
 class UpsampleNearest1dOp(AtenOp):
+    """Signals resized by the nearest sample.
+
+        %result = aten.upsample_nearest1d %self {output_size = [8]} : (tensor<1x2x4xf32>) -> tensor<1x2x8xf32>
+    """
+
     name = "aten.upsample_nearest1d"
     schema_text = "upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor"
     out_schema = "upsample_nearest1d.out(Tensor self, SymInt[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10329,6 +15199,11 @@ class UpsampleNearest1dOp(AtenOp):
 
 
 class UpsampleNearest1dVecOp(AtenOp):
+    """Signals resized by the nearest sample.
+
+        %result = aten.upsample_nearest1d.vec %input {output_size = [8]} : (tensor<1x2x4xf32>) -> tensor<1x2x8xf32>
+    """
+
     name = "aten.upsample_nearest1d.vec"
     schema_text = "upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -10338,6 +15213,11 @@ class UpsampleNearest1dVecOp(AtenOp):
 
 
 class UpsampleNearest2dOp(AtenOp):
+    """Images resized by the nearest pixel.
+
+        %result = aten.upsample_nearest2d %self {output_size = [8, 8]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten.upsample_nearest2d"
     schema_text = "upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "upsample_nearest2d.out(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10349,6 +15229,11 @@ class UpsampleNearest2dOp(AtenOp):
 
 
 class UpsampleNearest2dVecOp(AtenOp):
+    """Images resized by the nearest pixel.
+
+        %result = aten.upsample_nearest2d.vec %input {output_size = [8, 8]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "aten.upsample_nearest2d.vec"
     schema_text = "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
     tags = frozenset({"core"})
@@ -10360,6 +15245,11 @@ class UpsampleNearest2dVecOp(AtenOp):
 
 
 class UpsampleNearest3dOp(AtenOp):
+    """Volumes resized by the nearest voxel.
+
+        %result = aten.upsample_nearest3d %self {output_size = [8, 8, 8]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x8x8x8xf32>
+    """
+
     name = "aten.upsample_nearest3d"
     schema_text = "upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "upsample_nearest3d.out(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10372,6 +15262,11 @@ class UpsampleNearest3dOp(AtenOp):
 
 
 class UpsampleNearest3dVecOp(AtenOp):
+    """Volumes resized by the nearest voxel.
+
+        %result = aten.upsample_nearest3d.vec %input {output_size = [8, 8, 8]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x8x8x8xf32>
+    """
+
     name = "aten.upsample_nearest3d.vec"
     schema_text = "upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -10381,6 +15276,11 @@ class UpsampleNearest3dVecOp(AtenOp):
 
 
 class UpsampleTrilinear3dOp(AtenOp):
+    """Volumes resized by linear interpolation.
+
+        %result = aten.upsample_trilinear3d %self {output_size = [8, 8, 8], align_corners = false} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x8x8x8xf32>
+    """
+
     name = "aten.upsample_trilinear3d"
     schema_text = "upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "upsample_trilinear3d.out(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10394,6 +15294,11 @@ class UpsampleTrilinear3dOp(AtenOp):
 
 
 class UpsampleTrilinear3dVecOp(AtenOp):
+    """Volumes resized by linear interpolation.
+
+        %result = aten.upsample_trilinear3d.vec %input {output_size = [8, 8, 8], align_corners = false} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x8x8x8xf32>
+    """
+
     name = "aten.upsample_trilinear3d.vec"
     schema_text = "upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
     if TYPE_CHECKING:
@@ -10404,6 +15309,8 @@ class UpsampleTrilinear3dVecOp(AtenOp):
 
 
 class ValuesCopyOp(AtenOp):
+    """A copy of the values of a sparse tensor."""
+
     name = "aten.values_copy"
     schema_text = "values_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -10413,6 +15320,11 @@ class ValuesCopyOp(AtenOp):
 
 
 class VanderOp(AtenOp):
+    """The Vandermonde matrix of a vector: its powers in descending or ascending order.
+
+        %result = aten.vander %x : (tensor<4xf32>) -> tensor<4x4xf32>
+    """
+
     name = "aten.vander"
     schema_text = "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor"
     if TYPE_CHECKING:
@@ -10422,6 +15334,11 @@ class VanderOp(AtenOp):
 
 
 class VarOp(AtenOp):
+    """The variance, of the whole tensor or over dimensions, with a correction of the count.
+
+        %result = aten.var %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "aten.var"
     schema_text = "var(Tensor self, bool unbiased=True) -> Tensor"
     tags = frozenset({"reduction"})
@@ -10431,6 +15348,11 @@ class VarOp(AtenOp):
 
 
 class VarCorrectionOp(AtenOp):
+    """The variance, of the whole tensor or over dimensions, with a correction of the count.
+
+        %result = aten.var.correction %self {dim = [1], correction = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.var.correction"
     schema_text = "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -10443,6 +15365,11 @@ class VarCorrectionOp(AtenOp):
 
 
 class VarDimOp(AtenOp):
+    """The variance, of the whole tensor or over dimensions, with a correction of the count.
+
+        %result = aten.var.dim %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "aten.var.dim"
     schema_text = "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -10455,6 +15382,11 @@ class VarDimOp(AtenOp):
 
 
 class VarMeanOp(AtenOp):
+    """The variance and the mean, of the whole tensor or over dimensions.
+
+        %result0, %result1 = aten.var_mean %self : (tensor<2x3xf32>) -> (tensor<f32>, tensor<f32>)
+    """
+
     name = "aten.var_mean"
     schema_text = "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"
     tags = frozenset({"reduction"})
@@ -10464,6 +15396,11 @@ class VarMeanOp(AtenOp):
 
 
 class VarMeanCorrectionOp(AtenOp):
+    """The variance and the mean, of the whole tensor or over dimensions.
+
+        %result0, %result1 = aten.var_mean.correction %self {dim = [1], correction = 0} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+    """
+
     name = "aten.var_mean.correction"
     schema_text = "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"
     tags = frozenset({"reduction"})
@@ -10476,6 +15413,11 @@ class VarMeanCorrectionOp(AtenOp):
 
 
 class VarMeanDimOp(AtenOp):
+    """The variance and the mean, of the whole tensor or over dimensions.
+
+        %result0, %result1 = aten.var_mean.dim %self {dim = [1]} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+    """
+
     name = "aten.var_mean.dim"
     schema_text = "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"
     tags = frozenset({"reduction"})
@@ -10487,6 +15429,11 @@ class VarMeanDimOp(AtenOp):
 
 
 class VdotOp(AtenOp):
+    """The sum of the products of the elements of two vectors, the first conjugated.
+
+        %result = aten.vdot %self, %other : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+    """
+
     name = "aten.vdot"
     schema_text = "vdot(Tensor self, Tensor other) -> Tensor"
     out_schema = "vdot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10496,6 +15443,11 @@ class VdotOp(AtenOp):
 
 
 class ViewOp(AtenOp):
+    """A view of self in another shape of as many elements, or with its bytes read as another dtype.
+
+        %result = aten.view %self {size = [3, 2]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.view"
     schema_text = "view(Tensor(a) self, SymInt[] size) -> Tensor(a)"
     tags = frozenset({"core"})
@@ -10505,6 +15457,11 @@ class ViewOp(AtenOp):
 
 
 class ViewDtypeOp(AtenOp):
+    """A view of self in another shape of as many elements, or with its bytes read as another dtype.
+
+        %result = aten.view.dtype %self {dtype = i32} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+    """
+
     name = "aten.view.dtype"
     schema_text = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -10513,6 +15470,11 @@ class ViewDtypeOp(AtenOp):
 
 
 class ViewAsOp(AtenOp):
+    """A view of self in the shape of other.
+
+        %result = aten.view_as %self, %other : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.view_as"
     schema_text = "view_as(Tensor(a) self, Tensor other) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -10521,6 +15483,11 @@ class ViewAsOp(AtenOp):
 
 
 class ViewAsComplexOp(AtenOp):
+    """A view of pairs of real numbers in the last dimension as complex ones.
+
+        %result = aten.view_as_complex %self : (tensor<3x2xf32>) -> tensor<3xcomplex<f32>>
+    """
+
     name = "aten.view_as_complex"
     schema_text = "view_as_complex(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -10528,6 +15495,11 @@ class ViewAsComplexOp(AtenOp):
 
 
 class ViewAsComplexCopyOp(AtenOp):
+    """A copy of pairs of real numbers in the last dimension as complex ones.
+
+        %result = aten.view_as_complex_copy %self : (tensor<3x2xf32>) -> tensor<3xcomplex<f32>>
+    """
+
     name = "aten.view_as_complex_copy"
     schema_text = "view_as_complex_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -10537,6 +15509,11 @@ class ViewAsComplexCopyOp(AtenOp):
 
 
 class ViewAsRealOp(AtenOp):
+    """A view of complex numbers as pairs of real ones in a new last dimension.
+
+        %result = aten.view_as_real %self : (tensor<4xcomplex<f32>>) -> tensor<4x2xf32>
+    """
+
     name = "aten.view_as_real"
     schema_text = "view_as_real(Tensor(a) self) -> Tensor(a)"
     if TYPE_CHECKING:
@@ -10544,6 +15521,11 @@ class ViewAsRealOp(AtenOp):
 
 
 class ViewAsRealCopyOp(AtenOp):
+    """A copy of complex numbers as pairs of real ones in a new last dimension.
+
+        %result = aten.view_as_real_copy %self : (tensor<4xcomplex<f32>>) -> tensor<4x2xf32>
+    """
+
     name = "aten.view_as_real_copy"
     schema_text = "view_as_real_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -10553,6 +15535,11 @@ class ViewAsRealCopyOp(AtenOp):
 
 
 class ViewCopyOp(AtenOp):
+    """A copy of self in another shape of as many elements, or with its bytes read as another dtype.
+
+        %result = aten.view_copy %self {size = [3, 2]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "aten.view_copy"
     schema_text = "view_copy(Tensor self, SymInt[] size) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -10563,6 +15550,11 @@ class ViewCopyOp(AtenOp):
 
 
 class ViewCopyDtypeOp(AtenOp):
+    """A copy of self in another shape of as many elements, or with its bytes read as another dtype.
+
+        %result = aten.view_copy.dtype %self {dtype = i32} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+    """
+
     name = "aten.view_copy.dtype"
     schema_text = "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -10573,6 +15565,11 @@ class ViewCopyDtypeOp(AtenOp):
 
 
 class VsplitArrayOp(AtenOp):
+    """Views of self cut along its first dimension.
+
+        %result0, %result1, %result2 = aten.vsplit.array %self {indices = [1, 3]} : (tensor<4x3xf32>) -> (tensor<1x3xf32>, tensor<2x3xf32>, tensor<1x3xf32>)
+    """
+
     name = "aten.vsplit.array"
     schema_text = "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -10581,6 +15578,11 @@ class VsplitArrayOp(AtenOp):
 
 
 class VsplitIntOp(AtenOp):
+    """Views of self cut along its first dimension.
+
+        %result0, %result1 = aten.vsplit.int %self {sections = 2} : (tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "aten.vsplit.int"
     schema_text = "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]"
     if TYPE_CHECKING:
@@ -10589,6 +15591,11 @@ class VsplitIntOp(AtenOp):
 
 
 class VstackOp(AtenOp):
+    """The tensors one below the other along the first dimension, vectors as rows.
+
+        %result = aten.vstack [%tensors0, %tensors1] : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<3x3xf32>
+    """
+
     name = "aten.vstack"
     schema_text = "vstack(Tensor[] tensors) -> Tensor"
     out_schema = "vstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10597,6 +15604,11 @@ class VstackOp(AtenOp):
 
 
 class WhereOp(AtenOp):
+    """self where condition holds and other elsewhere; without them, the indices where it holds.
+
+        %result0, %result1 = aten.where %condition : (tensor<2x3xi1>) -> (tensor<6xi64>, tensor<6xi64>)
+    """
+
     name = "aten.where"
     schema_text = "where(Tensor condition) -> Tensor[]"
     if TYPE_CHECKING:
@@ -10604,6 +15616,11 @@ class WhereOp(AtenOp):
 
 
 class WhereScalarOp(AtenOp):
+    """self where condition holds and other elsewhere; without them, the indices where it holds.
+
+        %result = aten.where.Scalar %condition {self = 1, other = 0} : (tensor<2x3xi1>) -> tensor<2x3xi64>
+    """
+
     name = "aten.where.Scalar"
     schema_text = "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor"
     if TYPE_CHECKING:
@@ -10613,6 +15630,11 @@ class WhereScalarOp(AtenOp):
 
 
 class WhereScalarOtherOp(AtenOp):
+    """self where condition holds and other elsewhere; without them, the indices where it holds.
+
+        %result = aten.where.ScalarOther %condition, %self {other = 0} : (tensor<2x3xi1>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.where.ScalarOther"
     schema_text = "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor"
     if TYPE_CHECKING:
@@ -10622,6 +15644,11 @@ class WhereScalarOtherOp(AtenOp):
 
 
 class WhereScalarSelfOp(AtenOp):
+    """self where condition holds and other elsewhere; without them, the indices where it holds.
+
+        %result = aten.where.ScalarSelf %condition, %other {self = 0} : (tensor<2x3xi1>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.where.ScalarSelf"
     schema_text = "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor"
     if TYPE_CHECKING:
@@ -10631,6 +15658,11 @@ class WhereScalarSelfOp(AtenOp):
 
 
 class WhereSelfOp(AtenOp):
+    """self where condition holds and other elsewhere; without them, the indices where it holds.
+
+        %result = aten.where.self %condition, %self, %other : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "aten.where.self"
     schema_text = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -10642,6 +15674,11 @@ class WhereSelfOp(AtenOp):
 
 
 class XlogyScalarOtherOp(AtenOp):
+    """self times log(other), zero where self is zero unless other is NaN.
+
+        %result = aten.xlogy.Scalar_Other %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.xlogy.Scalar_Other"
     schema_text = "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -10652,6 +15689,11 @@ class XlogyScalarOtherOp(AtenOp):
 
 
 class XlogyScalarSelfOp(AtenOp):
+    """self times log(other), zero where self is zero unless other is NaN.
+
+        %result = aten.xlogy.Scalar_Self %other {self = 2} : tensor<2x3xf32>
+    """
+
     name = "aten.xlogy.Scalar_Self"
     schema_text = "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -10662,6 +15704,11 @@ class XlogyScalarSelfOp(AtenOp):
 
 
 class XlogyTensorOp(AtenOp):
+    """self times log(other), zero where self is zero unless other is NaN.
+
+        %result = aten.xlogy.Tensor %self, %other : tensor<2x3xf32>
+    """
+
     name = "aten.xlogy.Tensor"
     schema_text = "xlogy.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -10672,6 +15719,11 @@ class XlogyTensorOp(AtenOp):
 
 
 class ZeroOp(AtenOp):
+    """Zeros in the shape and dtype of self.
+
+        %result = aten.zero %self : tensor<2x3xf32>
+    """
+
     name = "aten.zero"
     schema_text = "zero(Tensor self) -> Tensor"
     out_schema = "zero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10680,6 +15732,11 @@ class ZeroOp(AtenOp):
 
 
 class ZerosOp(AtenOp):
+    """A tensor of a size with zeros everywhere.
+
+        %result = aten.zeros {size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "aten.zeros"
     schema_text = "zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -10692,6 +15749,11 @@ class ZerosOp(AtenOp):
 
 
 class ZerosLikeOp(AtenOp):
+    """A tensor of the shape of self with zeros everywhere.
+
+        %result = aten.zeros_like %self : tensor<2x3xf32>
+    """
+
     name = "aten.zeros_like"
     schema_text = "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     out_schema = "zeros_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"

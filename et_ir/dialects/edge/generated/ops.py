@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 
 class UnderscoreAdaptiveAvgPool2dOp(EdgeOp):
+    """The mean of each cell of a grid of output_size laid over the last two dimensions.
+
+        %result = edge._adaptive_avg_pool2d %self {output_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+    """
+
     name = "edge._adaptive_avg_pool2d"
     schema_text = "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"
     tags = frozenset({"core"})
@@ -29,6 +34,11 @@ class UnderscoreAdaptiveAvgPool2dOp(EdgeOp):
 
 
 class UnderscoreAdaptiveAvgPool3dOp(EdgeOp):
+    """The mean of each cell of a grid of output_size laid over the last three dimensions.
+
+        %result = edge._adaptive_avg_pool3d %self {output_size = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x2x2x2xf32>
+    """
+
     name = "edge._adaptive_avg_pool3d"
     schema_text = "_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"
     tags = frozenset({"core"})
@@ -39,6 +49,11 @@ class UnderscoreAdaptiveAvgPool3dOp(EdgeOp):
 
 
 class UnderscoreCdistForwardOp(EdgeOp):
+    """The p-norm distance between every row of x1 and every row of x2, batch by batch.
+
+        %result = edge._cdist_forward %x1, %x2 {p = 2.0} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+    """
+
     name = "edge._cdist_forward"
     schema_text = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"
     tags = frozenset({"core"})
@@ -51,6 +66,11 @@ class UnderscoreCdistForwardOp(EdgeOp):
 
 
 class UnderscoreConjCopyOp(EdgeOp):
+    """The complex conjugate of self, as a copy.
+
+        %result = edge._conj_copy %self : tensor<2x3xcomplex<f32>>
+    """
+
     name = "edge._conj_copy"
     schema_text = "_conj_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -60,6 +80,11 @@ class UnderscoreConjCopyOp(EdgeOp):
 
 
 class UnderscoreConjPhysicalOp(EdgeOp):
+    """The complex conjugate of self, computed.
+
+        %result = edge._conj_physical %self : tensor<2x3xcomplex<f32>>
+    """
+
     name = "edge._conj_physical"
     schema_text = "_conj_physical(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -69,6 +94,11 @@ class UnderscoreConjPhysicalOp(EdgeOp):
 
 
 class UnderscoreCtcLossOp(EdgeOp):
+    """The connectionist temporal classification loss of each sequence, with the forward variables.
+
+        %result0, %result1 = edge._ctc_loss %log_probs, %targets {input_lengths = [5, 5], target_lengths = [3, 3]} : (tensor<5x2x4xf32>, tensor<2x3xi64>) -> (tensor<2xf32>, tensor<2x5x7xf32>)
+    """
+
     name = "edge._ctc_loss"
     schema_text = "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -83,6 +113,11 @@ class UnderscoreCtcLossOp(EdgeOp):
 
 
 class UnderscoreCtcLossTensorOp(EdgeOp):
+    """The connectionist temporal classification loss of each sequence, with the forward variables.
+
+        %result0, %result1 = edge._ctc_loss.Tensor %log_probs, %targets, %input_lengths, %target_lengths : (tensor<5x2x4xf32>, tensor<2x3xi64>, tensor<2xi64>, tensor<2xi64>) -> (tensor<2xf32>, tensor<2x5x7xf32>)
+    """
+
     name = "edge._ctc_loss.Tensor"
     schema_text = "_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -97,6 +132,11 @@ class UnderscoreCtcLossTensorOp(EdgeOp):
 
 
 class UnderscoreEmbeddingBagOp(EdgeOp):
+    """Sums, means or maxima of bags of rows of weight, with what the backward pass needs.
+
+        %result0, %result1, %result2, %result3 = edge._embedding_bag %weight, %indices, %offsets : (tensor<10x4xf32>, tensor<6xi64>, tensor<2xi64>) -> (tensor<2x4xf32>, tensor<0xi64>, tensor<2xi64>, tensor<2xi64>)
+    """
+
     name = "edge._embedding_bag"
     schema_text = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -114,6 +154,11 @@ class UnderscoreEmbeddingBagOp(EdgeOp):
 
 
 class UnderscoreEmbeddingBagForwardOnlyOp(EdgeOp):
+    """Sums, means or maxima of bags of rows of weight, without what the backward pass needs.
+
+        %result0, %result1, %result2, %result3 = edge._embedding_bag_forward_only %weight, %indices, %offsets : (tensor<10x4xf32>, tensor<6xi64>, tensor<2xi64>) -> (tensor<2x4xf32>, tensor<0xi64>, tensor<2xi64>, tensor<2xi64>)
+    """
+
     name = "edge._embedding_bag_forward_only"
     schema_text = "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
     out_schema = "_embedding_bag_forward_only.out(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> (Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
@@ -130,6 +175,11 @@ class UnderscoreEmbeddingBagForwardOnlyOp(EdgeOp):
 
 
 class UnderscoreFftC2cOp(EdgeOp):
+    """The discrete Fourier transform over dim, complex to complex, forward or inverse.
+
+        %result = edge._fft_c2c %self {dim = [1], normalization = 0, forward = true} : tensor<2x4xcomplex<f32>>
+    """
+
     name = "edge._fft_c2c"
     schema_text = "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor"
     out_schema = "_fft_c2c.out(Tensor self, SymInt[] dim, int normalization, bool forward, *, Tensor(a!) out) -> Tensor(a!)"
@@ -141,6 +191,11 @@ class UnderscoreFftC2cOp(EdgeOp):
 
 
 class UnderscoreFftC2rOp(EdgeOp):
+    """The inverse discrete Fourier transform of a half Hermitian spectrum to a real signal.
+
+        %result = edge._fft_c2r %self {dim = [1], normalization = 2, last_dim_size = 4} : (tensor<2x3xcomplex<f32>>) -> tensor<2x4xf32>
+    """
+
     name = "edge._fft_c2r"
     schema_text = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor"
     tags = frozenset({"core"})
@@ -153,6 +208,11 @@ class UnderscoreFftC2rOp(EdgeOp):
 
 
 class UnderscoreFftR2cOp(EdgeOp):
+    """The discrete Fourier transform of a real signal, perhaps only the half that determines it.
+
+        %result = edge._fft_r2c %self {dim = [1], normalization = 0, onesided = true} : (tensor<2x4xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
     name = "edge._fft_r2c"
     schema_text = "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor"
     tags = frozenset({"core"})
@@ -165,6 +225,8 @@ class UnderscoreFftR2cOp(EdgeOp):
 
 
 class UnderscoreFwPrimalCopyOp(EdgeOp):
+    """A copy of the primal of a forward-mode dual tensor."""
+
     name = "edge._fw_primal_copy"
     schema_text = "_fw_primal_copy(Tensor self, int level) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -175,6 +237,8 @@ class UnderscoreFwPrimalCopyOp(EdgeOp):
 
 
 class UnderscoreIndicesCopyOp(EdgeOp):
+    """A copy of the indices of a sparse COO tensor, coalesced or not."""
+
     name = "edge._indices_copy"
     schema_text = "_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -184,6 +248,11 @@ class UnderscoreIndicesCopyOp(EdgeOp):
 
 
 class UnderscoreLinalgDetOp(EdgeOp):
+    """The determinant of each square matrix, with the LU factorisation it comes from.
+
+        %result0, %LU, %pivots = edge._linalg_det %A : (tensor<3x3xf32>) -> (tensor<f32>, tensor<3x3xf32>, tensor<3xi32>)
+    """
+
     name = "edge._linalg_det"
     schema_text = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"
     out_schema = "_linalg_det.result(Tensor A, *, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots)"
@@ -192,6 +261,11 @@ class UnderscoreLinalgDetOp(EdgeOp):
 
 
 class UnderscoreLinalgEighOp(EdgeOp):
+    """The eigenvalues in ascending order and perhaps the eigenvectors of each Hermitian matrix.
+
+        %eigenvalues, %eigenvectors = edge._linalg_eigh %A : (tensor<3x3xf32>) -> (tensor<3xf32>, tensor<3x3xf32>)
+    """
+
     name = "edge._linalg_eigh"
     schema_text = '_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)'
     out_schema = '_linalg_eigh.eigenvalues(Tensor A, str UPLO="L", bool compute_v=True, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)'
@@ -202,6 +276,11 @@ class UnderscoreLinalgEighOp(EdgeOp):
 
 
 class UnderscoreLinalgSlogdetOp(EdgeOp):
+    """The sign and logarithm of the absolute value of each determinant, with the LU factorisation it comes from.
+
+        %sign, %logabsdet, %LU, %pivots = edge._linalg_slogdet %A : (tensor<3x3xf32>) -> (tensor<f32>, tensor<f32>, tensor<3x3xf32>, tensor<3xi32>)
+    """
+
     name = "edge._linalg_slogdet"
     schema_text = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"
     out_schema = "_linalg_slogdet.sign(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots) -> (Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots)"
@@ -210,6 +289,11 @@ class UnderscoreLinalgSlogdetOp(EdgeOp):
 
 
 class UnderscoreLinalgSolveExOp(EdgeOp):
+    """The solution of A X = B or X A = B for square A, with the LU factorisation of A and an error code.
+
+        %result0, %LU, %pivots, %info = edge._linalg_solve_ex %A, %B : (tensor<3x3xf32>, tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3x3xf32>, tensor<3xi32>, tensor<i32>)
+    """
+
     name = "edge._linalg_solve_ex"
     schema_text = "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"
     out_schema = "_linalg_solve_ex.result(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info)"
@@ -221,6 +305,11 @@ class UnderscoreLinalgSolveExOp(EdgeOp):
 
 
 class UnderscoreLinalgSvdOp(EdgeOp):
+    """The singular value decomposition of each matrix, or its singular values alone.
+
+        %U, %S, %Vh = edge._linalg_svd %A : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2x3xf32>)
+    """
+
     name = "edge._linalg_svd"
     schema_text = "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"
     out_schema = "_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)"
@@ -232,6 +321,11 @@ class UnderscoreLinalgSvdOp(EdgeOp):
 
 
 class UnderscoreLocalScalarDenseOp(EdgeOp):
+    """The only element of self as a number.
+
+        %result = edge._local_scalar_dense %self : (tensor<1xf32>) -> f64
+    """
+
     name = "edge._local_scalar_dense"
     schema_text = "_local_scalar_dense(Tensor self) -> Scalar"
     tags = frozenset({"core", "data_dependent_output"})
@@ -240,6 +334,11 @@ class UnderscoreLocalScalarDenseOp(EdgeOp):
 
 
 class UnderscoreLogSoftmaxOp(EdgeOp):
+    """The logarithm of the softmax over dim, computed stably.
+
+        %result = edge._log_softmax %self {dim = 1, half_to_float = false} : tensor<2x3xf32>
+    """
+
     name = "edge._log_softmax"
     schema_text = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"
     tags = frozenset({"core"})
@@ -251,6 +350,8 @@ class UnderscoreLogSoftmaxOp(EdgeOp):
 
 
 class UnderscoreMakeDualCopyOp(EdgeOp):
+    """A copy of primal with tangent attached for forward-mode differentiation."""
+
     name = "edge._make_dual_copy"
     schema_text = "_make_dual_copy(Tensor primal, Tensor tangent, int level) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -262,6 +363,11 @@ class UnderscoreMakeDualCopyOp(EdgeOp):
 
 
 class UnderscoreNativeBatchNormLegitNoStatsOp(EdgeOp):
+    """Batch normalisation without running statistics, with the mean and the reciprocal deviation it used.
+
+        %result0, %result1, %result2 = edge._native_batch_norm_legit.no_stats %input, %weight, %bias {training = true, momentum = 0.1, eps = 1.0e-05} : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>)
+    """
+
     name = "edge._native_batch_norm_legit.no_stats"
     schema_text = "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -276,6 +382,11 @@ class UnderscoreNativeBatchNormLegitNoStatsOp(EdgeOp):
 
 
 class UnderscoreNativeBatchNormLegitNoTrainingOp(EdgeOp):
+    """Batch normalisation by running statistics, which stay as they are.
+
+        %result0, %result1, %result2 = edge._native_batch_norm_legit_no_training %input, %weight, %bias, %running_mean, %running_var {momentum = 0.1, eps = 1.0e-05} : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x2x4x4xf32>, tensor<0xf32>, tensor<0xf32>)
+    """
+
     name = "edge._native_batch_norm_legit_no_training"
     schema_text = "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -291,6 +402,11 @@ class UnderscoreNativeBatchNormLegitNoTrainingOp(EdgeOp):
 
 
 class UnderscoreNegViewCopyOp(EdgeOp):
+    """The negation of self, as a copy.
+
+        %result = edge._neg_view_copy %self : tensor<2x3xf32>
+    """
+
     name = "edge._neg_view_copy"
     schema_text = "_neg_view_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -300,6 +416,8 @@ class UnderscoreNegViewCopyOp(EdgeOp):
 
 
 class UnderscoreNestedGetValuesCopyOp(EdgeOp):
+    """A copy of the packed values of a jagged nested tensor."""
+
     name = "edge._nested_get_values_copy"
     schema_text = "_nested_get_values_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -309,6 +427,8 @@ class UnderscoreNestedGetValuesCopyOp(EdgeOp):
 
 
 class UnderscoreNestedViewFromBufferCopyOp(EdgeOp):
+    """A nested tensor over a copy of a flat buffer, with a size, strides and an offset for each component."""
+
     name = "edge._nested_view_from_buffer_copy"
     schema_text = "_nested_view_from_buffer_copy(Tensor self, Tensor nested_size, Tensor nested_strides, Tensor offsets) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -321,6 +441,8 @@ class UnderscoreNestedViewFromBufferCopyOp(EdgeOp):
 
 
 class UnderscoreNestedViewFromJaggedCopyOp(EdgeOp):
+    """A nested tensor over a copy of packed values, with the offsets of its ragged dimension."""
+
     name = "edge._nested_view_from_jagged_copy"
     schema_text = "_nested_view_from_jagged_copy(Tensor self, Tensor offsets, Tensor dummy, Tensor? lengths=None, int ragged_idx=1, Tensor? min_seqlen=None, Tensor? max_seqlen=None) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -336,6 +458,11 @@ class UnderscoreNestedViewFromJaggedCopyOp(EdgeOp):
 
 
 class UnderscorePdistForwardOp(EdgeOp):
+    """The p-norm distance between every two rows of self, each pair once.
+
+        %result = edge._pdist_forward %self : (tensor<4x3xf32>) -> tensor<6xf32>
+    """
+
     name = "edge._pdist_forward"
     schema_text = "_pdist_forward(Tensor self, float p=2.) -> Tensor"
     tags = frozenset({"core"})
@@ -346,6 +473,11 @@ class UnderscorePdistForwardOp(EdgeOp):
 
 
 class UnderscoreReshapeAliasCopyOp(EdgeOp):
+    """A copy of the view of self of the given size and stride.
+
+        %result = edge._reshape_alias_copy %self {size = [3, 2], stride = [2, 1]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "edge._reshape_alias_copy"
     schema_text = "_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -357,6 +489,11 @@ class UnderscoreReshapeAliasCopyOp(EdgeOp):
 
 
 class UnderscoreSoftmaxOp(EdgeOp):
+    """Exponentials over dim, divided by their sum, computed stably.
+
+        %result = edge._softmax %self {dim = 1, half_to_float = false} : tensor<2x3xf32>
+    """
+
     name = "edge._softmax"
     schema_text = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"
     tags = frozenset({"core"})
@@ -368,6 +505,8 @@ class UnderscoreSoftmaxOp(EdgeOp):
 
 
 class UnderscoreSparseBroadcastToCopyOp(EdgeOp):
+    """A copy of a sparse tensor broadcast to a size."""
+
     name = "edge._sparse_broadcast_to_copy"
     schema_text = "_sparse_broadcast_to_copy(Tensor self, int[] size) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -378,6 +517,11 @@ class UnderscoreSparseBroadcastToCopyOp(EdgeOp):
 
 
 class UnderscoreStandardGammaOp(EdgeOp):
+    """Random numbers of gamma distributions of the given shapes and scale one.
+
+        %result = edge._standard_gamma %self : tensor<2x3xf32>
+    """
+
     name = "edge._standard_gamma"
     schema_text = "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -389,6 +533,11 @@ class UnderscoreStandardGammaOp(EdgeOp):
 
 
 class UnderscoreToCopyOp(EdgeOp):
+    """A copy of self with another dtype, device or memory format.
+
+        %result = edge._to_copy %self {dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+    """
+
     name = "edge._to_copy"
     schema_text = "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"core"})
@@ -404,6 +553,11 @@ class UnderscoreToCopyOp(EdgeOp):
 
 
 class UnderscoreUnique2Op(EdgeOp):
+    """The distinct elements of self, perhaps sorted, where each element went, and how often it occurs.
+
+        %result0, %result1, %result2 = edge._unique2 %self : (tensor<4xi64>) -> (tensor<1xi64>, tensor<0xi64>, tensor<0xi64>)
+    """
+
     name = "edge._unique2"
     schema_text = "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -416,6 +570,11 @@ class UnderscoreUnique2Op(EdgeOp):
 
 
 class UnderscoreUnsafeViewOp(EdgeOp):
+    """self in another shape of as many elements, under the promise that nothing else views the result.
+
+        %result = edge._unsafe_view %self {size = [3, 2]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "edge._unsafe_view"
     schema_text = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor"
     out_schema = "_unsafe_view.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -425,6 +584,11 @@ class UnderscoreUnsafeViewOp(EdgeOp):
 
 
 class UnderscoreUpsampleBicubic2dAaOp(EdgeOp):
+    """Images resized by cubic interpolation, with a filter as wide as a shrunken pixel.
+
+        %result = edge._upsample_bicubic2d_aa %self {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "edge._upsample_bicubic2d_aa"
     schema_text = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "_upsample_bicubic2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -437,6 +601,11 @@ class UnderscoreUpsampleBicubic2dAaOp(EdgeOp):
 
 
 class UnderscoreUpsampleBilinear2dAaOp(EdgeOp):
+    """Images resized by linear interpolation, with a filter as wide as a shrunken pixel.
+
+        %result = edge._upsample_bilinear2d_aa %self {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "edge._upsample_bilinear2d_aa"
     schema_text = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "_upsample_bilinear2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -449,6 +618,8 @@ class UnderscoreUpsampleBilinear2dAaOp(EdgeOp):
 
 
 class UnderscoreValuesCopyOp(EdgeOp):
+    """A copy of the values of a sparse COO tensor, coalesced or not."""
+
     name = "edge._values_copy"
     schema_text = "_values_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -458,6 +629,11 @@ class UnderscoreValuesCopyOp(EdgeOp):
 
 
 class AbsOp(EdgeOp):
+    """The absolute value of each element, the modulus of a complex one.
+
+        %result = edge.abs %self : tensor<2x3xf32>
+    """
+
     name = "edge.abs"
     schema_text = "abs(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -467,6 +643,11 @@ class AbsOp(EdgeOp):
 
 
 class AcosOp(EdgeOp):
+    """The inverse cosine of each element, in radians.
+
+        %result = edge.acos %self : tensor<2x3xf32>
+    """
+
     name = "edge.acos"
     schema_text = "acos(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -476,6 +657,11 @@ class AcosOp(EdgeOp):
 
 
 class AcoshOp(EdgeOp):
+    """The inverse hyperbolic cosine of each element.
+
+        %result = edge.acosh %self : tensor<2x3xf32>
+    """
+
     name = "edge.acosh"
     schema_text = "acosh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -485,6 +671,11 @@ class AcoshOp(EdgeOp):
 
 
 class AdaptiveAvgPool1dOp(EdgeOp):
+    """The mean of each of output_size cells that divide the last dimension.
+
+        %result = edge.adaptive_avg_pool1d %self {output_size = [2]} : (tensor<1x2x4xf32>) -> tensor<1x2x2xf32>
+    """
+
     name = "edge.adaptive_avg_pool1d"
     schema_text = "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor"
     tags = frozenset({"core"})
@@ -494,7 +685,40 @@ class AdaptiveAvgPool1dOp(EdgeOp):
         output_size: tuple[int, ...]
 
 
+class AdaptiveMaxPool2dOp(EdgeOp):
+    """The maximum of each cell of a grid of output_size over the last two dimensions, and its position.
+
+        %result0, %result1 = edge.adaptive_max_pool2d %self {output_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xi64>)
+    """
+
+    name = "edge.adaptive_max_pool2d"
+    schema_text = "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"
+    out_schema = "adaptive_max_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int, ...]
+
+
+class AdaptiveMaxPool3dOp(EdgeOp):
+    """The maximum of each cell of a grid of output_size over the last three dimensions, and its position.
+
+        %result0, %result1 = edge.adaptive_max_pool3d %self {output_size = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>) -> (tensor<1x2x2x2x2xf32>, tensor<1x2x2x2x2xi64>)
+    """
+
+    name = "edge.adaptive_max_pool3d"
+    schema_text = "adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"
+    out_schema = "adaptive_max_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        self: SSAValue
+        output_size: tuple[int, ...]
+
+
 class AddScalarOp(EdgeOp):
+    """The sum of self and alpha times other, element by element, with broadcasting.
+
+        %result = edge.add.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.add.Scalar"
     schema_text = "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -506,6 +730,11 @@ class AddScalarOp(EdgeOp):
 
 
 class AddTensorOp(EdgeOp):
+    """The sum of self and alpha times other, element by element, with broadcasting.
+
+        %result = edge.add.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.add.Tensor"
     schema_text = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -517,6 +746,11 @@ class AddTensorOp(EdgeOp):
 
 
 class AddcdivOp(EdgeOp):
+    """self plus value times the quotient of tensor1 and tensor2, element by element.
+
+        %result = edge.addcdiv %self, %tensor1, %tensor2 : tensor<2x3xf32>
+    """
+
     name = "edge.addcdiv"
     schema_text = "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -529,6 +763,11 @@ class AddcdivOp(EdgeOp):
 
 
 class AddcmulOp(EdgeOp):
+    """self plus value times the product of tensor1 and tensor2, element by element.
+
+        %result = edge.addcmul %self, %tensor1, %tensor2 : tensor<2x3xf32>
+    """
+
     name = "edge.addcmul"
     schema_text = "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -541,6 +780,11 @@ class AddcmulOp(EdgeOp):
 
 
 class AddmmOp(EdgeOp):
+    """beta times self plus alpha times the matrix product of mat1 and mat2.
+
+        %result = edge.addmm %self, %mat1, %mat2 : (tensor<4xf32>, tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "edge.addmm"
     schema_text = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
     tags = frozenset({"core"})
@@ -554,6 +798,11 @@ class AddmmOp(EdgeOp):
 
 
 class AliasCopyOp(EdgeOp):
+    """A copy of self.
+
+        %result = edge.alias_copy %self : tensor<2x3xf32>
+    """
+
     name = "edge.alias_copy"
     schema_text = "alias_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -563,6 +812,11 @@ class AliasCopyOp(EdgeOp):
 
 
 class AllOp(EdgeOp):
+    """Whether all elements differ from zero, of the whole tensor or over dimensions.
+
+        %result = edge.all %self : (tensor<2x3xf32>) -> tensor<i1>
+    """
+
     name = "edge.all"
     schema_text = "all(Tensor self) -> Tensor"
     tags = frozenset({"reduction"})
@@ -572,6 +826,11 @@ class AllOp(EdgeOp):
 
 
 class AllDimOp(EdgeOp):
+    """Whether all elements differ from zero, of the whole tensor or over dimensions.
+
+        %result = edge.all.dim %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2xi1>
+    """
+
     name = "edge.all.dim"
     schema_text = "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"
     tags = frozenset({"reduction"})
@@ -583,6 +842,11 @@ class AllDimOp(EdgeOp):
 
 
 class AllDimsOp(EdgeOp):
+    """Whether all elements differ from zero, of the whole tensor or over dimensions.
+
+        %result = edge.all.dims %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xi1>
+    """
+
     name = "edge.all.dims"
     schema_text = "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"reduction"})
@@ -594,6 +858,11 @@ class AllDimsOp(EdgeOp):
 
 
 class AmaxOp(EdgeOp):
+    """The largest element over dimensions.
+
+        %result = edge.amax %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.amax"
     schema_text = "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -605,6 +874,11 @@ class AmaxOp(EdgeOp):
 
 
 class AminOp(EdgeOp):
+    """The smallest element over dimensions.
+
+        %result = edge.amin %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.amin"
     schema_text = "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -616,6 +890,11 @@ class AminOp(EdgeOp):
 
 
 class AnyOp(EdgeOp):
+    """Whether any element differs from zero, of the whole tensor or over dimensions.
+
+        %result = edge.any %self : (tensor<2x3xf32>) -> tensor<i1>
+    """
+
     name = "edge.any"
     schema_text = "any(Tensor self) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -625,6 +904,11 @@ class AnyOp(EdgeOp):
 
 
 class AnyDimOp(EdgeOp):
+    """Whether any element differs from zero, of the whole tensor or over dimensions.
+
+        %result = edge.any.dim %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2xi1>
+    """
+
     name = "edge.any.dim"
     schema_text = "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -636,6 +920,11 @@ class AnyDimOp(EdgeOp):
 
 
 class AnyDimsOp(EdgeOp):
+    """Whether any element differs from zero, of the whole tensor or over dimensions.
+
+        %result = edge.any.dims %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xi1>
+    """
+
     name = "edge.any.dims"
     schema_text = "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -647,6 +936,11 @@ class AnyDimsOp(EdgeOp):
 
 
 class ArangeOp(EdgeOp):
+    """The numbers from start up to but without end, a step apart.
+
+        %result = edge.arange {end = 5} : () -> tensor<5xi64>
+    """
+
     name = "edge.arange"
     schema_text = "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)"
@@ -659,6 +953,11 @@ class ArangeOp(EdgeOp):
 
 
 class ArangeStartStepOp(EdgeOp):
+    """The numbers from start up to but without end, a step apart.
+
+        %result = edge.arange.start_step {start = 0, end = 10, step = 2} : () -> tensor<5xi64>
+    """
+
     name = "edge.arange.start_step"
     schema_text = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core"})
@@ -674,6 +973,11 @@ class ArangeStartStepOp(EdgeOp):
 
 
 class ArgmaxOp(EdgeOp):
+    """The index of the largest element, of the flattened tensor or over a dimension.
+
+        %result = edge.argmax %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2xi64>
+    """
+
     name = "edge.argmax"
     schema_text = "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -685,6 +989,11 @@ class ArgmaxOp(EdgeOp):
 
 
 class ArgminOp(EdgeOp):
+    """The index of the smallest element, of the flattened tensor or over a dimension.
+
+        %result = edge.argmin %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2xi64>
+    """
+
     name = "edge.argmin"
     schema_text = "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -696,6 +1005,11 @@ class ArgminOp(EdgeOp):
 
 
 class AsStridedCopyOp(EdgeOp):
+    """A copy of the view of self with the given size, stride and offset.
+
+        %result = edge.as_strided_copy %self {size = [2, 2], stride = [3, 1]} : (tensor<2x3xf32>) -> tensor<2x2xf32>
+    """
+
     name = "edge.as_strided_copy"
     schema_text = "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -708,6 +1022,11 @@ class AsStridedCopyOp(EdgeOp):
 
 
 class AsinOp(EdgeOp):
+    """The inverse sine of each element, in radians.
+
+        %result = edge.asin %self : tensor<2x3xf32>
+    """
+
     name = "edge.asin"
     schema_text = "asin(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -717,6 +1036,11 @@ class AsinOp(EdgeOp):
 
 
 class AsinhOp(EdgeOp):
+    """The inverse hyperbolic sine of each element.
+
+        %result = edge.asinh %self : tensor<2x3xf32>
+    """
+
     name = "edge.asinh"
     schema_text = "asinh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -726,6 +1050,11 @@ class AsinhOp(EdgeOp):
 
 
 class AtanOp(EdgeOp):
+    """The inverse tangent of each element, in radians.
+
+        %result = edge.atan %self : tensor<2x3xf32>
+    """
+
     name = "edge.atan"
     schema_text = "atan(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -735,6 +1064,11 @@ class AtanOp(EdgeOp):
 
 
 class Atan2Op(EdgeOp):
+    """The angle of the point (other, self) in radians, in the quadrant that both signs tell.
+
+        %result = edge.atan2 %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.atan2"
     schema_text = "atan2(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -745,6 +1079,11 @@ class Atan2Op(EdgeOp):
 
 
 class AtanhOp(EdgeOp):
+    """The inverse hyperbolic tangent of each element.
+
+        %result = edge.atanh %self : tensor<2x3xf32>
+    """
+
     name = "edge.atanh"
     schema_text = "atanh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -754,6 +1093,11 @@ class AtanhOp(EdgeOp):
 
 
 class AvgPool1dOp(EdgeOp):
+    """The mean of each window that slides over the last dimension.
+
+        %result = edge.avg_pool1d %self {kernel_size = [2]} : (tensor<1x2x4xf32>) -> tensor<1x2x2xf32>
+    """
+
     name = "edge.avg_pool1d"
     schema_text = "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor"
     tags = frozenset({"core"})
@@ -768,6 +1112,11 @@ class AvgPool1dOp(EdgeOp):
 
 
 class AvgPool2dOp(EdgeOp):
+    """The mean of each window that slides over the last two dimensions.
+
+        %result = edge.avg_pool2d %self {kernel_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+    """
+
     name = "edge.avg_pool2d"
     schema_text = "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"
     tags = frozenset({"core"})
@@ -783,6 +1132,11 @@ class AvgPool2dOp(EdgeOp):
 
 
 class AvgPool3dOp(EdgeOp):
+    """The mean of each window that slides over the last three dimensions.
+
+        %result = edge.avg_pool3d %self {kernel_size = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x2x2x2xf32>
+    """
+
     name = "edge.avg_pool3d"
     schema_text = "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"
     tags = frozenset({"core"})
@@ -798,6 +1152,11 @@ class AvgPool3dOp(EdgeOp):
 
 
 class BaddbmmOp(EdgeOp):
+    """beta times self plus alpha times the matrix products of a batch.
+
+        %result = edge.baddbmm %self, %batch1, %batch2 : (tensor<2x3x5xf32>, tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+    """
+
     name = "edge.baddbmm"
     schema_text = "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
     out_schema = "baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -809,7 +1168,62 @@ class BaddbmmOp(EdgeOp):
         alpha: Scalar
 
 
+class BernoulliOp(EdgeOp):
+    """Random zeros and ones, a one with the probability that self or p gives.
+
+        %result = edge.bernoulli %self : tensor<2x3xf32>
+    """
+
+    name = "edge.bernoulli"
+    schema_text = "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        generator: str | None
+
+
+class BernoulliTensorOp(EdgeOp):
+    """Random zeros and ones, a one with the probability that self or p gives.
+
+        %result = edge.bernoulli.Tensor %self, %p : tensor<2x3xf32>
+    """
+
+    name = "edge.bernoulli.Tensor"
+    schema_text = "bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "bernoulli.Tensor_out(Tensor self, Tensor p, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        p: SSAValue
+        generator: str | None
+
+
+class BernoulliPOp(EdgeOp):
+    """Random zeros and ones, a one with the probability that self or p gives.
+
+        %result = edge.bernoulli.p %self {p = 0.5} : tensor<2x3xf32>
+    """
+
+    name = "edge.bernoulli.p"
+    schema_text = "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "bernoulli.float_out(Tensor self, float p=0.5, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        p: float
+        generator: str | None
+
+
 class BincountOp(EdgeOp):
+    """How often each non-negative integer occurs, or the sum of its weights.
+
+        %result = edge.bincount %self : (tensor<4xi64>) -> tensor<1xi64>
+    """
+
     name = "edge.bincount"
     schema_text = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"
     tags = frozenset({"dynamic_output_shape"})
@@ -821,6 +1235,11 @@ class BincountOp(EdgeOp):
 
 
 class BinomialOp(EdgeOp):
+    """Random numbers of successes in count trials that succeed with probability prob.
+
+        %result = edge.binomial %count, %prob : tensor<2x3xf32>
+    """
+
     name = "edge.binomial"
     schema_text = "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -833,6 +1252,11 @@ class BinomialOp(EdgeOp):
 
 
 class BitwiseAndScalarOp(EdgeOp):
+    """The bitwise conjunction of self and other, logical for booleans.
+
+        %result = edge.bitwise_and.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_and.Scalar"
     schema_text = "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -843,6 +1267,11 @@ class BitwiseAndScalarOp(EdgeOp):
 
 
 class BitwiseAndTensorOp(EdgeOp):
+    """The bitwise conjunction of self and other, logical for booleans.
+
+        %result = edge.bitwise_and.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_and.Tensor"
     schema_text = "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -853,6 +1282,11 @@ class BitwiseAndTensorOp(EdgeOp):
 
 
 class BitwiseLeftShiftTensorOp(EdgeOp):
+    """The bits of self shifted left by other.
+
+        %result = edge.bitwise_left_shift.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_left_shift.Tensor"
     schema_text = "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -863,6 +1297,11 @@ class BitwiseLeftShiftTensorOp(EdgeOp):
 
 
 class BitwiseLeftShiftTensorScalarOp(EdgeOp):
+    """The bits of self shifted left by other.
+
+        %result = edge.bitwise_left_shift.Tensor_Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_left_shift.Tensor_Scalar"
     schema_text = "bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -873,6 +1312,11 @@ class BitwiseLeftShiftTensorScalarOp(EdgeOp):
 
 
 class BitwiseNotOp(EdgeOp):
+    """The complement of the bits of self, logical for booleans.
+
+        %result = edge.bitwise_not %self : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_not"
     schema_text = "bitwise_not(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -882,6 +1326,11 @@ class BitwiseNotOp(EdgeOp):
 
 
 class BitwiseOrScalarOp(EdgeOp):
+    """The bitwise disjunction of self and other, logical for booleans.
+
+        %result = edge.bitwise_or.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_or.Scalar"
     schema_text = "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -892,6 +1341,11 @@ class BitwiseOrScalarOp(EdgeOp):
 
 
 class BitwiseOrTensorOp(EdgeOp):
+    """The bitwise disjunction of self and other, logical for booleans.
+
+        %result = edge.bitwise_or.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_or.Tensor"
     schema_text = "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -902,6 +1356,11 @@ class BitwiseOrTensorOp(EdgeOp):
 
 
 class BitwiseRightShiftTensorOp(EdgeOp):
+    """The bits of self shifted right by other, the sign kept.
+
+        %result = edge.bitwise_right_shift.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_right_shift.Tensor"
     schema_text = "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -912,6 +1371,11 @@ class BitwiseRightShiftTensorOp(EdgeOp):
 
 
 class BitwiseRightShiftTensorScalarOp(EdgeOp):
+    """The bits of self shifted right by other, the sign kept.
+
+        %result = edge.bitwise_right_shift.Tensor_Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_right_shift.Tensor_Scalar"
     schema_text = "bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -922,6 +1386,11 @@ class BitwiseRightShiftTensorScalarOp(EdgeOp):
 
 
 class BitwiseXorScalarOp(EdgeOp):
+    """The bitwise exclusive disjunction of self and other, logical for booleans.
+
+        %result = edge.bitwise_xor.Scalar %self {other = 2} : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_xor.Scalar"
     schema_text = "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -932,6 +1401,11 @@ class BitwiseXorScalarOp(EdgeOp):
 
 
 class BitwiseXorTensorOp(EdgeOp):
+    """The bitwise exclusive disjunction of self and other, logical for booleans.
+
+        %result = edge.bitwise_xor.Tensor %self, %other : tensor<2x3xi64>
+    """
+
     name = "edge.bitwise_xor.Tensor"
     schema_text = "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -942,6 +1416,11 @@ class BitwiseXorTensorOp(EdgeOp):
 
 
 class BmmOp(EdgeOp):
+    """The matrix products of a batch of pairs of matrices.
+
+        %result = edge.bmm %self, %mat2 : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+    """
+
     name = "edge.bmm"
     schema_text = "bmm(Tensor self, Tensor mat2) -> Tensor"
     tags = frozenset({"core"})
@@ -952,6 +1431,11 @@ class BmmOp(EdgeOp):
 
 
 class CatOp(EdgeOp):
+    """The tensors one after the other along an existing dimension.
+
+        %result = edge.cat [%tensors0, %tensors1] {dim = 1} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+    """
+
     name = "edge.cat"
     schema_text = "cat(Tensor[] tensors, int dim=0) -> Tensor"
     tags = frozenset({"core"})
@@ -961,7 +1445,27 @@ class CatOp(EdgeOp):
         dim: int
 
 
+class CauchyOp(EdgeOp):
+    """Random numbers of a Cauchy distribution in the shape of self.
+
+        %result = edge.cauchy %self : tensor<2x3xf32>
+    """
+
+    name = "edge.cauchy"
+    schema_text = "cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "cauchy.out(Tensor self, float median=0., float sigma=1., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        median: float
+        sigma: float
+        generator: str | None
+
+
 class CcolIndicesCopyOp(EdgeOp):
+    """A copy of the compressed column indices of a sparse tensor."""
+
     name = "edge.ccol_indices_copy"
     schema_text = "ccol_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -971,6 +1475,11 @@ class CcolIndicesCopyOp(EdgeOp):
 
 
 class CeilOp(EdgeOp):
+    """The smallest integer not below each element.
+
+        %result = edge.ceil %self : tensor<2x3xf32>
+    """
+
     name = "edge.ceil"
     schema_text = "ceil(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -980,6 +1489,11 @@ class CeilOp(EdgeOp):
 
 
 class ChannelShuffleOp(EdgeOp):
+    """The channels split in groups and interleaved.
+
+        %result = edge.channel_shuffle %self {groups = 2} : tensor<1x4x2x3xf32>
+    """
+
     name = "edge.channel_shuffle"
     schema_text = "channel_shuffle(Tensor self, SymInt groups) -> Tensor"
     out_schema = "channel_shuffle.out(Tensor self, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)"
@@ -989,6 +1503,11 @@ class ChannelShuffleOp(EdgeOp):
 
 
 class CholeskyOp(EdgeOp):
+    """The triangular Cholesky factor of each Hermitian positive-definite matrix.
+
+        %result = edge.cholesky %self : tensor<3x3xf32>
+    """
+
     name = "edge.cholesky"
     schema_text = "cholesky(Tensor self, bool upper=False) -> Tensor"
     out_schema = "cholesky.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -998,6 +1517,11 @@ class CholeskyOp(EdgeOp):
 
 
 class CholeskyInverseOp(EdgeOp):
+    """The inverse of each Hermitian positive-definite matrix, given its Cholesky factor.
+
+        %result = edge.cholesky_inverse %self : tensor<3x3xf32>
+    """
+
     name = "edge.cholesky_inverse"
     schema_text = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor"
     out_schema = "cholesky_inverse.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1007,6 +1531,11 @@ class CholeskyInverseOp(EdgeOp):
 
 
 class CholeskySolveOp(EdgeOp):
+    """The solution of a system of equations, given the Cholesky factor of its matrix.
+
+        %result = edge.cholesky_solve %self, %input2 : (tensor<3x2xf32>, tensor<3x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "edge.cholesky_solve"
     schema_text = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"
     out_schema = "cholesky_solve.out(Tensor self, Tensor input2, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1017,6 +1546,11 @@ class CholeskySolveOp(EdgeOp):
 
 
 class ClampOp(EdgeOp):
+    """Each element, or the nearer of min and max where it is outside of them.
+
+        %result = edge.clamp %self {min = 0, max = 1} : tensor<2x3xf32>
+    """
+
     name = "edge.clamp"
     schema_text = "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1028,6 +1562,11 @@ class ClampOp(EdgeOp):
 
 
 class ClampTensorOp(EdgeOp):
+    """Each element, or the nearer of min and max where it is outside of them.
+
+        %result = edge.clamp.Tensor %self, %min, %max : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.clamp.Tensor"
     schema_text = "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1039,6 +1578,11 @@ class ClampTensorOp(EdgeOp):
 
 
 class ClampMaxOp(EdgeOp):
+    """The smaller of each element and max.
+
+        %result = edge.clamp_max %self {max = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.clamp_max"
     schema_text = "clamp_max(Tensor self, Scalar max) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1049,6 +1593,11 @@ class ClampMaxOp(EdgeOp):
 
 
 class ClampMinOp(EdgeOp):
+    """The larger of each element and min.
+
+        %result = edge.clamp_min %self {min = 0} : tensor<2x3xf32>
+    """
+
     name = "edge.clamp_min"
     schema_text = "clamp_min(Tensor self, Scalar min) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1059,6 +1608,11 @@ class ClampMinOp(EdgeOp):
 
 
 class CloneOp(EdgeOp):
+    """A copy of self, perhaps in another memory format.
+
+        %result = edge.clone %self : tensor<2x3xf32>
+    """
+
     name = "edge.clone"
     schema_text = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1069,6 +1623,11 @@ class CloneOp(EdgeOp):
 
 
 class Col2imOp(EdgeOp):
+    """Images that sliding blocks are added up to; the adjoint of im2col.
+
+        %result = edge.col2im %self {output_size = [4, 4], kernel_size = [2, 2], dilation = [1, 1], padding = [0, 0], stride = [1, 1]} : (tensor<1x8x9xf32>) -> tensor<1x2x4x4xf32>
+    """
+
     name = "edge.col2im"
     schema_text = "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"
     tags = frozenset({"core"})
@@ -1083,6 +1642,8 @@ class Col2imOp(EdgeOp):
 
 
 class ColIndicesCopyOp(EdgeOp):
+    """A copy of the column indices of a sparse tensor compressed by rows."""
+
     name = "edge.col_indices_copy"
     schema_text = "col_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -1092,6 +1653,11 @@ class ColIndicesCopyOp(EdgeOp):
 
 
 class ConjPhysicalOp(EdgeOp):
+    """The complex conjugate of each element, computed.
+
+        %result = edge.conj_physical %self : tensor<2x3xcomplex<f32>>
+    """
+
     name = "edge.conj_physical"
     schema_text = "conj_physical(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1101,6 +1667,11 @@ class ConjPhysicalOp(EdgeOp):
 
 
 class ConstantPadNdOp(EdgeOp):
+    """self with value added before and after, dimensions from the last; negative amounts cut off.
+
+        %result = edge.constant_pad_nd %self {pad = [1, 2]} : (tensor<2x3xf32>) -> tensor<2x6xf32>
+    """
+
     name = "edge.constant_pad_nd"
     schema_text = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"
     tags = frozenset({"core"})
@@ -1112,6 +1683,11 @@ class ConstantPadNdOp(EdgeOp):
 
 
 class ConvolutionOp(EdgeOp):
+    """The convolution of any number of spatial dimensions, or its adjoint if transposed, plus bias.
+
+        %result = edge.convolution %input, %weight, %bias {stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x2x4x4xf32>, tensor<5x2x3x3xf32>, tensor<5xf32>) -> tensor<1x5x4x4xf32>
+    """
+
     name = "edge.convolution"
     schema_text = "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"
     tags = frozenset({"core"})
@@ -1129,6 +1705,11 @@ class ConvolutionOp(EdgeOp):
 
 
 class CopyOp(EdgeOp):
+    """src broadcast to the shape and converted to the dtype of self.
+
+        %result = edge.copy %self, %src : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.copy"
     schema_text = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"
     tags = frozenset({"core"})
@@ -1140,6 +1721,11 @@ class CopyOp(EdgeOp):
 
 
 class CosOp(EdgeOp):
+    """The cosine of each element, in radians.
+
+        %result = edge.cos %self : tensor<2x3xf32>
+    """
+
     name = "edge.cos"
     schema_text = "cos(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1149,6 +1735,11 @@ class CosOp(EdgeOp):
 
 
 class CoshOp(EdgeOp):
+    """The hyperbolic cosine of each element.
+
+        %result = edge.cosh %self : tensor<2x3xf32>
+    """
+
     name = "edge.cosh"
     schema_text = "cosh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1158,6 +1749,8 @@ class CoshOp(EdgeOp):
 
 
 class CrowIndicesCopyOp(EdgeOp):
+    """A copy of the compressed row indices of a sparse tensor."""
+
     name = "edge.crow_indices_copy"
     schema_text = "crow_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -1167,6 +1760,11 @@ class CrowIndicesCopyOp(EdgeOp):
 
 
 class CummaxOp(EdgeOp):
+    """The largest element so far along a dimension, and its index.
+
+        %values, %indices = edge.cummax %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+    """
+
     name = "edge.cummax"
     schema_text = "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"
     out_schema = "cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -1176,6 +1774,11 @@ class CummaxOp(EdgeOp):
 
 
 class CumminOp(EdgeOp):
+    """The smallest element so far along a dimension, and its index.
+
+        %values, %indices = edge.cummin %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+    """
+
     name = "edge.cummin"
     schema_text = "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"
     out_schema = "cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -1185,6 +1788,11 @@ class CumminOp(EdgeOp):
 
 
 class CumprodOp(EdgeOp):
+    """The product of the elements so far along a dimension.
+
+        %result = edge.cumprod %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "edge.cumprod"
     schema_text = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
     out_schema = "cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
@@ -1195,6 +1803,11 @@ class CumprodOp(EdgeOp):
 
 
 class CumsumOp(EdgeOp):
+    """The sum of the elements so far along a dimension.
+
+        %result = edge.cumsum %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "edge.cumsum"
     schema_text = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core"})
@@ -1206,6 +1819,11 @@ class CumsumOp(EdgeOp):
 
 
 class DetachCopyOp(EdgeOp):
+    """A copy of self that gradients do not reach.
+
+        %result = edge.detach_copy %self : tensor<2x3xf32>
+    """
+
     name = "edge.detach_copy"
     schema_text = "detach_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -1215,6 +1833,11 @@ class DetachCopyOp(EdgeOp):
 
 
 class DiagEmbedOp(EdgeOp):
+    """Matrices with the last dimension of self on a diagonal.
+
+        %result = edge.diag_embed %self : (tensor<2x3xf32>) -> tensor<2x3x3xf32>
+    """
+
     name = "edge.diag_embed"
     schema_text = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"
     out_schema = "diag_embed.out(Tensor self, int offset=0, int dim1=-2, int dim2=-1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1226,6 +1849,11 @@ class DiagEmbedOp(EdgeOp):
 
 
 class DiagonalCopyOp(EdgeOp):
+    """A copy of a diagonal of two dimensions, as the last dimension.
+
+        %result = edge.diagonal_copy %self : (tensor<3x4xf32>) -> tensor<3xf32>
+    """
+
     name = "edge.diagonal_copy"
     schema_text = "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -1238,6 +1866,11 @@ class DiagonalCopyOp(EdgeOp):
 
 
 class DigammaOp(EdgeOp):
+    """The logarithmic derivative of the gamma function.
+
+        %result = edge.digamma %self : tensor<2x3xf32>
+    """
+
     name = "edge.digamma"
     schema_text = "digamma(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1247,6 +1880,11 @@ class DigammaOp(EdgeOp):
 
 
 class DivScalarOp(EdgeOp):
+    """The quotient of self and other, element by element, perhaps rounded towards zero or down.
+
+        %result = edge.div.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.div.Scalar"
     schema_text = "div.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1257,6 +1895,11 @@ class DivScalarOp(EdgeOp):
 
 
 class DivScalarModeOp(EdgeOp):
+    """The quotient of self and other, element by element, perhaps rounded towards zero or down.
+
+        %result = edge.div.Scalar_mode %self {other = 2, rounding_mode = "floor"} : tensor<2x3xf32>
+    """
+
     name = "edge.div.Scalar_mode"
     schema_text = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1268,6 +1911,11 @@ class DivScalarModeOp(EdgeOp):
 
 
 class DivTensorOp(EdgeOp):
+    """The quotient of self and other, element by element, perhaps rounded towards zero or down.
+
+        %result = edge.div.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.div.Tensor"
     schema_text = "div.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1278,6 +1926,11 @@ class DivTensorOp(EdgeOp):
 
 
 class DivTensorModeOp(EdgeOp):
+    """The quotient of self and other, element by element, perhaps rounded towards zero or down.
+
+        %result = edge.div.Tensor_mode %self, %other {rounding_mode = "trunc"} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.div.Tensor_mode"
     schema_text = "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1289,6 +1942,11 @@ class DivTensorModeOp(EdgeOp):
 
 
 class DotOp(EdgeOp):
+    """The sum of the products of the elements of two vectors.
+
+        %result = edge.dot %self, %tensor : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+    """
+
     name = "edge.dot"
     schema_text = "dot(Tensor self, Tensor tensor) -> Tensor"
     out_schema = "dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1298,6 +1956,11 @@ class DotOp(EdgeOp):
 
 
 class EluOp(EdgeOp):
+    """scale times self where it is positive and scale times alpha times expm1 of input_scale times self elsewhere.
+
+        %result = edge.elu %self : tensor<2x3xf32>
+    """
+
     name = "edge.elu"
     schema_text = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1310,6 +1973,11 @@ class EluOp(EdgeOp):
 
 
 class EmbeddingOp(EdgeOp):
+    """The rows of weight that indices name.
+
+        %result = edge.embedding %weight, %indices : (tensor<10x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+    """
+
     name = "edge.embedding"
     schema_text = "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"
     tags = frozenset({"core"})
@@ -1323,6 +1991,11 @@ class EmbeddingOp(EdgeOp):
 
 
 class EmptyMemoryFormatOp(EdgeOp):
+    """A tensor of a size, whose elements are unspecified.
+
+        %result = edge.empty.memory_format {size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "edge.empty.memory_format"
     schema_text = "empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"core"})
@@ -1337,6 +2010,11 @@ class EmptyMemoryFormatOp(EdgeOp):
 
 
 class EmptyLikeOp(EdgeOp):
+    """A tensor of the shape of self, whose elements are unspecified.
+
+        %result = edge.empty_like %self : tensor<2x3xf32>
+    """
+
     name = "edge.empty_like"
     schema_text = "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     out_schema = "empty_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
@@ -1349,7 +2027,30 @@ class EmptyLikeOp(EdgeOp):
         memory_format: str | None
 
 
+class EmptyPermutedOp(EdgeOp):
+    """A tensor of a size, dense with its dimensions in an order of memory, whose elements are unspecified.
+
+        %result = edge.empty_permuted {size = [2, 3], physical_layout = [1, 0]} : () -> tensor<2x3xf32>
+    """
+
+    name = "edge.empty_permuted"
+    schema_text = "empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "empty_permuted.out(SymInt[] size, int[] physical_layout, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        size: tuple[int | SSAValue, ...]
+        physical_layout: tuple[int, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
 class EmptyStridedOp(EdgeOp):
+    """A tensor of a size and stride, whose elements are unspecified.
+
+        %result = edge.empty_strided {size = [2, 3], stride = [3, 1]} : () -> tensor<2x3xf32>
+    """
+
     name = "edge.empty_strided"
     schema_text = "empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core"})
@@ -1364,6 +2065,11 @@ class EmptyStridedOp(EdgeOp):
 
 
 class EqScalarOp(EdgeOp):
+    """Whether self equals other, element by element.
+
+        %result = edge.eq.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.eq.Scalar"
     schema_text = "eq.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1374,6 +2080,11 @@ class EqScalarOp(EdgeOp):
 
 
 class EqTensorOp(EdgeOp):
+    """Whether self equals other, element by element.
+
+        %result = edge.eq.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.eq.Tensor"
     schema_text = "eq.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1384,6 +2095,11 @@ class EqTensorOp(EdgeOp):
 
 
 class ErfOp(EdgeOp):
+    """The error function of each element.
+
+        %result = edge.erf %self : tensor<2x3xf32>
+    """
+
     name = "edge.erf"
     schema_text = "erf(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1393,6 +2109,11 @@ class ErfOp(EdgeOp):
 
 
 class ErfcOp(EdgeOp):
+    """One minus the error function of each element.
+
+        %result = edge.erfc %self : tensor<2x3xf32>
+    """
+
     name = "edge.erfc"
     schema_text = "erfc(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1402,6 +2123,11 @@ class ErfcOp(EdgeOp):
 
 
 class ErfinvOp(EdgeOp):
+    """The inverse of the error function of each element.
+
+        %result = edge.erfinv %self : tensor<2x3xf32>
+    """
+
     name = "edge.erfinv"
     schema_text = "erfinv(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1411,6 +2137,11 @@ class ErfinvOp(EdgeOp):
 
 
 class ExpOp(EdgeOp):
+    """The exponential of each element.
+
+        %result = edge.exp %self : tensor<2x3xf32>
+    """
+
     name = "edge.exp"
     schema_text = "exp(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1420,6 +2151,11 @@ class ExpOp(EdgeOp):
 
 
 class Exp2Op(EdgeOp):
+    """Two to the power of each element.
+
+        %result = edge.exp2 %self : tensor<2x3xf32>
+    """
+
     name = "edge.exp2"
     schema_text = "exp2(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1429,6 +2165,11 @@ class Exp2Op(EdgeOp):
 
 
 class ExpandCopyOp(EdgeOp):
+    """A copy of self with dimensions of size 1 and new leading ones broadcast to a size.
+
+        %result = edge.expand_copy %self {size = [2, 3]} : (tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.expand_copy"
     schema_text = "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -1440,6 +2181,11 @@ class ExpandCopyOp(EdgeOp):
 
 
 class Expm1Op(EdgeOp):
+    """The exponential of each element minus one, exact near zero.
+
+        %result = edge.expm1 %self : tensor<2x3xf32>
+    """
+
     name = "edge.expm1"
     schema_text = "expm1(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1448,7 +2194,29 @@ class Expm1Op(EdgeOp):
         self: SSAValue
 
 
+class ExponentialOp(EdgeOp):
+    """Random numbers of an exponential distribution of rate lambd in the shape of self.
+
+        %result = edge.exponential %self : tensor<2x3xf32>
+    """
+
+    name = "edge.exponential"
+    schema_text = "exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "exponential.out(Tensor self, float lambd=1., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        lambd: float
+        generator: str | None
+
+
 class EyeOp(EdgeOp):
+    """A matrix with ones on its diagonal and zeros elsewhere.
+
+        %result = edge.eye {n = 2} : () -> tensor<2x2xf32>
+    """
+
     name = "edge.eye"
     schema_text = "eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "eye.out(SymInt n, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1461,6 +2229,11 @@ class EyeOp(EdgeOp):
 
 
 class EyeMOp(EdgeOp):
+    """A matrix with ones on its diagonal and zeros elsewhere.
+
+        %result = edge.eye.m {n = 2, m = 3} : () -> tensor<2x3xf32>
+    """
+
     name = "edge.eye.m"
     schema_text = "eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "eye.m_out(SymInt n, SymInt m, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1474,6 +2247,11 @@ class EyeMOp(EdgeOp):
 
 
 class FillScalarOp(EdgeOp):
+    """A tensor of the shape and dtype of self with value everywhere.
+
+        %result = edge.fill.Scalar %self {value = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.fill.Scalar"
     schema_text = "fill.Scalar(Tensor self, Scalar value) -> Tensor"
     tags = frozenset({"core"})
@@ -1484,6 +2262,11 @@ class FillScalarOp(EdgeOp):
 
 
 class FillTensorOp(EdgeOp):
+    """A tensor of the shape and dtype of self with value everywhere.
+
+        %result = edge.fill.Tensor %self, %value : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.fill.Tensor"
     schema_text = "fill.Tensor(Tensor self, Tensor value) -> Tensor"
     out_schema = "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1493,6 +2276,11 @@ class FillTensorOp(EdgeOp):
 
 
 class FlipOp(EdgeOp):
+    """self with the order along dimensions reversed.
+
+        %result = edge.flip %self {dims = [1]} : tensor<2x3xf32>
+    """
+
     name = "edge.flip"
     schema_text = "flip(Tensor self, int[] dims) -> Tensor"
     tags = frozenset({"core"})
@@ -1503,6 +2291,11 @@ class FlipOp(EdgeOp):
 
 
 class FloorOp(EdgeOp):
+    """The largest integer not above each element.
+
+        %result = edge.floor %self : tensor<2x3xf32>
+    """
+
     name = "edge.floor"
     schema_text = "floor(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1512,6 +2305,11 @@ class FloorOp(EdgeOp):
 
 
 class FloorDivideOp(EdgeOp):
+    """The quotient of self and other rounded down.
+
+        %result = edge.floor_divide %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.floor_divide"
     schema_text = "floor_divide(Tensor self, Tensor other) -> Tensor"
     out_schema = "floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1521,6 +2319,11 @@ class FloorDivideOp(EdgeOp):
 
 
 class FloorDivideScalarOp(EdgeOp):
+    """The quotient of self and other rounded down.
+
+        %result = edge.floor_divide.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.floor_divide.Scalar"
     schema_text = "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"
     out_schema = "floor_divide.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1530,6 +2333,11 @@ class FloorDivideScalarOp(EdgeOp):
 
 
 class FmodScalarOp(EdgeOp):
+    """The remainder of the division of self by other, with the sign of self.
+
+        %result = edge.fmod.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.fmod.Scalar"
     schema_text = "fmod.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1540,6 +2348,11 @@ class FmodScalarOp(EdgeOp):
 
 
 class FmodTensorOp(EdgeOp):
+    """The remainder of the division of self by other, with the sign of self.
+
+        %result = edge.fmod.Tensor %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.fmod.Tensor"
     schema_text = "fmod.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1550,6 +2363,11 @@ class FmodTensorOp(EdgeOp):
 
 
 class FractionalMaxPool2dOp(EdgeOp):
+    """The maximum of each window of a grid with random, uneven steps over images, and its position.
+
+        %result0, %result1 = edge.fractional_max_pool2d %self, %random_samples {kernel_size = [2, 2], output_size = [3, 3]} : (tensor<1x2x5x5xf32>, tensor<1x2x2xf32>) -> (tensor<1x2x3x3xf32>, tensor<1x2x3x3xi64>)
+    """
+
     name = "edge.fractional_max_pool2d"
     schema_text = "fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"
     out_schema = "fractional_max_pool2d.output(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
@@ -1561,6 +2379,11 @@ class FractionalMaxPool2dOp(EdgeOp):
 
 
 class FractionalMaxPool3dOp(EdgeOp):
+    """The maximum of each window of a grid with random, uneven steps over volumes, and its position.
+
+        %result0, %result1 = edge.fractional_max_pool3d %self, %random_samples {kernel_size = [2, 2, 2], output_size = [3, 3, 3]} : (tensor<1x2x5x5x5xf32>, tensor<1x2x3xf32>) -> (tensor<1x2x3x3x3xf32>, tensor<1x2x3x3x3xi64>)
+    """
+
     name = "edge.fractional_max_pool3d"
     schema_text = "fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"
     out_schema = "fractional_max_pool3d.output(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"
@@ -1572,6 +2395,11 @@ class FractionalMaxPool3dOp(EdgeOp):
 
 
 class FrexpTensorOp(EdgeOp):
+    """The mantissa and the exponent of base two of each element.
+
+        %mantissa, %exponent = edge.frexp.Tensor %self : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>)
+    """
+
     name = "edge.frexp.Tensor"
     schema_text = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"
     tags = frozenset({"pointwise"})
@@ -1581,6 +2409,11 @@ class FrexpTensorOp(EdgeOp):
 
 
 class FullOp(EdgeOp):
+    """A tensor of a size with fill_value everywhere.
+
+        %result = edge.full {size = [2, 3], fill_value = 1.0} : () -> tensor<2x3xf32>
+    """
+
     name = "edge.full"
     schema_text = "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core"})
@@ -1595,6 +2428,11 @@ class FullOp(EdgeOp):
 
 
 class FullLikeOp(EdgeOp):
+    """A tensor of the shape of self with fill_value everywhere.
+
+        %result = edge.full_like %self {fill_value = 1} : tensor<2x3xf32>
+    """
+
     name = "edge.full_like"
     schema_text = "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     tags = frozenset({"core"})
@@ -1610,6 +2448,11 @@ class FullLikeOp(EdgeOp):
 
 
 class GatherOp(EdgeOp):
+    """The elements of self at the places along a dimension that index names.
+
+        %result = edge.gather %self, %index {dim = 1} : (tensor<2x3xf32>, tensor<2x2xi64>) -> tensor<2x2xf32>
+    """
+
     name = "edge.gather"
     schema_text = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"
     tags = frozenset({"core"})
@@ -1622,6 +2465,11 @@ class GatherOp(EdgeOp):
 
 
 class GcdOp(EdgeOp):
+    """The greatest common divisor of self and other.
+
+        %result = edge.gcd %self, %other : tensor<2x3xi64>
+    """
+
     name = "edge.gcd"
     schema_text = "gcd(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1632,6 +2480,11 @@ class GcdOp(EdgeOp):
 
 
 class GeScalarOp(EdgeOp):
+    """Whether self is at least other, element by element.
+
+        %result = edge.ge.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.ge.Scalar"
     schema_text = "ge.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1642,6 +2495,11 @@ class GeScalarOp(EdgeOp):
 
 
 class GeTensorOp(EdgeOp):
+    """Whether self is at least other, element by element.
+
+        %result = edge.ge.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.ge.Tensor"
     schema_text = "ge.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1652,6 +2510,11 @@ class GeTensorOp(EdgeOp):
 
 
 class GeluOp(EdgeOp):
+    """self times the normal distribution function of self, or its approximation by tanh.
+
+        %result = edge.gelu %self : tensor<2x3xf32>
+    """
+
     name = "edge.gelu"
     schema_text = 'gelu(Tensor self, *, str approximate="none") -> Tensor'
     tags = frozenset({"core", "pointwise"})
@@ -1661,7 +2524,29 @@ class GeluOp(EdgeOp):
         approximate: str
 
 
+class GeometricOp(EdgeOp):
+    """Random numbers of trials up to the first success with probability p, in the shape of self.
+
+        %result = edge.geometric %self {p = 0.5} : tensor<2x3xf32>
+    """
+
+    name = "edge.geometric"
+    schema_text = "geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "geometric.out(Tensor self, float p, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        p: float
+        generator: str | None
+
+
 class GeqrfOp(EdgeOp):
+    """The QR factorisation of each matrix as Householder reflections, below the diagonal and as factors.
+
+        %a, %tau = edge.geqrf %self : (tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>)
+    """
+
     name = "edge.geqrf"
     schema_text = "geqrf(Tensor self) -> (Tensor a, Tensor tau)"
     out_schema = "geqrf.a(Tensor self, *, Tensor(a!) a, Tensor(b!) tau) -> (Tensor(a!) a, Tensor(b!) tau)"
@@ -1670,6 +2555,11 @@ class GeqrfOp(EdgeOp):
 
 
 class GluOp(EdgeOp):
+    """The first half of self along a dimension times the sigmoid of the second.
+
+        %result = edge.glu %self : (tensor<2x4xf32>) -> tensor<2x2xf32>
+    """
+
     name = "edge.glu"
     schema_text = "glu(Tensor self, int dim=-1) -> Tensor"
     out_schema = "glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1679,6 +2569,11 @@ class GluOp(EdgeOp):
 
 
 class GridSampler2dOp(EdgeOp):
+    """Images interpolated at the positions of grid, in normalised coordinates.
+
+        %result = edge.grid_sampler_2d %input, %grid {interpolation_mode = 0, padding_mode = 0, align_corners = false} : (tensor<1x2x4x4xf32>, tensor<1x3x3x2xf32>) -> tensor<1x2x3x3xf32>
+    """
+
     name = "edge.grid_sampler_2d"
     schema_text = "grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
     tags = frozenset({"core"})
@@ -1692,6 +2587,11 @@ class GridSampler2dOp(EdgeOp):
 
 
 class GridSampler3dOp(EdgeOp):
+    """Volumes interpolated at the positions of grid, in normalised coordinates.
+
+        %result = edge.grid_sampler_3d %input, %grid {interpolation_mode = 0, padding_mode = 0, align_corners = false} : (tensor<1x2x4x4x4xf32>, tensor<1x3x3x3x3xf32>) -> tensor<1x2x3x3x3xf32>
+    """
+
     name = "edge.grid_sampler_3d"
     schema_text = "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
     out_schema = "grid_sampler_3d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1704,6 +2604,11 @@ class GridSampler3dOp(EdgeOp):
 
 
 class GtScalarOp(EdgeOp):
+    """Whether self exceeds other, element by element.
+
+        %result = edge.gt.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.gt.Scalar"
     schema_text = "gt.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1714,6 +2619,11 @@ class GtScalarOp(EdgeOp):
 
 
 class GtTensorOp(EdgeOp):
+    """Whether self exceeds other, element by element.
+
+        %result = edge.gt.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.gt.Tensor"
     schema_text = "gt.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1724,6 +2634,11 @@ class GtTensorOp(EdgeOp):
 
 
 class HardsigmoidOp(EdgeOp):
+    """self / 6 + 1 / 2 limited to 0 and 1.
+
+        %result = edge.hardsigmoid %self : tensor<2x3xf32>
+    """
+
     name = "edge.hardsigmoid"
     schema_text = "hardsigmoid(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1733,6 +2648,11 @@ class HardsigmoidOp(EdgeOp):
 
 
 class HardswishOp(EdgeOp):
+    """self times the hard sigmoid of self.
+
+        %result = edge.hardswish %self : tensor<2x3xf32>
+    """
+
     name = "edge.hardswish"
     schema_text = "hardswish(Tensor self) -> Tensor"
     out_schema = "hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1741,6 +2661,11 @@ class HardswishOp(EdgeOp):
 
 
 class HardtanhOp(EdgeOp):
+    """self limited to min_val and max_val.
+
+        %result = edge.hardtanh %self : tensor<2x3xf32>
+    """
+
     name = "edge.hardtanh"
     schema_text = "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1752,6 +2677,8 @@ class HardtanhOp(EdgeOp):
 
 
 class HashTensorOp(EdgeOp):
+    """A 64-bit checksum of the bits of the elements, of the whole tensor or over dimensions."""
+
     name = "edge.hash_tensor"
     schema_text = "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor"
     out_schema = "hash_tensor.out(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0, Tensor(a!) out) -> Tensor(a!)"
@@ -1763,6 +2690,11 @@ class HashTensorOp(EdgeOp):
 
 
 class HistcOp(EdgeOp):
+    """How many elements fall in each of equal intervals from min to max.
+
+        %result = edge.histc %self {bins = 4} : (tensor<6xf32>) -> tensor<4xf32>
+    """
+
     name = "edge.histc"
     schema_text = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"
     out_schema = "histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1774,6 +2706,11 @@ class HistcOp(EdgeOp):
 
 
 class HistogramBinCtOp(EdgeOp):
+    """How many elements fall in each interval, or the sum of their weights, and the edges of the intervals.
+
+        %hist, %bin_edges = edge.histogram.bin_ct %self {bins = 4} : (tensor<6xf32>) -> (tensor<4xf32>, tensor<5xf32>)
+    """
+
     name = "edge.histogram.bin_ct"
     schema_text = "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
     out_schema = "histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)"
@@ -1786,6 +2723,11 @@ class HistogramBinCtOp(EdgeOp):
 
 
 class HistogramBinsTensorOp(EdgeOp):
+    """How many elements fall in each interval, or the sum of their weights, and the edges of the intervals.
+
+        %hist, %bin_edges = edge.histogram.bins_tensor %self, %bins : (tensor<6xf32>, tensor<3xf32>) -> (tensor<2xf32>, tensor<3xf32>)
+    """
+
     name = "edge.histogram.bins_tensor"
     schema_text = "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
     out_schema = "histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)"
@@ -1797,6 +2739,11 @@ class HistogramBinsTensorOp(EdgeOp):
 
 
 class I0Op(EdgeOp):
+    """The modified Bessel function of the first kind of order zero.
+
+        %result = edge.i0 %self : tensor<2x3xf32>
+    """
+
     name = "edge.i0"
     schema_text = "i0(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1806,6 +2753,11 @@ class I0Op(EdgeOp):
 
 
 class IgammaOp(EdgeOp):
+    """The regularised lower incomplete gamma function of self at other.
+
+        %result = edge.igamma %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.igamma"
     schema_text = "igamma(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1816,6 +2768,11 @@ class IgammaOp(EdgeOp):
 
 
 class IgammacOp(EdgeOp):
+    """The regularised upper incomplete gamma function of self at other.
+
+        %result = edge.igammac %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.igammac"
     schema_text = "igammac(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1825,7 +2782,29 @@ class IgammacOp(EdgeOp):
         other: SSAValue
 
 
+class Im2colOp(EdgeOp):
+    """The blocks under a sliding window of images, each as a column.
+
+        %result = edge.im2col %self {kernel_size = [2, 2], dilation = [1, 1], padding = [0, 0], stride = [1, 1]} : (tensor<1x2x4x4xf32>) -> tensor<1x8x9xf32>
+    """
+
+    name = "edge.im2col"
+    schema_text = "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"
+    out_schema = "im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        kernel_size: tuple[int, ...]
+        dilation: tuple[int, ...]
+        padding: tuple[int, ...]
+        stride: tuple[int, ...]
+
+
 class IndexTensorOp(EdgeOp):
+    """Elements of self at index tensors broadcast together, dimensions without an index kept whole.
+
+        %result = edge.index.Tensor %self, [%indices0, %indices1] : (tensor<4x3xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<2xf32>
+    """
+
     name = "edge.index.Tensor"
     schema_text = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"
     tags = frozenset({"core", "dynamic_output_shape"})
@@ -1836,6 +2815,11 @@ class IndexTensorOp(EdgeOp):
 
 
 class IndexPutOp(EdgeOp):
+    """self with values written or added at index tensors broadcast together.
+
+        %result = edge.index_put %self, [%indices0, %indices1], %values : (tensor<4x3xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xf32>) -> tensor<4x3xf32>
+    """
+
     name = "edge.index_put"
     schema_text = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"
     tags = frozenset({"core"})
@@ -1848,6 +2832,11 @@ class IndexPutOp(EdgeOp):
 
 
 class IndexSelectOp(EdgeOp):
+    """The slices of self at indices of a dimension.
+
+        %result = edge.index_select %self, %index {dim = 0} : (tensor<4x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.index_select"
     schema_text = "index_select(Tensor self, int dim, Tensor index) -> Tensor"
     tags = frozenset({"core"})
@@ -1859,6 +2848,8 @@ class IndexSelectOp(EdgeOp):
 
 
 class IndicesCopyOp(EdgeOp):
+    """A copy of the indices of a coalesced sparse COO tensor."""
+
     name = "edge.indices_copy"
     schema_text = "indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -1868,6 +2859,11 @@ class IndicesCopyOp(EdgeOp):
 
 
 class IsinfOp(EdgeOp):
+    """Whether each element is infinite.
+
+        %result = edge.isinf %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.isinf"
     schema_text = "isinf(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1877,6 +2873,11 @@ class IsinfOp(EdgeOp):
 
 
 class IsnanOp(EdgeOp):
+    """Whether each element is NaN.
+
+        %result = edge.isnan %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.isnan"
     schema_text = "isnan(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1886,6 +2887,11 @@ class IsnanOp(EdgeOp):
 
 
 class LcmOp(EdgeOp):
+    """The least common multiple of self and other.
+
+        %result = edge.lcm %self, %other : tensor<2x3xi64>
+    """
+
     name = "edge.lcm"
     schema_text = "lcm(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1896,6 +2902,11 @@ class LcmOp(EdgeOp):
 
 
 class LeScalarOp(EdgeOp):
+    """Whether self is at most other, element by element.
+
+        %result = edge.le.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.le.Scalar"
     schema_text = "le.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1906,6 +2917,11 @@ class LeScalarOp(EdgeOp):
 
 
 class LeTensorOp(EdgeOp):
+    """Whether self is at most other, element by element.
+
+        %result = edge.le.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.le.Tensor"
     schema_text = "le.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1916,6 +2932,11 @@ class LeTensorOp(EdgeOp):
 
 
 class LeakyReluOp(EdgeOp):
+    """self where it is positive and negative_slope times self elsewhere.
+
+        %result = edge.leaky_relu %self : tensor<2x3xf32>
+    """
+
     name = "edge.leaky_relu"
     schema_text = "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -1926,6 +2947,11 @@ class LeakyReluOp(EdgeOp):
 
 
 class LerpScalarOp(EdgeOp):
+    """self plus weight times the difference of end and self.
+
+        %result = edge.lerp.Scalar %self, %end {weight = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.lerp.Scalar"
     schema_text = "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1937,6 +2963,11 @@ class LerpScalarOp(EdgeOp):
 
 
 class LgammaOp(EdgeOp):
+    """The logarithm of the absolute value of the gamma function.
+
+        %result = edge.lgamma %self : tensor<2x3xf32>
+    """
+
     name = "edge.lgamma"
     schema_text = "lgamma(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -1946,6 +2977,11 @@ class LgammaOp(EdgeOp):
 
 
 class LiftFreshCopyOp(EdgeOp):
+    """A copy of a constant that a traced program holds.
+
+        %result = edge.lift_fresh_copy %self : tensor<2x3xf32>
+    """
+
     name = "edge.lift_fresh_copy"
     schema_text = "lift_fresh_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -1955,6 +2991,11 @@ class LiftFreshCopyOp(EdgeOp):
 
 
 class LinalgCholeskyExOp(EdgeOp):
+    """The triangular Cholesky factor of each Hermitian positive-definite matrix, and an error code.
+
+        %L, %info = edge.linalg_cholesky_ex %self : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<i32>)
+    """
+
     name = "edge.linalg_cholesky_ex"
     schema_text = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"
     out_schema = "linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info)"
@@ -1965,6 +3006,11 @@ class LinalgCholeskyExOp(EdgeOp):
 
 
 class LinalgEigOp(EdgeOp):
+    """The complex eigenvalues and eigenvectors of each square matrix.
+
+        %eigenvalues, %eigenvectors = edge.linalg_eig %self : (tensor<3x3xf32>) -> (tensor<3xcomplex<f32>>, tensor<3x3xcomplex<f32>>)
+    """
+
     name = "edge.linalg_eig"
     schema_text = "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"
     out_schema = "linalg_eig.out(Tensor self, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)"
@@ -1973,6 +3019,11 @@ class LinalgEigOp(EdgeOp):
 
 
 class LinalgEigvalsOp(EdgeOp):
+    """The complex eigenvalues of each square matrix.
+
+        %result = edge.linalg_eigvals %self : (tensor<3x3xf32>) -> tensor<3xcomplex<f32>>
+    """
+
     name = "edge.linalg_eigvals"
     schema_text = "linalg_eigvals(Tensor self) -> Tensor"
     out_schema = "linalg_eigvals.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1981,6 +3032,11 @@ class LinalgEigvalsOp(EdgeOp):
 
 
 class LinalgHouseholderProductOp(EdgeOp):
+    """The first columns of the product of Householder reflections.
+
+        %result = edge.linalg_householder_product %input, %tau : (tensor<4x3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "edge.linalg_householder_product"
     schema_text = "linalg_householder_product(Tensor input, Tensor tau) -> Tensor"
     out_schema = "linalg_householder_product.out(Tensor input, Tensor tau, *, Tensor(a!) out) -> Tensor(a!)"
@@ -1990,6 +3046,11 @@ class LinalgHouseholderProductOp(EdgeOp):
 
 
 class LinalgInvExOp(EdgeOp):
+    """The inverse of each square matrix, and an error code.
+
+        %inverse, %info = edge.linalg_inv_ex %A : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<i32>)
+    """
+
     name = "edge.linalg_inv_ex"
     schema_text = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"
     out_schema = "linalg_inv_ex.inverse(Tensor A, *, bool check_errors=False, Tensor(a!) inverse, Tensor(b!) info) -> (Tensor(a!) inverse, Tensor(b!) info)"
@@ -1999,6 +3060,11 @@ class LinalgInvExOp(EdgeOp):
 
 
 class LinalgLdlFactorExOp(EdgeOp):
+    """The LDL factorisation of each symmetric or Hermitian matrix, compact, with pivots and an error code.
+
+        %LD, %pivots, %info = edge.linalg_ldl_factor_ex %self : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3xi32>, tensor<i32>)
+    """
+
     name = "edge.linalg_ldl_factor_ex"
     schema_text = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"
     out_schema = "linalg_ldl_factor_ex.out(Tensor self, *, bool hermitian=False, bool check_errors=False, Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info)"
@@ -2009,6 +3075,11 @@ class LinalgLdlFactorExOp(EdgeOp):
 
 
 class LinalgLdlSolveOp(EdgeOp):
+    """The solution of a system of equations, given the LDL factorisation of its matrix.
+
+        %result = edge.linalg_ldl_solve %LD, %pivots, %B : (tensor<3x3xf32>, tensor<3xi32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    """
+
     name = "edge.linalg_ldl_solve"
     schema_text = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"
     out_schema = "linalg_ldl_solve.out(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)"
@@ -2020,6 +3091,11 @@ class LinalgLdlSolveOp(EdgeOp):
 
 
 class LinalgLuOp(EdgeOp):
+    """The LU factorisation of each matrix: a permutation, a lower and an upper triangular factor.
+
+        %P, %L, %U = edge.linalg_lu %A : (tensor<4x3xf32>) -> (tensor<4x4xf32>, tensor<4x3xf32>, tensor<3x3xf32>)
+    """
+
     name = "edge.linalg_lu"
     schema_text = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"
     out_schema = "linalg_lu.out(Tensor A, *, bool pivot=True, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)"
@@ -2029,6 +3105,11 @@ class LinalgLuOp(EdgeOp):
 
 
 class LinalgLuFactorExOp(EdgeOp):
+    """The LU factorisation of each matrix, compact, with pivots and an error code.
+
+        %LU, %pivots, %info = edge.linalg_lu_factor_ex %A : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xi32>, tensor<i32>)
+    """
+
     name = "edge.linalg_lu_factor_ex"
     schema_text = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"
     out_schema = "linalg_lu_factor_ex.out(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info)"
@@ -2039,6 +3120,11 @@ class LinalgLuFactorExOp(EdgeOp):
 
 
 class LinalgLuSolveOp(EdgeOp):
+    """The solution of a system of equations, given the LU factorisation of its matrix.
+
+        %result = edge.linalg_lu_solve %LU, %pivots, %B : (tensor<3x3xf32>, tensor<3xi32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    """
+
     name = "edge.linalg_lu_solve"
     schema_text = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"
     out_schema = "linalg_lu_solve.out(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor(a!) out) -> Tensor(a!)"
@@ -2051,6 +3137,11 @@ class LinalgLuSolveOp(EdgeOp):
 
 
 class LinalgMatrixExpOp(EdgeOp):
+    """The exponential of each square matrix.
+
+        %result = edge.linalg_matrix_exp %self : tensor<3x3xf32>
+    """
+
     name = "edge.linalg_matrix_exp"
     schema_text = "linalg_matrix_exp(Tensor self) -> Tensor"
     out_schema = "linalg_matrix_exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2059,6 +3150,11 @@ class LinalgMatrixExpOp(EdgeOp):
 
 
 class LinalgQrOp(EdgeOp):
+    """The QR factorisation of each matrix: orthonormal columns and an upper triangular factor.
+
+        %Q, %R = edge.linalg_qr %A : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x3xf32>)
+    """
+
     name = "edge.linalg_qr"
     schema_text = 'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)'
     out_schema = 'linalg_qr.out(Tensor A, str mode="reduced", *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)'
@@ -2068,6 +3164,11 @@ class LinalgQrOp(EdgeOp):
 
 
 class LinalgSolveTriangularOp(EdgeOp):
+    """The solution of a system of equations whose matrix is triangular.
+
+        %result = edge.linalg_solve_triangular %self, %B {upper = true} : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    """
+
     name = "edge.linalg_solve_triangular"
     schema_text = "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"
     out_schema = "linalg_solve_triangular.out(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor(a!) out) -> Tensor(a!)"
@@ -2080,6 +3181,11 @@ class LinalgSolveTriangularOp(EdgeOp):
 
 
 class LinalgVectorNormOp(EdgeOp):
+    """The norm of order ord of the elements over dimensions, as of a vector.
+
+        %result = edge.linalg_vector_norm %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "edge.linalg_vector_norm"
     schema_text = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"reduction"})
@@ -2093,6 +3199,11 @@ class LinalgVectorNormOp(EdgeOp):
 
 
 class LinearOp(EdgeOp):
+    """input times weight transposed, plus bias.
+
+        %result = edge.linear %input, %weight, %bias : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "edge.linear"
     schema_text = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"
     out_schema = "linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2103,6 +3214,11 @@ class LinearOp(EdgeOp):
 
 
 class LinspaceOp(EdgeOp):
+    """A number of values from start to end, both included, equally spaced.
+
+        %result = edge.linspace {start = 0, end = 5, steps = 5} : () -> tensor<5xf32>
+    """
+
     name = "edge.linspace"
     schema_text = "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2117,6 +3233,11 @@ class LinspaceOp(EdgeOp):
 
 
 class LogOp(EdgeOp):
+    """The natural logarithm of each element.
+
+        %result = edge.log %self : tensor<2x3xf32>
+    """
+
     name = "edge.log"
     schema_text = "log(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2126,6 +3247,11 @@ class LogOp(EdgeOp):
 
 
 class Log10Op(EdgeOp):
+    """The logarithm to base ten of each element.
+
+        %result = edge.log10 %self : tensor<2x3xf32>
+    """
+
     name = "edge.log10"
     schema_text = "log10(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2135,6 +3261,11 @@ class Log10Op(EdgeOp):
 
 
 class Log1pOp(EdgeOp):
+    """The natural logarithm of one plus each element, exact near zero.
+
+        %result = edge.log1p %self : tensor<2x3xf32>
+    """
+
     name = "edge.log1p"
     schema_text = "log1p(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2144,6 +3275,11 @@ class Log1pOp(EdgeOp):
 
 
 class Log2Op(EdgeOp):
+    """The logarithm to base two of each element.
+
+        %result = edge.log2 %self : tensor<2x3xf32>
+    """
+
     name = "edge.log2"
     schema_text = "log2(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2152,7 +3288,30 @@ class Log2Op(EdgeOp):
         self: SSAValue
 
 
+class LogNormalOp(EdgeOp):
+    """Random numbers whose logarithms have the given mean and standard deviation, in the shape of self.
+
+        %result = edge.log_normal %self : tensor<2x3xf32>
+    """
+
+    name = "edge.log_normal"
+    schema_text = "log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "log_normal.out(Tensor self, float mean=1., float std=2., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        mean: float
+        std: float
+        generator: str | None
+
+
 class LogcumsumexpOp(EdgeOp):
+    """The logarithm of the sum of the exponentials so far along a dimension.
+
+        %result = edge.logcumsumexp %self {dim = 1} : tensor<2x3xf32>
+    """
+
     name = "edge.logcumsumexp"
     schema_text = "logcumsumexp(Tensor self, int dim) -> Tensor"
     out_schema = "logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2162,6 +3321,11 @@ class LogcumsumexpOp(EdgeOp):
 
 
 class LogicalAndOp(EdgeOp):
+    """Whether self and other both differ from zero.
+
+        %result = edge.logical_and %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.logical_and"
     schema_text = "logical_and(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2172,6 +3336,11 @@ class LogicalAndOp(EdgeOp):
 
 
 class LogicalNotOp(EdgeOp):
+    """Whether each element is zero.
+
+        %result = edge.logical_not %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.logical_not"
     schema_text = "logical_not(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2181,6 +3350,11 @@ class LogicalNotOp(EdgeOp):
 
 
 class LogicalOrOp(EdgeOp):
+    """Whether self or other differs from zero.
+
+        %result = edge.logical_or %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.logical_or"
     schema_text = "logical_or(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2191,6 +3365,11 @@ class LogicalOrOp(EdgeOp):
 
 
 class LogicalXorOp(EdgeOp):
+    """Whether exactly one of self and other differs from zero.
+
+        %result = edge.logical_xor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.logical_xor"
     schema_text = "logical_xor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2201,6 +3380,11 @@ class LogicalXorOp(EdgeOp):
 
 
 class LogitOp(EdgeOp):
+    """The logarithm of self / (1 - self), self first limited to eps and 1 - eps if eps is given.
+
+        %result = edge.logit %self : tensor<2x3xf32>
+    """
+
     name = "edge.logit"
     schema_text = "logit(Tensor self, float? eps=None) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2211,6 +3395,11 @@ class LogitOp(EdgeOp):
 
 
 class LogsumexpOp(EdgeOp):
+    """The logarithm of the sum of the exponentials over dimensions, computed stably.
+
+        %result = edge.logsumexp %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.logsumexp"
     schema_text = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"
     tags = frozenset({"reduction"})
@@ -2222,6 +3411,11 @@ class LogsumexpOp(EdgeOp):
 
 
 class LtScalarOp(EdgeOp):
+    """Whether self is below other, element by element.
+
+        %result = edge.lt.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.lt.Scalar"
     schema_text = "lt.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2232,6 +3426,11 @@ class LtScalarOp(EdgeOp):
 
 
 class LtTensorOp(EdgeOp):
+    """Whether self is below other, element by element.
+
+        %result = edge.lt.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.lt.Tensor"
     schema_text = "lt.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2242,6 +3441,11 @@ class LtTensorOp(EdgeOp):
 
 
 class LuUnpackOp(EdgeOp):
+    """The permutation and the two triangular factors of a compact LU factorisation.
+
+        %P, %L, %U = edge.lu_unpack %LU_data, %LU_pivots : (tensor<3x3xf32>, tensor<3xi32>) -> (tensor<3x3xf32>, tensor<3x3xf32>, tensor<3x3xf32>)
+    """
+
     name = "edge.lu_unpack"
     schema_text = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"
     out_schema = "lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)"
@@ -2253,6 +3457,11 @@ class LuUnpackOp(EdgeOp):
 
 
 class MaskedFillScalarOp(EdgeOp):
+    """self with value where mask holds.
+
+        %result = edge.masked_fill.Scalar %self, %mask {value = 0} : (tensor<2x3xf32>, tensor<2x3xi1>) -> tensor<2x3xf32>
+    """
+
     name = "edge.masked_fill.Scalar"
     schema_text = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2264,6 +3473,11 @@ class MaskedFillScalarOp(EdgeOp):
 
 
 class MaskedFillTensorOp(EdgeOp):
+    """self with value where mask holds.
+
+        %result = edge.masked_fill.Tensor %self, %mask, %value : (tensor<2x3xf32>, tensor<2x3xi1>, tensor<f32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.masked_fill.Tensor"
     schema_text = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"
     out_schema = "masked_fill.Tensor_out(Tensor self, Tensor mask, Tensor value, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2274,6 +3488,11 @@ class MaskedFillTensorOp(EdgeOp):
 
 
 class MaskedScatterOp(EdgeOp):
+    """self with the elements of source, in order, where mask holds.
+
+        %result = edge.masked_scatter %self, %mask, %source : (tensor<2x3xf32>, tensor<2x3xi1>, tensor<6xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.masked_scatter"
     schema_text = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"
     tags = frozenset({"core"})
@@ -2285,6 +3504,11 @@ class MaskedScatterOp(EdgeOp):
 
 
 class MaskedSelectOp(EdgeOp):
+    """The elements of self where mask holds, as a vector.
+
+        %result = edge.masked_select %self, %mask : (tensor<2x3xf32>, tensor<2x3xi1>) -> tensor<6xf32>
+    """
+
     name = "edge.masked_select"
     schema_text = "masked_select(Tensor self, Tensor mask) -> Tensor"
     tags = frozenset({"dynamic_output_shape"})
@@ -2295,6 +3519,11 @@ class MaskedSelectOp(EdgeOp):
 
 
 class MaxOp(EdgeOp):
+    """The largest element, of the whole tensor or along a dimension with its index, or the larger of self and other.
+
+        %result = edge.max %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "edge.max"
     schema_text = "max(Tensor self) -> Tensor"
     tags = frozenset({"reduction"})
@@ -2304,6 +3533,11 @@ class MaxOp(EdgeOp):
 
 
 class MaxDimOp(EdgeOp):
+    """The largest element, of the whole tensor or along a dimension with its index, or the larger of self and other.
+
+        %values, %indices = edge.max.dim %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
     name = "edge.max.dim"
     schema_text = "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
     tags = frozenset({"core", "reduction"})
@@ -2315,6 +3549,11 @@ class MaxDimOp(EdgeOp):
 
 
 class MaxPool2dWithIndicesOp(EdgeOp):
+    """The maximum of each window that slides over the last two dimensions, and its position.
+
+        %result0, %result1 = edge.max_pool2d_with_indices %self {kernel_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xi64>)
+    """
+
     name = "edge.max_pool2d_with_indices"
     schema_text = "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -2329,6 +3568,11 @@ class MaxPool2dWithIndicesOp(EdgeOp):
 
 
 class MaxPool3dWithIndicesOp(EdgeOp):
+    """The maximum of each window that slides over the last three dimensions, and its position.
+
+        %result0, %result1 = edge.max_pool3d_with_indices %self {kernel_size = [2, 2, 2]} : (tensor<1x2x4x4x4xf32>) -> (tensor<1x2x2x2x2xf32>, tensor<1x2x2x2x2xi64>)
+    """
+
     name = "edge.max_pool3d_with_indices"
     schema_text = "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -2342,7 +3586,44 @@ class MaxPool3dWithIndicesOp(EdgeOp):
         ceil_mode: bool
 
 
+class MaxUnpool2dOp(EdgeOp):
+    """Images of output_size with self at the positions that indices names and zeros elsewhere.
+
+        %result = edge.max_unpool2d %self, %indices {output_size = [4, 4]} : (tensor<1x2x2x2xf32>, tensor<1x2x2x2xi64>) -> tensor<1x2x4x4xf32>
+    """
+
+    name = "edge.max_unpool2d"
+    schema_text = "max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"
+    out_schema = "max_unpool2d.out(Tensor self, Tensor indices, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        indices: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+
+
+class MaxUnpool3dOp(EdgeOp):
+    """Volumes of output_size with self at the positions that indices names and zeros elsewhere.
+
+        %result = edge.max_unpool3d %self, %indices {output_size = [4, 4, 4], stride = [2, 2, 2], padding = [0, 0, 0]} : (tensor<1x2x2x2x2xf32>, tensor<1x2x2x2x2xi64>) -> tensor<1x2x4x4x4xf32>
+    """
+
+    name = "edge.max_unpool3d"
+    schema_text = "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"
+    out_schema = "max_unpool3d.out(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        indices: SSAValue
+        output_size: tuple[int | SSAValue, ...]
+        stride: tuple[int, ...]
+        padding: tuple[int, ...]
+
+
 class MaximumOp(EdgeOp):
+    """The larger of self and other, NaN where one is.
+
+        %result = edge.maximum %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.maximum"
     schema_text = "maximum(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2353,6 +3634,11 @@ class MaximumOp(EdgeOp):
 
 
 class MeanOp(EdgeOp):
+    """The arithmetic mean, of the whole tensor or over dimensions.
+
+        %result = edge.mean %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "edge.mean"
     schema_text = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -2363,6 +3649,11 @@ class MeanOp(EdgeOp):
 
 
 class MeanDimOp(EdgeOp):
+    """The arithmetic mean, of the whole tensor or over dimensions.
+
+        %result = edge.mean.dim %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.mean.dim"
     schema_text = "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -2375,6 +3666,11 @@ class MeanDimOp(EdgeOp):
 
 
 class MinOp(EdgeOp):
+    """The smallest element, of the whole tensor or along a dimension with its index, or the smaller of self and other.
+
+        %result = edge.min %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "edge.min"
     schema_text = "min(Tensor self) -> Tensor"
     tags = frozenset({"reduction"})
@@ -2384,6 +3680,11 @@ class MinOp(EdgeOp):
 
 
 class MinDimOp(EdgeOp):
+    """The smallest element, of the whole tensor or along a dimension with its index, or the smaller of self and other.
+
+        %values, %indices = edge.min.dim %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
     name = "edge.min.dim"
     schema_text = "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
     tags = frozenset({"core", "reduction"})
@@ -2395,6 +3696,11 @@ class MinDimOp(EdgeOp):
 
 
 class MinimumOp(EdgeOp):
+    """The smaller of self and other, NaN where one is.
+
+        %result = edge.minimum %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.minimum"
     schema_text = "minimum(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2405,6 +3711,11 @@ class MinimumOp(EdgeOp):
 
 
 class MishOp(EdgeOp):
+    """self times the hyperbolic tangent of the softplus of self.
+
+        %result = edge.mish %self : tensor<2x3xf32>
+    """
+
     name = "edge.mish"
     schema_text = "mish(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2414,6 +3725,11 @@ class MishOp(EdgeOp):
 
 
 class MmOp(EdgeOp):
+    """The product of two matrices.
+
+        %result = edge.mm %self, %mat2 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    """
+
     name = "edge.mm"
     schema_text = "mm(Tensor self, Tensor mat2) -> Tensor"
     tags = frozenset({"core"})
@@ -2424,6 +3740,11 @@ class MmOp(EdgeOp):
 
 
 class ModeOp(EdgeOp):
+    """The most frequent element along a dimension, the smallest of several, and an index of it.
+
+        %values, %indices = edge.mode %self : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
     name = "edge.mode"
     schema_text = "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"
     out_schema = "mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -2434,6 +3755,11 @@ class ModeOp(EdgeOp):
 
 
 class MulScalarOp(EdgeOp):
+    """The product of self and other, element by element, with broadcasting.
+
+        %result = edge.mul.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.mul.Scalar"
     schema_text = "mul.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2444,6 +3770,11 @@ class MulScalarOp(EdgeOp):
 
 
 class MulTensorOp(EdgeOp):
+    """The product of self and other, element by element, with broadcasting.
+
+        %result = edge.mul.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.mul.Tensor"
     schema_text = "mul.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2454,6 +3785,11 @@ class MulTensorOp(EdgeOp):
 
 
 class MultinomialOp(EdgeOp):
+    """Random indices, each with the probability that is its weight's share of the row.
+
+        %result = edge.multinomial %self {num_samples = 2} : (tensor<2x3xf32>) -> tensor<2x2xi64>
+    """
+
     name = "edge.multinomial"
     schema_text = "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -2467,6 +3803,11 @@ class MultinomialOp(EdgeOp):
 
 
 class MvOp(EdgeOp):
+    """The product of a matrix and a vector.
+
+        %result = edge.mv %self, %vec : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.mv"
     schema_text = "mv(Tensor self, Tensor vec) -> Tensor"
     out_schema = "mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2476,6 +3817,11 @@ class MvOp(EdgeOp):
 
 
 class NarrowCopyOp(EdgeOp):
+    """A copy of length elements of a dimension from start on.
+
+        %result = edge.narrow_copy %self {dim = 0, start = 1, length = 2} : (tensor<4x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.narrow_copy"
     schema_text = "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -2488,6 +3834,11 @@ class NarrowCopyOp(EdgeOp):
 
 
 class NativeDropoutOp(EdgeOp):
+    """Dropout, and which elements were kept.
+
+        %result0, %result1 = edge.native_dropout %input {p = 0.5, train = true} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi1>)
+    """
+
     name = "edge.native_dropout"
     schema_text = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"
     tags = frozenset({"core", "nondeterministic_seeded"})
@@ -2500,6 +3851,11 @@ class NativeDropoutOp(EdgeOp):
 
 
 class NativeGroupNormOp(EdgeOp):
+    """Group normalisation, with the mean and the reciprocal deviation of each group.
+
+        %result0, %result1, %result2 = edge.native_group_norm %input, %weight, %bias {N = 1, C = 4, HxW = 9, group = 2, eps = 1.0e-05} : (tensor<1x4x3x3xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x4x3x3xf32>, tensor<1x2xf32>, tensor<1x2xf32>)
+    """
+
     name = "edge.native_group_norm"
     schema_text = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -2516,6 +3872,11 @@ class NativeGroupNormOp(EdgeOp):
 
 
 class NativeLayerNormOp(EdgeOp):
+    """Layer normalisation, with the mean and the reciprocal deviation of each sample.
+
+        %result0, %result1, %result2 = edge.native_layer_norm %input, %weight, %bias {normalized_shape = [3], eps = 1.0e-05} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+    """
+
     name = "edge.native_layer_norm"
     schema_text = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"core"})
@@ -2529,6 +3890,11 @@ class NativeLayerNormOp(EdgeOp):
 
 
 class NeScalarOp(EdgeOp):
+    """Whether self differs from other, element by element.
+
+        %result = edge.ne.Scalar %self {other = 2} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.ne.Scalar"
     schema_text = "ne.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2539,6 +3905,11 @@ class NeScalarOp(EdgeOp):
 
 
 class NeTensorOp(EdgeOp):
+    """Whether self differs from other, element by element.
+
+        %result = edge.ne.Tensor %self, %other : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
     name = "edge.ne.Tensor"
     schema_text = "ne.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2549,6 +3920,11 @@ class NeTensorOp(EdgeOp):
 
 
 class NegOp(EdgeOp):
+    """The negation of each element.
+
+        %result = edge.neg %self : tensor<2x3xf32>
+    """
+
     name = "edge.neg"
     schema_text = "neg(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2557,7 +3933,49 @@ class NegOp(EdgeOp):
         self: SSAValue
 
 
+class NewEmptyOp(EdgeOp):
+    """A tensor of a size with the dtype and device of self, whose elements are unspecified.
+
+        %result = edge.new_empty %self {size = [2, 3]} : tensor<2x3xf32>
+    """
+
+    name = "edge.new_empty"
+    schema_text = "new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        size: tuple[int | SSAValue, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
+class NewEmptyStridedOp(EdgeOp):
+    """A tensor of a size and stride with the dtype and device of self, whose elements are unspecified.
+
+        %result = edge.new_empty_strided %self {size = [2, 4], stride = [4, 1]} : (tensor<2x3xf32>) -> tensor<2x4xf32>
+    """
+
+    name = "edge.new_empty_strided"
+    schema_text = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    out_schema = "new_empty_strided.out(Tensor self, SymInt[] size, SymInt[] stride, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        size: tuple[int | SSAValue, ...]
+        stride: tuple[int | SSAValue, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
 class NewFullOp(EdgeOp):
+    """A tensor of a size with the dtype and device of self and fill_value everywhere.
+
+        %result = edge.new_full %self {size = [2, 3], fill_value = 1} : tensor<2x3xf32>
+    """
+
     name = "edge.new_full"
     schema_text = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2572,6 +3990,11 @@ class NewFullOp(EdgeOp):
 
 
 class NewOnesOp(EdgeOp):
+    """A tensor of a size with the dtype and device of self and ones everywhere.
+
+        %result = edge.new_ones %self {size = [2, 3]} : tensor<2x3xf32>
+    """
+
     name = "edge.new_ones"
     schema_text = "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2585,6 +4008,11 @@ class NewOnesOp(EdgeOp):
 
 
 class NewZerosOp(EdgeOp):
+    """A tensor of a size with the dtype and device of self and zeros everywhere.
+
+        %result = edge.new_zeros %self {size = [2, 3]} : tensor<2x3xf32>
+    """
+
     name = "edge.new_zeros"
     schema_text = "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2598,6 +4026,11 @@ class NewZerosOp(EdgeOp):
 
 
 class NextafterOp(EdgeOp):
+    """The next representable number from self towards other.
+
+        %result = edge.nextafter %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.nextafter"
     schema_text = "nextafter(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2608,6 +4041,11 @@ class NextafterOp(EdgeOp):
 
 
 class NonzeroOp(EdgeOp):
+    """The indices of the elements that differ from zero, one row for each.
+
+        %result = edge.nonzero %self : (tensor<2x3xf32>) -> tensor<6x2xi64>
+    """
+
     name = "edge.nonzero"
     schema_text = "nonzero(Tensor self) -> Tensor"
     tags = frozenset({"core", "dynamic_output_shape"})
@@ -2617,6 +4055,11 @@ class NonzeroOp(EdgeOp):
 
 
 class NonzeroStaticOp(EdgeOp):
+    """The indices of the first elements that differ from zero, size rows of them, padded with fill_value.
+
+        %result = edge.nonzero_static %self {size = 4} : (tensor<2x3xf32>) -> tensor<4x2xi64>
+    """
+
     name = "edge.nonzero_static"
     schema_text = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor"
     out_schema = "nonzero_static.out(Tensor self, *, SymInt size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!)"
@@ -2626,7 +4069,85 @@ class NonzeroStaticOp(EdgeOp):
         fill_value: int
 
 
+class NormalTensorTensorOp(EdgeOp):
+    """Random numbers of normal distributions of the given means and standard deviations.
+
+        %result = edge.normal.Tensor_Tensor %mean, %std : tensor<2x3xf32>
+    """
+
+    name = "edge.normal.Tensor_Tensor"
+    schema_text = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        mean: SSAValue
+        std: SSAValue
+        generator: str | None
+
+
+class NormalTensorFloatOp(EdgeOp):
+    """Random numbers of normal distributions of the given means and standard deviations.
+
+        %result = edge.normal.Tensor_float %mean : tensor<2x3xf32>
+    """
+
+    name = "edge.normal.Tensor_float"
+    schema_text = "normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "normal.Tensor_float_out(Tensor mean, float std=1., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        mean: SSAValue
+        std: float
+        generator: str | None
+
+
+class NormalFloatTensorOp(EdgeOp):
+    """Random numbers of normal distributions of the given means and standard deviations.
+
+        %result = edge.normal.float_Tensor %std {mean = 0.5} : tensor<2x3xf32>
+    """
+
+    name = "edge.normal.float_Tensor"
+    schema_text = "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        mean: float
+        std: SSAValue
+        generator: str | None
+
+
+class NormalFloatFloatOp(EdgeOp):
+    """Random numbers of normal distributions of the given means and standard deviations.
+
+        %result = edge.normal.float_float {mean = 0.0, std = 1.0, size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
+    name = "edge.normal.float_float"
+    schema_text = "normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        mean: float
+        std: float
+        size: tuple[int | SSAValue, ...]
+        generator: str | None
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
 class OnesOp(EdgeOp):
+    """A tensor of a size with ones everywhere.
+
+        %result = edge.ones {size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "edge.ones"
     schema_text = "ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2639,6 +4160,11 @@ class OnesOp(EdgeOp):
 
 
 class OnesLikeOp(EdgeOp):
+    """A tensor of the shape of self with ones everywhere.
+
+        %result = edge.ones_like %self : tensor<2x3xf32>
+    """
+
     name = "edge.ones_like"
     schema_text = "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     out_schema = "ones_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
@@ -2652,6 +4178,11 @@ class OnesLikeOp(EdgeOp):
 
 
 class OrmqrOp(EdgeOp):
+    """The product of a matrix with the orthogonal matrix that Householder reflections stand for.
+
+        %result = edge.ormqr %self, %input2, %input3 : (tensor<4x3xf32>, tensor<3xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+    """
+
     name = "edge.ormqr"
     schema_text = "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"
     out_schema = "ormqr.out(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2664,6 +4195,11 @@ class OrmqrOp(EdgeOp):
 
 
 class PermuteCopyOp(EdgeOp):
+    """A copy of self with its dimensions in another order.
+
+        %result = edge.permute_copy %self {dims = [2, 0, 1]} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+    """
+
     name = "edge.permute_copy"
     schema_text = "permute_copy(Tensor self, int[] dims) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -2674,6 +4210,11 @@ class PermuteCopyOp(EdgeOp):
 
 
 class PixelShuffleOp(EdgeOp):
+    """Channels in groups of upscale_factor squared laid out as blocks of pixels.
+
+        %result = edge.pixel_shuffle %self {upscale_factor = 2} : (tensor<1x4x2x3xf32>) -> tensor<1x1x4x6xf32>
+    """
+
     name = "edge.pixel_shuffle"
     schema_text = "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"
     out_schema = "pixel_shuffle.out(Tensor self, int upscale_factor, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2683,6 +4224,11 @@ class PixelShuffleOp(EdgeOp):
 
 
 class PixelUnshuffleOp(EdgeOp):
+    """Blocks of pixels of side downscale_factor laid out as channels; the inverse of pixel_shuffle.
+
+        %result = edge.pixel_unshuffle %self {downscale_factor = 2} : (tensor<1x1x4x6xf32>) -> tensor<1x4x2x3xf32>
+    """
+
     name = "edge.pixel_unshuffle"
     schema_text = "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"
     out_schema = "pixel_unshuffle.out(Tensor self, int downscale_factor, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2692,6 +4238,11 @@ class PixelUnshuffleOp(EdgeOp):
 
 
 class PoissonOp(EdgeOp):
+    """Random numbers of Poisson distributions with the rates in self.
+
+        %result = edge.poisson %self : tensor<2x3xf32>
+    """
+
     name = "edge.poisson"
     schema_text = "poisson(Tensor self, Generator? generator=None) -> Tensor"
     tags = frozenset({"nondeterministic_seeded"})
@@ -2703,6 +4254,11 @@ class PoissonOp(EdgeOp):
 
 
 class PolygammaOp(EdgeOp):
+    """The n-th derivative of the digamma function.
+
+        %result = edge.polygamma %self {n = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.polygamma"
     schema_text = "polygamma(int n, Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2713,6 +4269,11 @@ class PolygammaOp(EdgeOp):
 
 
 class PowScalarOp(EdgeOp):
+    """self to the power of exponent, element by element.
+
+        %result = edge.pow.Scalar %exponent {self = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.pow.Scalar"
     schema_text = "pow.Scalar(Scalar self, Tensor exponent) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2723,6 +4284,11 @@ class PowScalarOp(EdgeOp):
 
 
 class PowTensorScalarOp(EdgeOp):
+    """self to the power of exponent, element by element.
+
+        %result = edge.pow.Tensor_Scalar %self {exponent = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.pow.Tensor_Scalar"
     schema_text = "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2733,6 +4299,11 @@ class PowTensorScalarOp(EdgeOp):
 
 
 class PowTensorTensorOp(EdgeOp):
+    """self to the power of exponent, element by element.
+
+        %result = edge.pow.Tensor_Tensor %self, %exponent : tensor<2x3xf32>
+    """
+
     name = "edge.pow.Tensor_Tensor"
     schema_text = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2743,6 +4314,11 @@ class PowTensorTensorOp(EdgeOp):
 
 
 class ProdOp(EdgeOp):
+    """The product of the elements, of the whole tensor or along a dimension.
+
+        %result = edge.prod %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "edge.prod"
     schema_text = "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -2753,6 +4329,11 @@ class ProdOp(EdgeOp):
 
 
 class ProdDimIntOp(EdgeOp):
+    """The product of the elements, of the whole tensor or along a dimension.
+
+        %result = edge.prod.dim_int %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.prod.dim_int"
     schema_text = "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -2765,6 +4346,11 @@ class ProdDimIntOp(EdgeOp):
 
 
 class RandOp(EdgeOp):
+    """A tensor of a size with random numbers, uniform between 0 and 1.
+
+        %result = edge.rand {size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "edge.rand"
     schema_text = "rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core", "nondeterministic_seeded"})
@@ -2778,7 +4364,116 @@ class RandOp(EdgeOp):
         pin_memory: bool | None
 
 
+class RandLikeOp(EdgeOp):
+    """A tensor of the shape of self with random numbers, uniform between 0 and 1.
+
+        %result = edge.rand_like %self : tensor<2x3xf32>
+    """
+
+    name = "edge.rand_like"
+    schema_text = "rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "rand_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
+
+
+class RandintOp(EdgeOp):
+    """A tensor of a size with random integers from low, or zero, up to but without high.
+
+        %result = edge.randint {high = 10, size = []} : () -> tensor<i64>
+    """
+
+    name = "edge.randint"
+    schema_text = "randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "randint.out(SymInt high, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        high: int | SSAValue
+        size: tuple[int | SSAValue, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
+class RandintLowOp(EdgeOp):
+    """A tensor of a size with random integers from low, or zero, up to but without high.
+
+        %result = edge.randint.low {low = 2, high = 10, size = []} : () -> tensor<i64>
+    """
+
+    name = "edge.randint.low"
+    schema_text = "randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "randint.low_out(SymInt low, SymInt high, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        low: int | SSAValue
+        high: int | SSAValue
+        size: tuple[int | SSAValue, ...]
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+
+
+class RandintLikeOp(EdgeOp):
+    """A tensor of the shape of self with random integers from low, or zero, up to but without high.
+
+        %result = edge.randint_like %self {high = 10} : tensor<2x3xf32>
+    """
+
+    name = "edge.randint_like"
+    schema_text = "randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "randint_like.out(Tensor self, SymInt high, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        high: int | SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
+
+
+class RandintLikeLowDtypeOp(EdgeOp):
+    """A tensor of the shape of self with random integers from low, or zero, up to but without high.
+
+        %result = edge.randint_like.low_dtype %self {low = 0, high = 10} : tensor<2x3xf32>
+    """
+
+    name = "edge.randint_like.low_dtype"
+    schema_text = "randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "randint_like.low_dtype_out(Tensor self, SymInt low, SymInt high, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        low: int | SSAValue
+        high: int | SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
+
+
 class RandnOp(EdgeOp):
+    """A tensor of a size with random numbers of the standard normal distribution.
+
+        %result = edge.randn {size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "edge.randn"
     schema_text = "randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core", "nondeterministic_seeded"})
@@ -2792,7 +4487,82 @@ class RandnOp(EdgeOp):
         pin_memory: bool | None
 
 
+class RandnLikeOp(EdgeOp):
+    """A tensor of the shape of self with random numbers of the standard normal distribution.
+
+        %result = edge.randn_like %self : tensor<2x3xf32>
+    """
+
+    name = "edge.randn_like"
+    schema_text = "randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "randn_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        dtype: Attribute | None
+        layout: str | None
+        device: str | None
+        pin_memory: bool | None
+        memory_format: str | None
+
+
+class RandomOp(EdgeOp):
+    """Random integers over the range of the dtype, or from one bound up to but without another, in the shape of self.
+
+        %result = edge.random %self : tensor<2x3xi64>
+    """
+
+    name = "edge.random"
+    schema_text = "random(Tensor self, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "random.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        generator: str | None
+
+
+class RandomFromOp(EdgeOp):
+    """Random integers over the range of the dtype, or from one bound up to but without another, in the shape of self.
+
+        %result = edge.random.from %self {from = 0, to = 10} : tensor<2x3xi64>
+    """
+
+    name = "edge.random.from"
+    schema_text = "random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "random.from_out(Tensor self, int from, int? to, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        to: int | None
+        generator: str | None
+
+
+class RandomToOp(EdgeOp):
+    """Random integers over the range of the dtype, or from one bound up to but without another, in the shape of self.
+
+        %result = edge.random.to %self {to = 10} : tensor<2x3xi64>
+    """
+
+    name = "edge.random.to"
+    schema_text = "random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "random.to_out(Tensor self, int to, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        to: int
+        generator: str | None
+
+
 class RandpermOp(EdgeOp):
+    """The integers from 0 up to but without n in random order.
+
+        %result = edge.randperm {n = 4} : () -> tensor<4xi64>
+    """
+
     name = "edge.randperm"
     schema_text = "randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core", "nondeterministic_seeded"})
@@ -2807,6 +4577,11 @@ class RandpermOp(EdgeOp):
 
 
 class ReciprocalOp(EdgeOp):
+    """One divided by each element.
+
+        %result = edge.reciprocal %self : tensor<2x3xf32>
+    """
+
     name = "edge.reciprocal"
     schema_text = "reciprocal(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2816,6 +4591,11 @@ class ReciprocalOp(EdgeOp):
 
 
 class ReflectionPad1dOp(EdgeOp):
+    """Signals padded with their mirror image, edge samples not repeated.
+
+        %result = edge.reflection_pad1d %self {padding = [1, 1]} : (tensor<1x2x4xf32>) -> tensor<1x2x6xf32>
+    """
+
     name = "edge.reflection_pad1d"
     schema_text = "reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor"
     tags = frozenset({"core"})
@@ -2826,6 +4606,11 @@ class ReflectionPad1dOp(EdgeOp):
 
 
 class ReflectionPad2dOp(EdgeOp):
+    """Images padded with their mirror image, edge pixels not repeated.
+
+        %result = edge.reflection_pad2d %self {padding = [1, 1, 1, 1]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x6x6xf32>
+    """
+
     name = "edge.reflection_pad2d"
     schema_text = "reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor"
     tags = frozenset({"core"})
@@ -2836,6 +4621,11 @@ class ReflectionPad2dOp(EdgeOp):
 
 
 class ReflectionPad3dOp(EdgeOp):
+    """Volumes padded with their mirror image, edge voxels not repeated.
+
+        %result = edge.reflection_pad3d %self {padding = [1, 1, 1, 1, 1, 1]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x6x6x6xf32>
+    """
+
     name = "edge.reflection_pad3d"
     schema_text = "reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"
     tags = frozenset({"core"})
@@ -2846,6 +4636,11 @@ class ReflectionPad3dOp(EdgeOp):
 
 
 class ReluOp(EdgeOp):
+    """The larger of each element and zero.
+
+        %result = edge.relu %self : tensor<2x3xf32>
+    """
+
     name = "edge.relu"
     schema_text = "relu(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2855,6 +4650,11 @@ class ReluOp(EdgeOp):
 
 
 class RemainderScalarOp(EdgeOp):
+    """The remainder of the division of self by other, with the sign of other.
+
+        %result = edge.remainder.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.remainder.Scalar"
     schema_text = "remainder.Scalar(Tensor self, Scalar other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2865,6 +4665,11 @@ class RemainderScalarOp(EdgeOp):
 
 
 class RemainderScalarTensorOp(EdgeOp):
+    """The remainder of the division of self by other, with the sign of other.
+
+        %result = edge.remainder.Scalar_Tensor %other {self = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.remainder.Scalar_Tensor"
     schema_text = "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2875,6 +4680,11 @@ class RemainderScalarTensorOp(EdgeOp):
 
 
 class RemainderTensorOp(EdgeOp):
+    """The remainder of the division of self by other, with the sign of other.
+
+        %result = edge.remainder.Tensor %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.remainder.Tensor"
     schema_text = "remainder.Tensor(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2885,6 +4695,11 @@ class RemainderTensorOp(EdgeOp):
 
 
 class RepeatOp(EdgeOp):
+    """self repeated along its dimensions and new leading ones.
+
+        %result = edge.repeat %self {repeats = [2, 1]} : (tensor<2x3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "edge.repeat"
     schema_text = "repeat(Tensor self, SymInt[] repeats) -> Tensor"
     tags = frozenset({"core"})
@@ -2895,6 +4710,11 @@ class RepeatOp(EdgeOp):
 
 
 class RepeatInterleaveTensorOp(EdgeOp):
+    """Each slice of self repeated in place, or each index as often as repeats says.
+
+        %result = edge.repeat_interleave.Tensor %repeats {output_size = 3} : (tensor<2xi64>) -> tensor<3xi64>
+    """
+
     name = "edge.repeat_interleave.Tensor"
     schema_text = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor"
     tags = frozenset({"dynamic_output_shape"})
@@ -2905,6 +4725,11 @@ class RepeatInterleaveTensorOp(EdgeOp):
 
 
 class ReplicationPad1dOp(EdgeOp):
+    """Signals padded with their edge samples.
+
+        %result = edge.replication_pad1d %self {padding = [1, 1]} : (tensor<1x2x4xf32>) -> tensor<1x2x6xf32>
+    """
+
     name = "edge.replication_pad1d"
     schema_text = "replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor"
     out_schema = "replication_pad1d.out(Tensor self, SymInt[2] padding, *, Tensor(a!) out) -> Tensor(a!)"
@@ -2914,6 +4739,11 @@ class ReplicationPad1dOp(EdgeOp):
 
 
 class ReplicationPad2dOp(EdgeOp):
+    """Images padded with their edge pixels.
+
+        %result = edge.replication_pad2d %self {padding = [1, 1, 1, 1]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x6x6xf32>
+    """
+
     name = "edge.replication_pad2d"
     schema_text = "replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor"
     tags = frozenset({"core"})
@@ -2924,6 +4754,11 @@ class ReplicationPad2dOp(EdgeOp):
 
 
 class ReplicationPad3dOp(EdgeOp):
+    """Volumes padded with their edge voxels.
+
+        %result = edge.replication_pad3d %self {padding = [1, 1, 1, 1, 1, 1]} : (tensor<1x2x4x4x4xf32>) -> tensor<1x2x6x6x6xf32>
+    """
+
     name = "edge.replication_pad3d"
     schema_text = "replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor"
     tags = frozenset({"core"})
@@ -2934,6 +4769,11 @@ class ReplicationPad3dOp(EdgeOp):
 
 
 class RollOp(EdgeOp):
+    """self rotated along dimensions, or flattened, so that what leaves at the end comes back at the start.
+
+        %result = edge.roll %self {shifts = [1], dims = [1]} : tensor<2x3xf32>
+    """
+
     name = "edge.roll"
     schema_text = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor"
     out_schema = "roll.out(Tensor self, SymInt[1] shifts, int[1] dims=[], *, Tensor(a!) out) -> Tensor(a!)"
@@ -2944,6 +4784,11 @@ class RollOp(EdgeOp):
 
 
 class RoundOp(EdgeOp):
+    """Each element rounded to the nearest integer or number of decimals, halves to even.
+
+        %result = edge.round %self : tensor<2x3xf32>
+    """
+
     name = "edge.round"
     schema_text = "round(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2953,6 +4798,11 @@ class RoundOp(EdgeOp):
 
 
 class RoundDecimalsOp(EdgeOp):
+    """Each element rounded to the nearest integer or number of decimals, halves to even.
+
+        %result = edge.round.decimals %self {decimals = 1} : tensor<2x3xf32>
+    """
+
     name = "edge.round.decimals"
     schema_text = "round.decimals(Tensor self, *, int decimals) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2963,6 +4813,8 @@ class RoundDecimalsOp(EdgeOp):
 
 
 class RowIndicesCopyOp(EdgeOp):
+    """A copy of the row indices of a sparse tensor compressed by columns."""
+
     name = "edge.row_indices_copy"
     schema_text = "row_indices_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -2972,6 +4824,11 @@ class RowIndicesCopyOp(EdgeOp):
 
 
 class RsqrtOp(EdgeOp):
+    """One divided by the square root of each element.
+
+        %result = edge.rsqrt %self : tensor<2x3xf32>
+    """
+
     name = "edge.rsqrt"
     schema_text = "rsqrt(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -2981,6 +4838,11 @@ class RsqrtOp(EdgeOp):
 
 
 class RsubScalarOp(EdgeOp):
+    """other minus alpha times self, element by element.
+
+        %result = edge.rsub.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.rsub.Scalar"
     schema_text = "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -2992,6 +4854,11 @@ class RsubScalarOp(EdgeOp):
 
 
 class RsubTensorOp(EdgeOp):
+    """other minus alpha times self, element by element.
+
+        %result = edge.rsub.Tensor %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.rsub.Tensor"
     schema_text = "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
     out_schema = "rsub.Tensor_out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
@@ -3002,6 +4869,11 @@ class RsubTensorOp(EdgeOp):
 
 
 class ScalarTensorOp(EdgeOp):
+    """A tensor without dimensions that holds a number.
+
+        %result = edge.scalar_tensor {s = 2} : () -> tensor<f32>
+    """
+
     name = "edge.scalar_tensor"
     schema_text = "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     tags = frozenset({"core"})
@@ -3015,6 +4887,11 @@ class ScalarTensorOp(EdgeOp):
 
 
 class ScatterSrcOp(EdgeOp):
+    """self with src or value written, or combined by a reduction, at the places along a dimension that index names.
+
+        %result = edge.scatter.src %self, %index, %src {dim = 1} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.scatter.src"
     schema_text = "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"
     tags = frozenset({"core"})
@@ -3027,6 +4904,11 @@ class ScatterSrcOp(EdgeOp):
 
 
 class ScatterValueOp(EdgeOp):
+    """self with src or value written, or combined by a reduction, at the places along a dimension that index names.
+
+        %result = edge.scatter.value %self, %index {dim = 1, value = 1} : (tensor<2x3xf32>, tensor<2x1xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.scatter.value"
     schema_text = "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"
     tags = frozenset({"core"})
@@ -3039,6 +4921,11 @@ class ScatterValueOp(EdgeOp):
 
 
 class ScatterAddOp(EdgeOp):
+    """self with src added at the places along a dimension that index names.
+
+        %result = edge.scatter_add %self, %index, %src {dim = 1} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.scatter_add"
     schema_text = "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"
     tags = frozenset({"core"})
@@ -3051,6 +4938,11 @@ class ScatterAddOp(EdgeOp):
 
 
 class ScatterReduceTwoOp(EdgeOp):
+    """self with src combined by a reduction at the places along a dimension that index names.
+
+        %result = edge.scatter_reduce.two %self, %index, %src {dim = 1, reduce = "amax"} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.scatter_reduce.two"
     schema_text = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"
     tags = frozenset({"core"})
@@ -3065,6 +4957,11 @@ class ScatterReduceTwoOp(EdgeOp):
 
 
 class SearchsortedScalarOp(EdgeOp):
+    """The index at which each value would be inserted in a sorted sequence to keep it sorted.
+
+        %result = edge.searchsorted.Scalar %sorted_sequence {self = 0.5} : (tensor<4xf32>) -> tensor<i64>
+    """
+
     name = "edge.searchsorted.Scalar"
     schema_text = "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"
     out_schema = "searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)"
@@ -3078,6 +4975,11 @@ class SearchsortedScalarOp(EdgeOp):
 
 
 class SearchsortedTensorOp(EdgeOp):
+    """The index at which each value would be inserted in a sorted sequence to keep it sorted.
+
+        %result = edge.searchsorted.Tensor %sorted_sequence, %self : (tensor<4xf32>, tensor<2x3xf32>) -> tensor<2x3xi64>
+    """
+
     name = "edge.searchsorted.Tensor"
     schema_text = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"
     out_schema = "searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)"
@@ -3091,6 +4993,11 @@ class SearchsortedTensorOp(EdgeOp):
 
 
 class SegmentReduceOp(EdgeOp):
+    """A reduction of each segment of data along an axis, segments given by lengths or offsets.
+
+        %result = edge.segment_reduce %data, %lengths {reduce = "sum"} : (tensor<5x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.segment_reduce"
     schema_text = "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"
     out_schema = "segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!)"
@@ -3106,6 +5013,11 @@ class SegmentReduceOp(EdgeOp):
 
 
 class SelectCopyIntOp(EdgeOp):
+    """A copy of self at one index of a dimension, which it loses.
+
+        %result = edge.select_copy.int %self {dim = 1, index = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.select_copy.int"
     schema_text = "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3117,6 +5029,11 @@ class SelectCopyIntOp(EdgeOp):
 
 
 class SelectScatterOp(EdgeOp):
+    """self with src written at one index of a dimension.
+
+        %result = edge.select_scatter %self, %src {dim = 1, index = 0} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.select_scatter"
     schema_text = "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"
     tags = frozenset({"core"})
@@ -3129,6 +5046,11 @@ class SelectScatterOp(EdgeOp):
 
 
 class SgnOp(EdgeOp):
+    """The sign of each element, a complex one divided by its modulus.
+
+        %result = edge.sgn %self : tensor<2x3xf32>
+    """
+
     name = "edge.sgn"
     schema_text = "sgn(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3138,6 +5060,11 @@ class SgnOp(EdgeOp):
 
 
 class SigmoidOp(EdgeOp):
+    """The logistic function 1 / (1 + exp(-self)).
+
+        %result = edge.sigmoid %self : tensor<2x3xf32>
+    """
+
     name = "edge.sigmoid"
     schema_text = "sigmoid(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3147,6 +5074,11 @@ class SigmoidOp(EdgeOp):
 
 
 class SignOp(EdgeOp):
+    """The sign of each element: -1, 0 or 1.
+
+        %result = edge.sign %self : tensor<2x3xf32>
+    """
+
     name = "edge.sign"
     schema_text = "sign(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3156,6 +5088,11 @@ class SignOp(EdgeOp):
 
 
 class SiluOp(EdgeOp):
+    """self times the sigmoid of self.
+
+        %result = edge.silu %self : tensor<2x3xf32>
+    """
+
     name = "edge.silu"
     schema_text = "silu(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3165,6 +5102,11 @@ class SiluOp(EdgeOp):
 
 
 class SinOp(EdgeOp):
+    """The sine of each element, in radians.
+
+        %result = edge.sin %self : tensor<2x3xf32>
+    """
+
     name = "edge.sin"
     schema_text = "sin(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3174,6 +5116,11 @@ class SinOp(EdgeOp):
 
 
 class SinhOp(EdgeOp):
+    """The hyperbolic sine of each element.
+
+        %result = edge.sinh %self : tensor<2x3xf32>
+    """
+
     name = "edge.sinh"
     schema_text = "sinh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3183,6 +5130,11 @@ class SinhOp(EdgeOp):
 
 
 class SliceCopyTensorOp(EdgeOp):
+    """A copy of a dimension from start up to but without end, a step apart.
+
+        %result = edge.slice_copy.Tensor %self {start = 1, end = 3} : (tensor<4x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.slice_copy.Tensor"
     schema_text = "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3196,6 +5148,11 @@ class SliceCopyTensorOp(EdgeOp):
 
 
 class SliceScatterOp(EdgeOp):
+    """self with src written at a dimension from start up to but without end, a step apart.
+
+        %result = edge.slice_scatter %self, %src {start = 1, end = 3} : (tensor<4x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+    """
+
     name = "edge.slice_scatter"
     schema_text = "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"
     tags = frozenset({"core", "view_copy"})
@@ -3210,6 +5167,11 @@ class SliceScatterOp(EdgeOp):
 
 
 class SoftplusOp(EdgeOp):
+    """log(1 + exp(beta self)) / beta, and self itself where beta self exceeds threshold.
+
+        %result = edge.softplus %self : tensor<2x3xf32>
+    """
+
     name = "edge.softplus"
     schema_text = "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3221,6 +5183,11 @@ class SoftplusOp(EdgeOp):
 
 
 class SortOp(EdgeOp):
+    """The elements along a dimension in order, and where they were.
+
+        %values, %indices = edge.sort %self : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+    """
+
     name = "edge.sort"
     schema_text = "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"
     tags = frozenset({"core"})
@@ -3232,6 +5199,11 @@ class SortOp(EdgeOp):
 
 
 class SortStableOp(EdgeOp):
+    """The elements along a dimension in order, and where they were.
+
+        %values, %indices = edge.sort.stable %self : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+    """
+
     name = "edge.sort.stable"
     schema_text = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"
     out_schema = "sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -3243,6 +5215,11 @@ class SortStableOp(EdgeOp):
 
 
 class SpecialAiryAiOp(EdgeOp):
+    """The Airy function Ai.
+
+        %result = edge.special_airy_ai %x : tensor<2x3xf32>
+    """
+
     name = "edge.special_airy_ai"
     schema_text = "special_airy_ai(Tensor x) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3252,6 +5229,11 @@ class SpecialAiryAiOp(EdgeOp):
 
 
 class SpecialBesselJ0Op(EdgeOp):
+    """The Bessel function of the first kind of order zero.
+
+        %result = edge.special_bessel_j0 %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_bessel_j0"
     schema_text = "special_bessel_j0(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3261,6 +5243,11 @@ class SpecialBesselJ0Op(EdgeOp):
 
 
 class SpecialBesselJ1Op(EdgeOp):
+    """The Bessel function of the first kind of order one.
+
+        %result = edge.special_bessel_j1 %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_bessel_j1"
     schema_text = "special_bessel_j1(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3270,6 +5257,11 @@ class SpecialBesselJ1Op(EdgeOp):
 
 
 class SpecialBesselY0Op(EdgeOp):
+    """The Bessel function of the second kind of order zero.
+
+        %result = edge.special_bessel_y0 %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_bessel_y0"
     schema_text = "special_bessel_y0(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3279,6 +5271,11 @@ class SpecialBesselY0Op(EdgeOp):
 
 
 class SpecialBesselY1Op(EdgeOp):
+    """The Bessel function of the second kind of order one.
+
+        %result = edge.special_bessel_y1 %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_bessel_y1"
     schema_text = "special_bessel_y1(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3288,6 +5285,11 @@ class SpecialBesselY1Op(EdgeOp):
 
 
 class SpecialChebyshevPolynomialTOp(EdgeOp):
+    """The Chebyshev polynomial of the first kind of degree n.
+
+        %result = edge.special_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_chebyshev_polynomial_t"
     schema_text = "special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3298,6 +5300,11 @@ class SpecialChebyshevPolynomialTOp(EdgeOp):
 
 
 class SpecialChebyshevPolynomialUOp(EdgeOp):
+    """The Chebyshev polynomial of the second kind of degree n.
+
+        %result = edge.special_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_chebyshev_polynomial_u"
     schema_text = "special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3308,6 +5315,11 @@ class SpecialChebyshevPolynomialUOp(EdgeOp):
 
 
 class SpecialChebyshevPolynomialVOp(EdgeOp):
+    """The Chebyshev polynomial of the third kind of degree n.
+
+        %result = edge.special_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_chebyshev_polynomial_v"
     schema_text = "special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3318,6 +5330,11 @@ class SpecialChebyshevPolynomialVOp(EdgeOp):
 
 
 class SpecialChebyshevPolynomialWOp(EdgeOp):
+    """The Chebyshev polynomial of the fourth kind of degree n.
+
+        %result = edge.special_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_chebyshev_polynomial_w"
     schema_text = "special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3328,6 +5345,11 @@ class SpecialChebyshevPolynomialWOp(EdgeOp):
 
 
 class SpecialErfcxOp(EdgeOp):
+    """The complementary error function scaled by the exponential of the square.
+
+        %result = edge.special_erfcx %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_erfcx"
     schema_text = "special_erfcx(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3337,6 +5359,11 @@ class SpecialErfcxOp(EdgeOp):
 
 
 class SpecialHermitePolynomialHOp(EdgeOp):
+    """The physicist's Hermite polynomial of degree n.
+
+        %result = edge.special_hermite_polynomial_h %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_hermite_polynomial_h"
     schema_text = "special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3347,6 +5374,11 @@ class SpecialHermitePolynomialHOp(EdgeOp):
 
 
 class SpecialHermitePolynomialHeOp(EdgeOp):
+    """The probabilist's Hermite polynomial of degree n.
+
+        %result = edge.special_hermite_polynomial_he %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_hermite_polynomial_he"
     schema_text = "special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3357,6 +5389,11 @@ class SpecialHermitePolynomialHeOp(EdgeOp):
 
 
 class SpecialI0eOp(EdgeOp):
+    """The modified Bessel function of the first kind of order zero, scaled by exp(-|self|).
+
+        %result = edge.special_i0e %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_i0e"
     schema_text = "special_i0e(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3366,6 +5403,11 @@ class SpecialI0eOp(EdgeOp):
 
 
 class SpecialI1Op(EdgeOp):
+    """The modified Bessel function of the first kind of order one.
+
+        %result = edge.special_i1 %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_i1"
     schema_text = "special_i1(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3375,6 +5417,11 @@ class SpecialI1Op(EdgeOp):
 
 
 class SpecialI1eOp(EdgeOp):
+    """The modified Bessel function of the first kind of order one, scaled by exp(-|self|).
+
+        %result = edge.special_i1e %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_i1e"
     schema_text = "special_i1e(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3384,6 +5431,11 @@ class SpecialI1eOp(EdgeOp):
 
 
 class SpecialLaguerrePolynomialLOp(EdgeOp):
+    """The Laguerre polynomial of degree n.
+
+        %result = edge.special_laguerre_polynomial_l %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_laguerre_polynomial_l"
     schema_text = "special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3394,6 +5446,11 @@ class SpecialLaguerrePolynomialLOp(EdgeOp):
 
 
 class SpecialLegendrePolynomialPOp(EdgeOp):
+    """The Legendre polynomial of degree n.
+
+        %result = edge.special_legendre_polynomial_p %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_legendre_polynomial_p"
     schema_text = "special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3404,6 +5461,11 @@ class SpecialLegendrePolynomialPOp(EdgeOp):
 
 
 class SpecialModifiedBesselI0Op(EdgeOp):
+    """The modified Bessel function of the first kind of order zero.
+
+        %result = edge.special_modified_bessel_i0 %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_modified_bessel_i0"
     schema_text = "special_modified_bessel_i0(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3413,6 +5475,11 @@ class SpecialModifiedBesselI0Op(EdgeOp):
 
 
 class SpecialModifiedBesselI1Op(EdgeOp):
+    """The modified Bessel function of the first kind of order one.
+
+        %result = edge.special_modified_bessel_i1 %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_modified_bessel_i1"
     schema_text = "special_modified_bessel_i1(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3422,6 +5489,11 @@ class SpecialModifiedBesselI1Op(EdgeOp):
 
 
 class SpecialModifiedBesselK0Op(EdgeOp):
+    """The modified Bessel function of the second kind of order zero.
+
+        %result = edge.special_modified_bessel_k0 %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_modified_bessel_k0"
     schema_text = "special_modified_bessel_k0(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3431,6 +5503,11 @@ class SpecialModifiedBesselK0Op(EdgeOp):
 
 
 class SpecialModifiedBesselK1Op(EdgeOp):
+    """The modified Bessel function of the second kind of order one.
+
+        %result = edge.special_modified_bessel_k1 %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_modified_bessel_k1"
     schema_text = "special_modified_bessel_k1(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3440,6 +5517,11 @@ class SpecialModifiedBesselK1Op(EdgeOp):
 
 
 class SpecialNdtriOp(EdgeOp):
+    """The quantile function of the standard normal distribution.
+
+        %result = edge.special_ndtri %self : tensor<2x3xf32>
+    """
+
     name = "edge.special_ndtri"
     schema_text = "special_ndtri(Tensor self) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3449,6 +5531,11 @@ class SpecialNdtriOp(EdgeOp):
 
 
 class SpecialScaledModifiedBesselK0Op(EdgeOp):
+    """The modified Bessel function of the second kind of order zero, scaled by exp(x).
+
+        %result = edge.special_scaled_modified_bessel_k0 %x : tensor<2x3xf32>
+    """
+
     name = "edge.special_scaled_modified_bessel_k0"
     schema_text = "special_scaled_modified_bessel_k0(Tensor x) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3458,6 +5545,11 @@ class SpecialScaledModifiedBesselK0Op(EdgeOp):
 
 
 class SpecialScaledModifiedBesselK1Op(EdgeOp):
+    """The modified Bessel function of the second kind of order one, scaled by exp(x).
+
+        %result = edge.special_scaled_modified_bessel_k1 %x : tensor<2x3xf32>
+    """
+
     name = "edge.special_scaled_modified_bessel_k1"
     schema_text = "special_scaled_modified_bessel_k1(Tensor x) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3467,6 +5559,11 @@ class SpecialScaledModifiedBesselK1Op(EdgeOp):
 
 
 class SpecialShiftedChebyshevPolynomialTOp(EdgeOp):
+    """The Chebyshev polynomial of the first kind of degree n, at 2 x - 1.
+
+        %result = edge.special_shifted_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_shifted_chebyshev_polynomial_t"
     schema_text = "special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3477,6 +5574,11 @@ class SpecialShiftedChebyshevPolynomialTOp(EdgeOp):
 
 
 class SpecialShiftedChebyshevPolynomialUOp(EdgeOp):
+    """The Chebyshev polynomial of the second kind of degree n, at 2 x - 1.
+
+        %result = edge.special_shifted_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_shifted_chebyshev_polynomial_u"
     schema_text = "special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3487,6 +5589,11 @@ class SpecialShiftedChebyshevPolynomialUOp(EdgeOp):
 
 
 class SpecialShiftedChebyshevPolynomialVOp(EdgeOp):
+    """The Chebyshev polynomial of the third kind of degree n, at 2 x - 1.
+
+        %result = edge.special_shifted_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_shifted_chebyshev_polynomial_v"
     schema_text = "special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3497,6 +5604,11 @@ class SpecialShiftedChebyshevPolynomialVOp(EdgeOp):
 
 
 class SpecialShiftedChebyshevPolynomialWOp(EdgeOp):
+    """The Chebyshev polynomial of the fourth kind of degree n, at 2 x - 1.
+
+        %result = edge.special_shifted_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    """
+
     name = "edge.special_shifted_chebyshev_polynomial_w"
     schema_text = "special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3507,6 +5619,11 @@ class SpecialShiftedChebyshevPolynomialWOp(EdgeOp):
 
 
 class SpecialSphericalBesselJ0Op(EdgeOp):
+    """The spherical Bessel function of the first kind of order zero, sin(x) / x.
+
+        %result = edge.special_spherical_bessel_j0 %x : tensor<2x3xf32>
+    """
+
     name = "edge.special_spherical_bessel_j0"
     schema_text = "special_spherical_bessel_j0(Tensor x) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3516,6 +5633,11 @@ class SpecialSphericalBesselJ0Op(EdgeOp):
 
 
 class SpecialZetaOp(EdgeOp):
+    """The Hurwitz zeta function of self at other.
+
+        %result = edge.special_zeta %self, %other : tensor<2x3xf32>
+    """
+
     name = "edge.special_zeta"
     schema_text = "special_zeta(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3526,6 +5648,11 @@ class SpecialZetaOp(EdgeOp):
 
 
 class SplitCopyTensorOp(EdgeOp):
+    """Copies of parts of self, cut along a dimension in parts of a size, the last perhaps shorter.
+
+        %result0, %result1 = edge.split_copy.Tensor %self {split_size = 2} : (tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "edge.split_copy.Tensor"
     schema_text = "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"
     tags = frozenset({"view_copy"})
@@ -3537,6 +5664,11 @@ class SplitCopyTensorOp(EdgeOp):
 
 
 class SplitWithSizesCopyOp(EdgeOp):
+    """Copies of parts of self, cut along a dimension in parts of given sizes.
+
+        %result0, %result1 = edge.split_with_sizes_copy %self {split_sizes = [1, 3]} : (tensor<4x3xf32>) -> (tensor<1x3xf32>, tensor<3x3xf32>)
+    """
+
     name = "edge.split_with_sizes_copy"
     schema_text = "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"
     tags = frozenset({"view_copy"})
@@ -3548,6 +5680,11 @@ class SplitWithSizesCopyOp(EdgeOp):
 
 
 class SqrtOp(EdgeOp):
+    """The square root of each element.
+
+        %result = edge.sqrt %self : tensor<2x3xf32>
+    """
+
     name = "edge.sqrt"
     schema_text = "sqrt(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3557,6 +5694,11 @@ class SqrtOp(EdgeOp):
 
 
 class SqueezeCopyOp(EdgeOp):
+    """A copy of self without its dimensions of size 1, or without those that are named and have it.
+
+        %result = edge.squeeze_copy %self : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.squeeze_copy"
     schema_text = "squeeze_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3566,6 +5708,11 @@ class SqueezeCopyOp(EdgeOp):
 
 
 class SqueezeCopyDimOp(EdgeOp):
+    """A copy of self without its dimensions of size 1, or without those that are named and have it.
+
+        %result = edge.squeeze_copy.dim %self {dim = 1} : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.squeeze_copy.dim"
     schema_text = "squeeze_copy.dim(Tensor self, int dim) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3576,6 +5723,11 @@ class SqueezeCopyDimOp(EdgeOp):
 
 
 class SqueezeCopyDimsOp(EdgeOp):
+    """A copy of self without its dimensions of size 1, or without those that are named and have it.
+
+        %result = edge.squeeze_copy.dims %self {dim = [1]} : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.squeeze_copy.dims"
     schema_text = "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3586,6 +5738,11 @@ class SqueezeCopyDimsOp(EdgeOp):
 
 
 class StackOp(EdgeOp):
+    """The tensors side by side along a new dimension.
+
+        %result = edge.stack [%tensors0, %tensors1] {dim = 1} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x2x3xf32>
+    """
+
     name = "edge.stack"
     schema_text = "stack(Tensor[] tensors, int dim=0) -> Tensor"
     out_schema = "stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3595,6 +5752,11 @@ class StackOp(EdgeOp):
 
 
 class StdCorrectionOp(EdgeOp):
+    """The standard deviation, of the whole tensor or over dimensions, with a correction of the count.
+
+        %result = edge.std.correction %self {dim = [1], correction = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.std.correction"
     schema_text = "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"reduction"})
@@ -3607,6 +5769,11 @@ class StdCorrectionOp(EdgeOp):
 
 
 class SubScalarOp(EdgeOp):
+    """self minus alpha times other, element by element, with broadcasting.
+
+        %result = edge.sub.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
     name = "edge.sub.Scalar"
     schema_text = "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3618,6 +5785,11 @@ class SubScalarOp(EdgeOp):
 
 
 class SubTensorOp(EdgeOp):
+    """self minus alpha times other, element by element, with broadcasting.
+
+        %result = edge.sub.Tensor %self, %other : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.sub.Tensor"
     schema_text = "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3629,6 +5801,11 @@ class SubTensorOp(EdgeOp):
 
 
 class SumOp(EdgeOp):
+    """The sum of the elements, of the whole tensor or over dimensions.
+
+        %result = edge.sum %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
     name = "edge.sum"
     schema_text = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"reduction"})
@@ -3639,6 +5816,11 @@ class SumOp(EdgeOp):
 
 
 class SumDimIntListOp(EdgeOp):
+    """The sum of the elements, of the whole tensor or over dimensions.
+
+        %result = edge.sum.dim_IntList %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.sum.dim_IntList"
     schema_text = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -3651,6 +5833,11 @@ class SumDimIntListOp(EdgeOp):
 
 
 class SymIsContiguousOp(EdgeOp):
+    """Whether self is contiguous in a memory format, perhaps known at run time only.
+
+        %result = edge.sym_is_contiguous %self : (tensor<2x3xf32>) -> i1
+    """
+
     name = "edge.sym_is_contiguous"
     schema_text = "sym_is_contiguous(Tensor self, MemoryFormat memory_format=0) -> SymBool"
     tags = frozenset({"core"})
@@ -3660,6 +5847,11 @@ class SymIsContiguousOp(EdgeOp):
 
 
 class SymNumelOp(EdgeOp):
+    """The number of elements of self, perhaps known at run time only.
+
+        %result = edge.sym_numel %self : (tensor<2x3xf32>) -> i64
+    """
+
     name = "edge.sym_numel"
     schema_text = "sym_numel(Tensor self) -> SymInt"
     tags = frozenset({"core"})
@@ -3668,6 +5860,11 @@ class SymNumelOp(EdgeOp):
 
 
 class SymSizeIntOp(EdgeOp):
+    """The size of a dimension, perhaps known at run time only.
+
+        %result = edge.sym_size.int %self {dim = 1} : (tensor<2x3xf32>) -> i64
+    """
+
     name = "edge.sym_size.int"
     schema_text = "sym_size.int(Tensor self, int dim) -> SymInt"
     tags = frozenset({"core"})
@@ -3677,6 +5874,11 @@ class SymSizeIntOp(EdgeOp):
 
 
 class SymStorageOffsetOp(EdgeOp):
+    """Where in its storage self starts, perhaps known at run time only.
+
+        %result = edge.sym_storage_offset %self : (tensor<2x3xf32>) -> i64
+    """
+
     name = "edge.sym_storage_offset"
     schema_text = "sym_storage_offset(Tensor self) -> SymInt"
     tags = frozenset({"core"})
@@ -3685,6 +5887,11 @@ class SymStorageOffsetOp(EdgeOp):
 
 
 class SymStrideIntOp(EdgeOp):
+    """The stride of a dimension, perhaps known at run time only.
+
+        %result = edge.sym_stride.int %self {dim = 1} : (tensor<2x3xf32>) -> i64
+    """
+
     name = "edge.sym_stride.int"
     schema_text = "sym_stride.int(Tensor self, int dim) -> SymInt"
     tags = frozenset({"core"})
@@ -3694,6 +5901,11 @@ class SymStrideIntOp(EdgeOp):
 
 
 class TCopyOp(EdgeOp):
+    """A copy of a matrix with rows and columns swapped.
+
+        %result = edge.t_copy %self : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "edge.t_copy"
     schema_text = "t_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3703,6 +5915,11 @@ class TCopyOp(EdgeOp):
 
 
 class TanOp(EdgeOp):
+    """The tangent of each element, in radians.
+
+        %result = edge.tan %self : tensor<2x3xf32>
+    """
+
     name = "edge.tan"
     schema_text = "tan(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3712,6 +5929,11 @@ class TanOp(EdgeOp):
 
 
 class TanhOp(EdgeOp):
+    """The hyperbolic tangent of each element.
+
+        %result = edge.tanh %self : tensor<2x3xf32>
+    """
+
     name = "edge.tanh"
     schema_text = "tanh(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3721,6 +5943,11 @@ class TanhOp(EdgeOp):
 
 
 class ThresholdOp(EdgeOp):
+    """self where it exceeds threshold and value elsewhere.
+
+        %result = edge.threshold %self {threshold = 0.5, value = 0} : tensor<2x3xf32>
+    """
+
     name = "edge.threshold"
     schema_text = "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"
     tags = frozenset({"pointwise"})
@@ -3732,6 +5959,11 @@ class ThresholdOp(EdgeOp):
 
 
 class TopkOp(EdgeOp):
+    """The k largest or smallest elements along a dimension, and their indices.
+
+        %values, %indices = edge.topk %self {k = 2} : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x2xi64>)
+    """
+
     name = "edge.topk"
     schema_text = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"
     tags = frozenset({"core"})
@@ -3745,6 +5977,11 @@ class TopkOp(EdgeOp):
 
 
 class TransposeCopyIntOp(EdgeOp):
+    """A copy of self with two dimensions swapped.
+
+        %result = edge.transpose_copy.int %self {dim0 = 0, dim1 = 1} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "edge.transpose_copy.int"
     schema_text = "transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3756,6 +5993,11 @@ class TransposeCopyIntOp(EdgeOp):
 
 
 class TriangularSolveOp(EdgeOp):
+    """The solution of a system of equations whose matrix is triangular, and that matrix.
+
+        %solution, %cloned_coefficient = edge.triangular_solve %self, %A : (tensor<3x2xf32>, tensor<3x3xf32>) -> (tensor<3x2xf32>, tensor<3x3xf32>)
+    """
+
     name = "edge.triangular_solve"
     schema_text = "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"
     out_schema = "triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)"
@@ -3768,6 +6010,11 @@ class TriangularSolveOp(EdgeOp):
 
 
 class TrilOp(EdgeOp):
+    """Each matrix with zeros above a diagonal.
+
+        %result = edge.tril %self : tensor<2x3xf32>
+    """
+
     name = "edge.tril"
     schema_text = "tril(Tensor self, SymInt diagonal=0) -> Tensor"
     out_schema = "tril.out(Tensor self, SymInt diagonal=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3777,6 +6024,11 @@ class TrilOp(EdgeOp):
 
 
 class TriuOp(EdgeOp):
+    """Each matrix with zeros below a diagonal.
+
+        %result = edge.triu %self : tensor<2x3xf32>
+    """
+
     name = "edge.triu"
     schema_text = "triu(Tensor self, SymInt diagonal=0) -> Tensor"
     out_schema = "triu.out(Tensor self, SymInt diagonal=0, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3786,6 +6038,11 @@ class TriuOp(EdgeOp):
 
 
 class TruncOp(EdgeOp):
+    """Each element rounded towards zero.
+
+        %result = edge.trunc %self : tensor<2x3xf32>
+    """
+
     name = "edge.trunc"
     schema_text = "trunc(Tensor self) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -3795,6 +6052,11 @@ class TruncOp(EdgeOp):
 
 
 class UnbindCopyIntOp(EdgeOp):
+    """Copies of self at each index of a dimension, which they lose.
+
+        %result0, %result1 = edge.unbind_copy.int %self : (tensor<2x3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+    """
+
     name = "edge.unbind_copy.int"
     schema_text = "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]"
     tags = frozenset({"view_copy"})
@@ -3805,6 +6067,11 @@ class UnbindCopyIntOp(EdgeOp):
 
 
 class UnfoldCopyOp(EdgeOp):
+    """A copy of the windows of a size along a dimension, step apart, as a new last dimension.
+
+        %result = edge.unfold_copy %self {dimension = 0, size = 2, step = 1} : (tensor<5x3xf32>) -> tensor<4x3x2xf32>
+    """
+
     name = "edge.unfold_copy"
     schema_text = "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3816,7 +6083,29 @@ class UnfoldCopyOp(EdgeOp):
         step: int
 
 
+class UniformOp(EdgeOp):
+    """Random numbers, uniform between two bounds, in the shape of self.
+
+        %result = edge.uniform %self : tensor<2x3xf32>
+    """
+
+    name = "edge.uniform"
+    schema_text = "uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor"
+    tags = frozenset({"nondeterministic_seeded"})
+    out_schema = "uniform.out(Tensor self, float from=0., float to=1., *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"
+    traits = RANDOM
+    if TYPE_CHECKING:
+        self: SSAValue
+        to: float
+        generator: str | None
+
+
 class UniqueConsecutiveOp(EdgeOp):
+    """self with each run of equal elements as one, where each element went, and how long each run is.
+
+        %result0, %result1, %result2 = edge.unique_consecutive %self : (tensor<4xi64>) -> (tensor<1xi64>, tensor<0xi64>, tensor<0xi64>)
+    """
+
     name = "edge.unique_consecutive"
     schema_text = "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -3829,6 +6118,11 @@ class UniqueConsecutiveOp(EdgeOp):
 
 
 class UniqueDimOp(EdgeOp):
+    """The distinct slices along a dimension, where each slice went, and how often it occurs.
+
+        %result0, %result1, %result2 = edge.unique_dim %self {dim = 0} : (tensor<4x3xi64>) -> (tensor<1x3xi64>, tensor<4xi64>, tensor<1xi64>)
+    """
+
     name = "edge.unique_dim"
     schema_text = "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -3842,6 +6136,11 @@ class UniqueDimOp(EdgeOp):
 
 
 class UniqueDimConsecutiveOp(EdgeOp):
+    """Each run of equal slices along a dimension as one, where each slice went, and how long each run is.
+
+        %result0, %result1, %result2 = edge.unique_dim_consecutive %self {dim = 0} : (tensor<4x3xi64>) -> (tensor<1x3xi64>, tensor<4xi64>, tensor<1xi64>)
+    """
+
     name = "edge.unique_dim_consecutive"
     schema_text = "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"
     tags = frozenset({"dynamic_output_shape"})
@@ -3854,6 +6153,11 @@ class UniqueDimConsecutiveOp(EdgeOp):
 
 
 class UnsafeSplitTensorOp(EdgeOp):
+    """self cut along a dimension in parts of a size, under the promise that none is written.
+
+        %result0, %result1 = edge.unsafe_split.Tensor %self {split_size = 2} : (tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    """
+
     name = "edge.unsafe_split.Tensor"
     schema_text = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"
     out_schema = "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()"
@@ -3864,6 +6168,11 @@ class UnsafeSplitTensorOp(EdgeOp):
 
 
 class UnsafeSplitWithSizesOp(EdgeOp):
+    """self cut along a dimension in parts of given sizes, under the promise that none is written.
+
+        %result0, %result1 = edge.unsafe_split_with_sizes %self {split_sizes = [1, 3]} : (tensor<4x3xf32>) -> (tensor<1x3xf32>, tensor<3x3xf32>)
+    """
+
     name = "edge.unsafe_split_with_sizes"
     schema_text = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"
     out_schema = "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()"
@@ -3874,6 +6183,11 @@ class UnsafeSplitWithSizesOp(EdgeOp):
 
 
 class UnsqueezeCopyOp(EdgeOp):
+    """A copy of self with a new dimension of size 1.
+
+        %result = edge.unsqueeze_copy %self {dim = 1} : (tensor<2x3xf32>) -> tensor<2x1x3xf32>
+    """
+
     name = "edge.unsqueeze_copy"
     schema_text = "unsqueeze_copy(Tensor self, int dim) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3884,6 +6198,11 @@ class UnsqueezeCopyOp(EdgeOp):
 
 
 class UpsampleBilinear2dOp(EdgeOp):
+    """Images resized by linear interpolation.
+
+        %result = edge.upsample_bilinear2d %self {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "edge.upsample_bilinear2d"
     schema_text = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "upsample_bilinear2d.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3896,6 +6215,11 @@ class UpsampleBilinear2dOp(EdgeOp):
 
 
 class UpsampleBilinear2dVecOp(EdgeOp):
+    """Images resized by linear interpolation.
+
+        %result = edge.upsample_bilinear2d.vec %input {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "edge.upsample_bilinear2d.vec"
     schema_text = "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
     tags = frozenset({"core"})
@@ -3908,6 +6232,11 @@ class UpsampleBilinear2dVecOp(EdgeOp):
 
 
 class UpsampleNearest2dOp(EdgeOp):
+    """Images resized by the nearest pixel.
+
+        %result = edge.upsample_nearest2d %self {output_size = [8, 8]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "edge.upsample_nearest2d"
     schema_text = "upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"
     out_schema = "upsample_nearest2d.out(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"
@@ -3919,6 +6248,11 @@ class UpsampleNearest2dOp(EdgeOp):
 
 
 class UpsampleNearest2dVecOp(EdgeOp):
+    """Images resized by the nearest pixel.
+
+        %result = edge.upsample_nearest2d.vec %input {output_size = [8, 8]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+    """
+
     name = "edge.upsample_nearest2d.vec"
     schema_text = "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
     tags = frozenset({"core"})
@@ -3930,6 +6264,8 @@ class UpsampleNearest2dVecOp(EdgeOp):
 
 
 class ValuesCopyOp(EdgeOp):
+    """A copy of the values of a sparse tensor."""
+
     name = "edge.values_copy"
     schema_text = "values_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3939,6 +6275,11 @@ class ValuesCopyOp(EdgeOp):
 
 
 class VarCorrectionOp(EdgeOp):
+    """The variance, of the whole tensor or over dimensions, with a correction of the count.
+
+        %result = edge.var.correction %self {dim = [1], correction = 0} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.var.correction"
     schema_text = "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -3951,6 +6292,11 @@ class VarCorrectionOp(EdgeOp):
 
 
 class VarDimOp(EdgeOp):
+    """The variance, of the whole tensor or over dimensions, with a correction of the count.
+
+        %result = edge.var.dim %self {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+    """
+
     name = "edge.var.dim"
     schema_text = "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"
     tags = frozenset({"core", "reduction"})
@@ -3963,6 +6309,11 @@ class VarDimOp(EdgeOp):
 
 
 class VarMeanCorrectionOp(EdgeOp):
+    """The variance and the mean, of the whole tensor or over dimensions.
+
+        %result0, %result1 = edge.var_mean.correction %self {dim = [1], correction = 0} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+    """
+
     name = "edge.var_mean.correction"
     schema_text = "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"
     tags = frozenset({"reduction"})
@@ -3975,6 +6326,11 @@ class VarMeanCorrectionOp(EdgeOp):
 
 
 class ViewAsComplexCopyOp(EdgeOp):
+    """A copy of pairs of real numbers in the last dimension as complex ones.
+
+        %result = edge.view_as_complex_copy %self : (tensor<3x2xf32>) -> tensor<3xcomplex<f32>>
+    """
+
     name = "edge.view_as_complex_copy"
     schema_text = "view_as_complex_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3984,6 +6340,11 @@ class ViewAsComplexCopyOp(EdgeOp):
 
 
 class ViewAsRealCopyOp(EdgeOp):
+    """A copy of complex numbers as pairs of real ones in a new last dimension.
+
+        %result = edge.view_as_real_copy %self : (tensor<4xcomplex<f32>>) -> tensor<4x2xf32>
+    """
+
     name = "edge.view_as_real_copy"
     schema_text = "view_as_real_copy(Tensor self) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -3993,6 +6354,11 @@ class ViewAsRealCopyOp(EdgeOp):
 
 
 class ViewCopyOp(EdgeOp):
+    """A copy of self in another shape of as many elements, or with its bytes read as another dtype.
+
+        %result = edge.view_copy %self {size = [3, 2]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    """
+
     name = "edge.view_copy"
     schema_text = "view_copy(Tensor self, SymInt[] size) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -4003,6 +6369,11 @@ class ViewCopyOp(EdgeOp):
 
 
 class ViewCopyDtypeOp(EdgeOp):
+    """A copy of self in another shape of as many elements, or with its bytes read as another dtype.
+
+        %result = edge.view_copy.dtype %self {dtype = i32} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+    """
+
     name = "edge.view_copy.dtype"
     schema_text = "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor"
     tags = frozenset({"view_copy"})
@@ -4013,6 +6384,11 @@ class ViewCopyDtypeOp(EdgeOp):
 
 
 class WhereSelfOp(EdgeOp):
+    """self where condition holds and other elsewhere; without them, the indices where it holds.
+
+        %result = edge.where.self %condition, %self, %other : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    """
+
     name = "edge.where.self"
     schema_text = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"core", "pointwise"})
@@ -4024,6 +6400,11 @@ class WhereSelfOp(EdgeOp):
 
 
 class ZerosOp(EdgeOp):
+    """A tensor of a size with zeros everywhere.
+
+        %result = edge.zeros {size = [2, 3]} : () -> tensor<2x3xf32>
+    """
+
     name = "edge.zeros"
     schema_text = "zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     out_schema = "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)"
@@ -4036,6 +6417,11 @@ class ZerosOp(EdgeOp):
 
 
 class ZerosLikeOp(EdgeOp):
+    """A tensor of the shape of self with zeros everywhere.
+
+        %result = edge.zeros_like %self : tensor<2x3xf32>
+    """
+
     name = "edge.zeros_like"
     schema_text = "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
     out_schema = "zeros_like.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
@@ -4049,6 +6435,11 @@ class ZerosLikeOp(EdgeOp):
 
 
 class DimOrderOpsUnderscoreCloneDimOrderOp(EdgeOp):
+    """A copy of self with its dimensions in another order of memory.
+
+        %result = edge.dim_order_ops._clone_dim_order %self {dim_order = [0, 2, 3, 1]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32, #edge.dim_order<0, 2, 3, 1>>
+    """
+
     name = "edge.dim_order_ops._clone_dim_order"
     schema_text = "_clone_dim_order(Tensor self, *, bool non_blocking=False, int[]? dim_order=None) -> Tensor"
     out_schema = "_clone_dim_order.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"
@@ -4059,6 +6450,11 @@ class DimOrderOpsUnderscoreCloneDimOrderOp(EdgeOp):
 
 
 class DimOrderOpsUnderscoreEmptyDimOrderOp(EdgeOp):
+    """A tensor of a size in an order of memory, whose elements are unspecified.
+
+        %result = edge.dim_order_ops._empty_dim_order {size = [2, 3], dim_order = [0, 1]} : () -> tensor<2x3xf32>
+    """
+
     name = "edge.dim_order_ops._empty_dim_order"
     schema_text = "_empty_dim_order(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, int[]? dim_order=None) -> Tensor"
     out_schema = "_empty_dim_order.out(int[] size, *, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"
@@ -4072,6 +6468,11 @@ class DimOrderOpsUnderscoreEmptyDimOrderOp(EdgeOp):
 
 
 class DimOrderOpsUnderscoreToDimOrderCopyOp(EdgeOp):
+    """A copy of self with another dtype or its dimensions in another order of memory.
+
+        %result = edge.dim_order_ops._to_dim_order_copy %self {dtype = f16, dim_order = [0, 1]} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+    """
+
     name = "edge.dim_order_ops._to_dim_order_copy"
     schema_text = "_to_dim_order_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, int[]? dim_order=None) -> Tensor"
     out_schema = "_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"
@@ -4129,6 +6530,8 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     AcosOp,
     AcoshOp,
     AdaptiveAvgPool1dOp,
+    AdaptiveMaxPool2dOp,
+    AdaptiveMaxPool3dOp,
     AddScalarOp,
     AddTensorOp,
     AddcdivOp,
@@ -4157,6 +6560,9 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     AvgPool2dOp,
     AvgPool3dOp,
     BaddbmmOp,
+    BernoulliOp,
+    BernoulliTensorOp,
+    BernoulliPOp,
     BincountOp,
     BinomialOp,
     BitwiseAndScalarOp,
@@ -4172,6 +6578,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     BitwiseXorTensorOp,
     BmmOp,
     CatOp,
+    CauchyOp,
     CcolIndicesCopyOp,
     CeilOp,
     ChannelShuffleOp,
@@ -4209,6 +6616,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     EmbeddingOp,
     EmptyMemoryFormatOp,
     EmptyLikeOp,
+    EmptyPermutedOp,
     EmptyStridedOp,
     EqScalarOp,
     EqTensorOp,
@@ -4219,6 +6627,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     Exp2Op,
     ExpandCopyOp,
     Expm1Op,
+    ExponentialOp,
     EyeOp,
     EyeMOp,
     FillScalarOp,
@@ -4239,6 +6648,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     GeScalarOp,
     GeTensorOp,
     GeluOp,
+    GeometricOp,
     GeqrfOp,
     GluOp,
     GridSampler2dOp,
@@ -4255,6 +6665,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     I0Op,
     IgammaOp,
     IgammacOp,
+    Im2colOp,
     IndexTensorOp,
     IndexPutOp,
     IndexSelectOp,
@@ -4288,6 +6699,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     Log10Op,
     Log1pOp,
     Log2Op,
+    LogNormalOp,
     LogcumsumexpOp,
     LogicalAndOp,
     LogicalNotOp,
@@ -4306,6 +6718,8 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     MaxDimOp,
     MaxPool2dWithIndicesOp,
     MaxPool3dWithIndicesOp,
+    MaxUnpool2dOp,
+    MaxUnpool3dOp,
     MaximumOp,
     MeanOp,
     MeanDimOp,
@@ -4326,12 +6740,18 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     NeScalarOp,
     NeTensorOp,
     NegOp,
+    NewEmptyOp,
+    NewEmptyStridedOp,
     NewFullOp,
     NewOnesOp,
     NewZerosOp,
     NextafterOp,
     NonzeroOp,
     NonzeroStaticOp,
+    NormalTensorTensorOp,
+    NormalTensorFloatOp,
+    NormalFloatTensorOp,
+    NormalFloatFloatOp,
     OnesOp,
     OnesLikeOp,
     OrmqrOp,
@@ -4346,7 +6766,16 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     ProdOp,
     ProdDimIntOp,
     RandOp,
+    RandLikeOp,
+    RandintOp,
+    RandintLowOp,
+    RandintLikeOp,
+    RandintLikeLowDtypeOp,
     RandnOp,
+    RandnLikeOp,
+    RandomOp,
+    RandomFromOp,
+    RandomToOp,
     RandpermOp,
     ReciprocalOp,
     ReflectionPad1dOp,
@@ -4448,6 +6877,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     TruncOp,
     UnbindCopyIntOp,
     UnfoldCopyOp,
+    UniformOp,
     UniqueConsecutiveOp,
     UniqueDimOp,
     UniqueDimConsecutiveOp,

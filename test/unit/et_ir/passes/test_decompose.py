@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from aten_calls import Call, module_of
 from aten_interpreter import Interpreter
-from decompose_cases import FAMILIES, Case, unchanged, unspecified
+from decompose_cases import FAMILIES, Case, random, unchanged, unspecified
 from torch._ops import OpOverloadPacket
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, TensorType, f32
@@ -23,7 +22,8 @@ from et_ir.dialects.aten.generated import ops as aten
 from et_ir.dialects.schema import DYNAMIC, SchemaOp
 from et_ir.passes.decompose import DecomposePass
 from et_ir.passes.decompose.chain import DECOMPOSITIONS
-from et_ir.passes.verify_core_aten import is_core
+from et_ir.passes.verify_core_aten import is_core, is_leaf
+from et_ir.registry.calls import Call, module_of
 
 
 def call_of(case: Case) -> Call:
@@ -54,12 +54,6 @@ def decomposed(module: ModuleOp, *preserve: str) -> list[AtenOp]:
     return [op for op in module.walk() if isinstance(op, AtenOp)]
 
 
-NOT_CORE = {
-    aten.BitwiseLeftShiftTensorOp,
-    aten.BitwiseRightShiftTensorOp,
-}
-"""Nothing in Core ATen says what these do; runtimes have kernels for them."""
-
 TOLERANCES = {torch.float16: (2e-3, 2e-3), torch.bfloat16: (2e-2, 2e-2)}
 
 
@@ -69,9 +63,7 @@ def test_computes_what_torch_computes(case: Case) -> None:
     module, op, inputs = module_of(call)
     assert type(op) in DECOMPOSITIONS
     left = decomposed(module)
-    assert all(is_core(type(inner)) or type(inner) in NOT_CORE for inner in left), [
-        inner.name for inner in left
-    ]
+    assert all(is_core(type(inner)) or is_leaf(type(inner)) for inner in left), [inner.name for inner in left]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = Interpreter(module).run(*inputs)
@@ -80,6 +72,16 @@ def test_computes_what_torch_computes(case: Case) -> None:
         torch.testing.assert_close(
             actual, expected.contiguous(), rtol=rtol, atol=atol, equal_nan=True, check_stride=False
         )
+
+
+@pytest.mark.parametrize("case", collected(random))
+def test_draws_what_torch_draws(case: Case) -> None:
+    """Types and shapes; `test_decompose_random.py` is about the distributions."""
+    call = call_of(case)
+    module, _, inputs = module_of(call)
+    assert all(is_core(type(inner)) for inner in decomposed(module))
+    for actual, expected in zip(Interpreter(module).run(*inputs), call.results, strict=True):
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
 
 
 @pytest.mark.parametrize("case", collected(unspecified))
@@ -100,7 +102,7 @@ def test_leaves_what_no_pattern_takes(case: Case) -> None:
 
 
 def test_every_decomposition_has_a_case() -> None:
-    cases = [*collected(*FAMILIES), *collected(unspecified)]
+    cases = collected(*FAMILIES, unspecified, random)
     names = {f"aten.{call_of(parameter.values[0]).name}" for parameter in cases}
     assert {cls.name for cls in DECOMPOSITIONS} - names == set()
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from aten_calls import Call, module_of, result_type
 from decompose_cases import FAMILIES, unchanged, unspecified
 from inference_cases import core, others
 from torch._ops import OpOverloadPacket
@@ -20,6 +19,7 @@ from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.dialects.aten.inference import RULES, infer
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.schema import DYNAMIC, compatible
+from et_ir.registry.calls import Call, module_of, result_type
 
 
 def called(case: tuple[Any, ...]) -> Call:

@@ -1,14 +1,15 @@
-"""Calls of aten operators, with arguments and results, as `torch.export` would record them from OpInfo samples."""
+"""Calls of aten operators on real tensors, recorded as `torch.export` would, and what they are in the IR."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, cast
 
 import torch
 from torch._ops import OpOverload
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree
 from xdsl.dialects.builtin import ModuleOp, TensorType, f64, i1, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -17,11 +18,29 @@ from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 
-DTYPES = {
+__all__ = [
+    "DTYPES",
+    "Call",
+    "NotExpressible",
+    "module_of",
+    "recorded_calls",
+    "result_type",
+    "results_of",
+    "sampled_calls",
+    "tensor_type",
+]
+
+DTYPES: Final = {
     torch.uint8: "ui8", torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
     torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "i1",
     torch.complex32: "complex<f16>", torch.complex64: "complex<f32>", torch.complex128: "complex<f64>",
 }  # fmt: skip
+"""Names of the element types that tensors can have, by torch's dtype."""
+
+# Torch leaves these without types, or without public names.
+_pytree_any: Any = _pytree
+_map_only: Callable[..., Any] = _pytree_any.tree_map_only
+_leaves: Callable[..., list[Any]] = _pytree_any.tree_leaves
 
 
 class NotExpressible(Exception):
@@ -32,7 +51,7 @@ class NotExpressible(Exception):
 class Call:
     """One call of an operator on real tensors."""
 
-    target: OpOverload
+    target: OpOverload[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     results: tuple[Any, ...]
@@ -40,20 +59,32 @@ class Call:
     @property
     def name(self) -> str:
         """The operator's name as the dialect has it."""
-        schema = self.target._schema
-        name = schema.name.removeprefix("aten::")
-        return f"{name}.{schema.overload_name}" if schema.overload_name else name
+        name, _, overload = self.target.name().removeprefix("aten::").partition(".")
+        return f"{name}.{overload}" if overload else name
 
     def __str__(self) -> str:
         def show(value: Any) -> str:
             if isinstance(value, torch.Tensor):
                 return f"{DTYPES.get(value.dtype, value.dtype)}{list(value.shape)}"
             if isinstance(value, list | tuple):
-                return "[" + ", ".join(map(show, value)) + "]"
+                return "[" + ", ".join(map(show, _leaves(value))) + "]"
             return repr(value)
 
         named = [f"{key}={show(value)}" for key, value in self.kwargs.items()]
         return f"{self.name}({', '.join([*map(show, self.args), *named])})"
+
+
+def results_of(result: Any) -> tuple[Any, ...]:
+    """What a call returned, as an op's results: a tuple or list is several, a list among several too."""
+    return () if result is None else tuple(_leaves(result))
+
+
+def _is_functional(target: Any) -> bool:
+    return (
+        isinstance(target, OpOverload)
+        and target.namespace == "aten"
+        and not cast(Any, target)._schema.is_mutable
+    )
 
 
 class _Recorder(torch.fx.Interpreter):
@@ -63,12 +94,11 @@ class _Recorder(torch.fx.Interpreter):
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # Later calls may write to arguments, and to results, which may be views of them.
-        kept = torch.utils._pytree.tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
-        result = super().call_function(target, args, kwargs)
-        if isinstance(target, OpOverload) and target.namespace == "aten" and not target._schema.is_mutable:
-            results = tuple(result) if isinstance(result, list | tuple) else (result,)
-            results = torch.utils._pytree.tree_map_only(torch.Tensor, torch.clone, results)
-            self.calls.append(Call(target, *kept, results))
+        kept_args, kept_kwargs = _map_only(torch.Tensor, torch.clone, (args, kwargs))
+        result: Any = super().call_function(target, args, kwargs)
+        if _is_functional(target):
+            kept = _map_only(torch.Tensor, torch.clone, results_of(result))
+            self.calls.append(Call(target, kept_args, kept_kwargs, kept))
         return result
 
 
@@ -83,12 +113,12 @@ def recorded_calls(function: Any, *args: Any, **kwargs: Any) -> list[Call]:
             args, kwargs
         )
         recorder = _Recorder(traced)
-        recorder.run(*torch.utils._pytree.tree_leaves((args, kwargs)))
+        recorder.run(*_leaves((args, kwargs)))
     return recorder.calls
 
 
 def sampled_calls(op_info: Any, dtype: torch.dtype, limit: int) -> Iterator[Call]:
-    """Calls that samples of an operator make; samples that cannot be traced give none."""
+    """Calls that samples of an operator make, given its OpInfo; samples that cannot be traced give none."""
     samples = list(op_info.sample_inputs("cpu", dtype, requires_grad=False))
     for sample in samples[:: max(1, len(samples) // limit)][:limit]:
         try:
@@ -101,12 +131,14 @@ def sampled_calls(op_info: Any, dtype: torch.dtype, limit: int) -> Iterator[Call
 
 
 def tensor_type(tensor: torch.Tensor) -> TensorType[Attribute]:
-    if tensor.layout != torch.strided or tensor.dtype not in DTYPES:
+    """The type of a tensor. Raises `NotExpressible` for one that is not dense or of an unknown dtype."""
+    if tensor.layout != torch.strided or tensor.is_nested or tensor.dtype not in DTYPES:
         raise NotExpressible(f"a tensor of {tensor.dtype}, {tensor.layout}")
     return TensorType(ELEMENT_TYPES[DTYPES[tensor.dtype]], list(tensor.shape))
 
 
 def result_type(value: Any) -> Attribute:
+    """The type of one result of a call, a tensor or a number. Raises `NotExpressible` for anything else."""
     if isinstance(value, torch.Tensor):
         return tensor_type(value)
     if isinstance(value, bool):
