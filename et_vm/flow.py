@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from et_schema.errors import Error, InvalidFile
 from et_schema.generated.program import ExecutionPlan, Tensor, TensorList, TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
-from et_vm.instructions import Instruction, call_outputs
+from et_vm.instructions import Instruction, call_outputs, written_tensors
 from et_vm.kernels.registry import Param
 from et_vm.prims import Prim
 
@@ -194,12 +194,12 @@ class Flow:
             state[args[0]] = NO_DATA
         elif mnemonic == "call":
             prim = instruction.prim
-            if prim is None:
-                for register in call_outputs(instruction, self._plan):
-                    if self._grows(register) and register in state:
-                        state[register] = DATA
-            elif not prim.in_place:
+            if prim is not None and not prim.in_place:
                 state[args[-1]] = bits_of(prim.result)
+                return
+            for register in written_tensors(instruction, self._plan):
+                if self._grows(register) and register in state:
+                    state[register] = DATA
         else:
             for register in args:
                 if self._grows(register) and register in state:

@@ -335,9 +335,9 @@ def _run_copy_index(registers: Registers, to: int, source: int, index: int) -> N
         raise ExecutorchError(Error.InvalidArgument, f"index {at} is negative")
     if target.dynamism != TensorShapeDynamism.STATIC:
         # A loop fills the tensor from the front; what is left from a longer run before must go.
-        kept = target.array
+        kept = target.array if target.has_data else None
         target.resize((at + 1, *target.sizes[1:]))
-        if not np.may_share_memory(kept, target.array):
+        if kept is not None and not np.may_share_memory(kept, target.array):
             np.copyto(target.array[: min(at, len(kept))], kept[: min(at, len(kept))])
     elif at >= target.sizes[0]:
         raise ExecutorchError(

@@ -1,5 +1,5 @@
 import pytest
-from vm_programs import Build
+from vm_programs import UNBOUND, Build
 
 from et_schema.errors import InvalidFile
 from et_vm.flow import DATA, NO_DATA, Flow, describe
@@ -127,6 +127,14 @@ def test_prims_state_their_results():
     build.call("aten::sym_size.int", x, flag, number)
     with pytest.raises(InvalidFile, match="argument 'dim': expected Int, got Bool"):
         check(build)
+
+
+def test_what_a_prim_writes_in_place_has_data():
+    build = Build()
+    stack, item = build.tensor(0, 4, planned=False, dynamism=UNBOUND), build.tensor(4)
+    build.call("executorch_prim::et_copy_index.tensor", stack, item, build.scalar(0))
+    build.add(stack, stack, build.tensor(1, 4))
+    check(build)
 
 
 def test_a_view_needs_a_tensor_to_fill():

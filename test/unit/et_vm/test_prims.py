@@ -261,6 +261,12 @@ class TestCopyIndex:
             copy_index(target, tensor([float(index), 1.0]), index)
         assert target.array[:, 0].tolist() == [0, 1, 2, 3, 4]
 
+    def test_unbound_gets_memory_when_it_is_written(self):
+        target = Tensor(ScalarType.FLOAT, (0, 2), dynamism=UNBOUND, allocate=Platform().allocate)
+        for index in range(3):
+            copy_index(target, tensor([float(index), 1.0]), index)
+        assert target.array[:, 0].tolist() == [0, 1, 2]
+
     def test_static_is_filled_in_place(self):
         target = copy_index(tensor(np.zeros((2, 2))), tensor([1.0, 2.0]), 1)
         assert target.array.tolist() == [[0, 0], [1, 2]]
