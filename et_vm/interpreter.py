@@ -27,8 +27,16 @@ if TYPE_CHECKING:
 
 MAX_INSTRUCTIONS = 10_000_000
 
-Hooks: TypeAlias = "tuple[Callable[[Instruction], None], Callable[[Instruction], None]]"
-"""What the observed loop calls before and after each instruction."""
+Hook: TypeAlias = "Callable[[Instruction], None]"
+Hooks: TypeAlias = tuple[Hook, Hook]
+"""What is called before and after each instruction."""
+
+
+def _unobserved(instruction: Instruction) -> None:
+    pass
+
+
+UNOBSERVED: Hooks = (_unobserved, _unobserved)
 
 
 class StepFailure(Exception):
@@ -140,10 +148,12 @@ def run_observed(
     instructions: Sequence[Instruction],
     steps: Sequence[Step],
     registers: list[object],
-    before: Callable[[Instruction], None],
-    after: Callable[[Instruction], None],
+    before: Hook,
+    after: Hook,
 ) -> None:
-    """Run one instruction at a time, ``before`` it and ``after`` it what the caller says. Raises StepFailure."""
+    """Run one instruction at a time, with ``before`` and ``after`` around it. Raises StepFailure, and what these
+    raise.
+    """
     at, end = 0, len(instructions)
     executed = 0
     while at < end:
@@ -151,20 +161,26 @@ def run_observed(
         executed += 1
         if executed > MAX_INSTRUCTIONS:
             raise StepFailure(at, limit_error())
-        before(instruction)
-        at = step_once(instruction, steps[at], registers)
-        after(instruction)
+        at = step_once(instruction, steps[at], registers, before, after)
 
 
-def step_once(instruction: Instruction, step: Step, registers: list[object]) -> int:
-    """Run one instruction and return the index of the next. Raises StepFailure."""
+def step_once(
+    instruction: Instruction, step: Step, registers: list[object], before: Hook, after: Hook
+) -> int:
+    """Run one instruction, with ``before`` and ``after`` around it, and return the index of the next. Raises
+    StepFailure, and what these raise.
+    """
+    before(instruction)
+    following = instruction.index + 1
     try:
-        if instruction.target >= 0:
-            return instruction.index + 1 if is_true(registers[instruction.args[0]]) else instruction.target
-        step[0](*step[1])
+        if instruction.target < 0:
+            step[0](*step[1])
+        elif not is_true(registers[instruction.args[0]]):
+            following = instruction.target
     except Exception as error:
         raise StepFailure(instruction.index, error) from error
-    return instruction.index + 1
+    after(instruction)
+    return following
 
 
 def is_true(condition: object) -> bool:

@@ -15,7 +15,7 @@ from et_vm.flow import Flow
 from et_vm.inputs import set_input
 from et_vm.instructions import Instruction
 from et_vm.interchange import any_torch, to_torch
-from et_vm.interpreter import StepFailure, choose_loop, step_once, trap_of
+from et_vm.interpreter import UNOBSERVED, StepFailure, choose_loop, step_once, trap_of
 from et_vm.kernels.registry import Scratch
 from et_vm.link import link
 from et_vm.meta import MethodMeta
@@ -66,6 +66,7 @@ class Method:
         self._tracer = tracer
         self._lock = threading.Lock()
         self._position: int | None = None
+        self._stepping_since: int | None = None
         self._instructions = instructions
         flow = Flow(plan, instructions, where)
         self._scratch = Scratch()
@@ -103,6 +104,7 @@ class Method:
             hooks = observe(
                 plan, instructions, registers, flow.rebound, memory, platform, tracer=tracer, poison=poison
             )
+        self._hooks = hooks or UNOBSERVED
         self._loop = choose_loop(instructions, self._steps, registers, hooks)
         self._loaded("prepare", started)
         self._report_allocations()
@@ -188,22 +190,31 @@ class Method:
         """Run one instruction: Ok, or EndOfMethod (with nothing run) when there are no more.
 
         After EndOfMethod the outputs can be read; :meth:`reset_execution` starts over. Raises Trap, which
-        starts over as well.
+        starts over as well. A tracer is told of each instruction, and of the execution at its end.
         """
         with self._exclusive(at_start=False):
             if self._position is None:
                 self._begin()
-                self._position = 0
-            if self._position >= len(self._instructions):
-                return Error.EndOfMethod
+                self._position, self._stepping_since = 0, self._platform.ticks()
             at = self._position
+            if at >= len(self._instructions):
+                self._end_of_steps()
+                return Error.EndOfMethod
+            # Whatever is raised starts over.
+            self._position = None
             try:
                 with np.errstate(all="ignore"), self._guard():
-                    self._position = step_once(self._instructions[at], self._steps[at], self._registers)
+                    self._position = step_once(
+                        self._instructions[at], self._steps[at], self._registers, *self._hooks
+                    )
             except StepFailure as failure:
-                self._position = None
                 raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
             return Error.Ok
+
+    def _end_of_steps(self) -> None:
+        if self._tracer is not None and self._stepping_since is not None:
+            started, self._stepping_since = self._stepping_since, None
+            self._tracer.on_execute(self.name, started, self._platform.ticks())
 
     def reset_execution(self) -> None:
         """Forget how far :meth:`step` has come, so that inputs can be set and the method be run again."""

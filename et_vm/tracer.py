@@ -23,7 +23,9 @@ class EventTracer:
         """The method took ``nbytes`` of memory for ``label``."""
 
     def on_execute(self, method: str, start: int, end: int) -> None:
-        """One execution from set inputs to outputs ready."""
+        """One execution from set inputs to outputs ready; one that is stepped, from its first step to the one that
+        finds its end.
+        """
 
     def on_instruction(self, method: str, index: int, opcode: str, name: str, start: int, end: int) -> None:
         """An instruction ran; ``name`` is the operator, the backend or the mnemonic."""

@@ -1,4 +1,5 @@
 import threading
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -134,6 +135,68 @@ class TestStepping:
         method.set_input(0, f32(5, 5))
         method.step()
         assert method.get_output(0).tolist() == [15, 25]
+
+    def test_is_traced_like_an_execution(self):
+        class Everything(RecordingTracer):
+            wants_values = True
+
+            def __init__(self):
+                super().__init__()
+                self.values = []
+
+            def on_value(self, method, index, register, value):
+                self.values.append((index, register, value.array.tolist()))
+
+        def events(tracer):
+            return [event[:3] for event in map(astuple, tracer.instructions)], tracer.values
+
+        executed, stepped = Everything(), Everything()
+        load(chain_of_adds(3), tracer=executed).execute([f32(1, 2, 3, 4)])
+        method = load(chain_of_adds(3), tracer=stepped)
+        method.set_inputs([f32(1, 2, 3, 4)])
+        while method.step() == Error.Ok:
+            assert not stepped.executions
+        assert method.step() == Error.EndOfMethod
+        assert events(stepped) == events(executed)
+        assert len(stepped.values) == 3
+        ((start, end),) = stepped.executions
+        assert start <= stepped.instructions[0].start <= stepped.instructions[-1].end <= end
+
+    def test_without_instructions_is_an_execution_too(self):
+        build, tracer = Build(), RecordingTracer()
+        x = build.tensor(2)
+        build.inputs(x)
+        build.outputs(x)
+        method = load(build, tracer=tracer)
+        method.set_inputs([f32(1, 2)])
+        assert method.step() == method.step() == Error.EndOfMethod
+        assert len(tracer.executions) == 1
+
+    def test_a_tracer_that_raises_starts_over(self):
+        class Raising(RecordingTracer):
+            def on_instruction(self, *event):
+                raise KeyError("disk full")
+
+        method = load(chain_of_adds(2), tracer=Raising())
+        for act in (method.step, lambda: method.execute([f32(1, 1, 1, 1)])):
+            method.set_inputs([f32(1, 1, 1, 1)])
+            with pytest.raises(KeyError):
+                act()
+        method.set_inputs([f32(1, 1, 1, 1)])
+
+    def test_poisons(self):
+        build = Build()
+        x, y = build.tensor(2), build.tensor(2)
+        out = build.tensor(2, offset=16)
+        build.add(x, x, y)
+        build.add(y, x, out)
+        build.inputs(x)
+        build.outputs(out)
+        method = load(build, poison=True)
+        method.set_inputs([f32(1, 2)])
+        while method.step() == Error.Ok:
+            pass
+        assert np.isnan(method.get_output(0)).all()
 
     def test_no_such_input(self):
         with pytest.raises(InputError, match="there is no input 1"):
