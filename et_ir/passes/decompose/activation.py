@@ -80,13 +80,6 @@ def celu(b: Chain, op: aten.CeluOp) -> SSAValue | None:
     return b(aten.EluOp, op.self, op.alpha, 1, 1 / op.alpha)
 
 
-@decomposes(aten.RreluOp)
-def rrelu(b: Chain, op: aten.RreluOp) -> SSAValue | None:
-    if op.training or isinstance(op.lower, SSAValue) or isinstance(op.upper, SSAValue):
-        return None
-    return b(aten.LeakyReluOp, op.self, (op.lower + op.upper) / 2)
-
-
 @decomposes(aten.PreluOp)
 def prelu(b: Chain, op: aten.PreluOp) -> SSAValue:
     """A weight for each channel, dimension 1, or for all."""
@@ -139,11 +132,6 @@ def glu(b: Chain, op: aten.GluOp) -> SSAValue | None:
         return None
     x, gate = b.results(aten.SplitWithSizesOp, op.self, (size // 2, size // 2), op.dim)
     return b(aten.MulTensorOp, x, b(aten.SigmoidOp, gate))
-
-
-@decomposes(aten.DropoutOp, aten.FeatureDropoutOp, aten.AlphaDropoutOp, aten.FeatureAlphaDropoutOp)
-def dropout(b: Chain, op: aten.DropoutOp) -> SSAValue | None:
-    return op.input if not op.train or op.p == 0 else None
 
 
 @decomposes(aten.NativeDropoutOp)

@@ -156,6 +156,82 @@ _LARGEST = {
 }
 
 
+@decomposes(aten.Logaddexp2Op)
+def logaddexp2(b: Chain, op: aten.Logaddexp2Op) -> SSAValue | None:
+    """As `logaddexp`, with powers of two."""
+    x, y = op.self, op.other
+    if not (meta(x).dtype.is_float and meta(y).dtype.is_float):
+        return None
+    largest = b(aten.MaximumOp, x, y)
+    difference = b(aten.NegOp, b(aten.AbsOp, b(aten.SubTensorOp, x, y)))
+    soft = b(aten.MulScalarOp, b(aten.Log1pOp, b(aten.Exp2Op, difference)), 1 / math.log(2))
+    same = b(aten.LogicalAndOp, b(aten.EqTensorOp, x, y), b(aten.IsinfOp, x))
+    return b(aten.WhereSelfOp, same, largest, b(aten.AddTensorOp, largest, soft))
+
+
+@decomposes(aten.HypotOp)
+def hypot(b: Chain, op: aten.HypotOp) -> SSAValue | None:
+    """The larger side times `sqrt(1 + ratio ** 2)`, which overflows only where the result does."""
+    dtype = meta(op.result).dtype
+    if not dtype.is_float:
+        return None
+    x, y = (b(aten.AbsOp, b.wide(b.to(side, dtype))) for side in (op.self, op.other))
+    wide = meta(x).dtype
+    large, small = b(aten.MaximumOp, x, y), b(aten.MinimumOp, x, y)
+    zero = b(aten.EqScalarOp, large, 0)
+    ratio = b(aten.WhereSelfOp, zero, b.scalar(0, wide), b(aten.DivTensorOp, small, large))
+    root = b(aten.SqrtOp, b(aten.AddScalarOp, b(aten.MulTensorOp, ratio, ratio), 1))
+    infinite = b(aten.LogicalOrOp, b(aten.IsinfOp, x), b(aten.IsinfOp, y))
+    product = b(aten.MulTensorOp, large, root)
+    return b.to(b(aten.WhereSelfOp, infinite, b.scalar(math.inf, wide), product), dtype)
+
+
+# -- signs
+
+
+@decomposes(aten.SignbitOp)
+def signbit(b: Chain, op: aten.SignbitOp) -> SSAValue:
+    """Of zeros, that of their reciprocals. The sign of a NaN counts as positive."""
+    x, dtype = op.self, meta(op.self).dtype
+    if dtype is BOOL:
+        return b.full(b.sizes(x), False, BOOL)
+    negative = b(aten.LtScalarOp, x, 0)
+    if not dtype.is_float:
+        return negative
+    below = b(aten.EqScalarOp, b(aten.ReciprocalOp, x), -math.inf)
+    zero = b(aten.LogicalAndOp, b(aten.EqScalarOp, x, 0), below)
+    return b(aten.LogicalOrOp, negative, zero)
+
+
+@decomposes(aten.CopysignTensorOp)
+def copysign(b: Chain, op: aten.CopysignTensorOp) -> SSAValue:
+    size = b(aten.AbsOp, b.to(op.self, meta(op.result).dtype))
+    return b(aten.WhereSelfOp, b(aten.SignbitOp, op.other), b(aten.NegOp, size), size)
+
+
+@decomposes(aten.CopysignScalarOp)
+def copysign_scalar(b: Chain, op: aten.CopysignScalarOp) -> SSAValue | None:
+    if isinstance(op.other, SSAValue):
+        return None
+    size = b(aten.AbsOp, b.to(op.self, meta(op.result).dtype))
+    return b(aten.NegOp, size) if math.copysign(1, op.other) < 0 else size
+
+
+# -- extrema of numbers
+
+
+@decomposes(aten.FmaxOp, aten.FminOp)
+def fmax(b: Chain, op: aten.FmaxOp) -> SSAValue:
+    """The larger, or smaller, of both, and the other one where one is NaN."""
+    dtype = meta(op.result).dtype
+    x, y = b.to(op.self, dtype), b.to(op.other, dtype)
+    found = b(aten.MaximumOp if isinstance(op, aten.FmaxOp) else aten.MinimumOp, x, y)
+    if not dtype.is_float:
+        return found
+    found = b(aten.WhereSelfOp, b(aten.IsnanOp, y), x, found)
+    return b(aten.WhereSelfOp, b(aten.IsnanOp, x), y, found)
+
+
 # -- powers and division
 
 
@@ -324,7 +400,23 @@ def isclose(b: Chain, op: aten.IscloseOp) -> SSAValue | None:
     return close
 
 
+@decomposes(aten.EqualOp)
+def equal(b: Chain, op: aten.EqualOp) -> SSAValue | None:
+    if meta(op.self).shape != meta(op.other).shape or not is_static(op.self):
+        return None
+    same = b(aten.EqTensorOp, op.self, op.other)
+    return b(aten.UnderscoreLocalScalarDenseOp, b(aten.AllOp, same))
+
+
 # -- conversions
+
+
+@decomposes(aten.ItemOp)
+def item(b: Chain, op: aten.ItemOp) -> SSAValue | None:
+    """The number in a tensor of one element."""
+    if meta(op.self).dtype.is_complex:
+        return None
+    return b(aten.UnderscoreLocalScalarDenseOp, op.self)
 
 
 @decomposes(aten.ToDtypeOp, aten.ToDeviceOp, aten.ToDtypeLayoutOp)

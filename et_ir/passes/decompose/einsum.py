@@ -11,6 +11,7 @@ from typing import NamedTuple
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten.inference.dtypes import I64
 from et_ir.dialects.aten.inference.einsum import read_equation
 from et_ir.passes.decompose.chain import Chain, decomposes, is_static, meta
 from et_ir.passes.decompose.matmul import matmul
@@ -70,10 +71,11 @@ def _product(b: Chain, x: Labelled, y: Labelled, kept: Collection[str]) -> Label
 
 @decomposes(aten.EinsumOp)
 def einsum(b: Chain, op: aten.EinsumOp) -> SSAValue | None:
-    """From left to right. Left to torch: diagonals, sizes that broadcast, and those known at run time
-    only.
+    """From left to right. Left to torch: diagonals, sizes that broadcast, those known at run time only, and
+    narrow integers, of which sums are wider than products.
     """
-    if not is_static(*op.tensors):
+    narrow = any(meta(x).dtype.is_integral and meta(x).dtype is not I64 for x in op.tensors)
+    if narrow or not is_static(*op.tensors):
         return None
     labels, output = read_equation(op.equation, [meta(x).rank for x in op.tensors])
     operands = [Labelled(value, own) for value, own in zip(op.tensors, labels, strict=True)]

@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
 from et_ir.dialects.aten.inference.dtypes import I64
-from et_ir.passes.decompose.chain import Chain, decomposes, is_static, meta
+from et_ir.passes.decompose.chain import Chain, decomposes, is_static, meta, numel
 
 
 @decomposes(aten.TakeAlongDimOp)
@@ -15,8 +15,8 @@ def take_along_dim(b: Chain, op: aten.TakeAlongDimOp) -> SSAValue | None:
     if not is_static(x, index):
         return None
     if op.dim is None:
-        flat, places = b.view(x, (-1,)), b.view(index, (-1,))
-        return b(aten.GatherOp, flat, 0, places)
+        flat = b.view(x, (numel(x),))
+        return b(aten.GatherOp, flat, 0, _wrapped(b, b.view(index, (numel(index),)), numel(x)))
     ours, theirs = list(meta(x).shape), list(meta(index).shape)
     if len(ours) != len(theirs):
         return None
@@ -24,7 +24,13 @@ def take_along_dim(b: Chain, op: aten.TakeAlongDimOp) -> SSAValue | None:
     batch = [max(m, n) for m, n in zip(ours, theirs, strict=True)]
     x = b.expand(x, (*batch[:dim], ours[dim], *batch[dim + 1 :]))
     index = b.expand(index, (*batch[:dim], theirs[dim], *batch[dim + 1 :]))
-    return b(aten.GatherOp, x, dim, index)
+    return b(aten.GatherOp, x, dim, _wrapped(b, index, ours[dim]))
+
+
+def _wrapped(b: Chain, index: SSAValue, size: int) -> SSAValue:
+    """Indices of which negative ones count from the end, as ones from the start."""
+    negative = b(aten.LtScalarOp, index, 0)
+    return b(aten.WhereSelfOp, negative, b(aten.AddScalarOp, index, size), index)
 
 
 @decomposes(aten.TakeOp)
@@ -51,6 +57,100 @@ def scatter_reduce(b: Chain, op: aten.ScatterReduceTwoOp) -> SSAValue | None:
     if op.reduce != "sum" or not op.include_self:
         return None
     return b(aten.ScatterAddOp, op.self, op.dim, op.index, op.src)
+
+
+@decomposes(aten.ScatterReduceOp)
+def scatter_by(b: Chain, op: aten.ScatterReduceOp) -> SSAValue | None:
+    return _scatter_reduced(b, op, op.src)
+
+
+@decomposes(aten.ScatterValueReduceOp)
+def scatter_value_by(b: Chain, op: aten.ScatterValueReduceOp) -> SSAValue | None:
+    if isinstance(op.value, SSAValue):
+        return None
+    return _scatter_reduced(b, op, b.full(b.sizes(op.index), op.value, meta(op.self).dtype))
+
+
+_REDUCTIONS = {"add": "sum", "multiply": "prod"}
+"""The name in `scatter_reduce` of what `scatter` calls another."""
+
+
+def _scatter_reduced(
+    b: Chain, op: aten.ScatterReduceOp | aten.ScatterValueReduceOp, src: SSAValue
+) -> SSAValue:
+    return b(aten.ScatterReduceTwoOp, op.self, op.dim, op.index, src, _REDUCTIONS[op.reduce])
+
+
+@decomposes(aten.IndexReduceOp)
+def index_reduce(b: Chain, op: aten.IndexReduceOp) -> SSAValue | None:
+    """A scatter of whole slices."""
+    rank = meta(op.self).rank
+    if rank == 0 or not is_static(op.source):
+        return None
+    dim = op.dim % rank
+    shape = meta(op.source).shape
+    line = b.view(b.to(op.index, I64), [shape[dim] if d == dim else 1 for d in range(rank)])
+    index = b.expand(line, shape)
+    reduce, include_self = op.reduce, op.include_self
+    return b(aten.ScatterReduceTwoOp, op.self, dim, index, op.source, reduce, include_self=include_self)
+
+
+@decomposes(aten.PutOp)
+def put(b: Chain, op: aten.PutOp) -> SSAValue | None:
+    x, shape = op.self, meta(op.self).shape
+    if not is_static(x, op.index):
+        return None
+    index, source = (b.view(value, (numel(op.index),)) for value in (op.index, op.source))
+    written = b(aten.IndexPutOp, b.view(x, (numel(x),)), (index,), source, op.accumulate)
+    return b.view(written, shape)
+
+
+@decomposes(aten.DiagonalScatterOp)
+def diagonal_scatter(b: Chain, op: aten.DiagonalScatterOp) -> SSAValue | None:
+    """Written at pairs of indices, with the two dimensions of the diagonal in front."""
+    x, rank = op.self, meta(op.self).rank
+    if not is_static(x):
+        return None
+    first, second = op.dim1 % rank, op.dim2 % rank
+    order = [first, second, *(d for d in range(rank) if d not in (first, second))]
+    rows, columns = (meta(x).shape[d] for d in (first, second))
+    down, across = max(-op.offset, 0), max(op.offset, 0)
+    length = max(min(rows - down, columns - across), 0)
+    if not length:
+        return x
+    index = [b(aten.ArangeStartStepOp, start, start + length, 1, dtype=I64.attr) for start in (down, across)]
+    values = b.permute(op.src, [rank - 2, *range(rank - 2)])
+    written = b(aten.IndexPutOp, b.permute(x, order), index, values)
+    return b.permute(written, [order.index(d) for d in range(rank)])
+
+
+@decomposes(aten.AsStridedScatterOp)
+def as_strided_scatter(b: Chain, op: aten.AsStridedScatterOp) -> SSAValue | None:
+    """Written at the places that the strides address, in the elements as they lie in memory."""
+    x, shape = op.self, meta(op.self).shape
+    sizes, start = op.size, op.storage_offset or 0
+    strides = op.stride
+    if not is_static(x) or any(isinstance(n, SSAValue) for n in (*sizes, *strides, start)):
+        return None
+    place = b.scalar(start, I64)
+    for dim, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        line = b(aten.ArangeStartStepOp, 0, size, 1, dtype=I64.attr)
+        line = b.view(line, [size if d == dim else 1 for d in range(len(sizes))])
+        place = b(aten.AddTensorOp, place, b(aten.MulScalarOp, line, stride))
+    count = numel(op.src)
+    index, values = b.view(b.expand(place, sizes), (count,)), b.view(op.src, (count,))
+    return b.view(b(aten.IndexPutOp, b.view(x, (numel(x),)), (index,), values), shape)
+
+
+@decomposes(aten.ArgwhereOp)
+def argwhere(b: Chain, op: aten.ArgwhereOp) -> SSAValue:
+    return b(aten.NonzeroOp, op.self)
+
+
+@decomposes(aten.NonzeroNumpyOp)
+def nonzero_numpy(b: Chain, op: aten.NonzeroNumpyOp) -> list[SSAValue]:
+    found = b(aten.NonzeroOp, op.self)
+    return [b(aten.SelectIntOp, found, 1, dim) for dim in range(meta(op.self).rank)]
 
 
 @decomposes(aten.IndexAddOp)

@@ -13,7 +13,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BOOL
+from et_ir.dialects.aten.inference.dtypes import BOOL, I32
 from et_ir.dialects.aten.inference.meta import UNKNOWN
 from et_ir.dialects.aten.inference.shapes import broadcast
 from et_ir.passes.decompose.chain import Chain, Number, Size, decomposes, is_static, meta, numel
@@ -185,3 +185,9 @@ def tensordot(b: Chain, op: aten.TensordotOp) -> SSAValue | None:
     left = b.view(b.permute(op.self, (*kept_x, *ours)), (prod(rows), inner_size))
     right = b.view(b.permute(op.other, (*theirs, *kept_y)), (inner_size, prod(columns)))
     return b.view(b(aten.MmOp, left, right), (*rows, *columns))
+
+
+@decomposes(aten.UnderscoreIntMmOp)
+def int_mm(b: Chain, op: aten.UnderscoreIntMmOp) -> SSAValue:
+    """Bytes, multiplied and summed as i32."""
+    return b(aten.MmOp, b.to(op.self, I32), b.to(op.mat2, I32))

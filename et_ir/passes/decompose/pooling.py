@@ -6,11 +6,13 @@ What works on one dimension works on two of which one is 1: kernels are written 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten.inference.dtypes import I64
 from et_ir.dialects.aten.inference.shapes import spatial
 from et_ir.passes.decompose.chain import Chain, decomposes, is_static, meta
 
@@ -136,24 +138,65 @@ def adaptive_avg_pool1d(b: Chain, op: aten.AdaptiveAvgPool1dOp) -> SSAValue:
 
 @decomposes(aten.AdaptiveMaxPool1dOp)
 def adaptive_max_pool1d(b: Chain, op: aten.AdaptiveMaxPool1dOp) -> list[SSAValue] | None:
-    return _adaptive_max(b, op.self, (1, *op.output_size), one_dim=True)
+    sizes = (1, meta(op.self).shape[-1])
+    if not _divides(sizes, (1, *op.output_size)):
+        return _uneven_max(b, op.self, op.output_size)
+    kernel = _kernel(sizes, (1, *op.output_size))
+    return _on_two_dims(b, op.self, lambda x: b.results(aten.MaxPool2dWithIndicesOp, x, kernel, kernel))
 
 
 @decomposes(aten.AdaptiveMaxPool2dOp)
-def adaptive_max_pool2d(b: Chain, op: aten.AdaptiveMaxPool2dOp) -> list[SSAValue] | None:
-    return _adaptive_max(b, op.self, op.output_size, one_dim=False)
+def adaptive_max_pool2d(b: Chain, op: aten.AdaptiveMaxPool2dOp) -> Sequence[SSAValue] | None:
+    sizes = meta(op.self).shape[-2:]
+    if not _divides(sizes, op.output_size):
+        return _uneven_max(b, op.self, op.output_size)
+    kernel = _kernel(sizes, op.output_size)
+    return b.results(aten.MaxPool2dWithIndicesOp, op.self, kernel, kernel)
 
 
-def _adaptive_max(b: Chain, x: SSAValue, output: Sequence[Any], *, one_dim: bool) -> list[SSAValue] | None:
-    sizes = (1, meta(x).shape[-1]) if one_dim else meta(x).shape[-2:]
-    if not _divides(sizes, output):
+@decomposes(aten.AdaptiveMaxPool3dOp)
+def adaptive_max_pool3d(b: Chain, op: aten.AdaptiveMaxPool3dOp) -> list[SSAValue] | None:
+    return _uneven_max(b, op.self, op.output_size)
+
+
+def _uneven_max(b: Chain, x: SSAValue, output: Sequence[int]) -> list[SSAValue] | None:
+    """The maximum over windows of several sizes, and where in the last dimensions of `x` it is.
+
+    Each window is gathered as if it were of the largest size: what it lacks is its last element again, which
+    changes neither the maximum nor the first place of it.
+    """
+    rank, dims = meta(x).rank, len(output)
+    sizes = meta(x).shape[-dims:]
+    if not is_static(x) or 0 in meta(x).shape or 0 in output:
         return None
-    kernel = _kernel(sizes, output)
-
-    def pool(v: SSAValue) -> Sequence[SSAValue]:
-        return b.results(aten.MaxPool2dWithIndicesOp, v, kernel, kernel)
-
-    return _on_two_dims(b, x, pool) if one_dim else list(pool(x))
+    places: list[SSAValue] = []
+    windows: list[int] = []
+    for dim, (size, out) in enumerate(zip(sizes, output, strict=True)):
+        starts = [i * size // out for i in range(out)]
+        ends = [-(-(i + 1) * size // out) for i in range(out)]
+        window = max(end - start for start, end in zip(starts, ends, strict=True))
+        number = b(aten.ArangeStartStepOp, 0, out, 1, dtype=I64.attr)
+        start = b(aten.FloorDivideScalarOp, b(aten.MulScalarOp, number, size), out)
+        following = b(aten.MulScalarOp, b(aten.AddScalarOp, number, 1), size)
+        last = b(aten.FloorDivideScalarOp, b(aten.AddScalarOp, following, -1), out)
+        inside = b(aten.ArangeStartStepOp, 0, window, 1, dtype=I64.attr)
+        place = b(
+            aten.MinimumOp, b(aten.AddTensorOp, b.view(start, (out, 1)), inside), b.view(last, (out, 1))
+        )
+        shape = [1] * (2 * dims)
+        shape[dim], shape[dims + dim] = out, window
+        places.append(b.view(place, shape))
+        windows.append(window)
+    lead = meta(x).shape[: rank - dims]
+    count = prod(windows)
+    gathered = b(aten.IndexTensorOp, x, (*(None,) * (rank - dims), *places))
+    gathered = b.view(gathered, (*lead, *output, count))
+    largest, which = b.results(aten.MaxDimOp, gathered, -1)
+    flat = places[0]
+    for size, place in zip(sizes[1:], places[1:], strict=True):
+        flat = b(aten.AddTensorOp, b(aten.MulScalarOp, flat, size), place)
+    flat = b.expand(b.view(b.expand(flat, (*output, *windows)), (*output, count)), (*lead, *output, count))
+    return [largest, b(aten.SqueezeDimsOp, b(aten.GatherOp, flat, -1, b(aten.UnsqueezeOp, which, -1)), (-1,))]
 
 
 def _divides(sizes: Sequence[int], output: Sequence[Any]) -> bool:

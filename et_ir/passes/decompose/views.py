@@ -112,6 +112,15 @@ def meshgrid(b: Chain, op: aten.MeshgridOp | aten.MeshgridIndexingOp) -> list[SS
     return grids
 
 
+@decomposes(aten.ResizeAsOp)
+def resize_as(b: Chain, op: aten.ResizeAsOp) -> SSAValue | None:
+    """The same elements in another shape; elements that are in none have no value."""
+    x, shape = op.self, meta(op.the_template).shape
+    if not is_static(x, op.the_template) or prod(meta(x).shape) != prod(shape):
+        return None
+    return b.view(x, shape)
+
+
 @decomposes(aten.TileOp)
 def tile(b: Chain, op: aten.TileOp) -> SSAValue:
     lead = max(0, meta(op.self).rank - len(op.dims))

@@ -77,6 +77,7 @@ def matmul() -> Iterator[Case]:
     yield A.tensordot, f(2, 3, 4), f(4, 5, 3), [1, 2], [2, 0]
     yield A.tensordot, f(2, 3), f(4), [], []
     yield A.cdist, f(2, 5, 3), f(4, 3)
+    yield A._int_mm, i(18, 8, dtype=torch.int8), i(8, 16, dtype=torch.int8)
 
 
 def einsum() -> Iterator[Case]:
@@ -259,6 +260,23 @@ def arithmetic() -> Iterator[Case]:
     yield A.bitwise_right_shift.Tensor_Scalar, i(5, low=-90, high=90), 2
     yield A.bitwise_right_shift.Tensor_Scalar, i(5, low=0, high=200, dtype=torch.uint8), 1
     yield A.special_entr, torch.cat([p(3), torch.tensor([0.0, -1.0, math.nan])])
+    corners = torch.tensor([0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 3e38])
+    rows = corners[:, None]
+    yield A.logaddexp2, corners, rows
+    yield A.logaddexp2, f(3) * 20, f(3)
+    yield A.hypot, corners, rows
+    yield A.hypot, f(3, dtype=torch.float16) * 200, f(3, dtype=torch.float16) * 200
+    yield A.signbit, corners
+    yield A.signbit, i(5)
+    yield A.signbit, m(3)
+    yield A.copysign.Tensor, rows, corners[:6]
+    yield A.copysign.Tensor, i(3), f(2, 3)
+    yield A.copysign.Scalar, corners, -0.0
+    yield A.copysign.Scalar, i(3), 2
+    yield A.fmax, corners, rows
+    yield A.fmin, corners, rows
+    yield A.fmin, i(3), f(3)
+    yield A.fmax, i(3), i(3)
 
 
 def conversion() -> Iterator[Case]:
@@ -366,6 +384,7 @@ def views() -> Iterator[Case]:
     yield A.pixel_unshuffle, f(8, 4, 6), 2
     yield A.channel_shuffle, f(2, 6, 3), 3
     yield A.native_channel_shuffle, f(2, 6, 3, 2), 2
+    yield A.resize_as, f(2, 6), f(3, 4)
 
 
 def creation() -> Iterator[Case]:
@@ -393,6 +412,52 @@ def creation() -> Iterator[Case]:
     yield A.triu, f(3, 4), -1
     yield A.triu, m(3, 3)
     yield A.one_hot, i(2, 3, low=0, high=4), 4
+
+
+def complex_numbers() -> Iterator[Case]:
+    pairs, numbers = f(2, 3, 2), torch.randn(2, 3, dtype=torch.complex64)
+    yield A.view_as_complex, pairs
+    yield A.view_as_real, numbers
+    yield A.real, numbers
+    yield A.real, f(3)
+    yield A.imag, numbers
+    yield A.complex, f(3), f(2, 1)
+    yield A.polar, f(3), f(2, 3)
+    yield A.angle, numbers
+    yield A.angle, torch.tensor([-1.0, 0.0, -0.0, 2.0, math.nan, -math.inf])
+    yield A.angle, i(5)
+
+
+def order() -> Iterator[Case]:
+    holes = torch.tensor([[1.0, math.nan, 2.0, 0.5], [3.0, 4.0, -1.0, 5.0], [math.nan] * 4])
+    distinct = torch.randperm(20).view(4, 5)
+    yield A.sort.stable, f(3, 4), {"stable": False, "dim": 0}
+    yield A.argsort.stable, f(3, 4), {"stable": False, "descending": True}
+    yield A.argsort.stable, f(3, 4), {"stable": True}
+    yield A.kthvalue, distinct, 2, 0
+    yield A.kthvalue, f(3, 4), 4, 1, True
+    yield A.kthvalue, f(), 1
+    yield A.median, f(3, 4)
+    yield A.median, holes
+    yield A.median, f(0)
+    yield A.median.dim, distinct, 1
+    yield A.median.dim, f(3, 4), 0, True
+    yield A.median.dim, holes[:2], 1
+    yield A.median.dim, f(), 0
+    yield A.nanmedian, holes
+    yield A.nanmedian.dim, holes[:2], 1
+    yield A.nanmedian.dim, holes[:2], -1, True
+    yield A.nanmedian.dim, distinct, 0
+    edges, x = torch.tensor([-1.0, 0.0, 0.0, 1.5]), torch.tensor([-2.0, -1.0, 0.0, 1.5, 9.0, math.nan])
+    for right in (False, True):
+        yield A.bucketize.Tensor, x, edges, {"right": right}
+        yield A.bucketize.Scalar, 0.0, edges, {"right": right, "out_int32": True}
+        yield A.searchsorted.Scalar, edges, 0.0, {"right": right}
+        yield A.searchsorted.Tensor, f(3, 5).sort()[0], f(3, 2), {"right": right, "out_int32": True}
+    yield A.bucketize.Tensor, i(), i(4).sort()[0], {"out_int32": True}
+    yield A.searchsorted.Tensor, edges, f(2, 3), {"side": "right"}
+    yield A.searchsorted.Tensor, edges.flip(0), f(2), {"sorter": torch.tensor([3, 2, 1, 0])}
+    yield A.searchsorted.Scalar, edges.flip(0), 0.5, {"sorter": torch.tensor([3, 2, 1, 0]), "side": "right"}
 
 
 def unspecified() -> Iterator[Case]:
@@ -476,6 +541,11 @@ def pooling() -> Iterator[Case]:
     yield A.adaptive_avg_pool3d, f(2, 3, 4, 4, 4), [3, 2, 1]
     yield A.adaptive_max_pool1d, f(2, 3, 8), [4]
     yield A.adaptive_max_pool2d, f(2, 3, 8, 6), [2, 3]
+    yield A.adaptive_max_pool1d, f(2, 3, 8), [3]
+    yield A.adaptive_max_pool2d, f(2, 3, 8, 6), [3, 4]
+    yield A.adaptive_max_pool2d, f(3, 7, 5), [9, 1]
+    yield A.adaptive_max_pool2d, torch.tensor([[[1.0, 2.0, 3.0], [4.0, math.nan, 0.0]]]), [1, 2]
+    yield A.adaptive_max_pool3d, f(2, 5, 6, 4), [3, 2, 3]
     yield A.pad, f(2, 3), [1, 2], "constant", 0.5
     yield A.pad, i(2, 3), [1, 2, 0, 1]
     yield A.pad, f(2, 3, 4), [1, 2], "reflect"
@@ -495,6 +565,23 @@ def indexing() -> Iterator[Case]:
     yield A.take_along_dim, f(3, 4), i(5, low=0, high=12)
     yield A.scatter_reduce.two, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), "sum"
     yield A.take, f(3, 4), i(2, 5, low=0, high=12)
+    yield A.take_along_dim, f(3, 4), i(3, 2, low=-4, high=4), 1
+    yield A.scatter.reduce, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), {"reduce": "add"}
+    yield A.scatter.reduce, f(3, 4), 1, i(2, 2, low=0, high=3), f(2, 2), {"reduce": "multiply"}
+    yield A.scatter.value_reduce, f(3, 4), 0, i(2, 2, low=0, high=3), 2.5, {"reduce": "multiply"}
+    for reduce in ("prod", "mean", "amax", "amin"):
+        yield A.index_reduce, f(3, 4), 1, torch.tensor([0, 2, 0]), f(3, 3), reduce
+    yield A.index_reduce, f(3, 4), 0, torch.tensor([2, 2]), f(2, 4), "amax", {"include_self": False}
+    yield A.put, f(3, 4), torch.tensor([[0, -1], [5, 2]]), f(2, 2)
+    yield A.put, f(3, 4), torch.tensor([5, 5, 1]), f(3), True
+    yield A.diagonal_scatter, f(3, 4), f(3)
+    yield A.diagonal_scatter, f(3, 4), f(2), -1
+    yield A.diagonal_scatter, f(2, 5, 3), f(5, 1), 1, 2, 0
+    yield A.diagonal_scatter, f(2, 3), f(0), 3
+    yield A.as_strided_scatter, f(4, 5), f(2, 3), [2, 3], [7, 2], 1
+    yield A.as_strided_scatter, f(5), f(), [], []
+    yield A.argwhere, f(3, 4)
+    yield A.nonzero_numpy, f(3, 4)
     yield A.index_add, f(3, 4), 1, torch.tensor([0, 2, 0]), f(3, 3), {"alpha": 2}
     yield A.index_add, f(3, 4), 0, torch.tensor([2], dtype=torch.int32), f(1, 4)
     yield A.index_copy, f(3, 4), -1, torch.tensor([0, 2]), f(3, 2)
@@ -543,7 +630,48 @@ def renamed() -> Iterator[Case]:
         yield getattr(A, name).Scalar, i(3), 1
 
 
+def random() -> Iterator[Case]:
+    """Of these, only types and shapes are the same twice."""
+    x = p(3, 4)
+    yield A.rand_like, x
+    yield A.rand_like, x, {"dtype": torch.float64}
+    yield A.randn_like, x
+    yield A.randint, 5, [3, 4]
+    yield A.randint.low, -3, 2**40, [7]
+    yield A.randint_like, x, 9
+    yield A.randint_like.low_dtype, i(3), -4, 9
+    yield A.random, i(9, dtype=torch.int8)
+    yield A.random, x
+    yield A.random.to, x, 5
+    yield A.random, i(2, dtype=torch.int64).to(torch.bool)
+    getattr_from = getattr(A.random, "from")
+    yield getattr_from, x, -3, 8
+    yield A.bernoulli, x
+    yield A.bernoulli.p, x, 0.3
+    yield A.bernoulli.Tensor, i(3, 4), x
+    yield A.normal.float_float, 1.0, 2.0, [3, 4]
+    yield A.normal.Tensor_float, x, 2.0
+    yield A.normal.float_Tensor, 3.0, x
+    yield A.normal.Tensor_Tensor, x, x
+    yield A.normal_functional, x, 3.0, 2.0
+    yield A.uniform, x, -3.0, 2.0
+    yield A.exponential, x, 2.0
+    yield A.geometric, x, 0.3
+    yield A.cauchy, x, 1.0, 2.0
+    yield A.log_normal, x
+    yield A.dropout, x, 0.5, True
+    yield A.dropout, x, 1.0, True
+    yield A.feature_dropout, f(2, 3, 4, 4), 0.5, True
+    yield A.alpha_dropout, x, 0.5, True
+    yield A.alpha_dropout, x, 1.0, True
+    yield A.feature_alpha_dropout, f(2, 3, 4), 0.5, True
+    yield A.rrelu, f(3, 4), 0.1, 0.3, True
+    yield A.rrelu_with_noise_functional, f(3, 4), f(3, 4), 0.1, 0.3, True
+
+
 FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
+    complex_numbers,
+    order,
     matmul,
     einsum,
     convolution,
@@ -564,18 +692,16 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
 def unchanged() -> Iterator[Case]:
     """Calls that patterns leave as they are, each for a reason of its own."""
     yield A.einsum, "ii->i", [f(3, 3)]
+    yield A.einsum, "ij,j->i", [i(2, 3, dtype=torch.uint8, low=0), i(3, dtype=torch.uint8, low=0)]
     yield A.einsum, "ij,ij->i", [f(3, 1), f(3, 4)]
     yield A.batch_norm, f(2, 3, 4), f(3), f(3), f(3), p(3), True, 0.1, 1e-5, True
     yield A.instance_norm, f(2, 3, 4), None, None, f(3), p(3), True, 0.1, 1e-5, True
-    yield A.dropout, f(3), 0.5, True
-    yield A.rrelu, f(3), 0.1, 0.3, True
     yield A.pad, f(2, 3, 4), [1, 1], "circular"
     yield A.avg_pool3d, f(1, 2, 5, 5, 5), [2, 2, 2], [], [1, 1, 1], False, False
     yield A.sort, m(4)
     yield A.bitwise_left_shift.Tensor_Scalar, i(5), 64
     yield A.bitwise_right_shift.Tensor_Scalar, i(5), -1
     yield A.scatter_reduce.two, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), "amax"
-    yield A.adaptive_max_pool2d, f(2, 3, 8, 6), [3, 4]
     yield A.upsample_nearest2d, f(1, 2, 3, 4), [6, 7], 2.0, 1.75
     yield A.linspace, 0, 9, 4, {"dtype": torch.int64}
     yield A.scaled_dot_product_attention, f(2, 5, 8), f(2, 6, 8), f(2, 6, 3), None, 0.5

@@ -73,7 +73,7 @@ def arange(start: Number, end: Number, step: Number, dtype: DType | None, *_: ob
         dtype = I64 if all(number_dtype(n).is_integral for n in (start, end, step)) else F32
     if isinstance(start, Meta) or isinstance(end, Meta) or isinstance(step, Meta):
         return Meta((UNKNOWN,), dtype)
-    if dtype.is_integral:
+    if dtype is I64:
         start, end, step = int(start), int(end), int(step)
     if step == 0 or (end - start) * step < 0:
         raise ValueError(f"arange from {start} to {end} by {step} never arrives")

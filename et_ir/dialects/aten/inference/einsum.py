@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from et_ir.dialects.aten.inference.dtypes import I64
 from et_ir.dialects.aten.inference.meta import Meta, rule
 from et_ir.dialects.aten.inference.shapes import broadcast
 
@@ -43,7 +44,7 @@ def read_equation(equation: str, ranks: Sequence[int]) -> tuple[list[list[str]],
 
 
 @rule("einsum")
-def einsum(equation: str, tensors: Sequence[Meta], path: Sequence[int] | None) -> Meta:
+def einsum(equation: str, tensors: Sequence[Meta], path: Sequence[int] | None) -> Meta | None:
     operands, result = read_equation(equation, [tensor.rank for tensor in tensors])
     sizes: dict[str, int] = {}
     for labels, tensor in zip(operands, tensors, strict=True):
@@ -52,4 +53,7 @@ def einsum(equation: str, tensors: Sequence[Meta], path: Sequence[int] | None) -
     unknown = [label for label in result if label not in sizes]
     if unknown:
         raise ValueError(f"label '{unknown[0]}' of the result of '{equation}' is that of no operand")
+    dtype = tensors[0].dtype
+    if dtype.is_integral and dtype is not I64:
+        return None  # what is summed by itself becomes i64, what is multiplied does not
     return Meta(tuple(sizes[label] for label in result), tensors[0].dtype)
