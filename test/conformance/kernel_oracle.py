@@ -371,6 +371,8 @@ def in_place_forms(recorded: Recorded) -> list[int]:
 def returns_list(operator: str) -> bool:
     """Whether the out variant writes a list of tensors (split, unbind)."""
     namespace, _, rest = operator.partition("::")
+    if namespace != "aten":
+        return False
     name, _, overload = rest.partition(".")
     schema = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")._schema
     return any(_is_output(argument) and "List" in str(argument.type) for argument in schema.arguments)

@@ -15,6 +15,7 @@ import torch
 from et_vm.kernels.aten import convolution, special
 from et_vm.kernels.aten.declare import SPECIAL
 from et_vm.kernels.aten.out_variant import out_variant_kernel
+from et_vm.kernels.aten.quantized import NAMES, quantized_kernel
 from et_vm.kernels.aten.schema import operators
 from et_vm.kernels.registry import KernelRegistry
 
@@ -29,4 +30,6 @@ def register(registry: KernelRegistry) -> None:
     for name in operators():
         if name not in SPECIAL:
             registry.register_lazy(name, functools.partial(out_variant_kernel, name))
+    for name in NAMES:
+        registry.register_lazy(name, functools.partial(quantized_kernel, name))
     registry.guard = torch.inference_mode
