@@ -149,8 +149,9 @@ def argwhere(b: Chain, op: aten.ArgwhereOp) -> SSAValue:
 
 @decomposes(aten.NonzeroNumpyOp)
 def nonzero_numpy(b: Chain, op: aten.NonzeroNumpyOp) -> list[SSAValue]:
-    found = b(aten.NonzeroOp, op.self)
-    return [b(aten.SelectIntOp, found, 1, dim) for dim in range(meta(op.self).rank)]
+    x = op.self if meta(op.self).rank else b(aten.UnsqueezeOp, op.self, 0)
+    found = b(aten.NonzeroOp, x)
+    return [b(aten.SelectIntOp, found, 1, dim) for dim in range(meta(x).rank)]
 
 
 @decomposes(aten.IndexAddOp)

@@ -11,14 +11,17 @@ func.func @forward(%x: tensor<3x4xf32>, %i: tensor<2xi64>, %s: tensor<2x4xf32>) 
 
 // -----
 
-// Indices broadcast to the tensor.
+// Indices broadcast to the tensor; negative ones count from the end.
 func.func @forward(%x: tensor<3x4xf32>, %i: tensor<1x2xi64>) -> tensor<3x2xf32> {
   %0 = aten.take_along_dim %x, %i {dim = 1} : (tensor<3x4xf32>, tensor<1x2xi64>) -> tensor<3x2xf32>
   func.return %0 : tensor<3x2xf32>
 }
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[EXPAND:.*]] = aten.expand %i {size = [3, 2]} : (tensor<1x2xi64>) -> tensor<3x2xi64>
-// CHECK-NEXT: %[[GATHER:.*]] = aten.gather %x, %[[EXPAND]] {dim = 1} : (tensor<3x4xf32>, tensor<3x2xi64>) -> tensor<3x2xf32>
+// CHECK-NEXT: %[[LT:.*]] = aten.lt.Scalar %[[EXPAND]] {other = 0}
+// CHECK-NEXT: %[[ADD:.*]] = aten.add.Scalar %[[EXPAND]] {other = 4}
+// CHECK-NEXT: %[[WHERE:.*]] = aten.where.self %[[LT]], %[[ADD]], %[[EXPAND]]
+// CHECK-NEXT: %[[GATHER:.*]] = aten.gather %x, %[[WHERE]] {dim = 1} : (tensor<3x4xf32>, tensor<3x2xi64>) -> tensor<3x2xf32>
 // CHECK-NEXT: func.return %[[GATHER]]
 
 // -----

@@ -173,6 +173,11 @@ def nonzero(self: Meta) -> Meta:
     return Meta((UNKNOWN, self.rank), I64)
 
 
+@rule("nonzero_numpy")
+def nonzero_numpy(self: Meta) -> list[Meta]:
+    return [Meta((UNKNOWN,), I64)] * max(self.rank, 1)
+
+
 @rule("masked_select")
 def masked_select(self: Meta, mask: Meta) -> Meta:
     return Meta((UNKNOWN,), self.dtype)

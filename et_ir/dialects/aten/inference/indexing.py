@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.dialects.aten.inference.dtypes import BOOL, I64, U8
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, rule
+from et_ir.dialects.aten.inference.dtypes import BOOL, I32, I64, U8
+from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, rule
 from et_ir.dialects.aten.inference.shapes import Shape, broadcast, known, numel, with_size, wrap_dim
 from et_ir.dialects.schema import DYNAMIC
 
@@ -52,6 +52,7 @@ def index_select(self: Meta, dim: int, index: Meta) -> Meta:
     diagonal_scatter index_add index_copy index_fill.int_Scalar index_fill.int_Tensor index_put
     scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add scatter_reduce.two
     select_scatter slice_scatter _unsafe_index_put _unsafe_masked_index_put_accumulate index_reduce
+    put as_strided_scatter
     """
 )
 def updated(self: Meta, *_: object) -> Meta:
@@ -122,11 +123,11 @@ def repeat_interleave_tensor(self: Meta, repeats: Meta, dim: int | None, output_
     return Meta(with_size(self.shape, wrap_dim(dim, self.rank), size), self.dtype)
 
 
-@rule("searchsorted.Tensor")
-def searchsorted(sorted_sequence: Meta, self: Meta, out_int32: bool, *_: object) -> Meta | None:
-    return None if out_int32 else Meta(self.shape, I64)
+@rule("searchsorted.Tensor", "searchsorted.Scalar")
+def searchsorted(sorted_sequence: Meta, self: Meta | Number, out_int32: bool, *_: object) -> Meta:
+    return Meta(self.shape if isinstance(self, Meta) else (), I32 if out_int32 else I64)
 
 
-@rule("bucketize.Tensor")
-def bucketize(self: Meta, boundaries: Meta, out_int32: bool, right: bool) -> Meta | None:
-    return None if out_int32 else Meta(self.shape, I64)
+@rule("bucketize.Tensor", "bucketize.Scalar")
+def bucketize(self: Meta | Number, boundaries: Meta, out_int32: bool, right: bool) -> Meta:
+    return searchsorted(boundaries, self, out_int32)

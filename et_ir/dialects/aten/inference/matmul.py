@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.dialects.aten.inference.dtypes import F32, DType, as_float
+from et_ir.dialects.aten.inference.dtypes import F32, I32, DType, as_float
 from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, rule
 from et_ir.dialects.aten.inference.shapes import Shape, broadcast, known, wrap_dim
 
@@ -19,6 +19,11 @@ def _contract(a: int, b: int) -> None:
 def _rank(meta: Meta, rank: int, what: str) -> None:
     if meta.rank != rank:
         raise ValueError(f"{what} must have {rank} dimensions, got shape {meta.shape}")
+
+
+@rule("_int_mm")
+def int_mm(self: Meta, mat2: Meta) -> Meta:
+    return Meta(mm(self, mat2).shape, I32)
 
 
 @rule("mm")

@@ -93,15 +93,29 @@ def _bytes(dtype: DType) -> int:
     return ceil_div(dtype.bits, 8) * (2 if dtype.is_complex else 1)
 
 
+@rule("real", "imag")
+def part(self: Meta) -> Meta:
+    return Meta(self.shape, real_of(self.dtype))
+
+
 @rule("view_as_real_copy", "view_as_real")
 def view_as_real(self: Meta) -> Meta:
     return Meta((*self.shape, 2), real_of(self.dtype))
 
 
+_OF_PARTS = {F16: C32, F32: C64, F64: C128}
+
+
 @rule("view_as_complex_copy", "view_as_complex")
 def view_as_complex(self: Meta) -> Meta | None:
-    dtype = {F16: C32, F32: C64, F64: C128}.get(self.dtype)
+    dtype = _OF_PARTS.get(self.dtype)
     return None if dtype is None else Meta(self.shape[:-1], dtype)
+
+
+@rule("complex", "polar")
+def complex_of(self: Meta, other: Meta) -> Meta | None:
+    dtype = _OF_PARTS.get(self.dtype)
+    return None if dtype is None else Meta(broadcast(self.shape, other.shape), dtype)
 
 
 @rule("expand", "expand_copy", "broadcast_to")
