@@ -6,12 +6,14 @@ that meet are united, so an error means that the use fails on *every* path to it
 only is left to the check at run time.
 
 Only registers that change are tracked: targets of moves, outputs of prims, freed tensors, and tensors that
-start without data.
+start without data. Where there are so many of them, and so many jumps, that following them would take too long,
+they may hold anything at the start of each basic block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from et_schema.errors import Error, InvalidFile
 from et_schema.generated.program import ExecutionPlan, Tensor, TensorList, TensorShapeDynamism
@@ -37,6 +39,12 @@ BIT = {kind: 1 << at for at, kind in enumerate(KINDS)}
 DATA = BIT["Tensor"]
 NO_DATA = 1 << len(KINDS)
 TENSOR = DATA | NO_DATA
+ANYTHING = (1 << len(KINDS) + 1) - 1
+
+# States of registers and instructions that the analysis may go through, for a program of any size and for each
+# instruction and register of it: without a limit, a small file with many jumps between many registers takes hours.
+_WORK = 1_000_000
+_WORK_FACTOR = 8
 
 Signature = Callable[[Instruction], Sequence[Param] | None]
 State = dict[int, int]
@@ -59,21 +67,33 @@ def describe(bits: int) -> str:
 
 
 class Flow:
-    """The analysis of one plan. :meth:`check` raises; the other results are what loading needs to know of
-    registers.
+    """The analysis of one plan, made once and not changed after that, so threads may share it.
+
+    :meth:`check` and :meth:`check_calls` raise; the other results are what loading needs to know of registers.
     """
 
     def __init__(self, plan: ExecutionPlan, instructions: Sequence[Instruction], where: str) -> None:
+        self.instructions = instructions
         self._plan = plan
-        self._instructions = instructions
         self._where = where
+        self._aliased = {
+            instruction.args[-1]
+            for instruction in instructions
+            if instruction.opcode.mnemonic == "move" or instruction.is_view
+        }
         self._initial = self._initial_states()
         self.rebound = self._rebound_registers()
         """Registers that come to hold another object, or a tensor with other bytes, while the method runs."""
         jumps = [instruction for instruction in instructions if instruction.target >= 0]
-        self._leaders = {jump.target for jump in jumps} | {jump.index + 1 for jump in jumps}
+        leaders = {0} | {jump.target for jump in jumps} | {jump.index + 1 for jump in jumps}
+        self._block_ends = dict(pairwise(sorted(leaders | {len(instructions)})))
         tracked = self.rebound | {at for at, bits in enumerate(self._initial) if bits & NO_DATA}
-        self._entry: State = {register: self._initial[register] for register in tracked}
+        entries = self._solve({register: self._initial[register] for register in tracked})
+        if entries is None:
+            for register in tracked:
+                self._initial[register] = ANYTHING
+            entries = dict.fromkeys(self._block_ends, State())
+        self._entries = entries
 
     def _initial_states(self) -> list[int]:
         states: list[int] = []
@@ -84,39 +104,29 @@ class Flow:
                 bits = NO_DATA
             states.append(bits)
         # The method owns memory for the inputs and outputs that nobody planned.
-        aliased = self._aliased_registers()
         for register in self._plan.inputs:
             if states[register] == NO_DATA:
                 states[register] = DATA
         for register in self._plan.outputs:
-            if states[register] == NO_DATA and register not in aliased:
+            if states[register] == NO_DATA and register not in self._aliased:
                 states[register] = DATA
         return states
-
-    def _aliased_registers(self) -> set[int]:
-        """Registers that moves and views point elsewhere."""
-        aliased: set[int] = set()
-        for instruction in self._instructions:
-            if instruction.opcode.mnemonic == "move" or instruction.is_view:
-                aliased.add(instruction.args[-1])
-        return aliased
 
     def owned_outputs(self) -> set[int]:
         """Output registers that need memory of the method's own: tensors without data that no move or view
         fills.
         """
-        aliased = self._aliased_registers()
         return {
             register
             for register in self._plan.outputs
-            if register not in aliased
+            if register not in self._aliased
             and isinstance(table := self._plan.values[register].val, Tensor)
             and not _has_data(table)
         }
 
     def _rebound_registers(self) -> set[int]:
         rebound: set[int] = set()
-        for instruction in self._instructions:
+        for instruction in self.instructions:
             if instruction.opcode.mnemonic == "free":
                 rebound.add(instruction.args[0])
             elif instruction.assigned is not None:
@@ -128,47 +138,64 @@ class Flow:
         bits = state.get(register)
         return self._initial[register] if bits is None else bits
 
-    def check(self, signature: Signature) -> None:
-        """Raise InvalidFile for the first use that fails on every path to it.
-
-        ``signature`` gives the parameters of the kernel that an instruction calls, or None where they are
-        not known.
-        """
-        entries = self._solve()
-        for start in sorted(entries):
-            state = dict(entries[start])
-            for instruction in self._block(start):
-                self._check_instruction(instruction, state, signature)
-                self._apply(instruction, state)
-        at_end = entries.get(len(self._instructions), {})
+    def check(self) -> None:
+        """Raise InvalidFile for the first use that fails on every path to it, whatever the kernels are."""
+        for instruction, state in self._walk():
+            self._check_instruction(instruction, state)
+        at_end = self._entries.get(len(self.instructions), {})
         for at, register in enumerate(self._plan.outputs):
             if at_end.get(register) == NO_DATA:
                 raise InvalidFile(
                     f"output value {register} never gets data", where=f"{self._where}.outputs[{at}]"
                 )
 
-    def _block(self, start: int) -> Iterator[Instruction]:
-        """The instructions from ``start`` to the end of its basic block."""
-        for instruction in self._instructions[start:]:
-            yield instruction
-            if instruction.target >= 0 or instruction.index + 1 in self._leaders:
-                return
+    def check_calls(self, signature: Signature) -> None:
+        """Raise InvalidFile for the first argument of a kernel call that on every path to it is of a kind that the
+        kernel does not take. ``signature`` gives its parameters, or None where they are not known.
+        """
+        for instruction, state in self._walk():
+            if instruction.opcode.mnemonic == "call" and instruction.prim is None:
+                params = signature(instruction) or ()
+                for at, (register, param) in enumerate(zip(instruction.args, params, strict=False)):
+                    self._check_kind(instruction, at, register, state, param)
 
-    def _solve(self) -> dict[int, State]:
-        """The state at the start of each basic block that is reached, and at the end of the list."""
-        entries: dict[int, State] = {0: dict(self._entry)}
+    def _walk(self) -> Iterator[tuple[Instruction, State]]:
+        """Each instruction with the state before it. A jump may go on, so some path leads to every instruction."""
+        for start in self._block_ends:
+            state = dict(self._entries[start])
+            for instruction in self._block(start):
+                yield instruction, state
+                self._apply(instruction, state)
+
+    def _block(self, start: int) -> Sequence[Instruction]:
+        """The instructions of the basic block at ``start``; none at the end of the list."""
+        return self.instructions[start : self._block_ends.get(start, start)]
+
+    def _successors(self, start: int) -> Iterator[int]:
+        """The blocks that may follow the one at ``start``."""
+        end = self._block_ends.get(start)
+        if end is not None:
+            yield end
+            if self.instructions[end - 1].target >= 0:
+                yield self.instructions[end - 1].target
+
+    def _solve(self, state: State) -> dict[int, State] | None:
+        """The state at the start of each basic block, and at the end of the list, if ``state`` is the one at the
+        start of the first; None when that takes too long.
+        """
+        entries = {0: state}
         pending = [0]
+        left = _WORK + _WORK_FACTOR * (len(self.instructions) + len(state))
         while pending:
             start = pending.pop()
             state = dict(entries[start])
-            end = start
-            for instruction in self._block(start):
+            block = self._block(start)
+            left -= len(block) + len(state)
+            if left < 0:
+                return None
+            for instruction in block:
                 self._apply(instruction, state)
-                end = instruction.index + 1
-                if instruction.target >= 0 and self._join(entries, instruction.target, state):
-                    pending.append(instruction.target)
-            if end > start and self._join(entries, end, state):
-                pending.append(end)
+            pending += [at for at in self._successors(start) if self._join(entries, at, state)]
         return entries
 
     @staticmethod
@@ -210,22 +237,19 @@ class Flow:
         table = self._plan.values[register].val
         return isinstance(table, Tensor) and table.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
 
-    def _check_instruction(self, instruction: Instruction, state: State, signature: Signature) -> None:
+    def _check_instruction(self, instruction: Instruction, state: State) -> None:
         mnemonic = instruction.opcode.mnemonic
         args = instruction.args
         if mnemonic == "call":
             if instruction.prim is not None:
                 self._check_prim(instruction, instruction.prim, state)
                 return
-            outputs = call_outputs(instruction, self._plan)
-            params = signature(instruction)
+            outputs = set(call_outputs(instruction, self._plan))
             for at, register in enumerate(args):
-                known = params is not None and at < len(params)
-                param = params[at] if known and params is not None else None
-                self._check_argument(instruction, at, register, state, param, register in outputs)
+                self._check_data(instruction, at, str(at), register, state, register in outputs)
         elif mnemonic == "delegate":
             for at, register in enumerate(args):
-                self._check_argument(instruction, at, register, state, None, True)
+                self._check_data(instruction, at, str(at), register, state, True)
         elif mnemonic == "jump_false":
             self._check_condition(instruction, state)
         elif mnemonic == "free" and not self.state(state, args[0]) & TENSOR:
@@ -245,37 +269,35 @@ class Flow:
             )
         for at, (name, kinds) in enumerate(prim.params):
             growing = prim.in_place and at == 0
-            self._check_argument(instruction, at, args[at], state, Param(name, kinds, False), growing)
+            self._check_data(instruction, at, name, args[at], state, growing)
+            self._check_kind(instruction, at, args[at], state, Param(name, kinds, False))
         if instruction.is_view and not self.state(state, args[-1]) & TENSOR:
             raise self._wrong_kind(instruction, len(args) - 1, "out", TENSOR, self.state(state, args[-1]))
 
-    def _check_argument(
-        self,
-        instruction: Instruction,
-        at: int,
-        register: int,
-        state: State,
-        param: Param | None,
-        output: bool,
+    def _check_data(
+        self, instruction: Instruction, at: int, name: str, register: int, state: State, output: bool
     ) -> None:
-        bits = self.state(state, register)
-        name = param.name if param is not None else str(at)
-        if bits == NO_DATA and not (output and self._grows(register)):
+        if self.state(state, register) == NO_DATA and not (output and self._grows(register)):
             raise InvalidFile(
                 f"{instruction.name}: argument '{name}' is value {register}, a tensor that has no data here",
                 where=f"{instruction.where}.args[{at}]",
                 hint="nothing sets it before, or it was freed",
             )
-        if param is not None and param.kinds:
-            wanted = bits_of(param.kinds)
-            if not bits & (wanted | (NO_DATA if wanted & DATA else 0)) and not self._empty_list(
-                register, wanted
-            ):
-                raise self._wrong_kind(instruction, at, name, wanted, bits)
         table = self._plan.values[register].val
         if isinstance(table, TensorList):
             for item in table.items:
-                self._check_argument(instruction, at, item, state, None, output)
+                self._check_data(instruction, at, str(at), item, state, output)
+
+    def _check_kind(
+        self, instruction: Instruction, at: int, register: int, state: State, param: Param
+    ) -> None:
+        if not param.kinds:
+            return
+        bits = self.state(state, register)
+        wanted = bits_of(param.kinds)
+        taken = wanted | (NO_DATA if wanted & DATA else 0)
+        if not bits & taken and not self._empty_list(register, wanted):
+            raise self._wrong_kind(instruction, at, param.name, wanted, bits)
 
     def _empty_list(self, register: int, wanted: int) -> bool:
         """An empty list fits every kind of list: nothing in the file tells them apart reliably."""

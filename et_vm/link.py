@@ -57,7 +57,7 @@ def link(
 
     for instruction in calls:
         _check_arity(instruction, params_of(instruction), plan, registers)
-    flow.check(params_of)
+    flow.check_calls(params_of)
     linked: dict[int, Call] = {}
     for instruction in calls:
         context = PrepareContext(

@@ -11,9 +11,7 @@ import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
 from et_vm.delegates import Delegates
-from et_vm.flow import Flow
 from et_vm.inputs import set_input
-from et_vm.instructions import Instruction
 from et_vm.interchange import any_torch, to_torch
 from et_vm.interpreter import UNOBSERVED, StepFailure, choose_loop, step_once, trap_of
 from et_vm.kernels.registry import Scratch
@@ -27,6 +25,7 @@ from et_vm.verify import verified
 if TYPE_CHECKING:
     from et_schema.pte import PteFile
     from et_vm.backend import BackendRegistry
+    from et_vm.flow import Flow
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.memory import MemoryManager
     from et_vm.platform import Platform
@@ -44,7 +43,7 @@ class Method:
         self,
         pte: PteFile,
         index: int,
-        instructions: Sequence[Instruction],
+        flow: Flow,
         file: memoryview,
         *,
         kernels: KernelRegistry,
@@ -55,7 +54,8 @@ class Method:
         poison: bool = False,
         external: Mapping[str, memoryview] | None = None,
     ) -> None:
-        """Plan ``index`` of ``pte``, with its verified ``instructions``. ``file`` is what ``pte`` was read from.
+        """Plan ``index`` of ``pte``, which is verified and whose analysis is ``flow``. ``file`` is what ``pte`` was
+        read from.
 
         Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method without
         jumps contains a call whose shapes or types its kernel rejects.
@@ -67,8 +67,7 @@ class Method:
         self._lock = threading.Lock()
         self._position: int | None = None
         self._stepping_since: int | None = None
-        self._instructions = instructions
-        flow = Flow(plan, instructions, where)
+        instructions = self._instructions = flow.instructions
         self._scratch = Scratch()
         self._memo: dict[object, object] = {}
 

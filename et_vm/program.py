@@ -54,12 +54,12 @@ class Program:
         self.platform = platform or Platform()
         self.pte: PteFile = read_pte(self.file)
         self._plans = {plan.name: index for index, plan in enumerate(self.pte.program.execution_plan)}
-        self._instructions: dict[int, Sequence[Instruction]] = {}
+        self._flows: dict[int, Flow] = {}
         with verified(self.file):
             verify_program(self.pte)
         if verification == Verification.InternalConsistency:
             for index in range(len(self.pte.program.execution_plan)):
-                self.instructions(index)
+                self.flow(index)
 
     @classmethod
     def load(
@@ -98,13 +98,18 @@ class Program:
 
     def instructions(self, index: int) -> Sequence[Instruction]:
         """The verified instructions of plan ``index``. Raises InvalidFile when the plan is not valid."""
-        known = self._instructions.get(index)
+        return self.flow(index).instructions
+
+    def flow(self, index: int) -> Flow:
+        """The analysis of plan ``index``, which is verified. Raises InvalidFile when the plan is not valid."""
+        known = self._flows.get(index)
         if known is None:
             with verified(self.file):
-                known = verify_plan(self.pte, index)
+                instructions = verify_plan(self.pte, index)
                 plan = self.pte.program.execution_plan[index]
-                Flow(plan, known, f"execution_plan[{index}]").check(lambda _: None)
-            self._instructions[index] = known
+                known = Flow(plan, instructions, f"execution_plan[{index}]")
+                known.check()
+            self._flows[index] = known
         return known
 
     def method_meta(self, name: str) -> MethodMeta:
@@ -146,8 +151,8 @@ class Program:
     def _liveness(self, index: int) -> Liveness:
         from et_vm.poison import Liveness
 
-        plan, instructions = self.pte.program.execution_plan[index], self.instructions(index)
-        return Liveness(plan, instructions, Flow(plan, instructions, f"execution_plan[{index}]").rebound)
+        flow = self.flow(index)
+        return Liveness(self.pte.program.execution_plan[index], flow.instructions, flow.rebound)
 
     def load_method(
         self,
@@ -176,7 +181,7 @@ class Program:
         return Method(
             self.pte,
             index,
-            self.instructions(index),
+            self.flow(index),
             self.file,
             kernels=load_library(kernels) if isinstance(kernels, str) else kernels,
             memory=self.new_memory((name,), poison=poison) if memory is None else memory,

@@ -4,6 +4,7 @@ import pytest
 from vm_programs import chain_of_adds, combine, f32, kernels
 
 from et_schema.errors import Error, ExecutorchError
+from et_vm.flow import Flow
 from et_vm.program import Program
 
 
@@ -35,3 +36,15 @@ def test_methods_of_one_program_in_parallel():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_a_plan_is_analysed_once(monkeypatch):
+    analysed = []
+    analyse = Flow.__init__
+    monkeypatch.setattr(
+        Flow, "__init__", lambda self, *args: analysed.append(args[-1]) or analyse(self, *args)
+    )
+    program = Program.load(chain_of_adds(1).file())
+    for _ in range(2):
+        program.load_method("forward", kernels=kernels(), poison=True)
+    assert analysed == ["execution_plan[0]"]
