@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from et_vm.instructions import written_registers
-from et_vm.poison import Liveness, bind_ranges
+from et_vm.liveness import Liveness
+from et_vm.poison import bind_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Set

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from et_schema.pte import PteFile
     from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry
+    from et_vm.liveness import Clash, Liveness
     from et_vm.method import Method
-    from et_vm.poison import Clash, Liveness
     from et_vm.tracer import EventTracer
 
 
@@ -149,7 +149,7 @@ class Program:
         return self._liveness(self.plan_index(name)).clashes()
 
     def _liveness(self, index: int) -> Liveness:
-        from et_vm.poison import Liveness
+        from et_vm.liveness import Liveness
 
         flow = self.flow(index)
         return Liveness(self.pte.program.execution_plan[index], flow.instructions, flow.rebound)

@@ -13,7 +13,7 @@ from et_tools.vm_errors import describe, exit_code_of_error
 from et_tools.vm_files import open_program
 
 if TYPE_CHECKING:
-    from et_vm.poison import Clash
+    from et_vm.liveness import Clash
     from et_vm.program import Program
 
 
