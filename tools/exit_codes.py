@@ -62,13 +62,21 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         )
         return ExitCode.USAGE
     except BrokenPipeError:
-        # The reader has gone; what is left in the buffer must not fail again when Python closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return ExitCode.OK
     except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _give_up_output()
         name = f"{error.filename}: " if error.filename else ""
         print(f"{command}: error: {name}{error.strerror or error}", file=sys.stderr)
         return ExitCode.USAGE
     except KeyboardInterrupt:
         print(f"{command}: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
+
+
+def _give_up_output() -> None:
+    """Let nothing fail again, when Python closes the stream, on what is left in its buffer."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

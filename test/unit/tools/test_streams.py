@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -41,7 +42,14 @@ def test_ctrl_c(relu: Path, arguments: tuple[str, ...], outputs: list[str]) -> N
     for output in outputs:
         Path(output).write_bytes(b"before")
     there = sorted(Path.cwd().iterdir())
-    process = subprocess.Popen(line(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Whoever starts the tests in the background has them ignore the signal, and what they start.
+    process = subprocess.Popen(
+        line(*arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (one thread)
+    )
     with open(pipe, "wb"):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
@@ -152,8 +160,9 @@ def test_closed_streams(relu: Path, closed: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_a_full_disk(relu: Path) -> None:
-    done = shell(f"{' '.join(line('et-vm', 'info', 'relu.pte'))} >/dev/full")
+@pytest.mark.parametrize("buffering", ["-u PYTHONUNBUFFERED", "PYTHONUNBUFFERED=1"])
+def test_a_full_disk(relu: Path, buffering: str) -> None:
+    done = shell(f"env {buffering} {' '.join(line('et-vm', 'info', 'relu.pte'))} >/dev/full")
     assert (done.returncode, done.stderr) == (2, b"et-vm: error: No space left on device\n")
 
 
