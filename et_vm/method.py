@@ -147,7 +147,8 @@ class Method:
         """Set the inputs, run the method and return the outputs.
 
         Inputs are numpy arrays or torch tensors of the exact element type, and for scalars the values the
-        method was exported with. Outputs are torch tensors if an input was one, numpy arrays otherwise.
+        method was exported with. Outputs are torch tensors if an input was one, numpy arrays otherwise,
+        which for types that numpy lacks (bfloat16, float8) have the ``ml_dtypes`` type of the same name.
         They are copies unless ``clone_outputs`` is False: then they are views of the method's memory, valid
         until it executes again.
 
@@ -221,7 +222,8 @@ class Method:
             self._position = None
 
     def get_output(self, index: int) -> Any:
-        """A copy of one output as the last execution left it (numpy for tensors).
+        """A copy of one output as the last execution left it; for tensors a numpy array, as :meth:`execute`
+        returns to a caller without torch.
 
         Raises ExecutorchError(InvalidArgument) when there is no such output.
         """

@@ -70,6 +70,18 @@ def test_the_same_kind_out_as_in():
     assert from_numpy.dtype == ml_dtypes.bfloat16
 
 
+def test_numpy_out_of_a_method_without_tensors_in():
+    build = Build()
+    number, weight = build.scalar(1), build.constant(np.array([1.5], ml_dtypes.bfloat16))
+    build.inputs(number)
+    build.outputs(weight)
+    method = Program.load(build.file()).load_method("forward", kernels=kernels())
+    for out in (*method.execute([1]), method.get_output(0)):
+        assert type(out) is np.ndarray
+        assert out.dtype == ml_dtypes.bfloat16
+        assert out.tolist() == [1.5]
+
+
 def test_constants_as_outputs_are_writable_copies():
     build = Build()
     x, weight = build.tensor(1), build.constant(np.ones(2, np.float32))
