@@ -24,13 +24,15 @@ ELEMENT_OF: Final[dict[torch.dtype, Attribute]] = {
     torch.float32: ELEMENT_TYPES["f32"],
     torch.float64: ELEMENT_TYPES["f64"],
     torch.bool: ELEMENT_TYPES["i1"],
-    torch.complex32: ELEMENT_TYPES["complex<f16>"],
     torch.complex64: ELEMENT_TYPES["complex<f32>"],
     torch.complex128: ELEMENT_TYPES["complex<f64>"],
 }
-"""Element types by dtype. Others (quantised, 8-bit floats, wide unsigned integers) cannot be imported."""
+"""Element types by dtype. Others (quantised, complex of half precision, 8-bit floats, wide unsigned integers) cannot be
+imported.
+"""
 
 _FIXES: Final = {
+    "complex32": "compute complex numbers in float32: no runtime has kernels for half precision",
     "quint": "quantise with PT2E (torchao), which keeps plain integer tensors, not with torch's eager mode",
     "qint": "quantise with PT2E (torchao), which keeps plain integer tensors, not with torch's eager mode",
     "float8": "convert to float16 or bfloat16 before export",

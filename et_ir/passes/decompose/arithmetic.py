@@ -28,17 +28,34 @@ def rsub_scalar(b: Chain, op: aten.RsubScalarOp) -> SSAValue:
     return b(aten.SubTensorOp, other, op.self, alpha=op.alpha)
 
 
+@decomposes(aten.AddScalarOp, aten.SubScalarOp)
+def add_scalar(b: Chain, op: aten.AddScalarOp) -> SSAValue | None:
+    """Integers and a float are added as floats: kernels take one type."""
+    dtype = meta(op.result).dtype
+    if not meta(op.self).dtype.is_integral or dtype.is_integral or isinstance(op.other, SSAValue):
+        return None
+    return b(type(op), b.to(op.self, dtype), op.other, alpha=op.alpha)
+
+
+def _add_scaled(b: Chain, op: aten.AddcmulOp, combined: SSAValue) -> SSAValue:
+    """`self + value * combined`, with a value of the result's category."""
+    dtype = meta(op.result).dtype
+    value = op.value
+    if dtype.is_integral and isinstance(value, float):
+        value = int(value)
+    return b.to(b(aten.AddTensorOp, b.wide(op.self), combined, alpha=value), dtype)
+
+
 @decomposes(aten.AddcmulOp)
 def addcmul(b: Chain, op: aten.AddcmulOp) -> SSAValue:
-    product = b(aten.MulTensorOp, op.tensor1, op.tensor2)
-    return b(aten.AddTensorOp, op.self, product, alpha=op.value)
+    return _add_scaled(b, op, b(aten.MulTensorOp, b.wide(op.tensor1), b.wide(op.tensor2)))
 
 
 @decomposes(aten.AddcdivOp)
-def addcdiv(b: Chain, op: aten.AddcdivOp) -> SSAValue | None:
+def addcdiv(b: Chain, op: aten.AddcmulOp) -> SSAValue | None:
     if meta(op.self).dtype.is_integral:
         return None
-    return b(aten.AddTensorOp, op.self, b(aten.DivTensorOp, op.tensor1, op.tensor2), alpha=op.value)
+    return _add_scaled(b, op, b(aten.DivTensorOp, b.wide(op.tensor1), b.wide(op.tensor2)))
 
 
 @decomposes(aten.LerpScalarOp)
@@ -416,7 +433,7 @@ def item(b: Chain, op: aten.ItemOp) -> SSAValue | None:
     """The number in a tensor of one element."""
     if meta(op.self).dtype.is_complex:
         return None
-    return b(aten.UnderscoreLocalScalarDenseOp, op.self)
+    return b(aten.UnderscoreLocalScalarDenseOp, b.wide(op.self))
 
 
 @decomposes(aten.ToDtypeOp, aten.ToDeviceOp, aten.ToDtypeLayoutOp)

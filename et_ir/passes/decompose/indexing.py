@@ -142,6 +142,38 @@ def as_strided_scatter(b: Chain, op: aten.AsStridedScatterOp) -> SSAValue | None
     return b.view(b(aten.IndexPutOp, b.view(x, (numel(x),)), (index,), values), shape)
 
 
+_PIECES = 256
+"""As many pieces are worth joining."""
+
+
+@decomposes(aten.CombinationsOp)
+def combinations(b: Chain, op: aten.CombinationsOp) -> SSAValue | None:
+    """All combinations that start with an element: it, and those of one element less of what follows."""
+    x, again = op.self, int(op.with_replacement)
+    if not is_static(x) or numel(x) ** max(op.r - 1, 1) > _PIECES:
+        return None
+    found = _combinations(b, x, op.r, again)
+    return b.full((0, op.r) if op.r else (0,), 0, meta(x).dtype) if found is None else found
+
+
+def _combinations(b: Chain, x: SSAValue, length: int, again: int) -> SSAValue | None:
+    """Rows of combinations of a length; `None` if there are none."""
+    size = numel(x)
+    if length == 0:
+        return None
+    if length == 1:
+        return b.view(x, (size, 1)) if size else None
+    pieces: list[SSAValue] = []
+    for i in range(size):
+        following = b(aten.SliceTensorOp, x, 0, i + 1 - again, size)
+        rest = _combinations(b, following, length - 1, again) if numel(following) else None
+        if rest is not None:
+            rows = meta(rest).shape[0]
+            head = b.expand(b.view(b(aten.SliceTensorOp, x, 0, i, i + 1), (1, 1)), (rows, 1))
+            pieces.append(b(aten.CatOp, (head, rest), 1))
+    return b(aten.CatOp, pieces, 0) if pieces else None
+
+
 @decomposes(aten.ArgwhereOp)
 def argwhere(b: Chain, op: aten.ArgwhereOp) -> SSAValue:
     return b(aten.NonzeroOp, op.self)

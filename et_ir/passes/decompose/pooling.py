@@ -259,6 +259,23 @@ def pad(b: Chain, op: aten.PadOp) -> SSAValue | None:
     return b(kinds[dims - 1], x, amounts)
 
 
+@decomposes(aten.ConstantPadNdOp)
+def constant_pad(b: Chain, op: aten.ConstantPadNdOp) -> SSAValue | None:
+    """Negative amounts cut elements off, as slices do; what is left is padded."""
+    x, amounts = op.self, op.arg("pad")
+    if any(isinstance(amount, SSAValue) for amount in amounts) or not is_static(x):
+        return None
+    if all(amount >= 0 for amount in amounts):
+        return None
+    rank = meta(x).rank
+    for number in range(len(amounts) // 2):
+        before, after = (max(-amount, 0) for amount in amounts[2 * number : 2 * number + 2])
+        if before or after:
+            dim = rank - 1 - number
+            x = b(aten.SliceTensorOp, x, dim, before, meta(x).shape[dim] - after)
+    return b(aten.ConstantPadNdOp, x, [max(amount, 0) for amount in amounts], op.value)
+
+
 @decomposes(aten.ReplicationPad1dOp)
 def replication_pad1d(b: Chain, op: aten.ReplicationPad1dOp) -> SSAValue:
     (y,) = _on_two_dims(b, op.self, lambda x: b.results(aten.ReplicationPad2dOp, x, (*op.padding, 0, 0)))

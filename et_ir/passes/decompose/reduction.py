@@ -162,7 +162,9 @@ def var_mean_correction(b: Chain, op: aten.VarMeanCorrectionOp) -> tuple[SSAValu
 
 
 def _norm(b: Chain, x: SSAValue, order: Number, dims: Sequence[int] | None, keepdim: bool) -> SSAValue:
-    return b.to(_wide_norm(b, b.wide(x), order, tuple(dims or ()), keepdim), meta(x).dtype)
+    # What has no dimensions has none to reduce either, though torch lets programs name one.
+    named = tuple(dims or ()) if meta(x).rank else ()
+    return b.to(_wide_norm(b, b.wide(x), order, named, keepdim), meta(x).dtype)
 
 
 def _wide_norm(b: Chain, x: SSAValue, order: Number, dims: Sequence[int], keepdim: bool) -> SSAValue:
@@ -233,7 +235,13 @@ def cosine_similarity(b: Chain, op: aten.CosineSimilarityOp) -> SSAValue | None:
     def unit(v: SSAValue) -> SSAValue:
         return b(aten.DivTensorOp, v, b(aten.ClampOp, _norm(b, v, 2, dims, True), op.eps, None))
 
-    return b(aten.SumDimIntListOp, b(aten.MulTensorOp, unit(x), unit(y)), dims)
+    return b(aten.SumDimIntListOp, b(aten.MulTensorOp, unit(x), unit(y)), dims if meta(x).rank else ())
+
+
+@decomposes(aten.CumsumOp)
+def cumsum(b: Chain, op: aten.CumsumOp) -> SSAValue | None:
+    """Without dimensions there is nothing to sum."""
+    return None if meta(op.self).rank else b.to(op.self, meta(op.result).dtype)
 
 
 @decomposes(aten.SortOp)

@@ -277,6 +277,10 @@ def arithmetic() -> Iterator[Case]:
     yield A.fmin, corners, rows
     yield A.fmin, i(3), f(3)
     yield A.fmax, i(3), i(3)
+    yield A.add.Scalar, i(3), 0.5
+    yield A.sub.Scalar, i(3), 0.5, 2
+    yield A.addcmul, i(3), i(3), i(3), {"value": 3}
+    yield A.addcmul, *(f(3, dtype=torch.bfloat16) for _ in range(3)), {"value": 3.14}
 
 
 def conversion() -> Iterator[Case]:
@@ -460,6 +464,16 @@ def order() -> Iterator[Case]:
     yield A.searchsorted.Scalar, edges.flip(0), 0.5, {"sorter": torch.tensor([3, 2, 1, 0]), "side": "right"}
 
 
+def between() -> Iterator[Case]:
+    one, two = torch.tensor(1.5), torch.tensor(9.25, dtype=torch.float64)
+    for dtype in (torch.float32, torch.float16, torch.int64, torch.uint8):
+        yield A.linspace.Tensor_Tensor, one, two, 7, {"dtype": dtype}
+        yield A.linspace.Tensor_Scalar, two, 4, 5, {"dtype": dtype}
+        yield A.linspace.Scalar_Tensor, -3.5 if dtype.is_floating_point else 3.5, one, 6, {"dtype": dtype}
+    yield A.linspace.Tensor_Scalar, one, 4, 1
+    yield A.linspace.Tensor_Scalar, one, 4, 0
+
+
 def unspecified() -> Iterator[Case]:
     """Operators that say nothing of the elements of their results."""
     yield A.new_empty, f(3), [2, 2]
@@ -512,6 +526,9 @@ def reduction() -> Iterator[Case]:
     yield A.logsumexp, i(3, 4), [0]
     yield A.special_logsumexp, f(3, 4), [1]
     yield A.cosine_similarity, f(3, 4), f(3, 4)
+    yield A.cosine_similarity, f(), f(), 0
+    yield A.linalg_vector_norm, f(), 3, [0], True
+    yield A.cumsum, i(dtype=torch.int32), 0
     yield A.cosine_similarity, f(3, 4), f(1, 4), 1, 1e-3
     yield A.argsort, f(3, 4), 0, True
     yield A.sort, f(3, 4)
@@ -547,6 +564,7 @@ def pooling() -> Iterator[Case]:
     yield A.adaptive_max_pool2d, torch.tensor([[[1.0, 2.0, 3.0], [4.0, math.nan, 0.0]]]), [1, 2]
     yield A.adaptive_max_pool3d, f(2, 5, 6, 4), [3, 2, 3]
     yield A.pad, f(2, 3), [1, 2], "constant", 0.5
+    yield A.constant_pad_nd, f(2, 3, 4), [-1, 2, 1, -2], 0.5
     yield A.pad, i(2, 3), [1, 2, 0, 1]
     yield A.pad, f(2, 3, 4), [1, 2], "reflect"
     yield A.pad, f(2, 3, 4, 4), [1, 2, 1, 0], "replicate"
@@ -573,6 +591,10 @@ def indexing() -> Iterator[Case]:
         yield A.index_reduce, f(3, 4), 1, torch.tensor([0, 2, 0]), f(3, 3), reduce
     yield A.index_reduce, f(3, 4), 0, torch.tensor([2, 2]), f(2, 4), "amax", {"include_self": False}
     yield A.put, f(3, 4), torch.tensor([[0, -1], [5, 2]]), f(2, 2)
+    yield A.combinations, f(4)
+    yield A.combinations, f(4), 3, True
+    yield A.combinations, f(2), 3
+    yield A.combinations, i(3), 1
     yield A.put, f(3, 4), torch.tensor([5, 5, 1]), f(3), True
     yield A.diagonal_scatter, f(3, 4), f(3)
     yield A.diagonal_scatter, f(3, 4), f(2), -1
@@ -673,6 +695,7 @@ def random() -> Iterator[Case]:
 FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     complex_numbers,
     order,
+    between,
     matmul,
     einsum,
     convolution,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import comb
 
 from et_ir.dialects.aten.inference.dtypes import BOOL, I32, I64, U8
 from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, rule
@@ -121,6 +122,15 @@ def repeat_interleave_tensor(self: Meta, repeats: Meta, dim: int | None, output_
     if dim is None or not self.shape:
         return Meta((size,), self.dtype)
     return Meta(with_size(self.shape, wrap_dim(dim, self.rank), size), self.dtype)
+
+
+@rule("combinations")
+def combinations(self: Meta, r: int, with_replacement: bool) -> Meta:
+    if r == 0:
+        return Meta((0,), self.dtype)
+    (size,) = self.shape
+    rows = size + r - 1 if with_replacement and size else size
+    return Meta((comb(rows, r) if known(size) else UNKNOWN, r), self.dtype)
 
 
 @rule("searchsorted.Tensor", "searchsorted.Scalar")
