@@ -68,6 +68,8 @@ class _PatternRaised(BaseException):
         """
         if getattr(self.error, "findings", None) or getattr(self.error, "problems", None):
             return self.error
+        if isinstance(self.error, (ImportError, OSError, MemoryError)):
+            return self.error  # of the machine, not of the op
         if isinstance(self.error, DiagnosticException):
             return PassReport("a pattern failed", [Finding.at(self.op, str(self.error))])
         frame = traceback.extract_tb(self.error.__traceback__)[-1]

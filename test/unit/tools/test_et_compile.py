@@ -126,7 +126,7 @@ def test_what_is_not_supported_is_named_with_its_lines(command: Command) -> None
     source = Path("subjects.py").read_text().splitlines()
     for name, part in (
         ("acme.gain", "torch.ops.acme.gain(x)"),
-        ("aten.fft_fft", "fft.fft"),
+        ("aten.to.dtype", "x.to(torch.chalf)"),
         ("higher_order.cond", ".cond"),
     ):
         number = next(n for n, text in enumerate(source, 1) if part in text)
@@ -244,9 +244,10 @@ BAD = {
     ),
     "core-aten": (
         "func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
-        "  %0, %1 = aten.linalg_qr %x : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)\n"
-        "  func.return %0 : tensor<4xf32>\n}\n",
-        "core-aten.mlir:2:3: error: 'aten.linalg_qr': ",
+        "  %0 = aten.item %x : (tensor<4xf32>) -> f64\n"
+        "  %1 = aten.add.Tensor %x, %0 : (tensor<4xf32>, f64) -> tensor<4xf32>\n"
+        "  func.return %1 : tensor<4xf32>\n}\n",
+        "core-aten.mlir:2:3: error: 'aten.item': ",
     ),
     # Torch's shape function raises IndexError, no error of its own.
     "decompose": (
