@@ -21,6 +21,7 @@ from et_ir.dialects.aten.inference.shapes import broadcast
 from et_ir.passes.decompose.chain import Chain, decomposes, is_static, meta, numel
 from et_ir.passes.decompose.matmul import matmul
 from et_ir.passes.decompose.normalization import softmax
+from et_ir.passes.decompose.random import dropped
 
 _LOWEST = {
     F16: -65504.0,
@@ -72,7 +73,7 @@ def attention(b: Chain, op: aten.ScaledDotProductAttentionOp) -> SSAValue | None
     q, k, v = meta(query), meta(key), meta(value)
     dtype = q.dtype
     inputs = [query, key, value] + ([] if op.attn_mask is None else [op.attn_mask])
-    if op.dropout_p or not dtype.is_float or not is_static(*inputs) or min(q.rank, k.rank, v.rank) < 2:
+    if not dtype.is_float or not is_static(*inputs) or min(q.rank, k.rank, v.rank) < 2:
         return None
     if k.shape[:-2] != v.shape[:-2] or (op.attn_mask is not None and op.is_causal):
         return None
@@ -102,6 +103,8 @@ def attention(b: Chain, op: aten.ScaledDotProductAttentionOp) -> SSAValue | None
     if mask is not None:
         scores = b(aten.AddTensorOp, b.view(scores, (*batch, rows, columns)), mask.bias)
     weights = softmax(b, scores, -1)
+    if op.dropout_p:
+        weights = dropped(b, weights, op.dropout_p, meta(weights).shape)
     if grouped:
         weights = b.view(weights, (*k.shape[:-2], heads // shared * rows, columns))
     result = b.view(matmul(b, weights, value), (*batch, rows, v.shape[-1]))

@@ -31,6 +31,12 @@ def new_zeros(b: Chain, op: aten.NewZerosOp) -> SSAValue:
     return b.full(op.size, 0, _result_dtype(op))
 
 
+@decomposes(aten.EmptyStridedOp, aten.NewEmptyStridedOp, aten.EmptyPermutedOp)
+def empty_strided(b: Chain, op: aten.EmptyStridedOp) -> SSAValue:
+    """Strides are no part of what a tensor is, and elements that nothing says anything of may be zero."""
+    return b.full(op.size, 0, _result_dtype(op))
+
+
 @decomposes(aten.NewOnesOp)
 def new_ones(b: Chain, op: aten.NewOnesOp) -> SSAValue:
     return b.full(op.size, 1, _result_dtype(op))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import I64
+from et_ir.dialects.aten.inference.dtypes import I32, I64
 from et_ir.passes.decompose.chain import Chain, decomposes, is_static, meta, numel
 
 
@@ -38,6 +38,14 @@ def take(b: Chain, op: aten.TakeOp) -> SSAValue | None:
     if not is_static(op.self):
         return None
     return b(aten.IndexTensorOp, b.view(op.self, (-1,)), (op.index,))
+
+
+@decomposes(aten.GatherOp)
+def gather(b: Chain, op: aten.GatherOp) -> SSAValue | None:
+    """With indices that kernels take: torch takes bytes as well, if there are none or one."""
+    if meta(op.index).dtype in (I32, I64):
+        return None
+    return b(aten.GatherOp, op.self, op.dim, b.to(op.index, I64))
 
 
 def _put(b: Chain, x: SSAValue, dim: int, index: SSAValue, values: SSAValue, *, accumulate: bool) -> SSAValue:
@@ -85,8 +93,14 @@ def _scatter_reduced(
 def index_reduce(b: Chain, op: aten.IndexReduceOp) -> SSAValue | None:
     """A scatter of whole slices."""
     rank = meta(op.self).rank
-    if rank == 0 or not is_static(op.source):
+    if not is_static(op.source):
         return None
+    if not rank:
+        index, source = (b.view(value, (1,)) for value in (op.index, op.source))
+        line = b.view(op.self, (1,))
+        return b.view(
+            b(aten.IndexReduceOp, line, 0, index, source, op.reduce, include_self=op.include_self), ()
+        )
     dim = op.dim % rank
     shape = meta(op.source).shape
     line = b.view(b.to(op.index, I64), [shape[dim] if d == dim else 1 for d in range(rank)])

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
 from et_ir.dialects.aten.inference.dtypes import BOOL, F32, F64, I64, DType, as_float, dtype_of
-from et_ir.passes.decompose.chain import Chain, Number, Size, decomposes, meta
+from et_ir.passes.decompose.chain import Chain, Number, Size, decomposes, is_static, meta
 
 
 def _uniform(b: Chain, size: Sequence[Size], dtype: DType) -> SSAValue:
@@ -154,10 +154,10 @@ def normal_of(b: Chain, op: aten.NormalTensorTensorOp) -> SSAValue | None:
     dtype = meta(tensors[0]).dtype
     if dtype.is_complex or any(meta(value).dtype is not dtype for value in tensors):
         return None
-    shapes = {meta(value).shape for value in tensors}
-    if len(shapes) > 1:
+    size: Sequence[Size] = b.sizes(tensors[0]) if len(tensors) == 1 else meta(op.result).shape
+    if len(tensors) > 1 and not is_static(op.result):
         return None
-    return _scaled(b, _normal(b, b.sizes(tensors[0]), dtype), std, mean)
+    return _scaled(b, _normal(b, size, dtype), std, mean)
 
 
 @decomposes(aten.NormalFunctionalOp)
@@ -215,7 +215,7 @@ def _per_channel(b: Chain, x: SSAValue) -> list[Size]:
     return [*sizes[:2], *(1 for _ in sizes[2:])]
 
 
-def _drop(b: Chain, x: SSAValue, p: float, size: Sequence[Size]) -> SSAValue:
+def dropped(b: Chain, x: SSAValue, p: float, size: Sequence[Size]) -> SSAValue:
     """Elements with a probability of `1 - p`, scaled to keep the mean; 0 for the others."""
     dtype = meta(x).dtype
     if p == 1:
@@ -228,14 +228,14 @@ def _drop(b: Chain, x: SSAValue, p: float, size: Sequence[Size]) -> SSAValue:
 def dropout(b: Chain, op: aten.DropoutOp) -> SSAValue:
     if not op.train or op.p == 0:
         return op.input
-    return _drop(b, op.input, op.p, b.sizes(op.input))
+    return dropped(b, op.input, op.p, b.sizes(op.input))
 
 
 @decomposes(aten.FeatureDropoutOp)
 def feature_dropout(b: Chain, op: aten.FeatureDropoutOp) -> SSAValue:
     if not op.train or op.p == 0:
         return op.input
-    return _drop(b, op.input, op.p, _per_channel(b, op.input))
+    return dropped(b, op.input, op.p, _per_channel(b, op.input))
 
 
 _SATURATION = 1.7580993408473766

@@ -149,14 +149,3 @@ func.func @forward(%x: tensor<2x3x8xf32>) -> (tensor<2x3x3xf32>, tensor<2x3x3xi6
 // CHECK-NEXT: %[[GATHER:.*]] = aten.gather %[[EXPAND]], %[[UNSQUEEZE]] {dim = -1}
 // CHECK-NEXT: %[[SQUEEZE:.*]] = aten.squeeze.dims %[[GATHER]] {dim = [-1]}
 // CHECK-NEXT: func.return %[[MAX]], %[[SQUEEZE]]
-
-// -----
-
-// Assignments by index to a tensor without dimensions stay.
-func.func @forward(%x: tensor<f32>, %i: tensor<1xi64>, %s: tensor<1xf32>) -> tensor<f32> {
-  %0 = aten.index_reduce %x, %i, %s {dim = 0, reduce = "amax"} : (tensor<f32>, tensor<1xi64>, tensor<1xf32>) -> tensor<f32>
-  func.return %0 : tensor<f32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[INDEX_REDUCE:.*]] = aten.index_reduce %x, %i, %s {dim = 0, reduce = "amax"}
-// CHECK-NEXT: func.return %[[INDEX_REDUCE]]

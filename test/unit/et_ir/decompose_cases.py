@@ -477,6 +477,9 @@ def between() -> Iterator[Case]:
 def unspecified() -> Iterator[Case]:
     """Operators that say nothing of the elements of their results."""
     yield A.new_empty, f(3), [2, 2]
+    yield A.empty_strided, [2, 3], [1, 2]
+    yield A.new_empty_strided, f(3), [2, 3], [3, 1]
+    yield A.empty_permuted, [2, 3], [1, 0]
     yield A.empty_like, f(3)
 
 
@@ -584,12 +587,14 @@ def indexing() -> Iterator[Case]:
     yield A.scatter_reduce.two, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), "sum"
     yield A.take, f(3, 4), i(2, 5, low=0, high=12)
     yield A.take_along_dim, f(3, 4), i(3, 2, low=-4, high=4), 1
+    yield A.gather, f(3), 0, torch.zeros(0, dtype=torch.uint8)
     yield A.scatter.reduce, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), {"reduce": "add"}
     yield A.scatter.reduce, f(3, 4), 1, i(2, 2, low=0, high=3), f(2, 2), {"reduce": "multiply"}
     yield A.scatter.value_reduce, f(3, 4), 0, i(2, 2, low=0, high=3), 2.5, {"reduce": "multiply"}
     for reduce in ("prod", "mean", "amax", "amin"):
         yield A.index_reduce, f(3, 4), 1, torch.tensor([0, 2, 0]), f(3, 3), reduce
     yield A.index_reduce, f(3, 4), 0, torch.tensor([2, 2]), f(2, 4), "amax", {"include_self": False}
+    yield A.index_reduce, f(), 0, torch.tensor([0]), f(), "prod"
     yield A.put, f(3, 4), torch.tensor([[0, -1], [5, 2]]), f(2, 2)
     yield A.combinations, f(4)
     yield A.combinations, f(4), 3, True
@@ -688,6 +693,8 @@ def random() -> Iterator[Case]:
     yield A.alpha_dropout, x, 0.5, True
     yield A.alpha_dropout, x, 1.0, True
     yield A.feature_alpha_dropout, f(2, 3, 4), 0.5, True
+    yield A.scaled_dot_product_attention, f(2, 5, 8), f(2, 6, 8), f(2, 6, 3), None, 0.5
+    yield A.normal.Tensor_Tensor, p(3, 1), p(4)
     yield A.rrelu, f(3, 4), 0.1, 0.3, True
     yield A.rrelu_with_noise_functional, f(3, 4), f(3, 4), 0.1, 0.3, True
 
@@ -727,7 +734,6 @@ def unchanged() -> Iterator[Case]:
     yield A.scatter_reduce.two, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), "amax"
     yield A.upsample_nearest2d, f(1, 2, 3, 4), [6, 7], 2.0, 1.75
     yield A.linspace, 0, 9, 4, {"dtype": torch.int64}
-    yield A.scaled_dot_product_attention, f(2, 5, 8), f(2, 6, 8), f(2, 6, 3), None, 0.5
     yield A.tensor_split.indices, f(7, 3), [4, 1]
     yield A.silu, f(3, dtype=torch.complex64)
     yield A.native_dropout, f(3), 0.5, True

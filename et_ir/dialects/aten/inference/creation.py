@@ -47,6 +47,18 @@ def new_filled(self: Meta, size: Sequence[int], dtype: DType | None, *_: object)
     return Meta(sized(size), dtype or self.dtype)
 
 
+@rule("empty_permuted")
+def empty_permuted(size: Sequence[int], layout: Sequence[int], dtype: DType | None, *_: object) -> Meta:
+    return Meta(sized(size), dtype or F32)
+
+
+@rule("new_empty_strided")
+def new_empty_strided(
+    self: Meta, size: Sequence[int], stride: Sequence[int], dtype: DType | None, *_: object
+) -> Meta:
+    return Meta(sized(size), dtype or self.dtype)
+
+
 @rule("new_full")
 def new_full(self: Meta, size: Sequence[int], fill_value: Number, dtype: DType | None, *_: object) -> Meta:
     return Meta(sized(size), dtype or self.dtype)
