@@ -243,11 +243,10 @@ BAD = {
         "aten.mlir:2:3: error: 'program.get': ",
     ),
     "core-aten": (
-        "func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
-        "  %0 = aten.item %x : (tensor<4xf32>) -> f64\n"
-        "  %1 = aten.add.Tensor %x, %0 : (tensor<4xf32>, f64) -> tensor<4xf32>\n"
-        "  func.return %1 : tensor<4xf32>\n}\n",
-        "core-aten.mlir:2:3: error: 'aten.item': ",
+        "func.func @forward(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {\n"
+        "  %0 = aten.to_sparse %x : tensor<4x4xf32>\n"
+        "  func.return %0 : tensor<4x4xf32>\n}\n",
+        "core-aten.mlir:2:3: error: 'aten.to_sparse': [core_aten_c1]",
     ),
     # Torch's shape function raises IndexError, no error of its own.
     "decompose": (
