@@ -95,11 +95,16 @@ func.func @forward(%q: tensor<1x8x6x4xf32>, %k: tensor<1x2x6x4xf32>, %v: tensor<
 
 // -----
 
-// Dropout draws random numbers: not for a pattern.
+// Dropout is of the weights.
 func.func @forward(%q: tensor<4x5x16xf32>, %k: tensor<4x5x16xf32>, %v: tensor<4x5x16xf32>) -> tensor<4x5x16xf32> {
   %0 = aten.scaled_dot_product_attention %q, %k, %v {dropout_p = 0.5} : (tensor<4x5x16xf32>, tensor<4x5x16xf32>, tensor<4x5x16xf32>) -> tensor<4x5x16xf32>
   func.return %0 : tensor<4x5x16xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[SCALED_DOT_PRODUCT_ATTENTION:.*]] = aten.scaled_dot_product_attention %q, %k, %v {dropout_p = 0.5}
-// CHECK-NEXT: func.return %[[SCALED_DOT_PRODUCT_ATTENTION]]
+// CHECK:      %[[SOFTMAX:.*]] = aten._softmax
+// CHECK-NEXT: %[[RAND:.*]] = aten.rand {size = [4, 5, 5], dtype = f32}
+// CHECK-NEXT: %[[LT:.*]] = aten.lt.Scalar %[[RAND]] {other = 0.5}
+// CHECK-NEXT: %[[KEPT:.*]] = aten._to_copy %[[LT]] {dtype = f32}
+// CHECK-NEXT: %[[SCALE:.*]] = aten.mul.Scalar %[[KEPT]] {other = 2.0}
+// CHECK-NEXT: %[[DROPPED:.*]] = aten.mul.Tensor %[[SOFTMAX]], %[[SCALE]]
+// CHECK:      aten.bmm %[[DROPPED]], %v
