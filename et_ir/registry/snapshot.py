@@ -140,7 +140,7 @@ def collect() -> list[str]:
             types = str(schema)
             if schema.is_mutable or any(word in types for word in ("Dict(", "Dimname", "Stream", "Storage")):
                 continue
-            if name.startswith(EXCLUDED_PREFIXES) or "backward" in name:
+            if name.startswith(EXCLUDED_PREFIXES) or ("backward" in name and "core" not in tags):
                 continue
             if not (tags & {"core", "view_copy"} or op in decomposed or name in ALSO or name in LEAVES):
                 continue

@@ -173,6 +173,21 @@ class UnderscoreAdaptiveAvgPool2dOp(AtenOp):
         output_size: tuple[int | SSAValue, ...]
 
 
+class UnderscoreAdaptiveAvgPool2dBackwardOp(AtenOp):
+    """The gradient of adaptive mean pooling over two dimensions with respect to its operand.
+
+        %result = aten._adaptive_avg_pool2d_backward %grad_output, %self : tensor<2x3x4xf32>
+    """
+
+    name = "aten._adaptive_avg_pool2d_backward"
+    schema_text = "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor"
+    tags = frozenset({"core"})
+    out_schema = "_adaptive_avg_pool2d_backward.out(Tensor grad_output, Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        grad_output: SSAValue
+        self: SSAValue
+
+
 class UnderscoreAdaptiveAvgPool3dOp(AtenOp):
     """The mean of each cell of a grid of output_size laid over the last three dimensions.
 
@@ -2899,6 +2914,24 @@ class AvgPool2dOp(AtenOp):
         divisor_override: int | None
 
 
+class AvgPool2dBackwardOp(AtenOp):
+    """The gradient of mean pooling over two dimensions with respect to its operand."""
+
+    name = "aten.avg_pool2d_backward"
+    schema_text = "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"
+    tags = frozenset({"core"})
+    out_schema = "avg_pool2d_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        grad_output: SSAValue
+        self: SSAValue
+        kernel_size: tuple[int, ...]
+        stride: tuple[int, ...]
+        padding: tuple[int, ...]
+        ceil_mode: bool
+        count_include_pad: bool
+        divisor_override: int | None
+
+
 class AvgPool3dOp(AtenOp):
     """The mean of each window that slides over the last three dimensions.
 
@@ -4132,6 +4165,27 @@ class ConvolutionOp(AtenOp):
         groups: int | SSAValue
 
 
+class ConvolutionBackwardOp(AtenOp):
+    """The gradients of a convolution with respect to its operand, its weights and its bias."""
+
+    name = "aten.convolution_backward"
+    schema_text = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"core"})
+    out_schema = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        grad_output: SSAValue
+        input: SSAValue
+        weight: SSAValue
+        bias_sizes: tuple[int | SSAValue, ...] | None
+        stride: tuple[int | SSAValue, ...]
+        padding: tuple[int | SSAValue, ...]
+        dilation: tuple[int | SSAValue, ...]
+        transposed: bool
+        output_padding: tuple[int | SSAValue, ...]
+        groups: int | SSAValue
+        output_mask: tuple[bool, ...]
+
+
 class CopyOp(AtenOp):
     """src broadcast to the shape and converted to the dtype of self.
 
@@ -4936,6 +4990,21 @@ class EmbeddingBagPaddingIdxOp(AtenOp):
         per_sample_weights: SSAValue | None
         include_last_offset: bool
         padding_idx: int | None
+
+
+class EmbeddingDenseBackwardOp(AtenOp):
+    """The gradient of an embedding with respect to its weights."""
+
+    name = "aten.embedding_dense_backward"
+    schema_text = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor"
+    tags = frozenset({"core"})
+    out_schema = "embedding_dense_backward.out(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        grad_output: SSAValue
+        indices: SSAValue
+        num_weights: int | SSAValue
+        padding_idx: int | SSAValue
+        scale_grad_by_freq: bool
 
 
 class EmptyMemoryFormatOp(AtenOp):
@@ -9256,6 +9325,27 @@ class MaxPool2dWithIndicesOp(AtenOp):
         ceil_mode: bool
 
 
+class MaxPool2dWithIndicesBackwardOp(AtenOp):
+    """The gradient of maximum pooling over two dimensions with respect to its operand.
+
+        %result = aten.max_pool2d_with_indices_backward %grad_output, %self, %indices {kernel_size = [3, 2], stride = [3, 2], padding = [0, 0], dilation = [1, 1], ceil_mode = false} : (tensor<2x1x3xf32>, tensor<2x3x6xf32>, tensor<2x1x3xi64>) -> tensor<2x3x6xf32>
+    """
+
+    name = "aten.max_pool2d_with_indices_backward"
+    schema_text = "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor"
+    tags = frozenset({"core"})
+    out_schema = "max_pool2d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        grad_output: SSAValue
+        self: SSAValue
+        kernel_size: tuple[int, ...]
+        stride: tuple[int, ...]
+        padding: tuple[int, ...]
+        dilation: tuple[int, ...]
+        ceil_mode: bool
+        indices: SSAValue
+
+
 class MaxPool3dOp(AtenOp):
     """The maximum of each window that slides over the last three dimensions.
 
@@ -9994,6 +10084,26 @@ class NativeGroupNormOp(AtenOp):
         eps: float
 
 
+class NativeGroupNormBackwardOp(AtenOp):
+    """The gradients of group normalisation with respect to its operand, its weights and its bias."""
+
+    name = "aten.native_group_norm_backward"
+    schema_text = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"core"})
+    out_schema = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        grad_out: SSAValue
+        input: SSAValue
+        mean: SSAValue
+        rstd: SSAValue
+        weight: SSAValue | None
+        N: int | SSAValue
+        C: int | SSAValue
+        HxW: int | SSAValue
+        group: int
+        output_mask: tuple[bool, ...]
+
+
 class NativeLayerNormOp(AtenOp):
     """Layer normalisation, with the mean and the reciprocal deviation of each sample.
 
@@ -10010,6 +10120,24 @@ class NativeLayerNormOp(AtenOp):
         weight: SSAValue | None
         bias: SSAValue | None
         eps: float
+
+
+class NativeLayerNormBackwardOp(AtenOp):
+    """The gradients of layer normalisation with respect to its operand, its weights and its bias."""
+
+    name = "aten.native_layer_norm_backward"
+    schema_text = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"core"})
+    out_schema = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        grad_out: SSAValue
+        input: SSAValue
+        normalized_shape: tuple[int | SSAValue, ...]
+        mean: SSAValue
+        rstd: SSAValue
+        weight: SSAValue | None
+        bias: SSAValue | None
+        output_mask: tuple[bool, ...]
 
 
 class NeScalarOp(AtenOp):
@@ -15778,6 +15906,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     UnderscoreUnderscoreXorScalarOp,
     UnderscoreUnderscoreXorTensorOp,
     UnderscoreAdaptiveAvgPool2dOp,
+    UnderscoreAdaptiveAvgPool2dBackwardOp,
     UnderscoreAdaptiveAvgPool3dOp,
     UnderscoreAddBatchDimOp,
     UnderscoreAssertAsyncMsgOp,
@@ -15963,6 +16092,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     Atleast3dSequenceOp,
     AvgPool1dOp,
     AvgPool2dOp,
+    AvgPool2dBackwardOp,
     AvgPool3dOp,
     BaddbmmOp,
     BaddbmmDtypeOp,
@@ -16043,6 +16173,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     ConvTranspose2dInputOp,
     ConvTranspose3dInputOp,
     ConvolutionOp,
+    ConvolutionBackwardOp,
     CopyOp,
     CopysignScalarOp,
     CopysignTensorOp,
@@ -16097,6 +16228,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     EmbeddingOp,
     EmbeddingBagOp,
     EmbeddingBagPaddingIdxOp,
+    EmbeddingDenseBackwardOp,
     EmptyMemoryFormatOp,
     EmptyLikeOp,
     EmptyPermutedOp,
@@ -16382,6 +16514,7 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     MaxPool1dWithIndicesOp,
     MaxPool2dOp,
     MaxPool2dWithIndicesOp,
+    MaxPool2dWithIndicesBackwardOp,
     MaxPool3dOp,
     MaxPool3dWithIndicesOp,
     MaxUnpool2dOp,
@@ -16430,7 +16563,9 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     NativeChannelShuffleOp,
     NativeDropoutOp,
     NativeGroupNormOp,
+    NativeGroupNormBackwardOp,
     NativeLayerNormOp,
+    NativeLayerNormBackwardOp,
     NeScalarOp,
     NeTensorOp,
     NegOp,

@@ -33,6 +33,21 @@ class UnderscoreAdaptiveAvgPool2dOp(EdgeOp):
         output_size: tuple[int | SSAValue, ...]
 
 
+class UnderscoreAdaptiveAvgPool2dBackwardOp(EdgeOp):
+    """The gradient of adaptive mean pooling over two dimensions with respect to its operand.
+
+        %result = edge._adaptive_avg_pool2d_backward %grad_output, %self : tensor<2x3x4xf32>
+    """
+
+    name = "edge._adaptive_avg_pool2d_backward"
+    schema_text = "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor"
+    tags = frozenset({"core"})
+    out_schema = "_adaptive_avg_pool2d_backward.out(Tensor grad_output, Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        grad_output: SSAValue
+        self: SSAValue
+
+
 class UnderscoreAdaptiveAvgPool3dOp(EdgeOp):
     """The mean of each cell of a grid of output_size laid over the last three dimensions.
 
@@ -1131,6 +1146,24 @@ class AvgPool2dOp(EdgeOp):
         divisor_override: int | None
 
 
+class AvgPool2dBackwardOp(EdgeOp):
+    """The gradient of mean pooling over two dimensions with respect to its operand."""
+
+    name = "edge.avg_pool2d_backward"
+    schema_text = "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"
+    tags = frozenset({"core"})
+    out_schema = "avg_pool2d_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        grad_output: SSAValue
+        self: SSAValue
+        kernel_size: tuple[int, ...]
+        stride: tuple[int, ...]
+        padding: tuple[int, ...]
+        ceil_mode: bool
+        count_include_pad: bool
+        divisor_override: int | None
+
+
 class AvgPool3dOp(EdgeOp):
     """The mean of each window that slides over the last three dimensions.
 
@@ -1704,6 +1737,27 @@ class ConvolutionOp(EdgeOp):
         groups: int | SSAValue
 
 
+class ConvolutionBackwardOp(EdgeOp):
+    """The gradients of a convolution with respect to its operand, its weights and its bias."""
+
+    name = "edge.convolution_backward"
+    schema_text = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"core"})
+    out_schema = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        grad_output: SSAValue
+        input: SSAValue
+        weight: SSAValue
+        bias_sizes: tuple[int | SSAValue, ...] | None
+        stride: tuple[int | SSAValue, ...]
+        padding: tuple[int | SSAValue, ...]
+        dilation: tuple[int | SSAValue, ...]
+        transposed: bool
+        output_padding: tuple[int | SSAValue, ...]
+        groups: int | SSAValue
+        output_mask: tuple[bool, ...]
+
+
 class CopyOp(EdgeOp):
     """src broadcast to the shape and converted to the dtype of self.
 
@@ -1988,6 +2042,21 @@ class EmbeddingOp(EdgeOp):
         padding_idx: int | SSAValue
         scale_grad_by_freq: bool
         sparse: bool
+
+
+class EmbeddingDenseBackwardOp(EdgeOp):
+    """The gradient of an embedding with respect to its weights."""
+
+    name = "edge.embedding_dense_backward"
+    schema_text = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor"
+    tags = frozenset({"core"})
+    out_schema = "embedding_dense_backward.out(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        grad_output: SSAValue
+        indices: SSAValue
+        num_weights: int | SSAValue
+        padding_idx: int | SSAValue
+        scale_grad_by_freq: bool
 
 
 class EmptyMemoryFormatOp(EdgeOp):
@@ -3567,6 +3636,27 @@ class MaxPool2dWithIndicesOp(EdgeOp):
         ceil_mode: bool
 
 
+class MaxPool2dWithIndicesBackwardOp(EdgeOp):
+    """The gradient of maximum pooling over two dimensions with respect to its operand.
+
+        %result = edge.max_pool2d_with_indices_backward %grad_output, %self, %indices {kernel_size = [3, 2], stride = [3, 2], padding = [0, 0], dilation = [1, 1], ceil_mode = false} : (tensor<2x1x3xf32>, tensor<2x3x6xf32>, tensor<2x1x3xi64>) -> tensor<2x3x6xf32>
+    """
+
+    name = "edge.max_pool2d_with_indices_backward"
+    schema_text = "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor"
+    tags = frozenset({"core"})
+    out_schema = "max_pool2d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        grad_output: SSAValue
+        self: SSAValue
+        kernel_size: tuple[int, ...]
+        stride: tuple[int, ...]
+        padding: tuple[int, ...]
+        dilation: tuple[int, ...]
+        ceil_mode: bool
+        indices: SSAValue
+
+
 class MaxPool3dWithIndicesOp(EdgeOp):
     """The maximum of each window that slides over the last three dimensions, and its position.
 
@@ -3871,6 +3961,26 @@ class NativeGroupNormOp(EdgeOp):
         eps: float
 
 
+class NativeGroupNormBackwardOp(EdgeOp):
+    """The gradients of group normalisation with respect to its operand, its weights and its bias."""
+
+    name = "edge.native_group_norm_backward"
+    schema_text = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"core"})
+    out_schema = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        grad_out: SSAValue
+        input: SSAValue
+        mean: SSAValue
+        rstd: SSAValue
+        weight: SSAValue | None
+        N: int | SSAValue
+        C: int | SSAValue
+        HxW: int | SSAValue
+        group: int
+        output_mask: tuple[bool, ...]
+
+
 class NativeLayerNormOp(EdgeOp):
     """Layer normalisation, with the mean and the reciprocal deviation of each sample.
 
@@ -3887,6 +3997,24 @@ class NativeLayerNormOp(EdgeOp):
         weight: SSAValue | None
         bias: SSAValue | None
         eps: float
+
+
+class NativeLayerNormBackwardOp(EdgeOp):
+    """The gradients of layer normalisation with respect to its operand, its weights and its bias."""
+
+    name = "edge.native_layer_norm_backward"
+    schema_text = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
+    tags = frozenset({"core"})
+    out_schema = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+    if TYPE_CHECKING:
+        grad_out: SSAValue
+        input: SSAValue
+        normalized_shape: tuple[int | SSAValue, ...]
+        mean: SSAValue
+        rstd: SSAValue
+        weight: SSAValue | None
+        bias: SSAValue | None
+        output_mask: tuple[bool, ...]
 
 
 class NeScalarOp(EdgeOp):
@@ -6488,6 +6616,7 @@ class DimOrderOpsUnderscoreToDimOrderCopyOp(EdgeOp):
 
 OPS: Final[tuple[type[EdgeOp], ...]] = (
     UnderscoreAdaptiveAvgPool2dOp,
+    UnderscoreAdaptiveAvgPool2dBackwardOp,
     UnderscoreAdaptiveAvgPool3dOp,
     UnderscoreCdistForwardOp,
     UnderscoreConjCopyOp,
@@ -6558,6 +6687,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     AtanhOp,
     AvgPool1dOp,
     AvgPool2dOp,
+    AvgPool2dBackwardOp,
     AvgPool3dOp,
     BaddbmmOp,
     BernoulliOp,
@@ -6595,6 +6725,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     ConjPhysicalOp,
     ConstantPadNdOp,
     ConvolutionOp,
+    ConvolutionBackwardOp,
     CopyOp,
     CosOp,
     CoshOp,
@@ -6614,6 +6745,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     DotOp,
     EluOp,
     EmbeddingOp,
+    EmbeddingDenseBackwardOp,
     EmptyMemoryFormatOp,
     EmptyLikeOp,
     EmptyPermutedOp,
@@ -6717,6 +6849,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     MaxOp,
     MaxDimOp,
     MaxPool2dWithIndicesOp,
+    MaxPool2dWithIndicesBackwardOp,
     MaxPool3dWithIndicesOp,
     MaxUnpool2dOp,
     MaxUnpool3dOp,
@@ -6736,7 +6869,9 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     NarrowCopyOp,
     NativeDropoutOp,
     NativeGroupNormOp,
+    NativeGroupNormBackwardOp,
     NativeLayerNormOp,
+    NativeLayerNormBackwardOp,
     NeScalarOp,
     NeTensorOp,
     NegOp,
