@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Iterator
 import torch
 from kernel_oracle import Keep, Recorded, composite, first_dtype, record
 from kernel_samples_core import core_calls, named_otherwise, random_calls
+from kernel_samples_math import math_calls
+from kernel_samples_search import search_calls, search_composites
 from torch.testing._internal.common_methods_invocations import op_db
 
 A = torch.ops.aten
@@ -193,6 +195,8 @@ def own_calls() -> Iterator[Callable[[], object]]:
     yield from _indexing_calls(x, i)
     yield from core_calls()
     yield from random_calls()
+    yield from math_calls()
+    yield from search_calls()
 
 
 def _image_calls() -> Iterator[Callable[[], object]]:
@@ -408,6 +412,7 @@ def composite_calls() -> Iterator[Recorded]:
     yield composite(A.adaptive_avg_pool1d.default, _normal(2, 3, 9), [4])
     yield composite(A.adaptive_avg_pool1d.default, _normal(2, 3, 9).half(), [3])
     yield from named_otherwise()
+    yield from search_composites()
 
 
 def collect(operators: Collection[str]) -> dict[str, list[Recorded]]:

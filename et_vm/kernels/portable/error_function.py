@@ -33,7 +33,7 @@ _SINGLE = (
 )
 _SINGLE_END = 4.3
 
-_DOUBLE_BELOW_1 = (
+DOUBLE_BELOW_1 = (
     1.1283791670955126,
     -0.3761263890318375,
     0.11283791670954879,
@@ -48,7 +48,7 @@ _DOUBLE_BELOW_1 = (
     -1.1372848856791674e-09,
     5.957176147748911e-11,
 )
-_DOUBLE_ABOVE_1 = (
+DOUBLE_ABOVE_1 = (
     1.1519074596928367,
     -0.41188209621002847,
     0.11683673753802092,
@@ -65,8 +65,8 @@ _DOUBLE_ABOVE_1 = (
     -7.243567867179394e-11,
     5.846046243884681e-12,
 )
-_DOUBLE_CENTRE = 3.0
-_DOUBLE_END = 6.0
+DOUBLE_CENTRE = 3.0
+DOUBLE_END = 6.0
 
 
 def temporaries_of_erf(dtype: DType) -> list[DType]:
@@ -103,22 +103,22 @@ def _erf_single(x: Array, out: Array, temporaries: Sequence[Array]) -> list[Step
 def _erf_double(x: Array, out: Array, temporaries: Sequence[Array]) -> list[Step]:
     size, work, near, inside = temporaries
     dtype = x.dtype
-    one, centre = filled(dtype, 1.0), filled(dtype, _DOUBLE_CENTRE)
-    low = (1.0 - _DOUBLE_CENTRE) / (1.0 + _DOUBLE_CENTRE)
-    high = (_DOUBLE_END - _DOUBLE_CENTRE) / (_DOUBLE_END + _DOUBLE_CENTRE)
+    one, centre = filled(dtype, 1.0), filled(dtype, DOUBLE_CENTRE)
+    low = (1.0 - DOUBLE_CENTRE) / (1.0 + DOUBLE_CENTRE)
+    high = (DOUBLE_END - DOUBLE_CENTRE) / (DOUBLE_END + DOUBLE_CENTRE)
     slope, shift = filled(dtype, 2.0 / (high - low)), filled(dtype, -1.0 - 2.0 * low / (high - low))
     return [
         call(np.absolute, x, size),
         # `not >= 1` rather than `< 1`: a NaN takes the branch that keeps it.
         call(np.greater_equal, size, one, inside),
         call(np.logical_not, inside, inside),
-        (size.clip, (one, filled(dtype, _DOUBLE_END), size)),
+        (size.clip, (one, filled(dtype, DOUBLE_END), size)),
         call(np.subtract, size, centre, work),
         call(np.add, size, centre, near),
         call(np.divide, work, near, work),
         call(np.multiply, work, slope, work),
         call(np.add, work, shift, work),
-        *polynomial(work, _DOUBLE_ABOVE_1, out),
+        *polynomial(work, DOUBLE_ABOVE_1, out),
         call(np.divide, out, near, out),
         call(np.multiply, size, size, size),
         call(np.negative, size, size),
@@ -128,7 +128,7 @@ def _erf_double(x: Array, out: Array, temporaries: Sequence[Array]) -> list[Step
         call(np.copysign, out, x, out),
         (x.clip, (filled(dtype, -1.0), one, near)),
         call(np.multiply, near, near, work),
-        *polynomial(work, _DOUBLE_BELOW_1, size),
+        *polynomial(work, DOUBLE_BELOW_1, size),
         call(np.multiply, size, near, size),
         (np.copyto, (out, size, "unsafe", inside)),
     ]
