@@ -23,6 +23,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from et_ir.targets.manifest import TARGETS
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.op_table import count_ops, op_table
@@ -46,7 +47,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     )
     add("-o", "--output", metavar="FILE", help="output ('-': standard output, where text goes without it)")
     add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
-    add("--target", default="stock-1.4", choices=("stock-1.4", "et-vm"), help="whose kernels to use")
+    add("--target", default="stock-1.4", choices=TARGETS, help="whose kernels to use")
     add(
         "--preserve",
         action="append",
