@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -14,14 +13,11 @@ from torch import nn
 
 from et_schema.generated.program import KernelCall
 from et_schema.pte import read_pte
+from et_tools.op_table import count_ops
 from examples.artefacts import digest, keep, package
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-
-# Ops that hold a program together and compute nothing: functions, weights and where they are read.
-STRUCTURE = ("builtin.", "func.", "program.")
-WIDTH = 110
 
 Ops = Mapping[str, int]
 
@@ -35,12 +31,6 @@ def exported_ops(program: torch.export.ExportedProgram) -> Ops:
     """How often each operator is called in a program as exported."""
     calls = (node.target for node in program.graph.nodes if node.op == "call_function")
     return Counter(str(target).removesuffix(".default").removeprefix("aten.") for target in calls)
-
-
-def level_ops(module: ModuleOp) -> Ops:
-    """How often each op occurs in a module, without those of ``STRUCTURE``."""
-    names = (op.name for op in module.walk() if not op.name.startswith(STRUCTURE))
-    return Counter(name.partition(".")[2] for name in names)
 
 
 def kernel_ops(path: Path) -> Ops:
@@ -73,7 +63,7 @@ def compile_to(path: Path, module: nn.Module, arguments: tuple[Any, ...]) -> dic
         start = time.perf_counter()
 
     def lowered(level: str, module: ModuleOp) -> None:
-        done(level, level_ops(module))
+        done(level, count_ops(module))
 
     program = torch.export.export(module, arguments)
     done("export", exported_ops(program))
@@ -94,14 +84,3 @@ def compile_once(path: Path, key: str, module: nn.Module, arguments: tuple[Any, 
         print("compile     kept from an earlier run: neither the model nor the compiler has changed")
     print(f"wrote       {path}, {path.stat().st_size:,} bytes")
     return levels
-
-
-def table(levels: Mapping[str, Ops]) -> str:
-    """A row per level: how many ops it has, and how many of each, the most frequent first."""
-    rows = [f"{'level':11} {'ops':>5}", "─" * WIDTH]
-    for level, ops in levels.items():
-        counted = sorted(ops.items(), key=lambda item: -item[1])
-        each = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counted)
-        head = f"{level:11} {sum(ops.values()):5}  "
-        rows += textwrap.wrap(each, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
-    return "\n".join(rows)

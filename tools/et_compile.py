@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from et_ir.targets.manifest import TARGETS
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import UsageError, guarded
-from et_tools.op_table import count_ops, op_table
+from et_tools.op_table import count_ops, print_op_table
 from et_tools.output import check_output, write_stdout
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _compile(args: argparse.Namespace) -> None:
     if args.debug_map is not None:
         _write_debug_map(module, args.debug_map)
     if args.table:
-        print(op_table(stages.levels), file=sys.stderr)
+        print_op_table(stages.levels, sys.stderr)
 
 
 def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:

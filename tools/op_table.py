@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-__all__ = ["count_ops", "op_table"]
+__all__ = ["count_ops", "print_op_table"]
 
-WIDTH = 100
+WIDTH = 110
+"""Columns, where the table is not for a terminal."""
 # Ops that hold a program together and compute nothing: functions, weights and where they are read.
 STRUCTURE = ("builtin.", "func.", "program.")
 
@@ -34,11 +34,21 @@ def count_ops(module: ModuleOp) -> Counter[str]:
     return counts
 
 
-def op_table(levels: Mapping[str, Counter[str]]) -> str:
-    """A row for each level: how many ops it has, and how many of each, the most frequent first."""
-    rows = [f"{'level':<12} {'ops':>6}"]
+def print_op_table(levels: Mapping[str, Mapping[str, int]], stream: IO[str]) -> None:
+    """Print a row for each level: how many ops it has, and how many of each, the most frequent first."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=stream, highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
+    table = Table("level", box=None, pad_edge=False)
+    table.add_column("ops", justify="right")
+    table.add_column("of each")
     for level, ops in levels.items():
-        each = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in ops.most_common())
-        head = f"{level:<12} {ops.total():>6}  "
-        rows += textwrap.wrap(each or "-", WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
-    return "\n".join(rows)
+        counted = sorted(ops.items(), key=lambda item: -item[1])
+        each = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counted)
+        table.add_row(level, str(sum(ops.values())), each or "-")
+    with console.capture() as captured:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()), file=stream)

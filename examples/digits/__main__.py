@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from et_tools.op_table import print_op_table
 from et_vm.runtime import Runtime
 from examples.artefacts import digest, keep
 from examples.digits import art, network
-from examples.stages import arena_bytes, compile_once, table
+from examples.stages import arena_bytes, compile_once
 
 SHOWN = 6
 
@@ -84,7 +85,8 @@ def main(arguments: list[str] | None = None) -> int:
     model, key = trained(directory, data)
     path = directory / "model.pte"
     levels = compile_once(path, key, model, (data.test_images[:1],))
-    print(f"\n{table(levels)}")
+    print(flush=True)
+    print_op_table(levels, sys.stdout)
 
     method = Runtime.get().load_program(path).load_method("forward")
     images, labels = data.test_images.numpy(), data.test_labels.numpy()

@@ -20,10 +20,11 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
+from et_tools.op_table import print_op_table
 from et_vm.runtime import Runtime
 from examples.artefacts import digest
 from examples.sentences import encoder, texts
-from examples.stages import arena_bytes, compile_once, table
+from examples.stages import arena_bytes, compile_once
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -47,7 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
     weights = Path(encoder.get_model_path()) / "model.safetensors"
     key = digest(Path(encoder.__file__), weights, transformers.__version__)
     levels = compile_once(path, key, model, tokens[0])
-    print(f"\n{table(levels)}\n")
+    print(flush=True)
+    print_op_table(levels, sys.stdout)
+    print()
 
     method = Runtime.get().load_program(path).load_method("forward")
     actual: list[NDArray[np.float32]] = []
