@@ -238,7 +238,7 @@ def copysign_scalar(b: Chain, op: aten.CopysignScalarOp) -> SSAValue | None:
 
 
 @decomposes(aten.FmaxOp, aten.FminOp)
-def fmax(b: Chain, op: aten.FmaxOp) -> SSAValue:
+def fmax(b: Chain, op: aten.FmaxOp | aten.FminOp) -> SSAValue:
     """The larger, or smaller, of both, and the other one where one is NaN."""
     dtype = meta(op.result).dtype
     x, y = b.to(op.self, dtype), b.to(op.other, dtype)

@@ -142,9 +142,10 @@ def diagonal_scatter(b: Chain, op: aten.DiagonalScatterOp) -> SSAValue | None:
 def as_strided_scatter(b: Chain, op: aten.AsStridedScatterOp) -> SSAValue | None:
     """Written at the places that the strides address, in the elements as they lie in memory."""
     x, shape = op.self, meta(op.self).shape
-    sizes, start = op.size, op.storage_offset or 0
-    strides = op.stride
-    if not is_static(x) or any(isinstance(n, SSAValue) for n in (*sizes, *strides, start)):
+    sizes, strides, start = op.size, op.stride, op.storage_offset or 0
+    if isinstance(start, SSAValue) or any(isinstance(n, SSAValue) for n in (*sizes, *strides)):
+        return None
+    if not is_static(x):
         return None
     place = b.scalar(start, I64)
     for dim, (size, stride) in enumerate(zip(sizes, strides, strict=True)):

@@ -69,7 +69,7 @@ def nanmedian_dim(b: Chain, op: aten.NanmedianDimOp) -> Pair | None:
 
 
 @decomposes(aten.MedianOp, aten.NanmedianOp)
-def median(b: Chain, op: aten.MedianOp) -> SSAValue | None:
+def median(b: Chain, op: aten.MedianOp | aten.NanmedianOp) -> SSAValue | None:
     x = op.self
     if not is_static(x):
         return None

@@ -149,8 +149,9 @@ def normal(b: Chain, op: aten.NormalFloatFloatOp) -> SSAValue | None:
 
 @decomposes(aten.NormalTensorFloatOp, aten.NormalFloatTensorOp, aten.NormalTensorTensorOp)
 def normal_of(b: Chain, op: aten.NormalTensorTensorOp) -> SSAValue | None:
-    mean, std = op.arg("mean"), op.arg("std")
-    tensors = [value for value in (mean, std) if isinstance(value, SSAValue)]
+    mean: SSAValue | float = op.arg("mean")
+    std: SSAValue | float = op.arg("std")
+    tensors = [value for value in (mean, std) if not isinstance(value, int | float)]
     dtype = meta(tensors[0]).dtype
     if dtype.is_complex or any(meta(value).dtype is not dtype for value in tensors):
         return None
@@ -243,7 +244,7 @@ _SATURATION = 1.7580993408473766
 
 
 @decomposes(aten.AlphaDropoutOp, aten.FeatureAlphaDropoutOp)
-def alpha_dropout(b: Chain, op: aten.AlphaDropoutOp) -> SSAValue:
+def alpha_dropout(b: Chain, op: aten.AlphaDropoutOp | aten.FeatureAlphaDropoutOp) -> SSAValue:
     """Dropped elements saturate; all are scaled and moved so that mean and variance stay."""
     x, p = op.input, op.p
     if not op.train or p == 0:
