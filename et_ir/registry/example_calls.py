@@ -281,6 +281,21 @@ def _layers() -> Iterator[tuple[Any, ...]]:
     """Normalisations, dropout, embeddings, attention, recurrent layers, losses, quantisation."""
     channels, image = f(2), f(1, 2, 4, 4)
     statistics = (channels, channels.clone(), channels.clone(), channels.clone())
+    yield aten.avg_pool2d_backward.default, f(1, 2, 2, 3), f(1, 2, 4, 6), [2, 2], [], [0, 0], False, True, None
+    yield (
+        aten.convolution_backward.default,
+        f(1, 3, 2, 4), f(1, 2, 4, 6), f(3, 2, 3, 3), [3], [1, 1], [0, 0], [1, 1], False, [0, 0], 1,
+        [True, True, True],
+    )  # fmt: skip
+    yield aten.embedding_dense_backward.default, f(3, 4), i(3), 5, -1, False
+    yield (
+        aten.native_group_norm_backward.default,
+        f(2, 4, 3), f(2, 4, 3), f(2, 2), f(2, 2), f(4), 2, 4, 3, 2, [True, True, True],
+    )  # fmt: skip
+    yield (
+        aten.native_layer_norm_backward.default,
+        f(2, 3), f(2, 3), [3], f(2, 1), f(2, 1), f(3), f(3), [True, True, True],
+    )  # fmt: skip
     yield aten.batch_norm.default, image, *statistics, False, 0.1, 1e-5, False
     yield aten.instance_norm.default, image, *statistics, True, 0.1, 1e-5, False
     yield aten._native_batch_norm_legit.no_stats, image, *statistics[:2], True, 0.1, 1e-5

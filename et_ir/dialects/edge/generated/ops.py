@@ -904,6 +904,20 @@ class AminOp(EdgeOp):
         keepdim: bool
 
 
+class AngleOp(EdgeOp):
+    """The argument of each complex element in radians; for real ones 0 or pi.
+
+        %result = edge.angle %self : (tensor<2x3xcomplex<f32>>) -> tensor<2x3xf32>
+    """
+
+    name = "edge.angle"
+    schema_text = "angle(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "angle.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class AnyOp(EdgeOp):
     """Whether any element differs from zero, of the whole tensor or over dimensions.
 
@@ -1463,6 +1477,38 @@ class BmmOp(EdgeOp):
         mat2: SSAValue
 
 
+class BucketizeScalarOp(EdgeOp):
+    """The index of the interval between sorted boundaries that each element falls in.
+
+        %result = edge.bucketize.Scalar %boundaries {self = 0.5} : (tensor<4xf32>) -> tensor<i64>
+    """
+
+    name = "edge.bucketize.Scalar"
+    schema_text = "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"
+    out_schema = "bucketize.Scalar_out(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: Scalar
+        boundaries: SSAValue
+        out_int32: bool
+        right: bool
+
+
+class BucketizeTensorOp(EdgeOp):
+    """The index of the interval between sorted boundaries that each element falls in.
+
+        %result = edge.bucketize.Tensor %self, %boundaries : (tensor<2x3xf32>, tensor<4xf32>) -> tensor<2x3xi64>
+    """
+
+    name = "edge.bucketize.Tensor"
+    schema_text = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"
+    out_schema = "bucketize.Tensor_out(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        boundaries: SSAValue
+        out_int32: bool
+        right: bool
+
+
 class CatOp(EdgeOp):
     """The tensors one after the other along an existing dimension.
 
@@ -1685,6 +1731,20 @@ class ColIndicesCopyOp(EdgeOp):
         self: SSAValue
 
 
+class ComplexOp(EdgeOp):
+    """Complex numbers of real and imaginary parts.
+
+        %result = edge.complex %real, %imag : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xcomplex<f32>>
+    """
+
+    name = "edge.complex"
+    schema_text = "complex(Tensor real, Tensor imag) -> Tensor"
+    out_schema = "complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        real: SSAValue
+        imag: SSAValue
+
+
 class ConjPhysicalOp(EdgeOp):
     """The complex conjugate of each element, computed.
 
@@ -1772,6 +1832,36 @@ class CopyOp(EdgeOp):
         self: SSAValue
         src: SSAValue
         non_blocking: bool
+
+
+class CopysignScalarOp(EdgeOp):
+    """The magnitude of each element of self with the sign of other.
+
+        %result = edge.copysign.Scalar %self {other = 2} : tensor<2x3xf32>
+    """
+
+    name = "edge.copysign.Scalar"
+    schema_text = "copysign.Scalar(Tensor self, Scalar other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: Scalar
+
+
+class CopysignTensorOp(EdgeOp):
+    """The magnitude of each element of self with the sign of other.
+
+        %result = edge.copysign.Tensor %self, %other : tensor<2x3xf32>
+    """
+
+    name = "edge.copysign.Tensor"
+    schema_text = "copysign.Tensor(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
 
 
 class CosOp(EdgeOp):
@@ -2401,6 +2491,36 @@ class FloorDivideScalarOp(EdgeOp):
         other: Scalar
 
 
+class FmaxOp(EdgeOp):
+    """The larger of self and other, the number where one is NaN.
+
+        %result = edge.fmax %self, %other : tensor<2x3xf32>
+    """
+
+    name = "edge.fmax"
+    schema_text = "fmax(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class FminOp(EdgeOp):
+    """The smaller of self and other, the number where one is NaN.
+
+        %result = edge.fmin %self, %other : tensor<2x3xf32>
+    """
+
+    name = "edge.fmin"
+    schema_text = "fmin(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
 class FmodScalarOp(EdgeOp):
     """The remainder of the division of self by other, with the sign of self.
 
@@ -2429,6 +2549,20 @@ class FmodTensorOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
+
+
+class FracOp(EdgeOp):
+    """The fractional part of each element, with its sign.
+
+        %result = edge.frac %self : tensor<2x3xf32>
+    """
+
+    name = "edge.frac"
+    schema_text = "frac(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class FractionalMaxPool2dOp(EdgeOp):
@@ -2758,6 +2892,21 @@ class HashTensorOp(EdgeOp):
         mode: int
 
 
+class HeavisideOp(EdgeOp):
+    """Zero for negative elements, one for positive ones and values for zeros.
+
+        %result = edge.heaviside %self, %values : tensor<2x3xf32>
+    """
+
+    name = "edge.heaviside"
+    schema_text = "heaviside(Tensor self, Tensor values) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "heaviside.out(Tensor self, Tensor values, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        values: SSAValue
+
+
 class HistcOp(EdgeOp):
     """How many elements fall in each of equal intervals from min to max.
 
@@ -2805,6 +2954,21 @@ class HistogramBinsTensorOp(EdgeOp):
         bins: SSAValue
         weight: SSAValue | None
         density: bool
+
+
+class HypotOp(EdgeOp):
+    """The length of the hypotenuse of a right triangle with legs self and other.
+
+        %result = edge.hypot %self, %other : tensor<2x3xf32>
+    """
+
+    name = "edge.hypot"
+    schema_text = "hypot(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
 
 
 class I0Op(EdgeOp):
@@ -2955,6 +3119,22 @@ class IsnanOp(EdgeOp):
         self: SSAValue
 
 
+class KthvalueOp(EdgeOp):
+    """The k-th smallest element along a dimension, and its index.
+
+        %values, %indices = edge.kthvalue %self {k = 2} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
+    name = "edge.kthvalue"
+    schema_text = "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"
+    out_schema = "kthvalue.values(Tensor self, SymInt k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        k: int | SSAValue
+        dim: int
+        keepdim: bool
+
+
 class LcmOp(EdgeOp):
     """The least common multiple of self and other.
 
@@ -2965,6 +3145,21 @@ class LcmOp(EdgeOp):
     schema_text = "lcm(Tensor self, Tensor other) -> Tensor"
     tags = frozenset({"pointwise"})
     out_schema = "lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class LdexpTensorOp(EdgeOp):
+    """self times two to the power of other.
+
+        %result = edge.ldexp.Tensor %self, %other : tensor<2x3xf32>
+    """
+
+    name = "edge.ldexp.Tensor"
+    schema_text = "ldexp.Tensor(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
     if TYPE_CHECKING:
         self: SSAValue
         other: SSAValue
@@ -3029,6 +3224,22 @@ class LerpScalarOp(EdgeOp):
         self: SSAValue
         end: SSAValue
         weight: Scalar
+
+
+class LerpTensorOp(EdgeOp):
+    """self plus weight times the difference of end and self.
+
+        %result = edge.lerp.Tensor %self, %end, %weight : tensor<2x3xf32>
+    """
+
+    name = "edge.lerp.Tensor"
+    schema_text = "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        end: SSAValue
+        weight: SSAValue
 
 
 class LgammaOp(EdgeOp):
@@ -3373,6 +3584,36 @@ class LogNormalOp(EdgeOp):
         mean: float
         std: float
         generator: str | None
+
+
+class LogaddexpOp(EdgeOp):
+    """The logarithm of the sum of the exponentials of self and other.
+
+        %result = edge.logaddexp %self, %other : tensor<2x3xf32>
+    """
+
+    name = "edge.logaddexp"
+    schema_text = "logaddexp(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "logaddexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
+
+
+class Logaddexp2Op(EdgeOp):
+    """The logarithm to base two of the sum of two to the powers of self and other.
+
+        %result = edge.logaddexp2 %self, %other : tensor<2x3xf32>
+    """
+
+    name = "edge.logaddexp2"
+    schema_text = "logaddexp2(Tensor self, Tensor other) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "logaddexp2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        other: SSAValue
 
 
 class LogcumsumexpOp(EdgeOp):
@@ -3755,6 +3996,34 @@ class MeanDimOp(EdgeOp):
         dtype: Attribute | None
 
 
+class MedianOp(EdgeOp):
+    """The lower median, of the whole tensor or along a dimension with its index; NaN if there is one.
+
+        %result = edge.median %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
+    name = "edge.median"
+    schema_text = "median(Tensor self) -> Tensor"
+    out_schema = "median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class MedianDimOp(EdgeOp):
+    """The lower median, of the whole tensor or along a dimension with its index; NaN if there is one.
+
+        %values, %indices = edge.median.dim %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
+    name = "edge.median.dim"
+    schema_text = "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
+    out_schema = "median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        keepdim: bool
+
+
 class MinOp(EdgeOp):
     """The smallest element, of the whole tensor or along a dimension with its index, or the smaller of self and other.
 
@@ -3904,6 +4173,34 @@ class MvOp(EdgeOp):
     if TYPE_CHECKING:
         self: SSAValue
         vec: SSAValue
+
+
+class NanmedianOp(EdgeOp):
+    """The lower median of the elements that are not NaN, of the whole tensor or along a dimension with its index.
+
+        %result = edge.nanmedian %self : (tensor<2x3xf32>) -> tensor<f32>
+    """
+
+    name = "edge.nanmedian"
+    schema_text = "nanmedian(Tensor self) -> Tensor"
+    out_schema = "nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
+class NanmedianDimOp(EdgeOp):
+    """The lower median of the elements that are not NaN, of the whole tensor or along a dimension with its index.
+
+        %values, %indices = edge.nanmedian.dim %self {dim = 1} : (tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+    """
+
+    name = "edge.nanmedian.dim"
+    schema_text = "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
+    out_schema = "nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        keepdim: bool
 
 
 class NarrowCopyOp(EdgeOp):
@@ -5215,6 +5512,20 @@ class SignOp(EdgeOp):
         self: SSAValue
 
 
+class SignbitOp(EdgeOp):
+    """Whether the sign bit of each element is set.
+
+        %result = edge.signbit %self : (tensor<2x3xf32>) -> tensor<2x3xi1>
+    """
+
+    name = "edge.signbit"
+    schema_text = "signbit(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+
+
 class SiluOp(EdgeOp):
     """self times the sigmoid of self.
 
@@ -5586,6 +5897,20 @@ class SpecialLegendrePolynomialPOp(EdgeOp):
     if TYPE_CHECKING:
         x: SSAValue
         n: SSAValue
+
+
+class SpecialLogNdtrOp(EdgeOp):
+    """The logarithm of the distribution function of the standard normal distribution.
+
+        %result = edge.special_log_ndtr %self : tensor<2x3xf32>
+    """
+
+    name = "edge.special_log_ndtr"
+    schema_text = "special_log_ndtr(Tensor self) -> Tensor"
+    tags = frozenset({"pointwise"})
+    out_schema = "special_log_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
 
 
 class SpecialModifiedBesselI0Op(EdgeOp):
@@ -6672,6 +6997,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     AllDimsOp,
     AmaxOp,
     AminOp,
+    AngleOp,
     AnyOp,
     AnyDimOp,
     AnyDimsOp,
@@ -6707,6 +7033,8 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     BitwiseXorScalarOp,
     BitwiseXorTensorOp,
     BmmOp,
+    BucketizeScalarOp,
+    BucketizeTensorOp,
     CatOp,
     CauchyOp,
     CcolIndicesCopyOp,
@@ -6722,11 +7050,14 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     CloneOp,
     Col2imOp,
     ColIndicesCopyOp,
+    ComplexOp,
     ConjPhysicalOp,
     ConstantPadNdOp,
     ConvolutionOp,
     ConvolutionBackwardOp,
     CopyOp,
+    CopysignScalarOp,
+    CopysignTensorOp,
     CosOp,
     CoshOp,
     CrowIndicesCopyOp,
@@ -6768,8 +7099,11 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     FloorOp,
     FloorDivideOp,
     FloorDivideScalarOp,
+    FmaxOp,
+    FminOp,
     FmodScalarOp,
     FmodTensorOp,
+    FracOp,
     FractionalMaxPool2dOp,
     FractionalMaxPool3dOp,
     FrexpTensorOp,
@@ -6791,9 +7125,11 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     HardswishOp,
     HardtanhOp,
     HashTensorOp,
+    HeavisideOp,
     HistcOp,
     HistogramBinCtOp,
     HistogramBinsTensorOp,
+    HypotOp,
     I0Op,
     IgammaOp,
     IgammacOp,
@@ -6804,11 +7140,14 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     IndicesCopyOp,
     IsinfOp,
     IsnanOp,
+    KthvalueOp,
     LcmOp,
+    LdexpTensorOp,
     LeScalarOp,
     LeTensorOp,
     LeakyReluOp,
     LerpScalarOp,
+    LerpTensorOp,
     LgammaOp,
     LiftFreshCopyOp,
     LinalgCholeskyExOp,
@@ -6832,6 +7171,8 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     Log1pOp,
     Log2Op,
     LogNormalOp,
+    LogaddexpOp,
+    Logaddexp2Op,
     LogcumsumexpOp,
     LogicalAndOp,
     LogicalNotOp,
@@ -6856,6 +7197,8 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     MaximumOp,
     MeanOp,
     MeanDimOp,
+    MedianOp,
+    MedianDimOp,
     MinOp,
     MinDimOp,
     MinimumOp,
@@ -6866,6 +7209,8 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     MulTensorOp,
     MultinomialOp,
     MvOp,
+    NanmedianOp,
+    NanmedianDimOp,
     NarrowCopyOp,
     NativeDropoutOp,
     NativeGroupNormOp,
@@ -6945,6 +7290,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     SgnOp,
     SigmoidOp,
     SignOp,
+    SignbitOp,
     SiluOp,
     SinOp,
     SinhOp,
@@ -6970,6 +7316,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     SpecialI1eOp,
     SpecialLaguerrePolynomialLOp,
     SpecialLegendrePolynomialPOp,
+    SpecialLogNdtrOp,
     SpecialModifiedBesselI0Op,
     SpecialModifiedBesselI1Op,
     SpecialModifiedBesselK0Op,
