@@ -29,6 +29,9 @@ _BETTER_FUNCTIONAL = frozenset(
     )
 )
 
+# With complex matrices on the left these (torch 2.13) lose a conjugation on the way to their output.
+_LOSES_CONJUGATE = frozenset({"aten::_linalg_solve_ex.result", "aten::linalg_lu_solve.out"})
+
 # Torch 2.13 reads the statistics as if they were contiguous.
 _TAKES_CONTIGUOUS = frozenset({"aten::native_layer_norm_backward.out"})
 
@@ -52,7 +55,7 @@ class OutVariant:
                 check_in_place(ctx, call)
                 positional, keywords = call.arguments(alias)
                 return functools.partial(self.op.overload, *positional, **keywords), ()
-            if not shape_outputs(ctx, call) or self.op.name in _BETTER_FUNCTIONAL:
+            if not shape_outputs(ctx, call) or self.op.name in _BETTER_FUNCTIONAL | _LOSES_CONJUGATE:
                 return _run_and_resize, (ctx, call)
             if not any(out.array.size for out in call.outs):
                 return NOTHING

@@ -200,6 +200,18 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::tril.out",
         "aten::triu.out",
     ),
+    "linalg": (
+        "aten::_linalg_det.result",
+        "aten::_linalg_slogdet.sign",
+        "aten::_linalg_solve_ex.result",
+        "aten::linalg_cholesky_ex.L",
+        "aten::linalg_inv_ex.inverse",
+        "aten::linalg_lu.out",
+        "aten::linalg_lu_factor_ex.out",
+        "aten::linalg_lu_solve.out",
+        "aten::linalg_solve_triangular.out",
+        "aten::lu_unpack.out",
+    ),
     "matmul": (
         "aten::addmm.out",
         "aten::baddbmm.out",
@@ -394,6 +406,12 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::special_zeta.other_scalar_out",
         "aten::special_zeta.out",
         "aten::special_zeta.self_scalar_out",
+    ),
+    "spectral": (
+        "aten::_linalg_eigh.eigenvalues",
+        "aten::_linalg_svd.U",
+        "aten::linalg_eig.out",
+        "aten::linalg_qr.out",
     ),
     "unary": (
         "aten::_conj_physical.out",

@@ -95,9 +95,9 @@ def _mode(lines: Array) -> Array:
     length = lines.shape[-1]
     new = np.ones(ranked.shape, np.bool_)
     new[..., 1:] = ranked[..., 1:] != ranked[..., :-1]
-    places: Array = np.arange(length)
+    places: Array = np.arange(length, dtype=np.int64)
     start: Array = np.maximum.accumulate(np.where(new, places, 0), axis=-1)
-    run = places - start
+    run: Array = np.subtract(places, start)
     # The first of the longest runs: the element that made a run as long as the longest.
     last: Array = np.argmax(run, axis=-1)
     return np.take_along_axis(order, last[..., None], -1)[..., 0]
