@@ -3,8 +3,9 @@
     PYTHONPATH=test/conformance python -m sweep [--only TEXT] [--limit N] [--processes N] [--results FOLDER]
 
 Outcomes are kept by entry under ``build/sweep`` until the sources change, so that a sweep that was interrupted
-goes on where it was. A full sweep writes ``docs/ops.md`` and ``test/conformance/sweep/known.json``, the failures
-that ``docs/ops.md`` explains. Exit code 1 if a sample failed that is not known to.
+goes on where it was. A sweep of all entries, with ``--document`` if it is limited, writes ``docs/ops.md`` and
+``test/conformance/sweep/known.json``, the failures that ``docs/ops.md`` explains. Exit code 1 if a sample failed
+that is not known to.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--limit", type=int, help="samples of each entry and type; all unless given")
+    parser.add_argument("--document", action="store_true", help="write docs/ops.md in spite of --limit")
     parser.add_argument("--only", default="", help="entries whose name contains this")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--results", type=Path, help="keep outcomes here, whatever the sources")
@@ -134,8 +136,8 @@ def main() -> int:
         if (unknown := set(dtypes) - set(before.get(name, {}).get(column, ())))
     ]
     print(*(f"new failure: {line}" for line in new), sep="\n")
-    if options.limit is None and not options.only:
-        DOCUMENT.write_text(document(found))
+    if (options.limit is None or options.document) and not options.only:
+        DOCUMENT.write_text(document(found, options.limit))
         KNOWN_FAILURES.write_text(json.dumps(short, indent=1, sort_keys=True) + "\n")
     return 1 if new else 0
 

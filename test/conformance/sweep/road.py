@@ -6,6 +6,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ COLUMNS = ("portable", "aten", "stock")
 """Where the file is run."""
 
 Outcome = dict[str, str]
-"""For each column "" when the results are torch's, else why they are not; no key where it does not apply."""
+"""For each column "" when the results are torch's, else why they are not; no key where it does not apply, but
+"lacking portable" with the kernels that are not there."""
 
 
 def first_line(problem: BaseException) -> str:
@@ -35,13 +37,29 @@ def first_line(problem: BaseException) -> str:
     return lines[0] if lines else type(problem).__name__
 
 
-def _compiled(program: torch.export.ExportedProgram) -> tuple[bytes, str]:
-    """The file, for the stock runtime if that has the kernels, and what it lacks else."""
-    try:
-        return to_edge(program).to_executorch().buffer, ""
-    except MissingKernels as report:
-        lacking = ", ".join(sorted({finding.op_name for finding in report.findings}))
-    return to_edge(program).to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer, lacking
+TARGETS = {"stock-1.4": "stock", "et-vm": "portable", "et-vm-aten": "aten"}
+"""The targets, from the narrowest to the widest, and the column that each adds."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A file for the narrowest target that has its kernels, and by column what narrower targets lack."""
+
+    file: bytes
+    lacking: dict[str, str]
+
+
+def _compiled(program: torch.export.ExportedProgram) -> Compiled:
+    lacking: dict[str, str] = {}
+    for target, column in TARGETS.items():
+        try:
+            file = to_edge(program).to_executorch(ExecutorchBackendConfig(target=target)).buffer
+            return Compiled(file, lacking)
+        except MissingKernels as missing:
+            if column == "aten":
+                raise
+            lacking[column] = ", ".join(sorted({finding.op_name for finding in missing.findings}))
+    raise AssertionError("the loop ends with the widest target")
 
 
 def travel(sample: Sample, stock: StockRuntime | None) -> Outcome:
@@ -54,17 +72,15 @@ def travel(sample: Sample, stock: StockRuntime | None) -> Outcome:
         except Exception as problem:
             return {"export": f"{type(problem).__name__}: {first_line(problem)}"}
         try:
-            file, lacking = _compiled(program)
+            made = _compiled(program)
         except Exception as problem:
             return {"compile": report(problem)}
-    outcome: Outcome = {}
+    outcome: Outcome = {f"lacking {column}": names for column, names in made.lacking.items()}
     for library in ("portable", "aten"):
-        outcome[library] = _outcome(sample, lambda library=library: _run(file, library, sample))
-    if stock is not None:
-        if lacking:
-            outcome["lacking"] = lacking
-        else:
-            outcome["stock"] = _outcome(sample, lambda: _run_stock(stock, file, sample))
+        if library not in made.lacking:
+            outcome[library] = _outcome(sample, lambda library=library: _run(made.file, library, sample))
+    if stock is not None and "stock" not in made.lacking:
+        outcome["stock"] = _outcome(sample, lambda: _run_stock(stock, made.file, sample))
     return outcome
 
 
