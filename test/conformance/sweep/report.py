@@ -130,8 +130,8 @@ def _head(entries: list[Entry], limit: int | None) -> Iterator[str]:
         f"{which} of every entry of torch's operator database (`op_db`), for each of the element types "
         f"{', '.join(DTYPES)}: each kernel that the sample comes down to in eager mode, alone, and the whole "
         "road, `nn.Module` → `torch.export` → `.pte` → run, against torch eager. The same file runs on `et-vm` with "
-        "both kernel libraries and on the stock runtime; where one of them lacks a kernel, the file is compiled for the "
-        "others and not run there. Samples that torch itself refuses, and those with sparse or quantised tensors, "
+        "both kernel libraries and on the stock runtime; where one of them lacks a kernel, the file is compiled for "
+        "the others and not run there. Samples that torch itself refuses, and those with sparse or quantised tensors, "
         "do not count."
     )
     yield ""
