@@ -113,7 +113,7 @@ class _Randomness(TorchDispatchMode):
 
 def samples(entry: str, dtype: str, limit: int | None = None, seed: int = 0) -> Iterator[Sample]:
     """The samples of an entry for a type that torch itself can compute; with ``limit`` a seeded choice of
-    so many.
+    so many, which a larger one contains.
     """
     info = entries()[entry]
     if DTYPES[dtype] not in info.supported_dtypes("cpu"):
@@ -121,10 +121,9 @@ def samples(entry: str, dtype: str, limit: int | None = None, seed: int = 0) -> 
     with warnings.catch_warnings(action="ignore"), torch.no_grad():
         torch.manual_seed(seed)
         given = list(info.sample_inputs("cpu", DTYPES[dtype], requires_grad=False))
-        chosen = range(len(given))
-        if limit is not None and len(given) > limit:
-            chosen = sorted(random.Random(f"{seed} {entry} {dtype}").sample(chosen, limit))
-        for index in chosen:
+        order = list(range(len(given)))
+        random.Random(f"{seed} {entry} {dtype}").shuffle(order)
+        for index in sorted(order[:limit]):
             sample = given[index]
             leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
             if not all(map(_plain, leaves)):
