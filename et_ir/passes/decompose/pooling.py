@@ -43,6 +43,33 @@ def max_pool3d(b: Chain, op: aten.MaxPool3dOp) -> SSAValue:
     return _on_volumes(b, op.self, pool)
 
 
+@decomposes(aten.MaxPool3dWithIndicesOp)
+def max_pool3d_with_indices(b: Chain, op: aten.MaxPool3dWithIndicesOp) -> list[SSAValue] | None:
+    """Each slice first, then each column of what that leaves, whose indices say where in which slice to look."""
+    x = op.self
+    if not is_static(x) or 0 in meta(x).shape:
+        return None
+    kernel, stride = spatial(op.kernel_size, 3), spatial(op.stride or op.kernel_size, 3)
+    padding, dilation = spatial(op.padding, 3), spatial(op.dilation, 3)
+
+    def pool(x: SSAValue, dims: tuple[int, int]) -> Sequence[SSAValue]:
+        arguments = [_chosen(values, dims, otherwise) for values, otherwise in
+                     ((kernel, 1), (stride, 1), (padding, 0), (dilation, 1))]  # fmt: skip
+        return b.results(aten.MaxPool2dWithIndicesOp, x, *arguments, op.ceil_mode)
+
+    *batch, channels, depth, height, width = meta(x).shape
+    slices, within = pool(b.view(x, (*batch, channels * depth, height, width)), (1, 2))
+    high, wide = meta(slices).shape[-2:]
+    area = high * wide
+    columns, places = pool(b.view(slices, (*batch, channels, depth, area)), (0, -1))
+    deep = meta(columns).shape[-2]
+    flat = b.view(places, (*batch, channels, deep * area))
+    inside = b(aten.GatherOp, b.view(within, (*batch, channels, depth * area)), -1, flat)
+    before = b(aten.MulScalarOp, b(aten.FloorDivideScalarOp, flat, area), height * width)
+    result = (*batch, channels, deep, high, wide)
+    return [b.view(columns, result), b.view(b(aten.AddTensorOp, before, inside), result)]
+
+
 @decomposes(aten.AvgPool3dOp)
 def avg_pool3d(b: Chain, op: aten.AvgPool3dOp) -> SSAValue | None:
     """A mean of means, where all windows are of one size; integers would be rounded twice."""
@@ -238,7 +265,23 @@ def adaptive_avg_pool3d(b: Chain, op: aten.AdaptiveAvgPool3dOp) -> SSAValue:
     if _divides(sizes, output):
         kernel = _kernel(sizes, output)
         return b(aten.AvgPool3dOp, x, kernel, kernel)
-    return b(aten.UnderscoreAdaptiveAvgPool3dOp, op.self, op.output_size)
+    if not is_static(x) or 0 in meta(x).shape:
+        return b(aten.UnderscoreAdaptiveAvgPool3dOp, x, output)
+    deep, *flat = output
+
+    def pool(x: SSAValue, dims: tuple[int, int]) -> SSAValue:
+        # A mean over a box is a mean of means: all windows of a slice are of one depth.
+        size = flat if dims == (1, 2) else (deep, meta(x).shape[-1])
+        return b(aten.UnderscoreAdaptiveAvgPool2dOp, x, size)
+
+    return b.to(_on_volumes(b, b.wide(x), pool), meta(x).dtype)
+
+
+@decomposes(aten.UnderscoreAdaptiveAvgPool3dOp)
+def adaptive_avg_pool3d_core(b: Chain, op: aten.UnderscoreAdaptiveAvgPool3dOp) -> SSAValue | None:
+    if not is_static(op.self) or 0 in meta(op.self).shape:
+        return None
+    return b(aten.AdaptiveAvgPool3dOp, op.self, op.output_size)
 
 
 # -- padding

@@ -545,6 +545,9 @@ def pooling() -> Iterator[Case]:
     yield A.max_pool2d, f(3, 8, 8), [2, 2], [], [0, 0], [2, 2], True
     yield A.max_pool3d, f(1, 2, 6, 6, 6), [2, 2, 2]
     yield A.max_pool3d, f(2, 6, 7, 8), [3, 2, 3], [2, 1, 2], [1, 0, 1], [1, 2, 1], True
+    yield A.max_pool3d_with_indices, f(2, 6, 7, 8), [3, 2, 3], [2, 1, 2], [1, 0, 1], [1, 2, 1], True
+    yield A.max_pool3d_with_indices, i(1, 2, 4, 4, 4), [2, 2, 2]
+    yield A._adaptive_avg_pool3d, f(2, 3, 4, 6, 5), [3, 4, 2]
     yield A.avg_pool3d, f(1, 2, 6, 6, 6), [2, 2, 2]
     yield A.avg_pool3d, f(2, 6, 7, 8), [3, 2, 3], [2, 1, 2], [1, 0, 1]
     yield A.adaptive_avg_pool3d, f(2, 3, 4, 6, 4), [2, 3, 4]
