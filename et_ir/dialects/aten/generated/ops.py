@@ -2915,7 +2915,10 @@ class AvgPool2dOp(AtenOp):
 
 
 class AvgPool2dBackwardOp(AtenOp):
-    """The gradient of mean pooling over two dimensions with respect to its operand."""
+    """The gradient of mean pooling over two dimensions with respect to its operand.
+
+        %result = aten.avg_pool2d_backward %grad_output, %self {kernel_size = [2, 2], stride = [], padding = [0, 0], ceil_mode = false, count_include_pad = true} : (tensor<1x2x2x3xf32>, tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+    """
 
     name = "aten.avg_pool2d_backward"
     schema_text = "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"
@@ -4166,7 +4169,10 @@ class ConvolutionOp(AtenOp):
 
 
 class ConvolutionBackwardOp(AtenOp):
-    """The gradients of a convolution with respect to its operand, its weights and its bias."""
+    """The gradients of a convolution with respect to its operand, its weights and its bias.
+
+        %result0, %result1, %result2 = aten.convolution_backward %grad_output, %input, %weight {bias_sizes = [3], stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1, output_mask = [true, true, true]} : (tensor<1x3x2x4xf32>, tensor<1x2x4x6xf32>, tensor<3x2x3x3xf32>) -> (tensor<1x2x4x6xf32>, tensor<3x2x3x3xf32>, tensor<3xf32>)
+    """
 
     name = "aten.convolution_backward"
     schema_text = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
@@ -4993,7 +4999,10 @@ class EmbeddingBagPaddingIdxOp(AtenOp):
 
 
 class EmbeddingDenseBackwardOp(AtenOp):
-    """The gradient of an embedding with respect to its weights."""
+    """The gradient of an embedding with respect to its weights.
+
+        %result = aten.embedding_dense_backward %grad_output, %indices {num_weights = 5, padding_idx = -1, scale_grad_by_freq = false} : (tensor<3x4xf32>, tensor<3xi64>) -> tensor<5x4xf32>
+    """
 
     name = "aten.embedding_dense_backward"
     schema_text = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor"
@@ -10085,7 +10094,10 @@ class NativeGroupNormOp(AtenOp):
 
 
 class NativeGroupNormBackwardOp(AtenOp):
-    """The gradients of group normalisation with respect to its operand, its weights and its bias."""
+    """The gradients of group normalisation with respect to its operand, its weights and its bias.
+
+        %result0, %result1, %result2 = aten.native_group_norm_backward %grad_out, %input, %mean, %rstd, %weight {N = 2, C = 4, HxW = 3, group = 2, output_mask = [true, true, true]} : (tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x2xf32>, tensor<2x2xf32>, tensor<4xf32>) -> (tensor<2x4x3xf32>, tensor<4xf32>, tensor<4xf32>)
+    """
 
     name = "aten.native_group_norm_backward"
     schema_text = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
@@ -10123,7 +10135,10 @@ class NativeLayerNormOp(AtenOp):
 
 
 class NativeLayerNormBackwardOp(AtenOp):
-    """The gradients of layer normalisation with respect to its operand, its weights and its bias."""
+    """The gradients of layer normalisation with respect to its operand, its weights and its bias.
+
+        %result0, %result1, %result2 = aten.native_layer_norm_backward %grad_out, %input, %mean, %rstd, %weight, %bias {normalized_shape = [3], output_mask = [true, true, true]} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)
+    """
 
     name = "aten.native_layer_norm_backward"
     schema_text = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
@@ -13024,7 +13039,7 @@ class SpecialBesselY1Op(AtenOp):
 class SpecialChebyshevPolynomialTOp(AtenOp):
     """The Chebyshev polynomial of the first kind of degree n.
 
-        %result = aten.special_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_chebyshev_polynomial_t %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_chebyshev_polynomial_t"
@@ -13039,7 +13054,7 @@ class SpecialChebyshevPolynomialTOp(AtenOp):
 class SpecialChebyshevPolynomialUOp(AtenOp):
     """The Chebyshev polynomial of the second kind of degree n.
 
-        %result = aten.special_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_chebyshev_polynomial_u %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_chebyshev_polynomial_u"
@@ -13054,7 +13069,7 @@ class SpecialChebyshevPolynomialUOp(AtenOp):
 class SpecialChebyshevPolynomialVOp(AtenOp):
     """The Chebyshev polynomial of the third kind of degree n.
 
-        %result = aten.special_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_chebyshev_polynomial_v %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_chebyshev_polynomial_v"
@@ -13069,7 +13084,7 @@ class SpecialChebyshevPolynomialVOp(AtenOp):
 class SpecialChebyshevPolynomialWOp(AtenOp):
     """The Chebyshev polynomial of the fourth kind of degree n.
 
-        %result = aten.special_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_chebyshev_polynomial_w %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_chebyshev_polynomial_w"
@@ -13244,7 +13259,7 @@ class SpecialGammalnOp(AtenOp):
 class SpecialHermitePolynomialHOp(AtenOp):
     """The physicist's Hermite polynomial of degree n.
 
-        %result = aten.special_hermite_polynomial_h %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_hermite_polynomial_h %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_hermite_polynomial_h"
@@ -13259,7 +13274,7 @@ class SpecialHermitePolynomialHOp(AtenOp):
 class SpecialHermitePolynomialHeOp(AtenOp):
     """The probabilist's Hermite polynomial of degree n.
 
-        %result = aten.special_hermite_polynomial_he %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_hermite_polynomial_he %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_hermite_polynomial_he"
@@ -13329,7 +13344,7 @@ class SpecialI1eOp(AtenOp):
 class SpecialLaguerrePolynomialLOp(AtenOp):
     """The Laguerre polynomial of degree n.
 
-        %result = aten.special_laguerre_polynomial_l %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_laguerre_polynomial_l %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_laguerre_polynomial_l"
@@ -13344,7 +13359,7 @@ class SpecialLaguerrePolynomialLOp(AtenOp):
 class SpecialLegendrePolynomialPOp(AtenOp):
     """The Legendre polynomial of degree n.
 
-        %result = aten.special_legendre_polynomial_p %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_legendre_polynomial_p %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_legendre_polynomial_p"
@@ -13595,7 +13610,7 @@ class SpecialScaledModifiedBesselK1Op(AtenOp):
 class SpecialShiftedChebyshevPolynomialTOp(AtenOp):
     """The Chebyshev polynomial of the first kind of degree n, at 2 x - 1.
 
-        %result = aten.special_shifted_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_shifted_chebyshev_polynomial_t %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_shifted_chebyshev_polynomial_t"
@@ -13610,7 +13625,7 @@ class SpecialShiftedChebyshevPolynomialTOp(AtenOp):
 class SpecialShiftedChebyshevPolynomialUOp(AtenOp):
     """The Chebyshev polynomial of the second kind of degree n, at 2 x - 1.
 
-        %result = aten.special_shifted_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_shifted_chebyshev_polynomial_u %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_shifted_chebyshev_polynomial_u"
@@ -13625,7 +13640,7 @@ class SpecialShiftedChebyshevPolynomialUOp(AtenOp):
 class SpecialShiftedChebyshevPolynomialVOp(AtenOp):
     """The Chebyshev polynomial of the third kind of degree n, at 2 x - 1.
 
-        %result = aten.special_shifted_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_shifted_chebyshev_polynomial_v %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_shifted_chebyshev_polynomial_v"
@@ -13640,7 +13655,7 @@ class SpecialShiftedChebyshevPolynomialVOp(AtenOp):
 class SpecialShiftedChebyshevPolynomialWOp(AtenOp):
     """The Chebyshev polynomial of the fourth kind of degree n, at 2 x - 1.
 
-        %result = aten.special_shifted_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = aten.special_shifted_chebyshev_polynomial_w %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "aten.special_shifted_chebyshev_polynomial_w"

@@ -1161,7 +1161,10 @@ class AvgPool2dOp(EdgeOp):
 
 
 class AvgPool2dBackwardOp(EdgeOp):
-    """The gradient of mean pooling over two dimensions with respect to its operand."""
+    """The gradient of mean pooling over two dimensions with respect to its operand.
+
+        %result = edge.avg_pool2d_backward %grad_output, %self {kernel_size = [2, 2], stride = [], padding = [0, 0], ceil_mode = false, count_include_pad = true} : (tensor<1x2x2x3xf32>, tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+    """
 
     name = "edge.avg_pool2d_backward"
     schema_text = "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"
@@ -1798,7 +1801,10 @@ class ConvolutionOp(EdgeOp):
 
 
 class ConvolutionBackwardOp(EdgeOp):
-    """The gradients of a convolution with respect to its operand, its weights and its bias."""
+    """The gradients of a convolution with respect to its operand, its weights and its bias.
+
+        %result0, %result1, %result2 = edge.convolution_backward %grad_output, %input, %weight {bias_sizes = [3], stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1, output_mask = [true, true, true]} : (tensor<1x3x2x4xf32>, tensor<1x2x4x6xf32>, tensor<3x2x3x3xf32>) -> (tensor<1x2x4x6xf32>, tensor<3x2x3x3xf32>, tensor<3xf32>)
+    """
 
     name = "edge.convolution_backward"
     schema_text = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
@@ -2135,7 +2141,10 @@ class EmbeddingOp(EdgeOp):
 
 
 class EmbeddingDenseBackwardOp(EdgeOp):
-    """The gradient of an embedding with respect to its weights."""
+    """The gradient of an embedding with respect to its weights.
+
+        %result = edge.embedding_dense_backward %grad_output, %indices {num_weights = 5, padding_idx = -1, scale_grad_by_freq = false} : (tensor<3x4xf32>, tensor<3xi64>) -> tensor<5x4xf32>
+    """
 
     name = "edge.embedding_dense_backward"
     schema_text = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor"
@@ -4259,7 +4268,10 @@ class NativeGroupNormOp(EdgeOp):
 
 
 class NativeGroupNormBackwardOp(EdgeOp):
-    """The gradients of group normalisation with respect to its operand, its weights and its bias."""
+    """The gradients of group normalisation with respect to its operand, its weights and its bias.
+
+        %result0, %result1, %result2 = edge.native_group_norm_backward %grad_out, %input, %mean, %rstd, %weight {N = 2, C = 4, HxW = 3, group = 2, output_mask = [true, true, true]} : (tensor<2x4x3xf32>, tensor<2x4x3xf32>, tensor<2x2xf32>, tensor<2x2xf32>, tensor<4xf32>) -> (tensor<2x4x3xf32>, tensor<4xf32>, tensor<4xf32>)
+    """
 
     name = "edge.native_group_norm_backward"
     schema_text = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
@@ -4297,7 +4309,10 @@ class NativeLayerNormOp(EdgeOp):
 
 
 class NativeLayerNormBackwardOp(EdgeOp):
-    """The gradients of layer normalisation with respect to its operand, its weights and its bias."""
+    """The gradients of layer normalisation with respect to its operand, its weights and its bias.
+
+        %result0, %result1, %result2 = edge.native_layer_norm_backward %grad_out, %input, %mean, %rstd, %weight, %bias {normalized_shape = [3], output_mask = [true, true, true]} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)
+    """
 
     name = "edge.native_layer_norm_backward"
     schema_text = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"
@@ -5726,7 +5741,7 @@ class SpecialBesselY1Op(EdgeOp):
 class SpecialChebyshevPolynomialTOp(EdgeOp):
     """The Chebyshev polynomial of the first kind of degree n.
 
-        %result = edge.special_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_chebyshev_polynomial_t %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_chebyshev_polynomial_t"
@@ -5741,7 +5756,7 @@ class SpecialChebyshevPolynomialTOp(EdgeOp):
 class SpecialChebyshevPolynomialUOp(EdgeOp):
     """The Chebyshev polynomial of the second kind of degree n.
 
-        %result = edge.special_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_chebyshev_polynomial_u %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_chebyshev_polynomial_u"
@@ -5756,7 +5771,7 @@ class SpecialChebyshevPolynomialUOp(EdgeOp):
 class SpecialChebyshevPolynomialVOp(EdgeOp):
     """The Chebyshev polynomial of the third kind of degree n.
 
-        %result = edge.special_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_chebyshev_polynomial_v %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_chebyshev_polynomial_v"
@@ -5771,7 +5786,7 @@ class SpecialChebyshevPolynomialVOp(EdgeOp):
 class SpecialChebyshevPolynomialWOp(EdgeOp):
     """The Chebyshev polynomial of the fourth kind of degree n.
 
-        %result = edge.special_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_chebyshev_polynomial_w %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_chebyshev_polynomial_w"
@@ -5800,7 +5815,7 @@ class SpecialErfcxOp(EdgeOp):
 class SpecialHermitePolynomialHOp(EdgeOp):
     """The physicist's Hermite polynomial of degree n.
 
-        %result = edge.special_hermite_polynomial_h %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_hermite_polynomial_h %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_hermite_polynomial_h"
@@ -5815,7 +5830,7 @@ class SpecialHermitePolynomialHOp(EdgeOp):
 class SpecialHermitePolynomialHeOp(EdgeOp):
     """The probabilist's Hermite polynomial of degree n.
 
-        %result = edge.special_hermite_polynomial_he %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_hermite_polynomial_he %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_hermite_polynomial_he"
@@ -5872,7 +5887,7 @@ class SpecialI1eOp(EdgeOp):
 class SpecialLaguerrePolynomialLOp(EdgeOp):
     """The Laguerre polynomial of degree n.
 
-        %result = edge.special_laguerre_polynomial_l %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_laguerre_polynomial_l %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_laguerre_polynomial_l"
@@ -5887,7 +5902,7 @@ class SpecialLaguerrePolynomialLOp(EdgeOp):
 class SpecialLegendrePolynomialPOp(EdgeOp):
     """The Legendre polynomial of degree n.
 
-        %result = edge.special_legendre_polynomial_p %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_legendre_polynomial_p %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_legendre_polynomial_p"
@@ -6014,7 +6029,7 @@ class SpecialScaledModifiedBesselK1Op(EdgeOp):
 class SpecialShiftedChebyshevPolynomialTOp(EdgeOp):
     """The Chebyshev polynomial of the first kind of degree n, at 2 x - 1.
 
-        %result = edge.special_shifted_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_shifted_chebyshev_polynomial_t %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_shifted_chebyshev_polynomial_t"
@@ -6029,7 +6044,7 @@ class SpecialShiftedChebyshevPolynomialTOp(EdgeOp):
 class SpecialShiftedChebyshevPolynomialUOp(EdgeOp):
     """The Chebyshev polynomial of the second kind of degree n, at 2 x - 1.
 
-        %result = edge.special_shifted_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_shifted_chebyshev_polynomial_u %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_shifted_chebyshev_polynomial_u"
@@ -6044,7 +6059,7 @@ class SpecialShiftedChebyshevPolynomialUOp(EdgeOp):
 class SpecialShiftedChebyshevPolynomialVOp(EdgeOp):
     """The Chebyshev polynomial of the third kind of degree n, at 2 x - 1.
 
-        %result = edge.special_shifted_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_shifted_chebyshev_polynomial_v %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_shifted_chebyshev_polynomial_v"
@@ -6059,7 +6074,7 @@ class SpecialShiftedChebyshevPolynomialVOp(EdgeOp):
 class SpecialShiftedChebyshevPolynomialWOp(EdgeOp):
     """The Chebyshev polynomial of the fourth kind of degree n, at 2 x - 1.
 
-        %result = edge.special_shifted_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+        %result = edge.special_shifted_chebyshev_polynomial_w %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
     """
 
     name = "edge.special_shifted_chebyshev_polynomial_w"
