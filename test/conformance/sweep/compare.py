@@ -33,6 +33,28 @@ def difference(actual: Sequence[Any], expected: Sequence[Any], *, random: bool =
     return None
 
 
+TIES = frozenset({"argsort", "kthvalue", "median", "mode", "nanmedian", "sort", "topk"})
+"""Entries whose integer results say where elements came from, where torch does not say which of equal ones."""
+
+
+def same_elements(source: torch.Tensor, got: Any, wanted: Any) -> bool:
+    """Whether two tensors of indices name equal elements of ``source``, each once, along one of its dimensions."""
+    if not isinstance(got, torch.Tensor) or got.dtype != torch.int64 or got.shape != wanted.shape:
+        return False
+    for dim in range(source.dim()):
+        pair = [index if index.dim() == source.dim() else index.unsqueeze(dim) for index in (got, wanted)]
+        try:
+            elements = [torch.take_along_dim(source, index, dim) for index in pair]
+        except (RuntimeError, IndexError):
+            continue
+        if torch.equal(
+            *(values.nan_to_num() if values.is_floating_point() else values for values in elements)
+        ):
+            ordered = pair[0].sort(dim).values
+            return not (ordered.diff(dim=dim) == 0).any()
+    return False
+
+
 def _difference(got: Any, wanted: Any, random: bool) -> str | None:
     if not isinstance(wanted, torch.Tensor):
         value = got.item() if isinstance(got, torch.Tensor) and not got.dim() else got
