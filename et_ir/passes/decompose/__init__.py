@@ -38,6 +38,7 @@ from et_ir.passes.decompose import (  # noqa: F401
     creation,  # pyright: ignore[reportUnusedImport]
     einsum,  # pyright: ignore[reportUnusedImport]
     indexing,  # pyright: ignore[reportUnusedImport]
+    loss,  # pyright: ignore[reportUnusedImport]
     matmul,  # pyright: ignore[reportUnusedImport]
     normalization,  # pyright: ignore[reportUnusedImport]
     order,  # pyright: ignore[reportUnusedImport]

@@ -474,6 +474,28 @@ def between() -> Iterator[Case]:
     yield A.linspace.Tensor_Scalar, one, 4, 0
 
 
+def loss() -> Iterator[Case]:
+    half = torch.float16
+    for reduction in (0, 1, 2):
+        for op in (A.mse_loss, A.l1_loss, A.smooth_l1_loss, A.huber_loss):
+            yield op, f(3, 4), f(3, 4), reduction
+        yield A.kl_div, f(3, 4), torch.tensor([[0.0, 0.25, 0.5, 1.0]]).expand(3, 4).contiguous(), reduction
+        yield A.soft_margin_loss, f(3, 4), f(3, 4), reduction
+    yield A.mse_loss, f(3, 4, dtype=half) * 30, f(3, 4, dtype=half) * 30
+    yield A.l1_loss, f(3, 4), f(4, dtype=half)
+    yield A.smooth_l1_loss, f(3, 4), f(3, 4), 1, 0.0
+    yield A.smooth_l1_loss, f(3, 4), f(3, 4), 1, 0.3
+    yield A.huber_loss, f(3, 4), f(3, 4), 2, 0.3
+    yield A.kl_div, f(3, 4), f(3, 4), 1, {"log_target": True}
+    yield A.soft_margin_loss, f(3, dtype=half) * 20, f(3, dtype=half) * 20
+    corners = torch.tensor([0.0, -0.0, 1.0, -1.0, math.inf, math.nan, -2.0])
+    yield A.special_xlog1py, corners[:, None], corners
+    yield A.special_xlog1py, i(3, low=0), p(3)
+    for number in (0.0, 2.0, -1.0, math.nan):
+        yield A.special_xlog1py.other_scalar, corners, number
+        yield A.special_xlog1py.self_scalar, number, corners
+
+
 def unspecified() -> Iterator[Case]:
     """Operators that say nothing of the elements of their results."""
     yield A.new_empty, f(3), [2, 2]
@@ -706,6 +728,7 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     complex_numbers,
     order,
     between,
+    loss,
     matmul,
     einsum,
     convolution,

@@ -16,6 +16,7 @@ def core() -> Iterator[Case]:
     yield from core_reductions()
     yield from core_windows()
     yield from core_indexing()
+    yield from core_backward()
     yield A.mm, f(2, 3), f(3, 4)
     yield A.bmm, f(5, 2, 3), f(5, 3, 4)
     yield A.addmm, f(4), f(2, 3), f(3, 4)
@@ -198,6 +199,21 @@ def core_windows() -> Iterator[Case]:
     yield A.upsample_bilinear2d.vec, f(1, 2, 3, 4), [6, 6], True, None
     yield A.grid_sampler_2d, f(1, 2, 3, 4), f(1, 5, 6, 2), 0, 0, True
     yield A.col2im, f(1, 12, 6), [4, 4], [2, 3], [1, 1], [0, 0], [1, 1]
+
+
+def core_backward() -> Iterator[Case]:
+    image, every = f(1, 2, 4, 6), [True, True, True]
+    yield A._adaptive_avg_pool2d_backward, f(1, 2, 2, 3), image
+    yield A.avg_pool2d_backward, f(1, 2, 2, 3), image, [2, 2], [], [0, 0], False, True, None
+    largest, places = A.max_pool2d_with_indices(image, [2, 2])
+    yield A.max_pool2d_with_indices_backward, largest, image, [2, 2], [], [0, 0], [1, 1], False, places
+    geometry = [1, 1], [0, 0], [1, 1], False, [0, 0], 1
+    yield A.convolution_backward, f(1, 3, 2, 4), image, f(3, 2, 3, 3), [3], *geometry, every
+    yield A.convolution_backward, f(1, 3, 2, 4), image, f(3, 2, 3, 3), None, *geometry, every
+    yield A.embedding_dense_backward, f(3, 4), torch.tensor([0, 2, 1]), 5, -1, False
+    statistics = f(2, 2), f(2, 2)
+    yield A.native_group_norm_backward, f(2, 4, 3), f(2, 4, 3), *statistics, f(4), 2, 4, 3, 2, every
+    yield A.native_layer_norm_backward, f(2, 3), f(2, 3), [3], f(2, 1), f(2, 1), f(3), f(3), every
 
 
 def core_indexing() -> Iterator[Case]:

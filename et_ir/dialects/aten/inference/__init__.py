@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute
 
 from et_ir.dialects.aten.inference import (  # noqa: F401
+    backward,  # pyright: ignore[reportUnusedImport]
     convolution,  # pyright: ignore[reportUnusedImport]
     creation,  # pyright: ignore[reportUnusedImport]
     einsum,  # pyright: ignore[reportUnusedImport]

@@ -216,7 +216,7 @@ def l1_loss(self: Meta, target: Meta, reduction: int) -> Meta:
     return Meta(loss.shape, real_of(loss.dtype))
 
 
-@rule("mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss")
+@rule("mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "kl_div")
 def pointwise_loss(self: Meta, target: Meta, reduction: int, *_: object) -> Meta:
     shape = broadcast(self.shape, target.shape)
     return Meta(() if reduction else shape, promoted(self, target))
