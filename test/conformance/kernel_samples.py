@@ -28,6 +28,7 @@ DTYPES = (
     torch.uint8,
     torch.int8,
     torch.float64,
+    torch.complex64,
 )
 PER_OPINFO = 5
 """OpInfo samples recorded per entry and type."""
@@ -78,9 +79,6 @@ _ROUNDED_OFTEN = {
     "aten::max_pool2d_with_indices_backward.grad_input",
 }
 
-# Torch interpolates bytes in fixed point of its own; float images are what the portable kernels take.
-_FLOAT_ONLY = {"aten::_upsample_bilinear2d_aa.out", "aten::upsample_bilinear2d.out"}
-
 # Their samples view storage that is larger than the tensor, which no tensor of a program does.
 _OWN_ONLY = {"aten::as_strided_copy.out"}
 
@@ -90,8 +88,6 @@ def _usable(call: Recorded) -> bool:
     if any(isinstance(value, complex) for value in call.arguments):
         return False
     if any(tensor.dtype == torch.complex32 for tensor in (*tensors, *call.results)):
-        return False
-    if call.operator in _FLOAT_ONLY and not call.results[0].is_floating_point():
         return False
     low = any(tensor.dtype in (torch.float16, torch.bfloat16) for tensor in tensors)
     return not (low and call.operator in _ROUNDED_OFTEN) and call.operator not in _OWN_ONLY

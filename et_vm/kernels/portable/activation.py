@@ -9,6 +9,7 @@ import numpy as np
 
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import (
+    COMPLEX,
     FLOAT,
     INTEGER,
     check_kinds,
@@ -250,7 +251,14 @@ def _mish(inputs: Sequence[Array], out: Array, temporaries: Sequence[Array]) -> 
     ]
 
 
-silu_out = _activation("aten::silu.out", _silu)
+@kernel("aten::silu.out")
+def silu_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
+    """x / (1 + exp(-x)), of floats and complex numbers."""
+    check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
+    compute = arithmetic(self.scalar_type)
+    return elementwise(ctx, (self,), out, _silu, compute=compute, promoted=self.scalar_type)
+
+
 mish_out = _activation("aten::mish.out", _mish, 1)
 hardsigmoid_out = _activation("aten::hardsigmoid.out", _hardsigmoid)
 hardswish_out = _activation("aten::hardswish.out", _hardswish)

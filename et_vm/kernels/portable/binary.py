@@ -325,7 +325,7 @@ def _power_of(exponent: float) -> Body | None:
 
 def _power(ctx: PrepareContext, base: Tensor | Scalar, exponent: Tensor | Scalar, out: Tensor) -> Step:
     promoted = result_type(base, exponent)
-    check_kinds(ctx, promoted, (INTEGER, FLOAT), arg="self")
+    check_kinds(ctx, promoted, (INTEGER, FLOAT, COMPLEX), arg="self")
     compute = arithmetic(promoted)
     body = apply(np.power)
     if kind(promoted) == INTEGER:
@@ -401,8 +401,8 @@ def _add_scaled(
 
 @kernel("aten::lerp.Scalar_out")
 def lerp_scalar_out(ctx: PrepareContext, self: Tensor, end: Tensor, weight: Scalar, out: Tensor) -> Step:
-    """``self + weight * (end - self)``, of floats."""
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
+    """``self + weight * (end - self)``, of floats and complex numbers."""
+    check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
     compute = arithmetic(self.scalar_type)
     factor = constant(weight, compute)
 

@@ -9,10 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from et_vm.kernels.portable.arguments import (
-    BOOL,
-    FLOAT,
-    INTEGER,
-    check_kinds,
     check_out_type,
     check_rank,
     check_type,
@@ -273,7 +269,6 @@ def _edge_pad(
     ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor, dims: int, *, reflect: bool
 ) -> Step:
     check_rank(ctx, self, dims + 1, dims + 2, arg="self")
-    check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
     check_type(ctx, self.scalar_type, out, arg="out")
     ctx.check(len(padding) == 2 * dims, arg="padding", expected=f"{2 * dims} numbers", got=padding)
     rank = len(self.sizes)

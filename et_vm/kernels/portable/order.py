@@ -10,6 +10,7 @@ import numpy as np
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import (
     BOOL,
+    COMPLEX,
     FLOAT,
     INTEGER,
     check_kinds,
@@ -20,6 +21,7 @@ from et_vm.kernels.portable.arguments import (
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.evaluate import evaluated, wide
 from et_vm.kernels.portable.index import check_range
+from et_vm.kernels.portable.pairwise import log_add
 from et_vm.kernels.portable.reduce import reduced_shape
 from et_vm.kernels.portable.steps import NOTHING
 from et_vm.kernels.registry import PrepareContext, Step
@@ -200,7 +202,7 @@ _declare_running("cummin", np.minimum, "The smallest element so far")
 @kernel("aten::logcumsumexp.out", "aten::_logcumsumexp.out")
 def logcumsumexp_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
     """The logarithm of the running sum of exponentials along ``dim``. Allocates the result."""
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
+    check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
     check_type(ctx, self.scalar_type, out, arg="out")
     axis = dimension(ctx, dim, len(self.sizes))
     out.resize(self.sizes)
@@ -208,7 +210,17 @@ def logcumsumexp_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -
 
 
 def _log_sums(axis: int, array: Array) -> Array:
-    return np.logaddexp.accumulate(array, axis) if array.ndim and array.size else array
+    if not array.ndim or not array.size:
+        return array
+    if array.dtype.kind != "c":
+        return np.logaddexp.accumulate(array, axis)
+    # One element after the other, as torch: the imaginary part goes on beyond pi.
+    lines = np.moveaxis(array, axis, 0)
+    result = np.empty_like(lines)
+    result[0] = lines[0]
+    for at in range(1, len(lines)):
+        result[at] = log_add(lines[at], result[at - 1])
+    return np.moveaxis(result, 0, axis)
 
 
 def _search(

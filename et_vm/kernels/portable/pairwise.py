@@ -63,15 +63,23 @@ _declare(
 )
 
 
-def _log_add(a: Array, b: Array) -> Array:
-    return np.logaddexp(a, b)
+def log_add(a: Array, b: Array) -> Array:
+    """log(exp(a) + exp(b)), real or complex."""
+    if a.dtype.kind != "c":
+        return np.logaddexp(a, b)
+    # Relative to the larger real part. Of equal infinities the sum is the one of which it is the whole.
+    ahead = a.real >= b.real
+    larger: Array = np.where(ahead, a, b)
+    smaller: Array = np.where(ahead, b, a)
+    whole = np.isinf(larger.real) & (larger == smaller) | np.isneginf(smaller.real)
+    return np.where(whole, larger, larger + np.log1p(np.exp(smaller - larger)))
 
 
 def _log2_add(a: Array, b: Array) -> Array:
     return np.logaddexp2(a, b)
 
 
-_declare("logaddexp", "log(exp(a) + exp(b)).", _whole(_log_add), (FLOAT,))
+_declare("logaddexp", "log(exp(a) + exp(b)).", _whole(log_add), (FLOAT, COMPLEX))
 _declare("logaddexp2", "log2(2^a + 2^b).", _whole(_log2_add), (FLOAT,))
 
 
@@ -107,11 +115,11 @@ def ldexp_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> 
     # The power is a tensor of its own, and its type takes part in the promotion of the product.
     stand_in = Tensor(power, other.sizes)
     promoted = result_type(self, stand_in)
-    check_kinds(ctx, promoted, (FLOAT,), arg="self")
+    check_kinds(ctx, promoted, (FLOAT, COMPLEX), arg="self")
     narrow = numpy_dtype(power)
 
     def function(x: Array, exponent: Array) -> Array:
-        return x * np.exp2(exponent).astype(narrow).astype(x.dtype)
+        return x * np.power(exponent.dtype.type(2), exponent).astype(narrow).astype(x.dtype)
 
     return elementwise(
         ctx, (self, other), out, _whole(function), compute=arithmetic(promoted), promoted=promoted

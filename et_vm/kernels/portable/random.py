@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds
+from et_vm.kernels.portable.arguments import COMPLEX, FLOAT, INTEGER, check_kinds
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.promotion import kind
 from et_vm.kernels.portable.steps import NOTHING
@@ -63,9 +63,15 @@ def _precision(out: Tensor) -> type[np.float32] | type[np.float64]:
     return np.float64 if out.scalar_type == ScalarType.DOUBLE else np.float32
 
 
+def _pairs(numbers: Array) -> Array:
+    return numbers[0] + 1j * numbers[1]
+
+
 def _uniform(ctx: PrepareContext, size: Sequence[int], out: Tensor) -> Step:
-    check_kinds(ctx, out.scalar_type, (FLOAT,), arg="out")
+    check_kinds(ctx, out.scalar_type, (FLOAT, COMPLEX), arg="out")
     check_size(ctx, size)
+    if out.scalar_type.is_complex:
+        return drawn(size, out, lambda rng, shape: _pairs(rng.random((2, *shape))))
     # Rounded to 16 bits a number near one would be one: take only as many bits as the type has.
     bits = {ScalarType.HALF: 11, ScalarType.BFLOAT16: 8}.get(out.scalar_type)
     if bits is not None:
@@ -78,8 +84,11 @@ def _uniform(ctx: PrepareContext, size: Sequence[int], out: Tensor) -> Step:
 
 
 def _normal(ctx: PrepareContext, size: Sequence[int], out: Tensor) -> Step:
-    check_kinds(ctx, out.scalar_type, (FLOAT,), arg="out")
+    check_kinds(ctx, out.scalar_type, (FLOAT, COMPLEX), arg="out")
     check_size(ctx, size)
+    if out.scalar_type.is_complex:
+        # Each part has half of the variance.
+        return drawn(size, out, lambda rng, shape: _pairs(rng.standard_normal((2, *shape))) * np.sqrt(0.5))
     dtype = _precision(out)
     return drawn(size, out, lambda rng, shape: rng.standard_normal(shape, dtype))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from et_schema.scalar_type import ScalarType, numpy_dtype
+from et_vm.kernels.portable import complex_reduce
 from et_vm.kernels.portable.arguments import (
     BOOL,
     COMPLEX,
@@ -20,7 +21,7 @@ from et_vm.kernels.portable.arguments import (
     dimensions,
 )
 from et_vm.kernels.portable.declare import Scalar, kernel
-from et_vm.kernels.portable.promotion import arithmetic, can_cast, floating, kind
+from et_vm.kernels.portable.promotion import arithmetic, can_cast, floating, kind, real_of
 from et_vm.kernels.portable.steps import NOTHING, call, cast, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
@@ -36,6 +37,10 @@ def reduced_shape(sizes: Sequence[int], axes: Sequence[int], keepdim: bool) -> t
 def _kept(out: Tensor, sizes: Sequence[int], axes: Sequence[int]) -> Array:
     """``out`` seen with the reduced dimensions kept as ones: always a view."""
     return out.array.reshape(reduced_shape(sizes, axes, True))
+
+
+def _sizes(array: Array, out: Array) -> None:
+    np.copyto(out, np.absolute(array), "unsafe")
 
 
 def _accumulate(
@@ -349,15 +354,18 @@ def _variance(
     *,
     root: bool = False,
 ) -> Step:
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
+    check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
     axes = dimensions(ctx, dim, len(self.sizes))
     outs = [out] if mean is None else [out, mean]
-    for tensor in outs:
-        check_out_type(ctx, self.scalar_type, tensor)
+    check_out_type(ctx, real_of(self.scalar_type), out)
+    check_out_type(ctx, self.scalar_type, outs[-1] if mean is not None else self)
     for tensor in outs:
         tensor.resize(reduced_shape(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
+    if self.scalar_type.is_complex:
+        count = math.prod(self.sizes[axis] for axis in axes)
+        return complex_reduce.variance(self, axes, max(count - correction, 0), root, outs)
     views = [_kept(tensor, self.sizes, axes) for tensor in outs]
     return chain(
         _variance_calls(
@@ -455,11 +463,13 @@ def logsumexp_out(ctx: PrepareContext, self: Tensor, dim: list[int], keepdim: bo
     """
     axes = dimensions(ctx, dim, len(self.sizes))
     result = floating(self.scalar_type)
-    check_kinds(ctx, result, (FLOAT,), arg="self")
+    check_kinds(ctx, result, (FLOAT, COMPLEX), arg="self")
     check_out_type(ctx, result, out)
     out.resize(reduced_shape(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
+    if self.scalar_type.is_complex:
+        return complex_reduce.logsumexp(self, axes, out)
     compute = numpy_dtype(arithmetic(result))
     kept = reduced_shape(self.sizes, axes, True)
     rest, peak = ctx.scratch(self.sizes, compute), ctx.scratch(kept, compute)
@@ -495,9 +505,10 @@ def linalg_vector_norm_out(
     """(sum |x|^ord)^(1/ord) over ``dim`` (all for None); the count of non-zeros for order 0, an extreme for
     an infinite one. Scratch: a copy of the input.
     """
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
+    check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
     axes = dimensions(ctx, dim, len(self.sizes))
-    result = _explicit(ctx, dtype, self.scalar_type, out)
+    wanted = None if dtype is None else int(real_of(ScalarType(dtype)))
+    result = _explicit(ctx, wanted, real_of(self.scalar_type), out)
     order = float(ord)
     if math.isinf(order) or order < 0:
         _check_reducible(ctx, self, axes)
@@ -509,6 +520,8 @@ def linalg_vector_norm_out(
 
     def into(target: Array) -> list[Step]:
         calls: list[Step] = [copy(self.array, rest), call(np.absolute, rest, rest)]
+        if self.scalar_type.is_complex:
+            calls = [(_sizes, (self.array, rest))]
         if math.isinf(order):
             ufunc = np.maximum if order > 0 else np.minimum
             return [*calls, (ufunc.reduce, (rest, axes, compute, target, True))]

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from et_schema.scalar_type import numpy_dtype
+from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_rank, check_same_type, check_type
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.matmul import in_arithmetic_type
 from et_vm.kernels.portable.promotion import arithmetic
+from et_vm.kernels.portable.resample_bytes import dense, resample_bytes
 from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
@@ -126,10 +127,15 @@ def _bilinear(
     scales: Sequence[float | None],
     out: Tensor,
 ) -> Step:
-    check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
+    if input.scalar_type != ScalarType.BYTE:
+        check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
     _check_image(ctx, input, size, out)
     if not out.array.size:
         return NOTHING
+    if input.scalar_type == ScalarType.BYTE:
+        extents = zip(input.sizes[2:], size, scales, strict=True)
+        lines = [dense(_linear_lines(*line, align_corners), line[0]) for line in extents]
+        return resample_bytes, (input.array, *lines, out.array)
     dtype = numpy_dtype(arithmetic(input.scalar_type))
     calls, array = in_arithmetic_type(ctx, input, dtype, "input")
     for axis, (count, scale) in enumerate(zip(size, scales, strict=True), 2):
@@ -157,6 +163,18 @@ def _bilinear(
     if array is not out.array:
         calls.append(copy(array, out.array))
     return chain(calls)
+
+
+def _linear_lines(
+    extent: int, count: int, scale: float | None, align_corners: bool
+) -> list[tuple[int, Array]]:
+    """For each of ``count`` results the first of the two elements between which it lies, and their weights."""
+    found: list[tuple[int, Array]] = []
+    for position in _source_positions(extent, count, align_corners, scale, np.dtype(np.float64)):
+        low = min(int(position), extent - 1)
+        share = min(float(position) - low, 1.0)
+        found.append((low, np.array([1 - share, share]) if low + 1 < extent else np.ones(1)))
+    return found
 
 
 @kernel("aten::upsample_bilinear2d.vec_out")
@@ -228,11 +246,16 @@ def upsample_bilinear2d_aa_out(
     """Weighted means with a triangle filter as wide as the image shrinks, of columns, then of rows.
     Scratch: the image with its width changed, float32 copies of 16-bit types, and one product.
     """
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
+    if self.scalar_type != ScalarType.BYTE:
+        check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     size, _ = _target(ctx, self, output_size, None)
     _check_image(ctx, self, size, out)
     if not out.array.size:
         return NOTHING
+    if self.scalar_type == ScalarType.BYTE:
+        extents = zip(self.sizes[2:], size, (scales_h, scales_w), strict=True)
+        lines = [dense(_antialias_weights(n, m, align_corners, s), n) for n, m, s in extents]
+        return resample_bytes, (self.array, *lines, out.array)
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     calls, array = in_arithmetic_type(ctx, self, dtype, "self")
     batch, channels, height, _ = self.sizes

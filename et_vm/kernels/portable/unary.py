@@ -113,8 +113,8 @@ for _name, _ufunc in {
 }.items():
     _float_function(f"aten::{_name}.out", apply(_ufunc), complex_=True)
 
-rsqrt_out = _float_function("aten::rsqrt.out", _rsqrt)
-sigmoid_out = _float_function("aten::sigmoid.out", sigmoid_body)
+rsqrt_out = _float_function("aten::rsqrt.out", _rsqrt, complex_=True)
+sigmoid_out = _float_function("aten::sigmoid.out", sigmoid_body, complex_=True)
 erf_out = _float_function(
     "aten::erf.out", lambda inputs, out, temps: erf(inputs[0], out, temps), temporaries=temporaries_of_erf
 )
@@ -131,7 +131,11 @@ logical_not_out = _predicate("aten::logical_not.out", np.logical_not)
 
 @kernel("aten::sign.out", "aten::sgn.out")
 def sign_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
-    """-1, 0 or 1, and 0 for NaN. Bools are their own sign. Scratch: two blocks of bools."""
+    """-1, 0 or 1, and 0 for NaN; of a complex number the one of magnitude 1. Bools are their own sign. Scratch:
+    two blocks of bools; for complex numbers numpy allocates two blocks.
+    """
+    if self.scalar_type.is_complex:
+        return elementwise(ctx, (self,), out, _complex_sign, compute=self.scalar_type)
     check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
     compute = arithmetic(self.scalar_type)
     if kind(self.scalar_type) != FLOAT:
@@ -141,6 +145,15 @@ def sign_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     return elementwise(
         ctx, (self,), out, _float_sign, compute=compute, promoted=self.scalar_type, temporaries=masks
     )
+
+
+def _complex_sign(inputs: Sequence[Array], out: Array, temporaries: Sequence[Array]) -> list[Step]:
+    return [(_divide_by_size, (inputs[0], out))]
+
+
+def _divide_by_size(x: Array, out: Array) -> None:
+    size: Array = np.abs(x)
+    np.copyto(out, np.where(size == 0, 0, x / size))
 
 
 def _float_sign(inputs: Sequence[Array], out: Array, temporaries: Sequence[Array]) -> list[Step]:
