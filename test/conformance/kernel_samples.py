@@ -63,22 +63,6 @@ _REACHED_ONLY_HERE = (
     "linalg.vector_norm",
 )
 
-# Torch computes these in 16-bit arithmetic throughout; the portable kernels round once, so the two differ by
-# more than a rounding.
-_ROUNDED_OFTEN = {
-    "aten::_adaptive_avg_pool2d.out",
-    "aten::_adaptive_avg_pool3d.out",
-    "aten::_cdist_forward.out",
-    "aten::_upsample_bilinear2d_aa.out",
-    "aten::convolution.out",
-    "aten::cumprod.out",
-    "aten::grid_sampler_2d.out",
-    "aten::scatter_add.out",
-    "aten::scatter_reduce.two_out",
-    "aten::index_put.out",
-    "aten::max_pool2d_with_indices_backward.grad_input",
-}
-
 # Their samples view storage that is larger than the tensor, which no tensor of a program does.
 _OWN_ONLY = {"aten::as_strided_copy.out"}
 
@@ -89,8 +73,7 @@ def _usable(call: Recorded) -> bool:
         return False
     if any(tensor.dtype == torch.complex32 for tensor in (*tensors, *call.results)):
         return False
-    low = any(tensor.dtype in (torch.float16, torch.bfloat16) for tensor in tensors)
-    return not (low and call.operator in _ROUNDED_OFTEN) and call.operator not in _OWN_ONLY
+    return call.operator not in _OWN_ONLY
 
 
 def _opinfo_calls(keep: Keep) -> Iterator[Recorded]:

@@ -4,8 +4,13 @@ stock kernels do, which the executorch wheel has for its compiler.
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -152,6 +157,21 @@ def _choices() -> Iterator[Recorded]:
                 for name in ("choose_qparams", "choose_qparams_symmetric"):
                     function = getattr(Q, name).tensor
                     yield _call(f"{name}.Tensor_out", function, value, least, most, 1e-5, kind)
+
+
+def recorded_stock_calls() -> list[Recorded]:
+    """:func:`stock_calls`, made by another process: in this one the kernels would become part of the stock
+    runtime.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "calls.pickle"
+        code = (
+            "import pickle, sys; sys.path[:0] = sys.argv[2:]; import kernel_samples_quantized as k;"
+            "pickle.dump(list(k.stock_calls()), open(sys.argv[1], 'wb'))"
+        )
+        subprocess.run([sys.executable, "-c", code, path, *sys.path], check=True, stderr=subprocess.DEVNULL)
+        calls: list[Recorded] = pickle.loads(path.read_bytes())
+    return calls
 
 
 def stock_calls() -> Iterator[Recorded]:

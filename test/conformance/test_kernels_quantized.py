@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 import torch
 from kernel_oracle import Recorded, as_argument, blank_like, check, run_kernel, tensor_of
-from kernel_samples_quantized import quantized_calls, stock_calls
+from kernel_samples_quantized import quantized_calls, recorded_stock_calls
 
 from et_schema.errors import Trap
 from et_vm.kernels.aten.quantized import NAMES
@@ -18,7 +18,7 @@ SUMS = ("quantized_decomposed::mixed_mm.out", "quantized_decomposed::mixed_linea
 
 @pytest.fixture(scope="module")
 def calls() -> list[Recorded]:
-    return [*quantized_calls(), *stock_calls()]
+    return [*quantized_calls(), *recorded_stock_calls()]
 
 
 @pytest.mark.parametrize("library", ["portable", "aten"])

@@ -27,14 +27,16 @@ from et_vm.values import Array, Tensor
 @kernel("aten::histc.out")
 def histc_out(ctx: PrepareContext, self: Tensor, bins: int, min: Scalar, max: Scalar, out: Tensor) -> Step:
     """How many elements lie in each of ``bins`` equal parts of [``min``, ``max``], by default of the range of the
-    elements. Allocates the place of each.
+    elements. In the arithmetic of the type, 16-bit ones too. Allocates the place of each.
     """
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     check_type(ctx, self.scalar_type, out, arg="out")
     ctx.check(bins > 0, arg="bins", expected="a positive number", got=bins)
     ctx.check(min <= max, arg="max", expected=f"a number not below {min}", got=max)
     out.resize((bins,))
-    return evaluated(functools.partial(_histogram, ctx, bins, float(min), float(max)), (self,), (out,))
+    return evaluated(
+        functools.partial(_histogram, ctx, bins, float(min), float(max)), (self,), (out,), self.dtype
+    )
 
 
 def _histogram(ctx: PrepareContext, bins: int, low: float, high: float, array: Array) -> Array:

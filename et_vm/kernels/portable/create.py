@@ -183,11 +183,10 @@ def arange_start_out(ctx: PrepareContext, start: Scalar, end: Scalar, step: Scal
     check_kinds(ctx, out.scalar_type, (INTEGER, FLOAT), arg="out")
     if kind(out.scalar_type) == INTEGER:
         first, last, by = int(start), int(end), int(step)
-        if all(isinstance(value, int) for value in (start, end, step)):
-            count = -((first - last) // by)
-        else:
-            count = math.ceil((end - start) / step)
         ctx.check(by != 0, arg="step", expected="an integer step other than zero", got=step)
+        # Torch drops fractions before it counts in int64, and afterwards in narrower types.
+        whole = out.dtype == np.int64 or all(isinstance(value, int) for value in (start, end, step))
+        count = max(-((first - last) // by), 0) if whole else math.ceil((end - start) / step)
     else:
         first, by = float(start), float(step)
         count = math.ceil((float(end) - first) / by)

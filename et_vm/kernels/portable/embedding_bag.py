@@ -68,8 +68,7 @@ def embedding_bag_forward_only_out(
 ) -> Step:
     """The same. Of sums torch gives ``out2`` an element for the last offset, too."""
     last = 1 if include_last_offset else 0
-    fast = mode == _SUM and weight.scalar_type in _FAST and padding_idx < 0
-    count = offsets.numel - (0 if fast else last)
+    count = offsets.numel - (0 if mode == _SUM else last)
     return _embedding_bag(
         ctx, weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx, count,
         (out0, out1, out2, out3),
