@@ -296,8 +296,11 @@ _ROUNDED_OFTEN = frozenset(
         "aten::cumprod.out",
         "aten::grid_sampler_2d.out",
         "aten::index_put.out",
+        "aten::index_reduce.out",
         "aten::max_pool2d_with_indices_backward.grad_input",
         "aten::scatter_add.out",
+        "aten::scatter.reduce_out",
+        "aten::scatter.value_reduce_out",
         "aten::scatter_reduce.two_out",
     }
 )

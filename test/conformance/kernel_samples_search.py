@@ -76,6 +76,17 @@ def search_calls() -> Iterator[Callable[[], object]]:
     for dtype in TYPES[:4]:
         yield lambda d=dtype: A._logcumsumexp(_integers(3, 7).to(d), 1)
         yield lambda d=dtype: A._logcumsumexp(_integers(3, 7).to(d), 0)
+    places = _integers(3, 7, low=0, high=3)
+    for dtype in TYPES:
+        x, y = _integers(3, 7).to(dtype), _integers(4, 7, seed=3).to(dtype)
+        for reduce in ("add", "multiply"):
+            yield lambda x=x, r=reduce: A.scatter.reduce(x, 0, places, x.flip(0), reduce=r)
+            yield lambda x=x, r=reduce: A.scatter.value_reduce(x, 0, places, 2, reduce=r)
+        for reduce in ("prod", "mean", "amax", "amin"):
+            for include in (True, False):
+                yield lambda x=x, y=y, r=reduce, n=include: A.index_reduce(
+                    x, 0, torch.tensor([2, 0, 2, 2]), y, r, include_self=n
+                )
     empty = torch.empty(0, 3)
     yield lambda: A.unique_consecutive(empty, True, True)
     yield lambda: A.unique_consecutive(empty, dim=0)

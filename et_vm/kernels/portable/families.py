@@ -379,6 +379,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::select_scatter.out",
         "aten::slice_scatter.out",
     ),
+    "scatter_combine": (
+        "aten::index_reduce.out",
+        "aten::scatter.reduce_out",
+        "aten::scatter.value_reduce_out",
+    ),
     "softmax": (
         "aten::_log_softmax.out",
         "aten::_softmax.out",

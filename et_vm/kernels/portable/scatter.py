@@ -42,7 +42,7 @@ def _apart(ctx: PrepareContext, array: Array, out: Array) -> tuple[list[Step], A
     return [copy(array, saved)], saved
 
 
-def _scatter(
+def scatter(
     ctx: PrepareContext,
     self: Tensor,
     dim: int,
@@ -104,7 +104,7 @@ def scatter_src_out(
     """``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0, and so on. The step traps on an index out of
     range.
     """
-    return _scatter(ctx, self, dim, index, src, _put, out)
+    return scatter(ctx, self, dim, index, src, _put, out)
 
 
 @kernel("aten::scatter.value_out")
@@ -113,7 +113,7 @@ def scatter_value_out(
 ) -> Step:
     """``out[index[i][j]][j] = value`` for ``dim`` 0, and so on. The step traps on an index out of range."""
     number = checked_constant(ctx, value, self.scalar_type, arg="value")
-    return _scatter(ctx, self, dim, index, number, _put, out)
+    return scatter(ctx, self, dim, index, number, _put, out)
 
 
 @kernel("aten::scatter_add.out")
@@ -127,7 +127,7 @@ def scatter_add_out(
     def add(flat: Array, positions: Array, values: Array) -> list[Step]:
         return [(np.add.at, (flat, positions, values))]
 
-    return _scatter(ctx, self, dim, index, src, add, out)
+    return scatter(ctx, self, dim, index, src, add, out)
 
 
 _REDUCTIONS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
@@ -154,7 +154,7 @@ def scatter_reduce_out(
     def combine(flat: Array, positions: Array, values: Array) -> list[Step]:
         calls: list[Step] = []
         if not include_self:
-            calls.append((flat.put, (positions, _identity(ufunc, flat), "wrap")))
+            calls.append((flat.put, (positions, identity(ufunc, flat), "wrap")))
         calls.append((ufunc.at, (flat, positions, values)))
         if reduce == "mean":
             counts = ctx.scratch(flat.shape, np.int64)
@@ -162,20 +162,22 @@ def scatter_reduce_out(
             calls.append(copy(filled(counts.dtype, 1 if include_self else 0), counts))
             calls.append((np.add.at, (counts, positions, one)))
             calls.append(call(np.maximum, counts, one, counts))
-            calls.append((_divide_counts, (flat, counts)))
+            calls.append((divide_counts, (flat, counts)))
         return calls
 
-    return _scatter(ctx, self, dim, index, src, combine, out)
+    return scatter(ctx, self, dim, index, src, combine, out)
 
 
-def _divide_counts(flat: Array, counts: Array) -> None:
+def divide_counts(flat: Array, counts: Array) -> None:
+    """Sums to means in place; of integers rounded down."""
     if flat.dtype.kind in "iu":
         np.floor_divide(flat, counts.astype(flat.dtype), flat)
     else:
         np.divide(flat, counts.astype(flat.dtype), flat)
 
 
-def _identity(ufunc: np.ufunc, flat: Array) -> Array:
+def identity(ufunc: np.ufunc, flat: Array) -> Array:
+    """What ``ufunc`` combines with any number into that number."""
     if ufunc is np.add:
         return filled(flat.dtype, 0)
     if ufunc is np.multiply:
