@@ -22,6 +22,7 @@ PASSES: Final[dict[str, str]] = {
     "dce": "dce:DcePass",
     "decompose": "decompose:DecomposePass",
     "decompose-traced": "decompose_traced:DecomposeTracedPass",
+    "fit-kernels": "fit_kernels:FitKernelsPass",
     "fold-batch-norm": "fold_batch_norm:FoldBatchNormPass",
     "in-place": "in_place:InPlacePass",
     "link-check": "link_check:LinkCheckPass",

@@ -14,7 +14,7 @@ from pathlib import Path
 from et_ir.dialects.aten import OP_BY_NAME as ATEN
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.dtypes import CONSTRAINTS
+from et_ir.dialects.edge.dtypes import rows
 from et_ir.dialects.schema.schema import parse_schema
 from et_ir.passes.decompose.chain import DECOMPOSITIONS
 from et_ir.passes.verify_core_aten import is_core
@@ -51,13 +51,16 @@ def _lines() -> Iterator[str]:
     yield (
         "What is lowered to calls of kernels. *Element types* says which arguments have one type between them and what "
         "it may be: `number` is all but bool, `ordered` all but complex, `real` integers and floats, `floating` floats "
-        "and complex, `integral` integers and bool, `index` i32 and i64, `mask` bool and ui8; no entry is anything."
+        "and complex, `integral` integers and bool, `index` i32 and i64, `mask` bool and ui8. A line is what goes "
+        "together. Operators without an entry take no tensors, or none that torch computes with."
     )
     yield ""
     yield f"| operator | element types | {' | '.join(TARGETS)} | computes |"
     yield f"|---|---|{'---|' * len(TARGETS)}---|"
     for name, op in sorted(EDGE.items()):
-        types = "; ".join(f"{label} {', '.join(args)}" for args, _, label in CONSTRAINTS.get(name, ()))
+        types = "<br>".join(
+            "; ".join(f"{', '.join(args)}: {label}" for args, _, label in row.columns) for row in rows(name)
+        )
         kernel = kernel_of(op)
         has = " | ".join("yes" if kernel in load_manifest(target) else "" for target in TARGETS)
         computes = summary(op).replace("|", "\\|")

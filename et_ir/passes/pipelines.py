@@ -106,7 +106,8 @@ def executorch_pipeline(
 
     Stock's portable convolution is a plain loop, its matrix product is not.
     """
-    kernels = ("convolutions-to-products",) if target.startswith("stock") else ()
+    fit = f'fit-kernels{{target="{target}"}}'
+    kernels = (fit, "convolutions-to-products") if target.startswith("stock") else ()
     kernels = (*kernels, f'select-kernels{{target="{target}"}}', "constant-fold", "cse", "dce")
     plan = (
         f"plan-memory{{algorithm={algorithm} plan-inputs={str(plan_inputs).lower()} "

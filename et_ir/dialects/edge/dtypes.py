@@ -1,29 +1,27 @@
 """Element types that edge operators take: rules `edge_c3` and `edge_c4` of the dialect's verifier.
 
-A line of the table is a class of element types and, for each operator, arguments that have one type of that
-class between them. An operator may stand in several lines, and takes anything where it stands in none. The
-classes are what torch's CPU kernels take, which `test/conformance/test_edge_dtypes.py` checks against torch's
-own test inputs.
+They are what torch's CPU kernels take, in `dtype_table.txt`, which `dtype_probe.py` writes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from xdsl.ir import Attribute
-
-from et_ir.dialects.aten.inference.dtypes import Category, DType, dtype_of
+from et_ir.dialects.aten.inference.dtypes import Category, DType, as_float, dtype_of, real_of
 from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["CONSTRAINTS", "Constraint", "dtype_problems"]
+__all__ = ["CLASSES", "TABLE", "Column", "Row", "dtype_problems", "rows", "table"]
+
+TABLE: Final = Path(__file__).with_name("dtype_table.txt")
 
 _TYPES: Final = tuple(dtype_of(attr) for attr in ELEMENT_TYPES.values())
-_CLASSES: Final = {
+CLASSES: Final = {
     "any": frozenset(_TYPES),
     "number": frozenset(t for t in _TYPES if t.category > Category.BOOL),
     "ordered": frozenset(t for t in _TYPES if t.category < Category.COMPLEX),
@@ -32,76 +30,58 @@ _CLASSES: Final = {
     "float": frozenset(t for t in _TYPES if t.is_float),
     "complex": frozenset(t for t in _TYPES if t.is_complex),
     "integral": frozenset(t for t in _TYPES if t.is_integral),
+    "integer": frozenset(t for t in _TYPES if t.category is Category.INTEGER),
     "index": frozenset(t for t in _TYPES if t.name in ("i32", "i64")),
     "mask": frozenset(t for t in _TYPES if t.name in ("i1", "ui8")),
-    "selector": frozenset(t for t in _TYPES if t.name in ("i1", "ui8", "i8", "i32", "i64")),
 }
+"""Sets of element types that have a name in the table."""
 
-_TABLE: Final = """
-any: add.Tensor(self, other) cat(tensors) copy(self, src) div.Tensor(self, other) eq.Tensor(self, other)
-any: fill.Tensor(self, value) index_put(self, values) logical_and(self, other) logical_or(self, other)
-any: logical_xor(self, other) masked_fill.Tensor(self, value) masked_scatter(self, source)
-any: mul.Tensor(self, other) ne.Tensor(self, other)
-any: scatter.src(self, src) scatter_add(self, src) select_scatter(self, src) slice_scatter(self, src)
-any: stack(tensors) where.self(self, other)
-number: abs(self) addcmul(self, tensor1, tensor2) addmm(self, mat1, mat2)
-number: baddbmm(self, batch1, batch2) bmm(self, mat2) convolution(input, weight, bias) dot(self, tensor)
-number: linear(input, weight, bias) mm(self, mat2) mv(self, vec) neg(self) pow.Tensor_Tensor(self, exponent)
-number: reflection_pad1d(self) reflection_pad2d(self) reflection_pad3d(self) replication_pad1d(self)
-number: replication_pad2d(self) replication_pad3d(self) rsub.Scalar(self) rsub.Tensor(self, other)
-number: sub.Scalar(self) sub.Tensor(self, other)
-ordered: amax(self) amin(self) atan2(self, other) clamp(self) clamp.Tensor(self, min, max) erf(self)
-ordered: ge.Scalar(self) ge.Tensor(self, other) gt.Scalar(self) gt.Tensor(self, other) le.Scalar(self)
-ordered: le.Tensor(self, other) logit(self) lt.Scalar(self) lt.Tensor(self, other) max.dim(self)
-ordered: maximum(self, other) min.dim(self) minimum(self, other) scatter_reduce.two(self, src) sign(self)
-ordered: sort(self)
-real: argmax(self) argmin(self) avg_pool1d(self) avg_pool2d(self) avg_pool3d(self) ceil(self)
-real: div.Scalar_mode(self) div.Tensor_mode(self, other) floor(self) floor_divide(self, other)
-real: fmod.Scalar(self) fmod.Tensor(self, other) hardtanh(self) max_pool2d_with_indices(self)
-real: max_pool3d_with_indices(self) relu(self) remainder.Scalar(self) remainder.Tensor(self, other)
-real: round(self) topk(self) trunc(self) upsample_bilinear2d.vec(input) upsample_nearest2d.vec(input)
-floating: _fft_r2c(self) addcdiv(self, tensor1, tensor2) lerp.Scalar(self, end) mean(self) mean.dim(self)
-floating: var.correction(self) var.dim(self) view_as_complex_copy(self)
-float: _adaptive_avg_pool2d(self) _adaptive_avg_pool3d(self) _cdist_forward(x1, x2) _log_softmax(self)
-float: _native_batch_norm_legit.no_stats(input, weight, bias)
-float: _native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var)
-float: _pdist_forward(self) _softmax(self) adaptive_avg_pool1d(self) elu(self) embedding(weight) gelu(self)
-float: glu(self) grid_sampler_2d(input, grid) leaky_relu(self) native_group_norm(input, weight, bias)
-float: native_layer_norm(input, weight, bias) igamma(self, other) igammac(self, other) nextafter(self, other)
-complex: _fft_c2r(self) view_as_real_copy(self)
-integral: gcd(self, other) lcm(self, other)
-integral: bitwise_left_shift.Tensor(self, other) bitwise_right_shift.Tensor(self, other)
-integral: bitwise_and.Scalar(self) bitwise_and.Tensor(self, other) bitwise_not(self) bitwise_or.Scalar(self)
-integral: bitwise_or.Tensor(self, other) bitwise_xor.Scalar(self) bitwise_xor.Tensor(self, other)
-index: embedding(indices) gather(index) index_select(index) scatter.src(index) scatter.value(index)
-index: scatter_add(index) scatter_reduce.two(index)
-selector: index.Tensor(indices) index_put(indices)
-mask: masked_fill.Scalar(mask) masked_fill.Tensor(mask) masked_scatter(mask) masked_select(mask)
-mask: where.self(condition)
-"""
+_BY_NAME: Final = {dtype.name: dtype for dtype in _TYPES}
 
 
-class Constraint(NamedTuple):
-    """Arguments of one operator that share an element type, and the types they may have."""
+class Column(NamedTuple):
+    """Arguments of one operator that share an element type, and the types they may have in a row."""
 
     args: tuple[str, ...]
     types: frozenset[DType]
     label: str
-    """The class of types by name, for messages."""
+    """The types as the table says them."""
 
 
-def _read_table() -> dict[str, tuple[Constraint, ...]]:
-    found: dict[str, tuple[Constraint, ...]] = {}
-    for line in _TABLE.strip().splitlines():
-        label, _, entries = line.partition(": ")
-        for name, args in re.findall(r"([\w.]+)\(([\w, ]+)\)", entries):
-            constraint = Constraint(tuple(args.split(", ")), _CLASSES[label], label)
-            found[name] = (*found.get(name, ()), constraint)
+class Row(NamedTuple):
+    """Types that an operator takes together."""
+
+    columns: tuple[Column, ...]
+    results: tuple[str, ...]
+    """What the results' types are, as the table says it; `?` is undecided."""
+
+
+@cache
+def table() -> dict[str, tuple[Row, ...]]:
+    """The rows by operator name without the dialect. Operators that have none take anything."""
+    found: dict[str, tuple[Row, ...]] = {}
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        name, *columns, results = line.split(" | ")
+        row = Row(tuple(map(_column, columns)), tuple(results.removeprefix("->").strip().split(", ")))
+        found[name] = (*found.get(name, ()), row)
     return found
 
 
-CONSTRAINTS: Final = _read_table()
-"""The table by operator name without the dialect."""
+@cache
+def _column(text: str) -> Column:
+    args, _, label = text.partition(": ")
+    base, _, excluded = label.partition(" but ")
+    types = CLASSES.get(base) or frozenset(_BY_NAME[name] for name in base.split())
+    types -= {_BY_NAME[name] for name in excluded.split()}
+    return Column(tuple(args.split(", ")), types, label)
+
+
+def rows(name: str) -> tuple[Row, ...]:
+    """The rows of an operator, given its name without the dialect."""
+    return table().get(name, ())
+
 
 # Each index tensor of these is an operand of its own, and need not have the type of the others.
 _INDEPENDENT: Final = ("indices",)
@@ -111,23 +91,85 @@ def dtype_problems(op: SchemaOp) -> Iterator[str]:
     """The violations of `edge_c3` and `edge_c4` at an op, as messages with labels; numbers in tensor slots
     are skipped.
     """
-    for constraint in CONSTRAINTS.get(op.name.partition(".")[2], ()):
-        types: list[Attribute] = []
-        for _, value in operands_of(op, *constraint.args):
-            if is_tensor(value.type):
-                types.append(value.type.element_type)
-        names = ", ".join(f"'{arg}'" for arg in constraint.args)
-        if len(set(types)) > 1 and constraint.args != _INDEPENDENT:
+    all_rows = rows(op.name.partition(".")[2])
+    if not all_rows:
+        return
+    given: list[frozenset[DType]] = []
+    for column in all_rows[0].columns:
+        types = [
+            value.type.element_type for _, value in operands_of(op, *column.args) if is_tensor(value.type)
+        ]
+        names = _quoted(column.args)
+        if len(set(types)) > 1 and column.args != _INDEPENDENT:
             yield f"[edge_c3] {names} mix element types: {', '.join(map(str, types))}"
-            continue
-        for type in types:
-            if dtype_of(type) not in constraint.types:
-                yield f"[edge_c4] {names} cannot be {type}, expected {_describe(constraint)}"
-                break
+            return
+        given.append(frozenset(map(dtype_of, types)))
+    for place, (column, types) in enumerate(zip(all_rows[0].columns, given, strict=True)):
+        taken = frozenset[DType]().union(*(row.columns[place].types for row in all_rows))
+        names = _quoted(column.args)
+        for type in sorted(types - taken, key=_TYPES.index):
+            yield f"[edge_c4] {names} cannot be {type}, expected {_describe(taken)}"
+            return
+    fitting = [row for row in all_rows if all(map(_takes, row.columns, given))]
+    if fitting:
+        yield from _result_problems(op, fitting, given)
+    else:
+        shown = "; ".join(
+            f"{_quoted(column.args)} of {', '.join(t.name for t in types)}"
+            for column, types in zip(all_rows[0].columns, given, strict=True)
+            if types
+        )
+        choices = " or ".join(_show(row, given) for row in all_rows)
+        yield f"[edge_c4] takes no {shown} together, expected {choices}"
 
 
-def _describe(constraint: Constraint) -> str:
-    if constraint.label in ("any", "number", "ordered", "real", "floating"):
-        excluded = [t.name for t in _TYPES if t not in constraint.types]
+def _result_problems(op: SchemaOp, fitting: list[Row], given: list[frozenset[DType]]) -> Iterator[str]:
+    """The violation of `edge_c4` by the results; of those that a literal decides there is none here."""
+    results = [dtype_of(result.type.element_type) for result in op.results if is_tensor(result.type)]
+    expected = [_results(row, given, len(results)) for row in fitting]
+    if not any(all(e in (None, r) for e, r in zip(one, results, strict=True)) for one in expected):
+        wanted = " or ".join(", ".join("any" if e is None else e.name for e in one) for one in expected)
+        yield f"[edge_c4] gives {', '.join(r.name for r in results)}, expected {wanted}"
+
+
+def _results(row: Row, given: list[frozenset[DType]], count: int) -> list[DType | None]:
+    """The result types that a row says, none where it leaves them open."""
+    names = row.results if len(row.results) == count else row.results[:1] * count
+    operands = {
+        arg: next(iter(types))
+        for column, types in zip(row.columns, given, strict=True)
+        for arg in column.args
+        if len(types) == 1
+    }
+    found: list[DType | None] = []
+    for name in names:
+        function, _, arg = name.removesuffix(")").rpartition("(")
+        dtype = operands.get(arg) if function in _FUNCTIONS else operands.get(name, _BY_NAME.get(name))
+        found.append(_FUNCTIONS[function](dtype) if function in _FUNCTIONS and dtype is not None else dtype)
+    return found
+
+
+_FUNCTIONS: Final = {"float": as_float, "real": real_of}
+
+
+def _quoted(args: tuple[str, ...]) -> str:
+    return ", ".join(f"'{arg}'" for arg in args)
+
+
+def _takes(column: Column, types: frozenset[DType]) -> bool:
+    return types <= column.types
+
+
+def _show(row: Row, given: list[frozenset[DType]]) -> str:
+    return ", ".join(
+        f"{_describe(column.types)} for {_quoted(column.args)}"
+        for column, types in zip(row.columns, given, strict=True)
+        if types
+    )
+
+
+def _describe(types: frozenset[DType]) -> str:
+    excluded = [t.name for t in _TYPES if t not in types]
+    if 0 < len(excluded) <= 5:
         return f"any type but {', '.join(excluded)}"
-    return ", ".join(t.name for t in _TYPES if t in constraint.types)
+    return ", ".join(t.name for t in _TYPES if t in types)

@@ -41,7 +41,7 @@ _BINARY: Final = """
     gt.Tensor hypot igamma igammac lcm le.Tensor less.Tensor less_equal.Tensor logaddexp logaddexp2
     logical_and logical_or logical_xor lt.Tensor max.other maximum min.other minimum mul.Tensor
     multiply.Tensor ne.Tensor nextafter not_equal.Tensor remainder.Tensor rsub.Tensor special_xlog1py
-    special_xlogy sub.Tensor subtract.Tensor true_divide.Tensor where.self xlogy.Tensor
+    special_xlogy special_zeta sub.Tensor subtract.Tensor true_divide.Tensor where.self xlogy.Tensor
 """
 
 _OTHERS: Final = {

@@ -10,6 +10,7 @@ from modules import call, run
 
 from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
+from et_ir.dialects.edge.dtypes import rows
 from et_ir.dialects.edge.promotion import PROMOTIONS, operands_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -91,22 +92,18 @@ def test_one_type_is_left_alone() -> None:
     assert str(run(module, "promote-types")) == before
 
 
-def test_every_operator_of_several_tensors_is_classified() -> None:
-    """An edge operator with several tensor operands either promotes, or is known to take no mix."""
-    takes_no_mix = {
-        "_cdist_forward", "_embedding_bag", "_int_mm", "_make_dual_copy", "_native_batch_norm_legit.no_stats",
-        "_nested_view_from_buffer_copy", "_nested_view_from_jagged_copy", "addmm", "baddbmm", "bmm", "convolution",
-        "dot", "embedding", "gather", "grid_sampler_2d", "index.Tensor", "index_put", "index_select", "lerp.Scalar",
-        "lerp.Tensor", "linear", "masked_fill.Scalar", "masked_scatter", "masked_select", "mm", "mv", "prelu",
-        "scatter.src", "scatter.value", "scatter_add", "scatter_reduce.two",
+def test_every_pointwise_operator_of_several_tensors_is_classified() -> None:
+    """It promotes, or torch takes one type for all its operands, or different ones that mean different things."""
+    means_different_things = {
+        "ldexp.Tensor", "masked_fill.Scalar", "polygamma", "prelu", *(name for name in EDGE_OPS if "polynomial" in name)
     }  # fmt: skip
-    several = {
+    mixing = {
         name
         for name, cls in EDGE_OPS.items()
-        if len(cls.info().tensors) > 1 or any(arg.type.is_list for arg in cls.info().tensors)
+        if "pointwise" in cls.tags and any(len(row.columns) > 1 for row in rows(name))
     }
-    assert several - PROMOTIONS.keys() <= takes_no_mix
-    assert not takes_no_mix & PROMOTIONS.keys()
+    assert mixing - PROMOTIONS.keys() <= means_different_things
+    assert not means_different_things & PROMOTIONS.keys()
     assert PROMOTIONS.keys() <= OP_BY_NAME.keys()
     for name, promotion in PROMOTIONS.items():
         arguments = OP_BY_NAME[name].schema().by_name

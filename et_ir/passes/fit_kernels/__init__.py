@@ -1,0 +1,59 @@
+"""Say in the kernels' terms what a target's kernels would refuse or compute otherwise.
+
+```mlir
+%1 = edge.cumsum %x {dim = 0} : tensor<f32>                                                   // before
+
+%2 = edge.view_copy %x {size = [1]} : (tensor<f32>) -> tensor<1xf32>                          // after
+%3 = edge.cumsum %2 {dim = 0} : tensor<1xf32>
+%1 = edge.view_copy %3 {size = []} : (tensor<1xf32>) -> tensor<f32>
+```
+
+For the stock runtime, whose kernels take less than torch's do. Each rewrite gives what torch gives, and nothing that
+the kernels compute rightly is touched; for other targets the pass does nothing. The families of patterns:
+
+| what kernels refuse, or compute otherwise | what is said instead |
+|---|---|
+| reductions and scans of a tensor without dimensions | a view of one dimension in front, and one behind |
+| results without elements; `mm` and `bmm` over no elements, whose results stay as they were | `full` |
+| indices of i32 in `gather` and `scatter` | a conversion to i64 |
+| `logit` of f16 and bf16 | in f32, as torch does |
+| `_log_softmax` of f64 | `x - max - log(sum(exp(x - max)))` |
+| `add` with a factor where the first operand has one element: multiplies that | the operand expanded |
+| a factor of another type than the elements, or negative for ui8 | the same factor in theirs |
+| negative padding | `slice_copy` in front |
+| `narrow_copy` along a negative dimension | `slice_copy` |
+| `remainder` by a number, or of operands of two shapes: has the sign of the dividend | `fmod`, corrected |
+| `convolution` in three dimensions, transposed or not | one in two, with planes for images and channels |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from et_ir.passes.fit_kernels import arguments, empty, ranks, remainder, types, volumes
+from et_ir.passes.rewriting import rewrite
+
+__all__ = ["FAMILIES", "FitKernelsPass"]
+
+FAMILIES = (empty, arguments, types, remainder, volumes, ranks)
+"""The modules with patterns, in the order they are tried in: what is left of a tensor may be empty."""
+
+
+@dataclass(frozen=True)
+class FitKernelsPass(ModulePass):
+    """Avoid what the target's kernels refuse."""
+
+    name = "fit-kernels"
+
+    target: str = "stock-1.4"
+    """The runtime whose kernels there are."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not self.target.startswith("stock"):
+            return
+        for family in FAMILIES:
+            rewrite(op, [pattern() for pattern in family.PATTERNS])

@@ -1,0 +1,56 @@
+"""What has no elements is not computed, and a product over no elements is zero."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xdsl.ir import Attribute, Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.edge.attributes import contiguous, dim_order_of
+from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+
+__all__ = ["PATTERNS"]
+
+
+def zeros(type: Attribute) -> EdgeOp:
+    """Zeros of a static tensor type."""
+    assert is_tensor(type)
+    return edge.FullOp.make(type.get_shape(), 0, dtype=type.element_type, result_types=[type])
+
+
+def _is_empty(type: Attribute) -> bool:
+    return is_tensor(type) and is_static(type) and 0 in type.get_shape()
+
+
+class EmptyResults(RewritePattern):
+    """An op whose results have no elements, each contiguous."""
+
+    roots = tuple(
+        op
+        for op in OP_BY_NAME.values()
+        if op.schema().returns and not issubclass(op, edge.FullOp | edge.ViewCopyOp)
+    )
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        types = list(op.result_types)
+        if not types or not all(map(_is_empty, types)):
+            return
+        if any(is_tensor(t) and dim_order_of(t) != contiguous(t.get_num_dims()) for t in types):
+            return
+        made = [zeros(type) for type in types]
+        rewriter.replace(op, made, [one.results[0] for one in made])
+
+
+class ProductOverNothing(RewritePattern):
+    """`mm` and `bmm` with no inner elements, whose kernels leave the result as it was."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: edge.MmOp | edge.BmmOp, rewriter: PatternRewriter) -> None:
+        if tensor_type(op.operands[0]).get_shape()[-1] == 0 and is_static(tensor_type(op.results[0])):
+            rewriter.replace(op, zeros(op.results[0].type))
+
+
+PATTERNS: Final = (EmptyResults, ProductOverNothing)

@@ -1,0 +1,124 @@
+"""What `fit-kernels` rewrites runs on the stock runtime and gives torch's results, which it would not otherwise."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from stock import StockError, StockRuntime
+from sweep.compare import difference
+
+from et_ir.emit import EmitOptions, write
+from et_ir.passes.pipelines import EDGE, executorch_pipeline, run_pipeline
+from et_ir.registry.calls import Call, module_of, results_of
+
+aten: Any = torch.ops.aten
+
+
+@pytest.fixture(scope="module")
+def stock() -> Iterator[StockRuntime]:
+    with StockRuntime() as runtime:
+        yield runtime
+
+
+def rand(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape))).mul(5).to(dtype)
+
+
+def index(*shape: int) -> torch.Tensor:
+    return torch.zeros(shape, dtype=torch.int32)
+
+
+I64, F16, BF16, F64 = torch.int64, torch.float16, torch.bfloat16, torch.float64
+VOLUME = (2, 4, 5, 6, 7)
+NONE = rand()
+
+CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
+    "cumsum of no dimensions": (aten.cumsum.default, (NONE, 0), {}),
+    "sum of no dimensions": (aten.sum.dim_IntList, (NONE, [0]), {}),
+    "sum of no dimensions, kept": (aten.sum.dim_IntList, (NONE, [-1], True), {}),
+    "unfold_copy of no dimensions": (aten.unfold_copy.default, (NONE, 0, 1, 1), {}),
+    "stack of nothing": (aten.stack.default, ([torch.zeros(0, 1, 0), torch.zeros(0, 1, 0)], 1), {}),
+    "amax of nothing": (aten.amax.default, (rand(5, 0, 5), [0]), {}),
+    "mm over nothing": (aten.mm.default, (rand(4, 0), rand(0, 2)), {}),
+    "bmm over nothing": (aten.bmm.default, (rand(2, 4, 0), rand(2, 0, 2)), {}),
+    "gather by i32": (aten.gather.default, (rand(4, 3), 1, index(4, 2)), {}),
+    "scatter by i32": (aten.scatter.src, (rand(4, 3), 1, index(4, 1), rand(4, 1)), {}),
+    "scatter value by i32": (aten.scatter.value, (rand(4, 3), 1, index(4, 1), 2), {}),
+    "scatter_add by i32": (aten.scatter_add.default, (rand(4, 3), 1, index(4, 1), rand(4, 1)), {}),
+    "logit f16": (aten.logit.default, (torch.rand(3, 4).to(F16),), {}),
+    "logit bf16": (aten.logit.default, (torch.rand(3, 4).to(BF16), 0.1), {}),
+    "log_softmax f64": (aten._log_softmax.default, (rand(3, 4, dtype=F64), 1, False), {}),
+    "log_softmax f64, 0": (aten._log_softmax.default, (rand(3, 4, dtype=F64), -2, False), {}),
+    "add of one": (aten.add.Tensor, (rand(1), rand(5, 4)), {"alpha": 3}),
+    "add of one bf16": (aten.add.Tensor, (rand(dtype=BF16), rand(5, 4, dtype=BF16)), {"alpha": 0.3}),
+    "add of one i64": (aten.add.Tensor, (rand(1, dtype=I64), rand(5, 4, dtype=I64)), {"alpha": 3}),
+    "sub of one": (aten.sub.Tensor, (rand(1), rand(5, 4)), {"alpha": 3}),
+    "crop": (aten.constant_pad_nd.default, (rand(3, 5, 4), [-1, 2, 1, -2], 1.5), {}),
+    "crop only": (aten.constant_pad_nd.default, (rand(3, 5, 4), [-1, -1]), {}),
+    "narrow_copy": (aten.narrow_copy.default, (rand(3, 5), -1, -3, 2), {}),
+    "remainder i64": (aten.remainder.Tensor, (rand(5, 1, dtype=I64), rand(4, dtype=I64).abs() - 20), {}),
+    "remainder f64": (aten.remainder.Tensor, (rand(5, 1, dtype=F64), rand(4, dtype=F64)), {}),
+    "remainder -3": (aten.remainder.Scalar, (rand(5, 4, dtype=I64), -3), {}),
+    "remainder 2.5": (aten.remainder.Scalar, (rand(5, 4, dtype=F64), 2.5), {}),
+    "remainder i8": (aten.remainder.Scalar, (rand(5, 4, dtype=torch.int8), 3), {}),
+    "conv3d": (
+        aten.convolution.default,
+        (rand(*VOLUME), rand(6, 2, 3, 2, 3), rand(6), [2, 1, 2], [1, 0, 2], [2, 1, 1], False, [0, 0, 0], 2),
+        {},
+    ),
+    "conv_transpose3d": (
+        aten.convolution.default,
+        (rand(*VOLUME), rand(4, 3, 3, 2, 3), rand(6), [2, 1, 2], [1, 0, 2], [1, 2, 1], True, [1, 0, 1], 2),
+        {},
+    ),
+    "conv_transpose3d, 1": (
+        aten.convolution.default,
+        (rand(1, 2, 3, 4, 4), rand(2, 3, 2, 2, 2), None, [1], [0], [1], True, [0], 1),
+        {},
+    ),
+}
+
+
+def run(call: Call, stock: StockRuntime, path: Path, *, fitted: bool) -> str | None:
+    """How the stock runtime's results differ from torch's; raises `StockError` if it refuses."""
+    module, _, inputs = module_of(call)
+    pipeline = executorch_pipeline(target="stock-1.4")
+    if not fitted:
+        pipeline = pipeline.replace('fit-kernels{target="stock-1.4"},', "").replace(
+            'kernel-limits{target="stock-1.4"},', ""
+        )
+    run_pipeline(module, EDGE)
+    run_pipeline(module, pipeline)
+    stream = io.BytesIO()
+    write(module, stream, EmitOptions())
+    path.write_bytes(stream.getvalue())
+    return difference(stock.run(path, inputs), call.results)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_stock_gives_what_torch_gives(name: str, stock: StockRuntime, tmp_path: Path) -> None:
+    target, args, kwargs = CASES[name]
+    call = Call(target, args, kwargs, results_of(target(*args, **kwargs)))
+    assert run(call, stock, tmp_path / "fitted.pte", fitted=True) is None
+
+
+def test_most_would_not(stock: StockRuntime, tmp_path: Path) -> None:
+    """The rewrites are needed: what stock is right about without them is little, and listed."""
+    right: list[str] = []
+    for name, (target, args, kwargs) in CASES.items():
+        call = Call(target, args, kwargs, results_of(target(*args, **kwargs)))
+        try:
+            if run(call, stock, tmp_path / "plain.pte", fitted=False) is None:
+                right.append(name)
+        except StockError:
+            continue
+    assert not {n for n in right if n not in RIGHT}, right
+
+
+RIGHT = ("sub of one", "remainder 2.5", "remainder f64", "mm over nothing", "bmm over nothing")
+"""Cases that stock takes as they are: neighbours of those that it does not, or memory that happens to hold zeros."""
