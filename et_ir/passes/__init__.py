@@ -25,6 +25,7 @@ PASSES: Final[dict[str, str]] = {
     "fit-kernels": "fit_kernels:FitKernelsPass",
     "fold-batch-norm": "fold_batch_norm:FoldBatchNormPass",
     "in-place": "in_place:InPlacePass",
+    "kernel-limits": "kernel_limits:KernelLimitsPass",
     "link-check": "link_check:LinkCheckPass",
     "memory-formats-to-dim-orders": "memory_formats_to_dim_orders:MemoryFormatsToDimOrdersPass",
     "plan-memory": "plan_memory:PlanMemoryPass",

@@ -109,6 +109,7 @@ def executorch_pipeline(
     fit = f'fit-kernels{{target="{target}"}}'
     kernels = (fit, "convolutions-to-products") if target.startswith("stock") else ()
     kernels = (*kernels, f'select-kernels{{target="{target}"}}', "constant-fold", "cse", "dce")
+    kernels = (*kernels, f'kernel-limits{{target="{target}"}}')
     plan = (
         f"plan-memory{{algorithm={algorithm} plan-inputs={str(plan_inputs).lower()} "
         f"plan-outputs={str(plan_outputs).lower()}}}"

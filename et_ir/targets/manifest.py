@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-__all__ = ["TARGETS", "load_manifest"]
+__all__ = ["TARGETS", "load_manifest", "load_refused_types"]
 
 TARGETS: Final = ("stock-1.4", "et-vm", "et-vm-aten")
 """`et-vm` is the VM with the kernels of its own, `et-vm-aten` with those of torch (`et-vm run --kernels aten`)."""
@@ -23,3 +23,22 @@ def load_manifest(target: str) -> frozenset[str]:
     text = (Path(__file__).parent / f"{target}.txt").read_text(encoding="utf-8")
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return frozenset(line for line in lines if line)
+
+
+@cache
+def load_refused_types(target: str) -> dict[str, dict[str, frozenset[str]]]:
+    """The element types that kernels of a target refuse, by kernel and argument: `<target>-types.txt`, if there is one.
+
+    Raises `ValueError` for an unknown target.
+    """
+    load_manifest(target)
+    path = Path(__file__).parent / f"{target}-types.txt"
+    found: dict[str, dict[str, frozenset[str]]] = {}
+    if not path.exists():
+        return found
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        kernel, args, types = line.split(" | ")
+        found.setdefault(kernel, {}).update(dict.fromkeys(args.split(","), frozenset(types.split())))
+    return found

@@ -22,7 +22,7 @@ the kernels compute rightly is touched; for other targets the pass does nothing.
 | a factor of another type than the elements, or negative for ui8 | the same factor in theirs |
 | negative padding | `slice_copy` in front |
 | `narrow_copy` along a negative dimension | `slice_copy` |
-| `remainder` by a number, or of operands of two shapes: has the sign of the dividend | `fmod`, corrected |
+| `remainder`, which may have the sign of the dividend | `fmod`, corrected |
 | `convolution` in three dimensions, transposed or not | one in two, with planes for images and channels |
 """
 

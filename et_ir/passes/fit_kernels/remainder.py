@@ -36,15 +36,13 @@ class RemainderBySign(RewritePattern):
         rewriter.replace(op, edge.WhereSelfOp.make(other_sign, moved, rest, result_types=[result]))
 
 
-class RemainderByOtherShape(RewritePattern):
-    """The same for `remainder.Tensor` of operands of different shapes; of one shape the kernel is right."""
+class RemainderOfTensors(RewritePattern):
+    """The same for `remainder.Tensor`, where the sign of the divisor is known at run time only."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: edge.RemainderTensorOp, rewriter: PatternRewriter) -> None:
         value, divisor = op.operands
         result, type = tensor_type(op.results[0]), tensor_type(divisor)
-        if tensor_type(value).get_shape() == type.get_shape():
-            return
         flags = TensorType[Attribute](i1, result.get_shape(), result.encoding)
         signs = TensorType[Attribute](i1, type.get_shape(), type.encoding)
 
@@ -61,4 +59,4 @@ class RemainderByOtherShape(RewritePattern):
         rewriter.replace(op, edge.WhereSelfOp.make(other_sign, moved, rest, result_types=[result]))
 
 
-PATTERNS: Final = (RemainderBySign, RemainderByOtherShape)
+PATTERNS: Final = (RemainderBySign, RemainderOfTensors)

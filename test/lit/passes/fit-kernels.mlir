@@ -1,0 +1,45 @@
+// RUN: et-opt -p fit-kernels --split-input-file %s | filecheck %s
+// RUN: et-opt -p 'fit-kernels{target="et-vm"}' --split-input-file %s | filecheck %s --check-prefix=VM
+
+// CHECK-LABEL: func.func @no_dimensions
+func.func @no_dimensions(%x: tensor<f32>) -> tensor<f32> {
+  // CHECK-NEXT: %[[V:.*]] = edge.view_copy %x {size = [1]}
+  // CHECK-NEXT: %[[S:.*]] = edge.cumsum %[[V]] {dim = 0} : tensor<1xf32>
+  // CHECK-NEXT: edge.view_copy %[[S]] {size = []}
+  // VM: edge.cumsum %x {dim = 0} : tensor<f32>
+  %0 = edge.cumsum %x {dim = 0} : tensor<f32>
+  func.return %0 : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @index
+func.func @index(%x: tensor<4x3xf32>, %i: tensor<4x2xi32>) -> tensor<4x2xf32> {
+  // CHECK-NEXT: %[[W:.*]] = edge.dim_order_ops._to_dim_order_copy %i {dtype = i64}
+  // CHECK-NEXT: edge.gather %x, %[[W]]
+  %0 = edge.gather %x, %i {dim = 1} : (tensor<4x3xf32>, tensor<4x2xi32>) -> tensor<4x2xf32>
+  func.return %0 : tensor<4x2xf32>
+}
+
+// -----
+
+// A sum with a factor of which the first operand has one element; one of equal shapes stays.
+// CHECK-LABEL: func.func @factor
+func.func @factor(%a: tensor<1xf32>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // CHECK-NEXT: %[[E:.*]] = edge.expand_copy %a {size = [4]}
+  // CHECK-NEXT: edge.add.Tensor %[[E]], %x {alpha = 3}
+  %0 = edge.add.Tensor %a, %x {alpha = 3} : (tensor<1xf32>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK-NEXT: edge.add.Tensor %x, %x {alpha = 3}
+  %1 = edge.add.Tensor %x, %x {alpha = 3} : tensor<4xf32>
+  func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @crop
+func.func @crop(%x: tensor<4xf32>) -> tensor<5xf32> {
+  // CHECK-NEXT: %[[S:.*]] = edge.slice_copy.Tensor %x {start = 1, end = 4}
+  // CHECK-NEXT: edge.constant_pad_nd %[[S]] {pad = [0, 2]}
+  %0 = edge.constant_pad_nd %x {pad = [-1, 2]} : (tensor<4xf32>) -> tensor<5xf32>
+  func.return %0 : tensor<5xf32>
+}
