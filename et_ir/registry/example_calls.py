@@ -281,7 +281,17 @@ def _layers() -> Iterator[tuple[Any, ...]]:
     """Normalisations, dropout, embeddings, attention, recurrent layers, losses, quantisation."""
     channels, image = f(2), f(1, 2, 4, 4)
     statistics = (channels, channels.clone(), channels.clone(), channels.clone())
-    yield aten.avg_pool2d_backward.default, f(1, 2, 2, 3), f(1, 2, 4, 6), [2, 2], [], [0, 0], False, True, None
+    yield (
+        aten.avg_pool2d_backward.default,
+        f(1, 2, 2, 3),
+        f(1, 2, 4, 6),
+        [2, 2],
+        [],
+        [0, 0],
+        False,
+        True,
+        None,
+    )
     yield (
         aten.convolution_backward.default,
         f(1, 3, 2, 4), f(1, 2, 4, 6), f(3, 2, 3, 3), [3], [1, 1], [0, 0], [1, 1], False, [0, 0], 1,
