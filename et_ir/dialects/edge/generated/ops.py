@@ -3073,6 +3073,24 @@ class IndexPutOp(EdgeOp):
         accumulate: bool
 
 
+class IndexReduceOp(EdgeOp):
+    """self with the slices of source combined into indices of a dimension by a reduction.
+
+        %result = edge.index_reduce %self, %index, %source {dim = 0, reduce = "prod"} : (tensor<4x3xf32>, tensor<2xi64>, tensor<2x3xf32>) -> tensor<4x3xf32>
+    """
+
+    name = "edge.index_reduce"
+    schema_text = "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"
+    out_schema = "index_reduce.out(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        index: SSAValue
+        source: SSAValue
+        reduce: str
+        include_self: bool
+
+
 class IndexSelectOp(EdgeOp):
     """The slices of self at indices of a dimension.
 
@@ -5326,6 +5344,23 @@ class ScalarTensorOp(EdgeOp):
         pin_memory: bool | None
 
 
+class ScatterReduceOp(EdgeOp):
+    """self with src or value written, or combined by a reduction, at the places along a dimension that index names.
+
+        %result = edge.scatter.reduce %self, %index, %src {dim = 1, reduce = "add"} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+    """
+
+    name = "edge.scatter.reduce"
+    schema_text = "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"
+    out_schema = "scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        index: SSAValue
+        src: SSAValue
+        reduce: str
+
+
 class ScatterSrcOp(EdgeOp):
     """self with src or value written, or combined by a reduction, at the places along a dimension that index names.
 
@@ -5358,6 +5393,23 @@ class ScatterValueOp(EdgeOp):
         dim: int
         index: SSAValue
         value: Scalar
+
+
+class ScatterValueReduceOp(EdgeOp):
+    """self with src or value written, or combined by a reduction, at the places along a dimension that index names.
+
+        %result = edge.scatter.value_reduce %self, %index {dim = 1, value = 2, reduce = "multiply"} : (tensor<2x3xf32>, tensor<2x1xi64>) -> tensor<2x3xf32>
+    """
+
+    name = "edge.scatter.value_reduce"
+    schema_text = "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"
+    out_schema = "scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        dim: int
+        index: SSAValue
+        value: Scalar
+        reduce: str
 
 
 class ScatterAddOp(EdgeOp):
@@ -7151,6 +7203,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     Im2colOp,
     IndexTensorOp,
     IndexPutOp,
+    IndexReduceOp,
     IndexSelectOp,
     IndicesCopyOp,
     IsinfOp,
@@ -7293,8 +7346,10 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     RsubScalarOp,
     RsubTensorOp,
     ScalarTensorOp,
+    ScatterReduceOp,
     ScatterSrcOp,
     ScatterValueOp,
+    ScatterValueReduceOp,
     ScatterAddOp,
     ScatterReduceTwoOp,
     SearchsortedScalarOp,
