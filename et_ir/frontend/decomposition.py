@@ -63,8 +63,18 @@ def _table(preserve: frozenset[str]) -> Table:
             table[op] = function  # that of composite operators is their kernel
     exported = cast("Mapping[object, Decomposition]", default_decompositions())
     table |= {op: f for target, f in exported.items() if (op := as_operator(target)) is not None}
+    table[torch.ops.aten._linalg_check_errors.default] = _nothing
     kept = {overload(name) for name in preserve & OP_BY_NAME.keys()}
     return {op: f for op, f in table.items() if not (is_core(op) or op in kept or writes(op))}
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """What a check does that compiled programs leave to their kernels."""
+
+
+def _converted(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """As `prims.convert_element_type`, whose own form in aten writes into what it allocates."""
+    return torch.ops.aten._to_copy.default(tensor, dtype=dtype)
 
 
 def _is_primitive(op: Operator) -> bool:
@@ -75,6 +85,8 @@ def _is_primitive(op: Operator) -> bool:
 
 def _by_kernel(op: Operator) -> Decomposition | None:
     """The decomposition of an operator that no table has: its explicit composite kernel, or that of a primitive."""
+    if schema_of(op).name == "prims::convert_element_type":
+        return _converted
     if op.namespace == "prims":
         return cast(Any, op).impl_aten
     keys: Any = cast(Any, torch)._C.DispatchKey
@@ -106,7 +118,7 @@ def trace_decomposition(
     if module is None and last_resort:
         # Torch's reference of an operator may call the operator; that of others then goes on for ever.
         kept = last_resort - {_name(target)}
-        module = call.traced({op: f for op, f in _table(preserve).items() if _name(op) not in kept})
+        module = call.traced({op: f for op, f in _table(preserve).items() if _name(op) not in kept}, kept)
     return module
 
 
@@ -141,8 +153,10 @@ class _Call:
 
         return call, [leaves[i] for i in positions]
 
-    def traced(self, table: Table) -> GraphModule | None:
-        """The graph that a table of decompositions gives; adds to the table what torch's kernels give."""
+    def traced(self, table: Table, final: frozenset[str] = frozenset()) -> GraphModule | None:
+        """The graph that a table of decompositions gives; adds to the table what torch's kernels give, except for
+        operators that are `final`.
+        """
         call, tensors = self._function()
         kept = {overload(name) for name in self.preserve & OP_BY_NAME.keys()}
         function = call
@@ -157,7 +171,8 @@ class _Call:
             operators = cast("set[Operator]", called)
             writing = {op for op in operators if writes(op)}
             composite = {op for op in operators - writing if not (is_core(op) or op in kept)}
-            more = {op: f for op in composite if op not in table and (f := _by_kernel(op)) is not None}
+            unknown = {op for op in composite if op not in table and _name(op) not in final}
+            more = {op: f for op in unknown if (f := _by_kernel(op)) is not None}
             if any(op == self.target or _name(op) not in self.last_resort for op in composite - more.keys()):
                 return None
             if more:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BOOL
+from et_ir.dialects.aten.inference.dtypes import BOOL, U8
 from et_ir.passes.decompose.chain import Chain, Number, decomposes, meta
 
 
@@ -37,6 +37,9 @@ def hardswish(b: Chain, op: aten.HardswishOp) -> SSAValue:
 
 @decomposes(aten.Relu6Op)
 def relu6(b: Chain, op: aten.Relu6Op) -> SSAValue:
+    """Kernels of `hardtanh` take no unsigned integers."""
+    if meta(op.self).dtype is U8:
+        return b(aten.ClampOp, op.self, 0, 6)
     return b(aten.HardtanhOp, op.self, 0, 6)
 
 

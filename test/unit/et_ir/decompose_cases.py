@@ -183,6 +183,7 @@ def activation() -> Iterator[Case]:
     yield A.log_sigmoid, x
     yield A.softplus, x, 2.0, 10
     yield A.celu, x, 0.5
+    yield A.relu6, i(3, low=0, high=9, dtype=torch.uint8)
     yield A.rrelu, x
     yield A.prelu, f(2, 3, 4), f(3)
     yield A.prelu, f(2, 3, 4), f(1)

@@ -187,6 +187,31 @@ def test_leaves_that_torch_would_decompose_by_themselves_stay_inside_of_others()
     VerifyCoreAtenPass().apply(Context(), module)
 
 
+@pytest.mark.parametrize(
+    ("function", "leaves"),
+    [
+        (torch.linalg.inv, {"aten.linalg_inv_ex"}),
+        (lambda x: torch.linalg.solve(x, x), {"aten._linalg_solve_ex"}),
+        (torch.linalg.cholesky, {"aten.linalg_cholesky_ex"}),
+        (torch.fft.ihfft2, {"aten._fft_c2c", "aten._conj_physical"}),
+    ],
+)
+def test_checks_of_results_are_left_to_kernels(function: Callable[..., Any], leaves: set[str]):
+    module = import_program(torch.export.export(Net(function), (torch.eye(3) * 2,)))
+    DecomposeTracedPass().apply(Context(), module)
+    assert leaves <= set(names(module))
+    VerifyCoreAtenPass().apply(Context(), module)
+
+
+def test_halves_are_converted_without_writing():
+    module = import_program(
+        torch.export.export(Net(lambda x: torch.renorm(x, 2.0, 0, 1.0)), (r(3, 4).half(),))
+    )
+    DecomposeTracedPass().apply(Context(), module)
+    assert "aten._to_copy" in names(module)
+    VerifyCoreAtenPass().apply(Context(), module)
+
+
 def test_windows_that_torch_computes_in_place_are_constants():
     module = import_program(torch.export.export(Net(lambda x: torch.kaiser_window(5) * x), (r(5),)))
     x = r(5)
