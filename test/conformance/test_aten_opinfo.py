@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from sweep.compare import same_elements
 from torch.testing._internal.common_methods_invocations import op_db
 from xdsl.context import Context
 
@@ -26,7 +27,13 @@ SAMPLES = {torch.float32: 2, torch.int64: 1, torch.bfloat16: 1}
 
 TOLERANCES = {torch.bfloat16: (5e-2, 5e-2), torch.float32: (1e-4, 1e-5)}
 
-UNSPECIFIED = {"aten.empty_like", "aten.new_empty"}
+UNSPECIFIED = {
+    "aten.empty_like",
+    "aten.empty_permuted",
+    "aten.empty_strided",
+    "aten.new_empty",
+    "aten.new_empty_strided",
+}
 """Operators that say nothing of the elements of their results."""
 
 SORTS = {"aten.sort", "aten.argsort"}
@@ -62,6 +69,8 @@ def check(call: Call) -> None:
         assert all(map(compatible, found, expected)), f"{call} inferred {[str(t) for t in found]}"
     if type(op) not in DECOMPOSITIONS or op.name in UNSPECIFIED:
         return
+    if torch.Tag.nondeterministic_seeded in call.target.tags:
+        return  # random numbers: test_random.py tests their distributions
     if op.name in LESS_EXACT and call.results[0].dtype is torch.bfloat16:
         return
     DecomposePass().apply(Context(), module)
@@ -74,6 +83,8 @@ def check(call: Call) -> None:
         # What is at the places counts, not which of the places of equal elements came first.
         results[-1] = torch.take_along_dim(inputs[0], results[-1], op.arg("dim"))
         wanted_results[-1] = torch.take_along_dim(inputs[0], wanted_results[-1], op.arg("dim"))
+    if op.name == "aten.kthvalue" and same_elements(inputs[0], results[-1], wanted_results[-1]):
+        results[-1] = wanted_results[-1]
     for actual, wanted in zip(results, wanted_results, strict=True):
         if isinstance(wanted, torch.Tensor):
             rtol, atol = TOLERANCES.get(wanted.dtype, (1e-4, 1e-5))

@@ -41,7 +41,7 @@ def same_elements(source: torch.Tensor, got: Any, wanted: Any) -> bool:
     """Whether two tensors of indices name equal elements of ``source``, each once, along one of its dimensions."""
     if not isinstance(got, torch.Tensor) or got.dtype != torch.int64 or got.shape != wanted.shape:
         return False
-    for dim in range(source.dim()):
+    for dim in range(source.dim() if got.dim() in (source.dim(), source.dim() - 1) else 0):
         pair = [index if index.dim() == source.dim() else index.unsqueeze(dim) for index in (got, wanted)]
         try:
             elements = [torch.take_along_dim(source, index, dim) for index in pair]
