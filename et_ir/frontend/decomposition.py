@@ -64,6 +64,9 @@ def _table(preserve: frozenset[str]) -> Table:
     exported = cast("Mapping[object, Decomposition]", default_decompositions())
     table |= {op: f for target, f in exported.items() if (op := as_operator(target)) is not None}
     table[torch.ops.aten._linalg_check_errors.default] = _nothing
+    # Their kernels give the same elements with a mark, which a graph cannot show.
+    table[torch.ops.aten._conj.default] = torch.ops.aten._conj_physical.default
+    table[torch.ops.aten._neg_view.default] = torch.ops.aten.neg.default
     kept = {overload(name) for name in preserve & OP_BY_NAME.keys()}
     return {op: f for op, f in table.items() if not (is_core(op) or op in kept or writes(op))}
 

@@ -25,6 +25,8 @@ DTYPES = {
     "i8": torch.int8,
     "i16": torch.int16,
     "i32": torch.int32,
+    "c64": torch.complex64,
+    "c128": torch.complex128,
 }
 """Element types by short name, in the order in which they are swept."""
 

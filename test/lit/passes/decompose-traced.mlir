@@ -66,3 +66,43 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK:      func.func @forward
 // CHECK-NOT:  aten.mvlgamma
 // CHECK:      aten.lgamma
+
+// -----
+
+// Torch marks a tensor as conjugate instead of computing it; a graph has no marks.
+func.func @forward(%x: tensor<2x6xf32>) -> (tensor<2x6xcomplex<f32>>, tensor<2x4xcomplex<f32>>) {
+  %0 = aten.fft_ifft %x : (tensor<2x6xf32>) -> tensor<2x6xcomplex<f32>>
+  %1 = aten.fft_ihfft %x : (tensor<2x6xf32>) -> tensor<2x4xcomplex<f32>>
+  func.return %0, %1 : tensor<2x6xcomplex<f32>>, tensor<2x4xcomplex<f32>>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[ALL:.*]] = aten._fft_r2c %x {dim = [1], normalization = 2, onesided = false}
+// CHECK-NEXT: %[[CONJ:.*]] = aten._conj_physical %[[ALL]]
+// CHECK-NEXT: %[[HALF:.*]] = aten._fft_r2c %x {dim = [1], normalization = 2, onesided = true}
+// CHECK-NEXT: %[[CONJ2:.*]] = aten._conj_physical %[[HALF]]
+// CHECK-NEXT: func.return %[[CONJ]], %[[CONJ2]]
+
+// -----
+
+func.func @forward(%x: tensor<2x6xf32>) -> (tensor<2x4xcomplex<f32>>, tensor<2x10xf32>) {
+  %0 = aten.fft_ihfft2 %x : (tensor<2x6xf32>) -> tensor<2x4xcomplex<f32>>
+  %1 = aten.fft_hfft2 %x : (tensor<2x6xf32>) -> tensor<2x10xf32>
+  func.return %0, %1 : tensor<2x4xcomplex<f32>>, tensor<2x10xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: aten._fft_r2c %x {dim = [1]
+// CHECK-NEXT: aten._conj_physical
+// CHECK-NEXT: aten._fft_c2c
+// CHECK:      aten._fft_c2c
+// CHECK-NEXT: %[[CONJ:.*]] = aten._conj_physical
+// CHECK-NEXT: aten._fft_c2r %[[CONJ]]
+
+// -----
+
+func.func @forward(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
+  %0 = aten._conj %x : tensor<2xcomplex<f32>>
+  func.return %0 : tensor<2xcomplex<f32>>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[CONJ:.*]] = aten._conj_physical %x
+// CHECK-NEXT: func.return %[[CONJ]]
