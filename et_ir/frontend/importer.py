@@ -40,6 +40,7 @@ from et_ir.frontend.constant_methods import constant_method
 from et_ir.frontend.decomposition import decompose_call
 from et_ir.frontend.mutation import Mutations, functionalise_by_tracing, plan_mutations, writes_memory
 from et_ir.frontend.nodes import NodeConverter
+from et_ir.frontend.ranges import with_ranges
 from et_ir.frontend.sources import Frames, locate
 from et_ir.frontend.state import State, Symbol
 from et_ir.frontend.types import UnsupportedType, dim_order_of, result_type
@@ -222,7 +223,8 @@ def _import_method(method: _Method, state: State, reasons: Reasons, frames: Fram
         method.program.graph_module, dict(zip((n for n, _ in method.inputs), block.args, strict=True))
     )
     results = _results(method, converter, cast("tuple[Any, ...]", outputs), reasons)
-    block.add_ops(converter.ops)
+    ranges = method.program.range_constraints
+    block.add_ops(with_ranges(converter.ops, method.program.graph.nodes, converter.values, ranges))
     block.add_op(ReturnOp(*results))
     function = FuncOp(
         method.name,

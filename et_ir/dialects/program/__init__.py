@@ -1,7 +1,8 @@
 """The `program` dialect: what a program has at every level beside its operations.
 
 Weights, buffers and constants are module-level symbols that all methods share; `get` reads one that never
-changes, `load` and `store` access mutable state. `literal` is a Python value that is no tensor.
+changes, `load` and `store` access mutable state. `literal` is a Python value that is no tensor,
+`range` what is known of a number that only the data tells.
 """
 
 from xdsl.ir import Dialect
@@ -17,6 +18,7 @@ from et_ir.dialects.program.ops import (
     ParameterOp,
     StoreOp,
 )
+from et_ir.dialects.program.ranges import RangeOp
 
 __all__ = [
     "BufferOp",
@@ -29,6 +31,7 @@ __all__ = [
     "LoadOp",
     "ParameterOp",
     "Program",
+    "RangeOp",
     "StoreOp",
     "StringType",
     "TreeAttr",
@@ -39,6 +42,6 @@ from et_ir.dialects.program.trees import TreeAttr
 
 Program = Dialect(
     "program",
-    [ParameterOp, BufferOp, ConstantOp, GetOp, LoadOp, StoreOp, LiteralOp],
+    [ParameterOp, BufferOp, ConstantOp, GetOp, LoadOp, StoreOp, LiteralOp, RangeOp],
     [DataAttr, StringType, TreeAttr],
 )

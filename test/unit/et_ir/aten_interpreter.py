@@ -29,7 +29,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.program import DataAttr, GetOp, GlobalOp, LiteralOp, LoadOp, StoreOp
+from et_ir.dialects.program import DataAttr, GetOp, GlobalOp, LiteralOp, LoadOp, RangeOp, StoreOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 
@@ -148,6 +148,10 @@ class Interpreter:
                 return []
             case LiteralOp():
                 return [number_of(op.value)]
+            case RangeOp():
+                number: Any = operands[0]
+                assert (op.least is None or op.least <= number) and (op.most is None or number <= op.most)
+                return []
             case SchemaOp():
                 return _call(op, operands)
             case _:

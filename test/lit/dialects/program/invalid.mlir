@@ -18,6 +18,16 @@ func.func @literal_c1() {
 
 // -----
 
+func.func @range_c1(%n: i64) {
+  // expected-error@+1 {{[range_c1] no number is from 7 to 6}}
+  program.range %n from 7 to 6
+  // expected-error@+1 {{[range_c1] says neither a least nor a largest number}}
+  program.range %n
+  func.return
+}
+
+// -----
+
 func.func @literal_text() {
   // expected-error@+1 {{is no literal: expected an i64, f64 or i1 number, a string or none}}
   %0 = program.literal 1 : i32

@@ -51,5 +51,11 @@ func.func @forward(%x: tensor<1x8xf32>, %n: i64, %s: !program.string) -> (i64, f
   %2 = program.literal true
   %3 = program.literal "text"
   %4 = program.literal none
+  // CHECK-NEXT: program.range %n from 0 to 6
+  // CHECK-NEXT: program.range %n from -1
+  // CHECK-NEXT: program.range %n to 6
+  program.range %n from 0 to 6
+  program.range %n from -1
+  program.range %n to 6
   func.return %0, %1, %2, %3, %4 : i64, f64, i1, !program.string, none
 }

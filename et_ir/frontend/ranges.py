@@ -1,0 +1,114 @@
+"""What `torch.export` knows of sizes that only the data or the caller tells: their smallest and largest values.
+
+Export names such a number by a symbol and keeps the symbol's range, from what operators can give (`nonzero` finds
+at most as many elements as there are), from the program's `torch._check` and from the user's `Dim`. A node that
+makes new symbols says where in its result they are. In the IR each range stands behind what has the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
+
+import torch
+from torch.fx import Node
+from torch.utils._sympy import value_ranges
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from et_ir.dialects.aten.generated.ops import SymSizeIntOp
+from et_ir.dialects.program import RangeOp
+from et_ir.dialects.schema.tensors import is_tensor
+
+__all__ = ["Ranges", "with_ranges"]
+
+Ranges = Mapping[Any, Any]
+"""Ranges by symbol, as `ExportedProgram.range_constraints` has them."""
+
+_LIMIT: Final = 2**48
+"""Torch states 2**63 - 2 where it knows nothing; no tensor has as many elements as this."""
+
+
+class _Stated(NamedTuple):
+    """The range of a number: of a result of a node, or of one of its sizes."""
+
+    result: int | None
+    """Which result, where there are several."""
+    dim: int | None
+    """Which dimension, `None` for a result that is a number."""
+    least: int | None
+    most: int
+
+
+def with_ranges(
+    ops: Sequence[Operation], nodes: Iterable[Node], values: Mapping[Node, Any], ranges: Ranges
+) -> list[Operation]:
+    """Ops with the ranges of the numbers that they make. `values` says what nodes, inputs among them, became."""
+    stated: dict[Operation | None, list[Operation]] = {}
+    for node in nodes:
+        for one in _of_input(node, ranges) if node.op == "placeholder" else _of_node(node, ranges):
+            number = _number(values.get(node), one)
+            if number is None:
+                continue
+            owner = number.owner if isinstance(number.owner, Operation) else None
+            added = stated.setdefault(owner, [])
+            if one.dim is not None:
+                added.append(SymSizeIntOp.make(number, one.dim))
+                number = added[-1].results[0]
+            added.append(RangeOp(number, one.least, one.most))
+    found = stated.pop(None, [])
+    for op in ops:
+        found.append(op)
+        for added in stated.get(op, ()):
+            added.location = op.location
+            found.append(added)
+    return found
+
+
+def _number(value: Any, stated: _Stated) -> SSAValue | None:
+    """The number that a range is of, or the tensor whose size it is; `None` if the program has no such number."""
+    if isinstance(value, tuple) and stated.result is not None:
+        value = cast("tuple[Any, ...]", value)[stated.result]
+    if not isinstance(value, SSAValue):
+        return None
+    found = cast("SSAValue[Attribute]", value)
+    if stated.dim is None:
+        return None if is_tensor(found.type) else found
+    known = not is_tensor(found.type) or found.type.get_shape()[stated.dim] != DYNAMIC_INDEX
+    return None if known else found
+
+
+def _of_node(node: Node, ranges: Ranges) -> Iterator[_Stated]:
+    """The ranges of the numbers that a node makes, in the order of their symbols."""
+    bindings = cast("Mapping[Any, tuple[Any, ...]]", node.meta.get("unbacked_bindings") or {})
+    for symbol, path in bindings.items():
+        ends = _ends(ranges.get(symbol))
+        if ends is None:
+            continue
+        steps = list(path)
+        result: int | None = steps.pop(0).idx if steps and hasattr(steps[0], "idx") else None
+        if not steps:
+            yield _Stated(result, None, *ends)
+        elif getattr(steps[0], "name", "") == "size" and len(steps) == 2:
+            yield _Stated(result, steps[1].idx, *ends)
+
+
+def _of_input(node: Node, ranges: Ranges) -> Iterator[_Stated]:
+    """The ranges of the sizes of an input."""
+    example: object = node.meta.get("val")
+    if not isinstance(example, torch.Tensor):
+        return
+    sizes: tuple[Any, ...] = tuple(example.shape)
+    for dim, size in enumerate(sizes):
+        if type(size) is not int:
+            ends = _ends(cast(Any, value_ranges).bound_sympy(size.node.expr, dict(ranges)))
+            if ends is not None:
+                yield _Stated(None, dim, *ends)
+
+
+def _ends(found: Any) -> tuple[int | None, int] | None:
+    """The ends of a range of numbers; `None` if it has no upper one."""
+    if found is None or not getattr(found.upper, "is_Integer", False) or int(found.upper) >= _LIMIT:
+        return None
+    least = int(found.lower) if getattr(found.lower, "is_Integer", False) else -_LIMIT
+    return (least if least > -_LIMIT else None), int(found.upper)
