@@ -36,6 +36,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp
 from et_ir.dialects.program.ops import literal_attribute
 from et_ir.dialects.program.trees import tree_attribute
+from et_ir.frontend.complex_numbers import with_lifted_complex_numbers
 from et_ir.frontend.constant_methods import constant_method
 from et_ir.frontend.decomposition import decompose_call
 from et_ir.frontend.mutation import Mutations, functionalise_by_tracing, plan_mutations, writes_memory
@@ -118,6 +119,7 @@ def _functionalise(
     name: str, program: ExportedProgram, reasons: Reasons
 ) -> tuple[ExportedProgram, Mutations]:
     """The program without writes, or with writes that the converter knows how to replace."""
+    program = with_lifted_complex_numbers(program)
     module = program.graph_module
     writing = [m for m in _submodules(module) if any(writes_memory(n) for n in m.graph.nodes)]
     if not writing:
