@@ -65,8 +65,13 @@ def _array(tensor: Any, type: TensorType[Attribute]) -> Array:
 def _operator(op: type[SchemaOp]) -> Any:
     import torch
 
-    name, _, overload = op.name.partition(".")[2].partition(".")
-    return getattr(getattr(torch.ops.aten, name), overload or "default")
+    schema = op.schema()
+    namespace = op.name.partition(".")[2].removesuffix(schema.qualified_name).rstrip(".") or "aten"
+    if namespace == "quantized_decomposed":
+        import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (registers them)
+
+    packet = getattr(getattr(torch.ops, namespace), schema.name)
+    return getattr(packet, schema.overload or "default")
 
 
 def evaluate(call: Call) -> Sequence[Array]:

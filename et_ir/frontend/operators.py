@@ -6,11 +6,12 @@ from functools import cache
 from typing import Any, Final, cast
 
 import torch
+import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (registers its operators)
 from torch._ops import OpOverload
 
 from et_ir.dialects.aten import OP_BY_NAME
 
-__all__ = ["COMPOSITE", "Operator", "as_operator", "is_core", "overload", "schema_of", "writes"]
+__all__ = ["COMPOSITE", "Operator", "as_operator", "is_core", "name_of", "overload", "schema_of", "writes"]
 
 Operator = OpOverload[..., Any]
 """One overload of an operator, as `torch.ops.aten.add.Tensor`."""
@@ -41,7 +42,18 @@ def is_core(op: Operator) -> bool:
     return torch.Tag.core in op.tags or torch.Tag.view_copy in op.tags
 
 
+def name_of(op: Operator) -> str:
+    """The name of an operator as op classes have it: `add.Tensor`, with the namespace where it is not `aten`."""
+    return op.name().removeprefix("aten::").replace("::", ".")
+
+
 def overload(name: str) -> Operator:
-    """Torch's operator for the name of an `aten` op class, as `aten.add.Tensor`."""
-    schema = OP_BY_NAME[name.removeprefix("aten.")].schema()
-    return cast(Operator, getattr(getattr(torch.ops.aten, schema.name), schema.overload or "default"))
+    """Torch's operator for the name of an `aten` op class, as `aten.add.Tensor`.
+
+    Raises `AttributeError` for an operator that only a runtime's own library registers.
+    """
+    qualified = name.removeprefix("aten.")
+    schema = OP_BY_NAME[qualified].schema()
+    namespace = qualified.removesuffix(schema.qualified_name).rstrip(".") or "aten"
+    packet = getattr(getattr(torch.ops, namespace), schema.name)
+    return cast(Operator, getattr(packet, schema.overload or "default"))

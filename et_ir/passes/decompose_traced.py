@@ -33,7 +33,7 @@ from et_ir.dialects.program import Globals
 from et_ir.passes.decompose import DECOMPOSITIONS
 from et_ir.passes.rewriting import rewrite
 from et_ir.passes.verify_core_aten import is_core
-from et_ir.registry.leaves import LEAVES
+from et_ir.registry.leaves import LEAVES, RUNTIME_NAMESPACES
 
 __all__ = ["DecomposeTracedPass", "TracedDecomposition"]
 
@@ -52,7 +52,11 @@ class TracedDecomposition(RewritePattern):
 
     def __post_init__(self) -> None:
         kept = {f"aten.{name}" for name in self.preserve}
-        self.roots = tuple(cls for cls in OPS if not is_core(cls) and cls.name not in kept)
+        self.roots = tuple(
+            cls
+            for cls in OPS
+            if not is_core(cls) and cls.name not in kept and cls.name.split(".")[1] not in RUNTIME_NAMESPACES
+        )
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         from et_ir.frontend.decomposition import derive

@@ -2,7 +2,7 @@
 
 | label | rule |
 |---|---|
-| `core_aten_c1` | an op is tagged `core` or `view_copy` by torch, is a leaf, or is in `preserve` |
+| `core_aten_c1` | an op is tagged `core` or `view_copy` by torch, is a leaf or quantised, or is in `preserve` |
 
 together with all rules of `verify-aten`. Leaves are the operators that nothing decomposes soundly and that runtimes
 can have kernels for: `et_ir/registry/leaves.txt` lists them with the reasons. Whether the target has the kernel
@@ -29,7 +29,7 @@ from et_ir.dialects.aten import AtenOp
 from et_ir.passes.program_rules import ProgramRules
 from et_ir.passes.report import Finding, PassReport
 from et_ir.passes.verify_aten import aten_findings
-from et_ir.registry.leaves import LEAVES
+from et_ir.registry.leaves import is_kept_whole
 
 __all__ = ["VerifyCoreAtenPass", "is_core", "is_leaf"]
 
@@ -42,8 +42,8 @@ def is_core(op: type[AtenOp]) -> bool:
 
 
 def is_leaf(op: type[AtenOp]) -> bool:
-    """Whether an operator stays whole though it is not core, since nothing decomposes it."""
-    return op.name.removeprefix("aten.") in LEAVES
+    """Whether an operator stays whole though it is not core: a leaf, or a runtime's own."""
+    return is_kept_whole(op.name.removeprefix("aten."))
 
 
 def _fix(name: str) -> str:

@@ -59,8 +59,7 @@ class Call:
     @property
     def name(self) -> str:
         """The operator's name as the dialect has it."""
-        name, _, overload = self.target.name().removeprefix("aten::").partition(".")
-        return f"{name}.{overload}" if overload else name
+        return self.target.name().removeprefix("aten::").replace("::", ".")
 
     def __str__(self) -> str:
         def show(value: Any) -> str:

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import torch
 
+from et_ir.registry.quantized_calls import quantized_calls
+
 __all__ = ["DIM_ORDER", "Case", "calls"]
 
 Case = tuple[Any, tuple[Any, ...], dict[str, Any]]
@@ -52,7 +54,9 @@ def z(*shape: int) -> torch.Tensor:
 
 def calls() -> Iterator[Case]:
     """All calls."""
-    groups = (*_shapes(), *_images(), *_layers(), *_linear(), *_packed(), *_others())
+    groups = (
+        *_shapes(), *_images(), *_layers(), *_linear(), *_packed(), *quantized_calls(), *_others()
+    )  # fmt: skip
     for target, *args in groups:
         kwargs: dict[str, Any] = args.pop() if args and isinstance(args[-1], dict) else {}
         yield target, tuple(args), kwargs

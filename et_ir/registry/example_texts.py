@@ -1,7 +1,8 @@
 """The examples of operators as text: `examples.txt`, which `et_ir.registry.examples` writes.
 
 Each line is the name of an operator, a tab, and one operation of the `aten` dialect, with its operands named; lines are
-sorted. Operators of other namespaces than `aten` have theirs before the name, and are operations of the `edge` dialect.
+sorted. Operators of other namespaces than `aten` have theirs before the name; those of `dim_order_ops` are
+operations of the `edge` dialect.
 """
 
 from __future__ import annotations

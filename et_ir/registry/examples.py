@@ -35,6 +35,7 @@ from et_ir.dialects.edge import Edge
 from et_ir.dialects.schema.schema import Arg
 from et_ir.registry.example_calls import DIM_ORDER, calls
 from et_ir.registry.example_texts import EXAMPLES, edge_example
+from et_ir.registry.quantized_calls import RUNTIME_EXAMPLES
 
 if TYPE_CHECKING:
     from et_ir.registry.calls import Call
@@ -288,7 +289,7 @@ UNSAFE: Final = re.compile(r"_cufft_|_nested_|nested_")
 
 def table() -> str:
     """The text of `examples.txt`. Raises `ValueError` if a call of `example_calls` makes no example."""
-    best = dict(DIM_ORDER)
+    best = DIM_ORDER | RUNTIME_EXAMPLES
     for call in written_calls():
         text = text_of(call)
         if text is None:

@@ -23,6 +23,8 @@ from et_ir.registry.summaries import summary_of
 from et_ir.targets.manifest import load_manifest
 
 EXTRA = SNAPSHOT.with_name("extra_schemas.txt")
+EDGE_ONLY = frozenset({"dim_order_ops"})
+"""Namespaces of operators that lowering makes, and that no exported program holds."""
 DIALECTS = Path(__file__).parent.parent / "dialects"
 
 # Names that every xDSL operation has: arguments called so are reached by `op.arg(name)` only.
@@ -198,7 +200,7 @@ def edge_entries(entries: list[Entry]) -> list[Entry]:
 def generate() -> dict[Path, str]:
     """The text of every generated file by its path."""
     entries = read_entries()
-    aten = [e for e in entries if e.namespace == "aten"]
+    aten = [e for e in entries if e.namespace not in EDGE_ONLY]
     return {
         DIALECTS / "aten" / "generated" / "ops.py": "".join(
             emit("aten", "AtenOp", "Op classes of the `aten` dialect, one per overload.", aten)

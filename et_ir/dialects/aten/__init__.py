@@ -11,4 +11,6 @@ __all__ = ["OP_BY_NAME", "Aten", "AtenOp"]
 
 Aten = Dialect("aten", list(OPS))
 OP_BY_NAME: dict[str, type[AtenOp]] = {op.name.removeprefix("aten."): op for op in OPS}
-"""Op classes by torch's name, without `.default`: `add.Tensor`, `relu`."""
+"""Op classes by torch's name, without `.default`, with the namespace where it is not `aten`: `add.Tensor`, `relu`,
+`quantized_decomposed.choose_qparams.tensor`.
+"""

@@ -13,7 +13,9 @@ __all__ = ["PURE", "RANDOM", "SIDE_EFFECT", "AtenOp"]
 
 
 class AtenOp(OperatorOp):
-    """An operator of torch's `aten` namespace, functional, as `torch.export` yields it."""
+    """An operator of torch, functional, as `torch.export` yields it: of the namespace `aten`, or of another, which its
+    name then says (`aten.quantized_decomposed.quantize_per_tensor`).
+    """
 
     @staticmethod
     def infer(op: SchemaOp) -> Sequence[Attribute] | None:

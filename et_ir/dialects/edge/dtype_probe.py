@@ -25,6 +25,7 @@ from et_ir.dialects.aten.inference.dtypes import DType, as_float, dtype_of, real
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.edge.dtypes import CLASSES, TABLE
 from et_ir.dialects.edge.promotion import PROMOTIONS
+from et_ir.dialects.edge.quantized_types import QUANTIZED_ROWS
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.registry.calls import DTYPES, Call, results_of
 
@@ -278,6 +279,9 @@ def _class_name(types: frozenset[DType]) -> str:
 
 def rows_of(name: str) -> Iterator[str]:
     """The rows of one operator, none if it takes no tensors or torch does not take it."""
+    if name in QUANTIZED_ROWS:
+        yield f"{name} | {QUANTIZED_ROWS[name]}"
+        return
     given = _given(name)
     if given is None:
         return

@@ -15909,6 +15909,510 @@ class ZerosLikeOp(AtenOp):
         memory_format: str | None
 
 
+class QuantizedDecomposedUnderscoreChooseQparamsPerTokenAsymmetricImplOp(AtenOp):
+    """For each row the scale and zero point that take its range, widened to hold 0, to that of i8.
+
+        %result0, %result1 = aten.quantized_decomposed._choose_qparams_per_token_asymmetric_impl %input {dtype = i8} : (tensor<2x3xf32>) -> (tensor<2x1xf64>, tensor<2x1xi64>)
+    """
+
+    name = "aten.quantized_decomposed._choose_qparams_per_token_asymmetric_impl"
+    schema_text = "_choose_qparams_per_token_asymmetric_impl(Tensor input, ScalarType dtype) -> (Tensor, Tensor)"
+    out_schema = "_choose_qparams_per_token_asymmetric_impl.out(Tensor input, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        input: SSAValue
+        dtype: Attribute
+
+
+class QuantizedDecomposedAddOp(AtenOp):
+    """The sum of two quantised tensors, each with its scale and zero point, quantised.
+
+        %result = aten.quantized_decomposed.add %a, %b {a_scale = 0.1, a_zero_point = 0, a_quant_min = -128, a_quant_max = 127, b_scale = 0.2, b_zero_point = 0, b_quant_min = -128, b_quant_max = 127, out_scale = 0.3, out_zero_point = 0, out_quant_min = -128, out_quant_max = 127} : tensor<2x3xi8>
+    """
+
+    name = "aten.quantized_decomposed.add"
+    schema_text = "add(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max) -> Tensor"
+    out_schema = "add.out(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        a: SSAValue
+        a_scale: float
+        a_zero_point: int
+        a_quant_min: int
+        a_quant_max: int
+        b: SSAValue
+        b_scale: float
+        b_zero_point: int
+        b_quant_min: int
+        b_quant_max: int
+        out_scale: float
+        out_zero_point: int
+        out_quant_min: int
+        out_quant_max: int
+
+
+class QuantizedDecomposedChooseQparamsTensorOp(AtenOp):
+    """The scale and zero point that take the range of input, widened to hold 0, to that of quantised numbers.
+
+        %result0, %result1 = aten.quantized_decomposed.choose_qparams.tensor %input {quant_min = -128, quant_max = 127, eps = 1.0e-05, dtype = i8} : (tensor<2x3xf32>) -> (tensor<1xf64>, tensor<1xi64>)
+    """
+
+    name = "aten.quantized_decomposed.choose_qparams.tensor"
+    schema_text = "choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)"
+    out_schema = "choose_qparams.Tensor_out(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        input: SSAValue
+        quant_min: int
+        quant_max: int
+        eps: float
+        dtype: Attribute
+
+
+class QuantizedDecomposedChooseQparamsPerTokenOp(AtenOp):
+    """For each row the scale that takes its largest magnitude to that of i8, and a zero point of 0.
+
+        %result0, %result1 = aten.quantized_decomposed.choose_qparams_per_token %input {dtype = i8} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>)
+    """
+
+    name = "aten.quantized_decomposed.choose_qparams_per_token"
+    schema_text = "choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)"
+    out_schema = "choose_qparams_per_token.out(Tensor input, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        input: SSAValue
+        dtype: Attribute
+
+
+class QuantizedDecomposedChooseQparamsPerTokenAsymmetricOp(AtenOp):
+    """For each row the scale and zero point that take its range, widened to hold 0, to that of i8.
+
+        %result0, %result1 = aten.quantized_decomposed.choose_qparams_per_token_asymmetric %input {dtype = i8} : (tensor<2x3xf32>) -> (tensor<2x1xf64>, tensor<2x1xi64>)
+    """
+
+    name = "aten.quantized_decomposed.choose_qparams_per_token_asymmetric"
+    schema_text = "choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)"
+    out_schema = "choose_qparams_per_token_asymmetric.out(Tensor input, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        input: SSAValue
+        dtype: Attribute
+
+
+class QuantizedDecomposedChooseQparamsSymmetricTensorOp(AtenOp):
+    """The scale that takes the largest magnitude of input to half the range of quantised numbers, and its zero point.
+
+        %result0, %result1 = aten.quantized_decomposed.choose_qparams_symmetric.tensor %input {quant_min = -128, quant_max = 127, eps = 1.0e-05, dtype = i8} : (tensor<2x3xf32>) -> (tensor<1xf64>, tensor<1xi64>)
+    """
+
+    name = "aten.quantized_decomposed.choose_qparams_symmetric.tensor"
+    schema_text = "choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)"
+    out_schema = "choose_qparams_symmetric.Tensor_out(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
+    if TYPE_CHECKING:
+        input: SSAValue
+        quant_min: int
+        quant_max: int
+        eps: float
+        dtype: Attribute
+
+
+class QuantizedDecomposedConvertElementTypeNoFuseOp(AtenOp):
+    """A copy of input with another dtype, which is not to be merged with what is around it.
+
+        %result = aten.quantized_decomposed.convert_element_type.no_fuse %input {dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+    """
+
+    name = "aten.quantized_decomposed.convert_element_type.no_fuse"
+    schema_text = "convert_element_type.no_fuse(Tensor input, ScalarType dtype) -> Tensor"
+    out_schema = "convert_element_type.no_fuse_out(Tensor input, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        dtype: Attribute
+
+
+class QuantizedDecomposedDequantizePerChannelOp(AtenOp):
+    """The numbers that input stands for, with a scale and a zero point for each index of a dimension.
+
+        %result = aten.quantized_decomposed.dequantize_per_channel %input, %scales, %zero_points {axis = 1, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>, tensor<3xf32>, tensor<3xi64>) -> tensor<2x3xf32>
+    """
+
+    name = "aten.quantized_decomposed.dequantize_per_channel"
+    schema_text = "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor"
+    out_schema = "dequantize_per_channel.out(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scales: SSAValue
+        zero_points: SSAValue | None
+        axis: int
+        quant_min: int
+        quant_max: int
+        dtype: Attribute
+        out_dtype: Attribute | None
+
+
+class QuantizedDecomposedDequantizePerChannelGroupOp(AtenOp):
+    """The numbers that a matrix stands for, with a scale and a zero point for each group within a row.
+
+        %result = aten.quantized_decomposed.dequantize_per_channel_group %input, %scales, %zero_points {quant_min = -128, quant_max = 127, dtype = i8, group_size = 2, output_dtype = f32} : (tensor<2x4xi8>, tensor<2x2xf32>, tensor<2x2xi64>) -> tensor<2x4xf32>
+    """
+
+    name = "aten.quantized_decomposed.dequantize_per_channel_group"
+    schema_text = "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, int group_size, ScalarType output_dtype) -> Tensor"
+    out_schema = "dequantize_per_channel_group.out(Tensor input, Tensor scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, int group_size, ScalarType output_dtype, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scales: SSAValue
+        zero_points: SSAValue | None
+        quant_min: int
+        quant_max: int
+        dtype: Attribute
+        group_size: int
+        output_dtype: Attribute
+
+
+class QuantizedDecomposedDequantizePerTensorOp(AtenOp):
+    """The numbers that input stands for, with one scale and one zero point.
+
+        %result = aten.quantized_decomposed.dequantize_per_tensor %input {scale = 0.1, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+    """
+
+    name = "aten.quantized_decomposed.dequantize_per_tensor"
+    schema_text = "dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor"
+    out_schema = "dequantize_per_tensor.out(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scale: float
+        zero_point: int
+        quant_min: int
+        quant_max: int
+        dtype: Attribute
+        out_dtype: Attribute | None
+
+
+class QuantizedDecomposedDequantizePerTensorTensorOp(AtenOp):
+    """The numbers that input stands for, with one scale and one zero point.
+
+        %result = aten.quantized_decomposed.dequantize_per_tensor.tensor %input, %scale, %zero_point {quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>, tensor<1xf32>, tensor<1xi64>) -> tensor<2x3xf32>
+    """
+
+    name = "aten.quantized_decomposed.dequantize_per_tensor.tensor"
+    schema_text = "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor"
+    out_schema = "dequantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scale: SSAValue
+        zero_point: SSAValue
+        quant_min: int
+        quant_max: int
+        dtype: Attribute
+        out_dtype: Attribute | None
+
+
+class QuantizedDecomposedDequantizePerTensorTensor2Op(AtenOp):
+    """The numbers that input stands for, with one scale and one zero point.
+
+        %result = aten.quantized_decomposed.dequantize_per_tensor.tensor2 %input, %scale, %zero_point, %quant_min, %quant_max {dtype = i8} : (tensor<2x3xi8>, tensor<1xf32>, tensor<1xi64>, tensor<i64>, tensor<i64>) -> tensor<2x3xf32>
+    """
+
+    name = "aten.quantized_decomposed.dequantize_per_tensor.tensor2"
+    schema_text = "dequantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor"
+    out_schema = "dequantize_per_tensor.Tensor2_out(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scale: SSAValue
+        zero_point: SSAValue
+        quant_min: SSAValue
+        quant_max: SSAValue
+        dtype: Attribute
+        out_dtype: Attribute | None
+
+
+class QuantizedDecomposedDequantizePerTokenOp(AtenOp):
+    """The numbers that input stands for, with a scale and a zero point for each row.
+
+        %result = aten.quantized_decomposed.dequantize_per_token %input, %scales, %zero_points {quant_min = -128, quant_max = 127, dtype = i8, output_dtype = f32} : (tensor<2x3xi8>, tensor<2x1xf32>, tensor<2x1xi64>) -> tensor<2x3xf32>
+    """
+
+    name = "aten.quantized_decomposed.dequantize_per_token"
+    schema_text = "dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, ScalarType output_dtype) -> Tensor"
+    out_schema = "dequantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, ScalarType output_dtype, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scales: SSAValue
+        zero_points: SSAValue
+        quant_min: int
+        quant_max: int
+        dtype: Attribute
+        output_dtype: Attribute
+
+
+class QuantizedDecomposedEmbedding2bitOp(AtenOp):
+    """Rows of a table of numbers of two bits, four in a byte, restored with the scales of their groups.
+
+        %result = aten.quantized_decomposed.embedding_2bit %weight, %weight_scales, none, %indices {weight_quant_min = -2, weight_quant_max = 1} : (tensor<5x2xui8>, tensor<5x2xf32>, tensor<2x3xi64>) -> tensor<2x3x8xf32>
+    """
+
+    name = "aten.quantized_decomposed.embedding_2bit"
+    schema_text = "embedding_2bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor"
+    out_schema = "embedding_2bit.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        weight: SSAValue
+        weight_scales: SSAValue
+        weight_zero_points: SSAValue | None
+        weight_quant_min: int
+        weight_quant_max: int
+        indices: SSAValue
+
+
+class QuantizedDecomposedEmbedding2bitDtypeOp(AtenOp):
+    """Rows of a table of numbers of two bits, four in a byte, restored with the scales of their groups.
+
+        %result = aten.quantized_decomposed.embedding_2bit.dtype %weight, %weight_scales, none, %indices {weight_quant_min = -2, weight_quant_max = 1, dtype = f16} : (tensor<5x2xui8>, tensor<5x2xf32>, tensor<2x3xi64>) -> tensor<2x3x8xf16>
+    """
+
+    name = "aten.quantized_decomposed.embedding_2bit.dtype"
+    schema_text = "embedding_2bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor"
+    out_schema = "embedding_2bit.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        weight: SSAValue
+        weight_scales: SSAValue
+        weight_zero_points: SSAValue | None
+        weight_quant_min: int
+        weight_quant_max: int
+        indices: SSAValue
+        dtype: Attribute | None
+
+
+class QuantizedDecomposedEmbedding4bitOp(AtenOp):
+    """Rows of a table of numbers of four bits, two in a byte, restored with the scales of their groups.
+
+        %result = aten.quantized_decomposed.embedding_4bit %weight, %weight_scales, none, %indices {weight_quant_min = -8, weight_quant_max = 7} : (tensor<5x4xui8>, tensor<5x2xf32>, tensor<2x3xi64>) -> tensor<2x3x8xf32>
+    """
+
+    name = "aten.quantized_decomposed.embedding_4bit"
+    schema_text = "embedding_4bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor"
+    out_schema = "embedding_4bit.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        weight: SSAValue
+        weight_scales: SSAValue
+        weight_zero_points: SSAValue | None
+        weight_quant_min: int
+        weight_quant_max: int
+        indices: SSAValue
+
+
+class QuantizedDecomposedEmbedding4bitDtypeOp(AtenOp):
+    """Rows of a table of numbers of four bits, two in a byte, restored with the scales of their groups.
+
+        %result = aten.quantized_decomposed.embedding_4bit.dtype %weight, %weight_scales, none, %indices {weight_quant_min = -8, weight_quant_max = 7, dtype = f16} : (tensor<5x4xui8>, tensor<5x2xf32>, tensor<2x3xi64>) -> tensor<2x3x8xf16>
+    """
+
+    name = "aten.quantized_decomposed.embedding_4bit.dtype"
+    schema_text = "embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor"
+    out_schema = "embedding_4bit.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        weight: SSAValue
+        weight_scales: SSAValue
+        weight_zero_points: SSAValue | None
+        weight_quant_min: int
+        weight_quant_max: int
+        indices: SSAValue
+        dtype: Attribute | None
+
+
+class QuantizedDecomposedEmbeddingByteOp(AtenOp):
+    """Rows of a table of numbers of a byte, restored with the scales of their groups.
+
+        %result = aten.quantized_decomposed.embedding_byte %weight, %weight_scales, none, %indices {weight_quant_min = -128, weight_quant_max = 127} : (tensor<5x8xi8>, tensor<5x2xf32>, tensor<2x3xi64>) -> tensor<2x3x8xf32>
+    """
+
+    name = "aten.quantized_decomposed.embedding_byte"
+    schema_text = "embedding_byte(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor"
+    out_schema = "embedding_byte.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        weight: SSAValue
+        weight_scales: SSAValue
+        weight_zero_points: SSAValue | None
+        weight_quant_min: int
+        weight_quant_max: int
+        indices: SSAValue
+
+
+class QuantizedDecomposedEmbeddingByteDtypeOp(AtenOp):
+    """Rows of a table of numbers of a byte, restored with the scales of their groups.
+
+        %result = aten.quantized_decomposed.embedding_byte.dtype %weight, %weight_scales, none, %indices {weight_quant_min = -128, weight_quant_max = 127, dtype = f16} : (tensor<5x8xi8>, tensor<5x2xf32>, tensor<2x3xi64>) -> tensor<2x3x8xf16>
+    """
+
+    name = "aten.quantized_decomposed.embedding_byte.dtype"
+    schema_text = "embedding_byte.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor"
+    out_schema = "embedding_byte.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        weight: SSAValue
+        weight_scales: SSAValue
+        weight_zero_points: SSAValue | None
+        weight_quant_min: int
+        weight_quant_max: int
+        indices: SSAValue
+        dtype: Attribute | None
+
+
+class QuantizedDecomposedFakeQuantPerChannelOp(AtenOp):
+    """input rounded to the values that quantisation with a scale for each channel can hold.
+
+        %result = aten.quantized_decomposed.fake_quant_per_channel %input, %scales, %zero_points {axis = 1, quant_min = -128, quant_max = 127} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xi64>) -> tensor<2x3xf32>
+    """
+
+    name = "aten.quantized_decomposed.fake_quant_per_channel"
+    schema_text = "fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max) -> Tensor"
+    out_schema = "fake_quant_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scales: SSAValue
+        zero_points: SSAValue
+        axis: int
+        quant_min: int
+        quant_max: int
+
+
+class QuantizedDecomposedMixedLinearOp(AtenOp):
+    """The product of input and the transpose of an i8 matrix with a scale for each row.
+
+        %result = aten.quantized_decomposed.mixed_linear %input, %weight, %weight_scales : (tensor<2x3xf32>, tensor<4x3xi8>, tensor<4xf32>) -> tensor<2x4xf32>
+    """
+
+    name = "aten.quantized_decomposed.mixed_linear"
+    schema_text = "mixed_linear(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, ScalarType? dtype=None) -> Tensor"
+    out_schema = "mixed_linear.out(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        weight: SSAValue
+        weight_scales: SSAValue
+        weight_zero_points: SSAValue | None
+        dtype: Attribute | None
+
+
+class QuantizedDecomposedMixedMmOp(AtenOp):
+    """The product of input and an i8 matrix with a scale for each row.
+
+        %result = aten.quantized_decomposed.mixed_mm %input, %weight, %weight_scales : (tensor<2x3xf32>, tensor<3x4xi8>, tensor<3xf32>) -> tensor<2x4xf32>
+    """
+
+    name = "aten.quantized_decomposed.mixed_mm"
+    schema_text = "mixed_mm(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points) -> Tensor"
+    out_schema = "mixed_mm.out(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        weight: SSAValue
+        weight_scales: SSAValue
+        weight_zero_points: SSAValue | None
+
+
+class QuantizedDecomposedQuantizePerChannelOp(AtenOp):
+    """input as integers, with a scale and a zero point for each index of a dimension.
+
+        %result = aten.quantized_decomposed.quantize_per_channel %input, %scales, %zero_points {axis = 1, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xi64>) -> tensor<2x3xi8>
+    """
+
+    name = "aten.quantized_decomposed.quantize_per_channel"
+    schema_text = "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype) -> Tensor"
+    out_schema = "quantize_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scales: SSAValue
+        zero_points: SSAValue
+        axis: int
+        quant_min: int
+        quant_max: int
+        dtype: Attribute
+
+
+class QuantizedDecomposedQuantizePerChannelGroupOp(AtenOp):
+    """A matrix as integers, with a scale and a zero point for each group within a row.
+
+        %result = aten.quantized_decomposed.quantize_per_channel_group %input, %scales, %zero_points {quant_min = -128, quant_max = 127, dtype = i8, group_size = 2} : (tensor<2x4xf32>, tensor<2x2xf32>, tensor<2x2xi64>) -> tensor<2x4xi8>
+    """
+
+    name = "aten.quantized_decomposed.quantize_per_channel_group"
+    schema_text = "quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, int group_size) -> Tensor"
+    out_schema = "quantize_per_channel_group.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, int group_size, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scales: SSAValue
+        zero_points: SSAValue
+        quant_min: int
+        quant_max: int
+        dtype: Attribute
+        group_size: int
+
+
+class QuantizedDecomposedQuantizePerTensorOp(AtenOp):
+    """input as integers, with one scale and one zero point: divided by it, rounded, moved and clamped.
+
+        %result = aten.quantized_decomposed.quantize_per_tensor %input {scale = 0.1, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+    """
+
+    name = "aten.quantized_decomposed.quantize_per_tensor"
+    schema_text = "quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor"
+    out_schema = "quantize_per_tensor.out(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scale: float
+        zero_point: int
+        quant_min: int
+        quant_max: int
+        dtype: Attribute
+
+
+class QuantizedDecomposedQuantizePerTensorTensorOp(AtenOp):
+    """input as integers, with one scale and one zero point: divided by it, rounded, moved and clamped.
+
+        %result = aten.quantized_decomposed.quantize_per_tensor.tensor %input, %scale, %zero_point {quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>, tensor<1xf32>, tensor<1xi64>) -> tensor<2x3xi8>
+    """
+
+    name = "aten.quantized_decomposed.quantize_per_tensor.tensor"
+    schema_text = "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor"
+    out_schema = "quantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scale: SSAValue
+        zero_point: SSAValue
+        quant_min: int
+        quant_max: int
+        dtype: Attribute
+
+
+class QuantizedDecomposedQuantizePerTensorTensor2Op(AtenOp):
+    """input as integers, with one scale and one zero point: divided by it, rounded, moved and clamped.
+
+        %result = aten.quantized_decomposed.quantize_per_tensor.tensor2 %input, %scale, %zero_point, %quant_min, %quant_max {dtype = i8} : (tensor<2x3xf32>, tensor<1xf32>, tensor<1xi64>, tensor<i64>, tensor<i64>) -> tensor<2x3xi8>
+    """
+
+    name = "aten.quantized_decomposed.quantize_per_tensor.tensor2"
+    schema_text = "quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype) -> Tensor"
+    out_schema = "quantize_per_tensor.Tensor2_out(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scale: SSAValue
+        zero_point: SSAValue
+        quant_min: SSAValue
+        quant_max: SSAValue
+        dtype: Attribute
+
+
+class QuantizedDecomposedQuantizePerTokenOp(AtenOp):
+    """input as integers, with a scale and a zero point for each row.
+
+        %result = aten.quantized_decomposed.quantize_per_token %input, %scales, %zero_points {quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xi64>) -> tensor<2x3xi8>
+    """
+
+    name = "aten.quantized_decomposed.quantize_per_token"
+    schema_text = "quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype) -> Tensor"
+    out_schema = "quantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        input: SSAValue
+        scales: SSAValue
+        zero_points: SSAValue
+        quant_min: int
+        quant_max: int
+        dtype: Attribute
+
+
 OPS: Final[tuple[type[AtenOp], ...]] = (
     UnderscoreUnderscoreAndScalarOp,
     UnderscoreUnderscoreAndTensorOp,
@@ -16960,5 +17464,33 @@ OPS: Final[tuple[type[AtenOp], ...]] = (
     ZeroOp,
     ZerosOp,
     ZerosLikeOp,
+    QuantizedDecomposedUnderscoreChooseQparamsPerTokenAsymmetricImplOp,
+    QuantizedDecomposedAddOp,
+    QuantizedDecomposedChooseQparamsTensorOp,
+    QuantizedDecomposedChooseQparamsPerTokenOp,
+    QuantizedDecomposedChooseQparamsPerTokenAsymmetricOp,
+    QuantizedDecomposedChooseQparamsSymmetricTensorOp,
+    QuantizedDecomposedConvertElementTypeNoFuseOp,
+    QuantizedDecomposedDequantizePerChannelOp,
+    QuantizedDecomposedDequantizePerChannelGroupOp,
+    QuantizedDecomposedDequantizePerTensorOp,
+    QuantizedDecomposedDequantizePerTensorTensorOp,
+    QuantizedDecomposedDequantizePerTensorTensor2Op,
+    QuantizedDecomposedDequantizePerTokenOp,
+    QuantizedDecomposedEmbedding2bitOp,
+    QuantizedDecomposedEmbedding2bitDtypeOp,
+    QuantizedDecomposedEmbedding4bitOp,
+    QuantizedDecomposedEmbedding4bitDtypeOp,
+    QuantizedDecomposedEmbeddingByteOp,
+    QuantizedDecomposedEmbeddingByteDtypeOp,
+    QuantizedDecomposedFakeQuantPerChannelOp,
+    QuantizedDecomposedMixedLinearOp,
+    QuantizedDecomposedMixedMmOp,
+    QuantizedDecomposedQuantizePerChannelOp,
+    QuantizedDecomposedQuantizePerChannelGroupOp,
+    QuantizedDecomposedQuantizePerTensorOp,
+    QuantizedDecomposedQuantizePerTensorTensorOp,
+    QuantizedDecomposedQuantizePerTensorTensor2Op,
+    QuantizedDecomposedQuantizePerTokenOp,
 )
 """Every op class of the `aten` dialect that has a schema."""

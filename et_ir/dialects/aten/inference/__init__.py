@@ -21,6 +21,7 @@ from et_ir.dialects.aten.inference import (  # noqa: F401
     matmul,  # pyright: ignore[reportUnusedImport]
     normalization,  # pyright: ignore[reportUnusedImport]
     pointwise,  # pyright: ignore[reportUnusedImport]
+    quantized,  # pyright: ignore[reportUnusedImport]
     recurrent,  # pyright: ignore[reportUnusedImport]
     reductions,  # pyright: ignore[reportUnusedImport]
     spectral,  # pyright: ignore[reportUnusedImport]

@@ -19,7 +19,9 @@ LIMIT = 120
 def packet(name: str) -> str:
     """The name of an operator without its overload: `add.Tensor` is `add`."""
     namespace, dot, rest = name.partition(".")
-    return f"{namespace}.{rest.partition('.')[0]}" if dot and namespace == "dim_order_ops" else namespace
+    if dot and namespace in ("dim_order_ops", "quantized_decomposed"):
+        return f"{namespace}.{rest.partition('.')[0]}"
+    return namespace
 
 
 def test_every_operator_has_one_and_no_other():

@@ -10,6 +10,7 @@ import pytest
 import torch
 from decompose_cases import FAMILIES, unchanged, unspecified
 from inference_cases import core, others
+from quantized_cases import quantized
 from torch._ops import OpOverloadPacket
 from xdsl.dialects import test as xdsl_test
 from xdsl.dialects.builtin import TensorType, f32, i1, i64
@@ -20,6 +21,7 @@ from et_ir.dialects.aten.inference import RULES, infer
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.schema import DYNAMIC, compatible
 from et_ir.registry.calls import Call, module_of, result_type
+from et_ir.registry.quantized_calls import RUNTIME_EXAMPLES
 
 
 def called(case: tuple[Any, ...]) -> Call:
@@ -36,7 +38,7 @@ def collected() -> list[Any]:
     torch.manual_seed(0)
     return [
         pytest.param(case, id=f"{family.__name__}-{number}-{str(case[0]).removeprefix('aten.')}")
-        for family in (core, others, *FAMILIES, unchanged, unspecified)
+        for family in (core, others, quantized, *FAMILIES, unchanged, unspecified)
         for number, case in enumerate(family())
     ]
 
@@ -86,8 +88,8 @@ def test_every_rule_has_a_case() -> None:
     assert set(RULES) - names - UNTESTED == set()
 
 
-UNTESTED = {"baddbmm.dtype"}
-"""Operators that torch does not run on the CPU."""
+UNTESTED = {"baddbmm.dtype", *RUNTIME_EXAMPLES}
+"""Operators that torch does not run on the CPU, and those that only runtimes have: `test_quantized.py`."""
 
 
 def test_every_core_operator_on_dense_tensors_has_a_rule() -> None:
