@@ -32,7 +32,16 @@ from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.frontend.mutation import plan_mutations
 from et_ir.frontend.nodes import NodeConverter
-from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, is_core, overload, schema_of, writes
+from et_ir.frontend.operators import (
+    COMPOSITE,
+    Operator,
+    as_operator,
+    is_core,
+    name_of,
+    overload,
+    schema_of,
+    writes,
+)
 from et_ir.frontend.types import ELEMENT_OF, tensor_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -120,16 +129,9 @@ def trace_decomposition(
     module = call.traced(_table(preserve))
     if module is None and last_resort:
         # Torch's reference of an operator may call the operator; that of others then goes on for ever.
-        kept = last_resort - {_name(target)}
-        module = call.traced({op: f for op, f in _table(preserve).items() if _name(op) not in kept}, kept)
+        kept = last_resort - {name_of(target)}
+        module = call.traced({op: f for op, f in _table(preserve).items() if name_of(op) not in kept}, kept)
     return module
-
-
-def _name(op: Operator) -> str:
-    """The name of an operator as op classes have it; that of another namespace with the namespace."""
-    schema = schema_of(op)
-    name = schema.name.removeprefix("aten::")
-    return f"{name}.{schema.overload_name}" if schema.overload_name else name
 
 
 @dataclass(frozen=True)
@@ -174,9 +176,11 @@ class _Call:
             operators = cast("set[Operator]", called)
             writing = {op for op in operators if writes(op)}
             composite = {op for op in operators - writing if not (is_core(op) or op in kept)}
-            unknown = {op for op in composite if op not in table and _name(op) not in final}
+            unknown = {op for op in composite if op not in table and name_of(op) not in final}
             more = {op: f for op in unknown if (f := _by_kernel(op)) is not None}
-            if any(op == self.target or _name(op) not in self.last_resort for op in composite - more.keys()):
+            if any(
+                op == self.target or name_of(op) not in self.last_resort for op in composite - more.keys()
+            ):
                 return None
             if more:
                 table.update(more)

@@ -23,7 +23,7 @@ from et_ir.dialects.schema.literals import DYNAMIC, DYNAMIC_ATTR, attribute_of
 from et_ir.dialects.schema.op import OpInfo
 from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
 from et_ir.frontend.mutation import IDENTITIES, Mutations, writes_memory
-from et_ir.frontend.operators import Operator, as_operator, schema_of
+from et_ir.frontend.operators import Operator, as_operator, name_of, schema_of
 from et_ir.frontend.types import ELEMENT_OF, UnsupportedType, result_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -71,12 +71,8 @@ def op_class(target: Operator) -> type[AtenOp] | None:
     """The op class of a torch operator, if the dialect has it and its schema is the one the class was made
     from.
     """
-    schema = schema_of(target)
-    namespace, _, name = schema.name.partition("::")
-    if namespace != "aten":
-        return None
-    cls = OP_BY_NAME.get(f"{name}.{schema.overload_name}" if schema.overload_name else name)
-    if cls is None or [a.name for a in cls.schema().args] != [a.name for a in schema.arguments]:
+    cls = OP_BY_NAME.get(name_of(target))
+    if cls is None or [a.name for a in cls.schema().args] != [a.name for a in schema_of(target).arguments]:
         return None
     return cls
 
