@@ -30,6 +30,7 @@ from et_ir.data.tensors import blob_of_tensor
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
+from et_ir.frontend.complex_numbers import lift_complex_numbers
 from et_ir.frontend.mutation import plan_mutations
 from et_ir.frontend.nodes import NodeConverter
 from et_ir.frontend.operators import (
@@ -186,8 +187,11 @@ class _Call:
                 table.update(more)
             elif writing and function is call:
                 function = _functional(module)
+            elif writing:
+                return None
             else:
-                return None if writing else module
+                lift_complex_numbers(module)
+                return module
 
 
 def _functional(module: GraphModule) -> Callable[..., Any]:

@@ -86,16 +86,6 @@ def test_equal_reasons_count_once():
     assert len(error.reasons) == 1
 
 
-def test_complex_numbers_are_no_literals():
-    class Net(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            return torch.view_as_real(torch.complex(x, x) + 2j)
-
-    error = reasons(Net(), torch.randn(2))
-    assert error.reasons[0].message == "a value of type complex stands where a tensor is expected"
-    assert len(error.reasons) == 1
-
-
 def test_inputs_of_other_dtypes():
     class Net(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
