@@ -106,7 +106,8 @@ def sweep_all(names: Sequence[str], folder: Path, limit: int | None, processes: 
 def _sources() -> str:
     """Changes with everything that outcomes depend on."""
     folders = [package(name) for name in ("et_ir", "et_schema", "et_vm")]
-    return digest(*folders, HERE, ORACLES / "kernel_oracle.py", ORACLES / "stock.py", torch.__version__)
+    oracles = [ORACLES / f"{name}.py" for name in ("factorizations", "kernel_oracle", "stock")]
+    return digest(*folders, HERE, *oracles, torch.__version__)
 
 
 def main() -> int:

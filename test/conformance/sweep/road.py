@@ -21,6 +21,7 @@ from et_ir.passes.report import PassReport
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 from sweep.compare import TIES, difference, same_elements
+from sweep.reconstruct import FREE, reconstruction
 from sweep.samples import Sample
 
 COLUMNS = ("portable", "aten", "stock")
@@ -102,6 +103,8 @@ def _outcome(sample: Sample, run: Callable[[], list[Any]]) -> str:
         pairs = zip(results, sample.results, strict=False)
         results = [want if same_elements(sample.inputs[0], got, want) else got for got, want in pairs]
     wrong = difference(results, sample.results, random=sample.random)
+    if sample.entry in FREE and (wrong is not None or sample.random):
+        wrong = reconstruction(sample, results)
     return "" if wrong is None else f"wrong: {wrong}"
 
 

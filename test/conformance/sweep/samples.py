@@ -52,11 +52,16 @@ class Caller(torch.nn.Module):
         self.places = tuple(at for at, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor))
         self.spec = spec
 
-    def forward(self, *inputs: torch.Tensor) -> Any:
+    def arguments(self, inputs: tuple[torch.Tensor, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What ``function`` is called with, by position and by name."""
         leaves = list(self.leaves)
         for place, value in zip(self.places, inputs, strict=True):
             leaves[place] = value
         args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        return args, kwargs
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        args, kwargs = self.arguments(inputs)
         return self.function(*args, **kwargs)
 
 
