@@ -16,6 +16,7 @@ from kernel_samples_core import core_calls, named_otherwise, random_calls
 from kernel_samples_linalg import linalg_calls
 from kernel_samples_math import math_calls
 from kernel_samples_search import search_calls, search_composites
+from kernel_samples_special import special_calls
 from torch.testing._internal.common_methods_invocations import op_db
 
 A = torch.ops.aten
@@ -176,6 +177,7 @@ def own_calls() -> Iterator[Callable[[], object]]:
     yield from core_calls()
     yield from random_calls()
     yield from math_calls()
+    yield from special_calls()
     yield from search_calls()
     yield from linalg_calls()
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.declare import Scalar
-from et_vm.kernels.portable.promotion import can_cast, kind
+from et_vm.kernels.portable.promotion import REDUCED, can_cast, kind
 from et_vm.kernels.registry import PrepareContext
 from et_vm.values import Array, Tensor
 
@@ -72,6 +72,14 @@ def check_kinds(ctx: PrepareContext, scalar_type: ScalarType, kinds: Sequence[in
     if kind(scalar_type) not in kinds:
         expected = " or ".join(_KIND_NAMES[k] for k in kinds)
         raise ctx.trap(arg=arg, expected=f"a tensor of {expected} type", got=scalar_type.torch_name)
+
+
+def check_not_reduced(ctx: PrepareContext, tensor: Tensor, *, arg: str) -> None:
+    """``tensor`` is of no 16-bit float, for which torch has not this operator."""
+    if tensor.scalar_type in REDUCED:
+        raise ctx.trap(
+            arg=arg, expected="another type than a 16-bit float", got=tensor.scalar_type.torch_name
+        )
 
 
 def check_same_type(ctx: PrepareContext, expected: Tensor, *others: tuple[str, Tensor | None]) -> None:

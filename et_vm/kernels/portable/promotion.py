@@ -23,7 +23,8 @@ _REAL_OF_COMPLEX = {
     ScalarType.COMPLEXDOUBLE: ScalarType.DOUBLE,
 }
 _COMPLEX_OF_REAL = {real: complex_ for complex_, real in _REAL_OF_COMPLEX.items()}
-_REDUCED = frozenset({ScalarType.HALF, ScalarType.BFLOAT16})
+REDUCED = frozenset({ScalarType.HALF, ScalarType.BFLOAT16})
+"""The 16-bit floats."""
 
 
 def kind(scalar_type: ScalarType) -> int:
@@ -128,7 +129,7 @@ def arithmetic(scalar_type: ScalarType) -> ScalarType:
     """The type torch does the arithmetic of ``scalar_type`` in: float32 for the 16-bit floats, rounded once
     at the end.
     """
-    return ScalarType.FLOAT if scalar_type in _REDUCED else scalar_type
+    return ScalarType.FLOAT if scalar_type in REDUCED else scalar_type
 
 
 def can_cast(source: ScalarType, target: ScalarType) -> bool:

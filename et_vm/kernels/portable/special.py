@@ -1,5 +1,5 @@
-"""Special functions, computed in float64 block by block and rounded once; :mod:`gamma` and :mod:`bessel` have the
-formulas.
+"""Special functions, computed in float64 block by block and rounded once; :mod:`gamma`, :mod:`normal` and the modules
+of Bessel's functions have the formulas.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable import bessel, gamma, normal
-from et_vm.kernels.portable.arguments import BOOL, FLOAT, INTEGER, check_kinds
+from et_vm.kernels.portable import bessel, bessel_decaying, bessel_ordinary, gamma, normal
+from et_vm.kernels.portable.arguments import BOOL, FLOAT, INTEGER, check_kinds, check_not_reduced
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.elementwise import elementwise
 from et_vm.kernels.portable.promotion import arithmetic, floating, result_type
@@ -48,6 +48,24 @@ def _of_one(name: str, function: Callable[[Array], Array]) -> None:
     prepare.__doc__ = function.__doc__
 
 
+def _of_one_wide(name: str, function: Callable[[Array], Array]) -> None:
+    @kernel(f"aten::special_{name}.out")
+    def prepare(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
+        check_not_reduced(ctx, self, arg="self")
+        return computed(ctx, function, (self,), out)
+
+    prepare.__doc__ = function.__doc__
+
+
+def _of_x_wide(name: str, function: Callable[[Array], Array]) -> None:
+    @kernel(f"aten::special_{name}.out")
+    def prepare(ctx: PrepareContext, x: Tensor, out: Tensor) -> Step:
+        check_not_reduced(ctx, x, arg="x")
+        return computed(ctx, function, (x,), out)
+
+    prepare.__doc__ = function.__doc__
+
+
 def _of_two(name: str, function: Callable[[Array, Array], Array]) -> None:
     @kernel(f"aten::{name}.out")
     def prepare(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> Step:
@@ -70,6 +88,27 @@ for _name, _one in {
     "special_ndtri": normal.ndtri,
 }.items():
     _of_one(_name, _one)
+
+# Torch has these for no 16-bit type, and calls the argument of some "x".
+for _name, _one in {
+    "bessel_j0": bessel_ordinary.j0,
+    "bessel_j1": bessel_ordinary.j1,
+    "bessel_y0": bessel_ordinary.y0,
+    "bessel_y1": bessel_ordinary.y1,
+    "modified_bessel_i0": bessel.i0,
+    "modified_bessel_i1": bessel.i1,
+    "modified_bessel_k0": bessel_decaying.k0,
+    "modified_bessel_k1": bessel_decaying.k1,
+}.items():
+    _of_one_wide(_name, _one)
+
+for _name, _one in {
+    "airy_ai": bessel_decaying.airy,
+    "scaled_modified_bessel_k0": bessel_decaying.k0e,
+    "scaled_modified_bessel_k1": bessel_decaying.k1e,
+    "spherical_bessel_j0": bessel_ordinary.spherical_j0,
+}.items():
+    _of_x_wide(_name, _one)
 
 for _name, _two in {"igamma": gamma.igamma, "igammac": gamma.igammac, "special_zeta": gamma.zeta}.items():
     _of_two(_name, _two)
