@@ -6,6 +6,10 @@ Everything else is in pyproject.toml; its `packages.find` cannot rename a folder
 from setuptools import find_packages, setup
 
 setup(
-    packages=[*find_packages(include=["et_schema*", "et_ir*", "et_vm*"]), "et_tools"],
+    packages=[
+        *find_packages(include=["et_schema*", "et_ir*", "et_vm*"]),
+        "et_tools",
+        *(f"et_tools.{package}" for package in find_packages("tools")),
+    ],
     package_dir={"et_tools": "tools"},
 )

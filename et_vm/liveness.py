@@ -92,6 +92,7 @@ class Liveness:
             table = value.val
             if isinstance(table, Tensor) and table.extra_tensor_info is not None:
                 written |= self._own[index] if table.extra_tensor_info.fully_qualified_name else 0
+        self._state_pieces = state
         self.state = self._ranges(state, 0)
         self.written_state = self._ranges(state & written, 0)
 
@@ -108,6 +109,41 @@ class Liveness:
         if all(instruction.target < 0 for instruction in self._instructions):
             found += self._foreign()
         return list(dict.fromkeys(found))
+
+    def spans(self) -> dict[int, tuple[int, int]]:
+        """For each tensor register that is used, the instructions from which and to which its bytes are needed.
+
+        From -1: since the execution started. To the number of instructions: until its caller has read it, or into the
+        next execution. With jumps, what lies between is a bound.
+        """
+        count = len(self._instructions)
+        spans = {register: (-1, -1) for register in _members(self._inputs) if self._own[register]}
+        for at, (needed, written) in enumerate(zip(self._needed, self._writes, strict=True)):
+            for register in _members(needed | written | self._borrowed[at]):
+                if self._own[register]:
+                    spans[register] = (spans.get(register, (at, at))[0], at)
+        for register in _members(self._outputs):
+            if self._own[register]:
+                spans[register] = (spans.get(register, (-1, -1))[0], count)
+        for register, (_, last) in spans.items():
+            if not self._own[register] & ~self._state_pieces:
+                spans[register] = (-1, max(last, count))
+        return spans
+
+    def peaks(self) -> dict[int, int]:
+        """For each arena the most bytes that are needed at one time; bytes that registers share count once."""
+        sizes = [end - start for _, start, end in self._pieces]
+        moments = [self._inputs, self._outputs]
+        moments += [needed | written for needed, written in zip(self._needed, self._writes, strict=True)]
+        peaks: dict[int, int] = {}
+        for registers in dict.fromkeys(moments):
+            in_use: dict[int, int] = {}
+            for piece in _members(self._pieces_of(registers) | self._state_pieces):
+                memory_id = self._pieces[piece][0]
+                in_use[memory_id] = in_use.get(memory_id, 0) + sizes[piece]
+            for memory_id, nbytes in in_use.items():
+                peaks[memory_id] = max(peaks.get(memory_id, 0), nbytes)
+        return peaks
 
     def _foreign(self) -> list[Clash]:
         """Reads, by a register that others write, of bytes that a tensor of another extent wrote last."""

@@ -6,6 +6,8 @@ examples:
   et-vm run model.pte --input ones --repeat 100      latency as minimum and median
   et-vm run model.pte --poison                       overwrite dead memory while running
   et-vm info model.pte                               methods, operators, memory, weights
+  et-vm diff a.pte b.pte                             in what two programs differ
+  et-vm ops model.pte                                operators, for a selective build
   et-vm validate model.pte                           silent when the file is good
 """
 
@@ -38,7 +40,24 @@ INFO = """et-vm info: print what is in a file.
 examples:
   et-vm info model.pte                   methods, operators, memory, the largest weights
   et-vm info model.pte --kernels aten    which operators torch's kernels lack
-  et-vm info model.pte --json            everything, with every weight
+  et-vm info model.pte --json            the same as JSON, with every weight
+  et-vm info model.pte --size --plan     where bytes of the file and of the arenas go
+  et-vm info model.pte --instructions    what is executed, with source lines if the file has them
+"""
+
+DIFF = """et-vm diff: print in what two programs differ; exit code 0 if in nothing, 1 if in something.
+
+examples:
+  et-vm diff before.pte after.pte          instructions, memory, weights, …: - before, + after
+  et-vm diff --all before.pte after.pte    without leaving anything out
+  et-vm diff --json before.pte after.pte
+"""
+
+OPS = """et-vm ops: print the operators of programs, as the selective build of runtimes reads them.
+
+examples:
+  et-vm ops model.pte -o selected_operators.yaml    for ExecuTorch's build
+  et-vm ops a.pte b.pte                             one runtime for several programs
 """
 
 VALIDATE = """et-vm validate: check a file. Prints nothing when it is good.
@@ -49,6 +68,16 @@ examples:
 """
 
 
+SECTIONS = (
+    ("size", "show what the bytes of the file are, and every weight, instead of the summary"),
+    ("ops", "… the operators, and which runtimes have kernels for them"),
+    ("plan", "… which tensor lies where in the arenas, and when"),
+    ("values", "… the values of each method"),
+    ("instructions", "… the instructions of each method"),
+    ("delegates", "… the delegates with their compile specs, and what is in them if a decoder is installed"),
+)
+
+
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
@@ -56,14 +85,15 @@ def _positive(text: str) -> int:
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser("et-vm", "et-vm {run,info,validate} [options] FILE", __doc__ or "")
+    parser = CommandParser("et-vm", "et-vm {run,info,diff,ops,validate} [options] FILE", __doc__ or "")
     parser.add_version()
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
 
-    def verb(name: str, summary: str, text: str) -> CommandParser:
-        added = verbs.add_parser(name, help=summary, usage=f"et-vm {name} [options] FILE", text=text)
+    def verb(name: str, summary: str, text: str, files: str = "FILE") -> CommandParser:
+        added = verbs.add_parser(name, help=summary, usage=f"et-vm {name} [options] {files}", text=text)
         added.prog = f"et-vm {name}"
-        added.add_argument("file", metavar="FILE", help="a .pte file; '-' is standard input")
+        if files == "FILE":
+            added.add_argument("file", metavar="FILE", help="a .pte file; '-' is standard input")
         return added
 
     run = verb("run", "execute a method", RUN)
@@ -88,7 +118,21 @@ def _parser() -> CommandParser:
         default="portable",
         help="mark the operators this library has no kernel for (default: portable)",
     )
+    for name, summary in SECTIONS:
+        info.add_argument(f"--{name}", action="store_true", help=summary)
     info.add_argument("--json", action="store_true", help="print JSON, with every weight")
+
+    diff = verb("diff", "print in what two programs differ", DIFF, "FILE FILE")
+    diff.add_argument("files", nargs=2, metavar="FILE", help="a .pte file; '-' is standard input")
+    diff.add_argument(
+        "--all", action="store_true", help="print all differences of each kind, not the first 40"
+    )
+    diff.add_argument("--json", action="store_true", help="print JSON, with all differences")
+
+    ops = verb("ops", "print the operators of programs for a selective build", OPS, "FILE…")
+    ops.add_argument("files", nargs="+", metavar="FILE", help="a .pte file; '-' is standard input")
+    ops.add_argument("-o", "--output", default="-", metavar="FILE", help="default: '-', standard output")
+    ops.add_argument("--json", action="store_true", help="print JSON")
 
     validate = verb("validate", "check a file", VALIDATE)
     validate.add_argument(
@@ -103,24 +147,38 @@ def run(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     from et_schema.errors import ExecutorchError
     from et_tools.vm_errors import describe, exit_code_of_error
+    from et_tools.vm_files import BadFile
 
     try:
-        if args.verb == "run":
-            from et_tools.vm_run import run_file
+        match args.verb:
+            case "run":
+                from et_tools.vm_run import run_file
 
-            run_file(args)
-        elif args.verb == "info":
-            from et_tools.vm_info import print_info
+                run_file(args)
+            case "info":
+                from et_tools.vm_info import print_info
 
-            print_info(args)
-        else:
-            from et_tools.vm_validate import validate_file
+                print_info(args)
+            case "ops":
+                from et_tools.vm_ops import print_operators
 
-            return validate_file(args)
+                print_operators(args)
+            case "diff":
+                from et_tools.vm_diff import diff_files
+
+                return diff_files(args)
+            case _:
+                from et_tools.vm_validate import validate_file
+
+                return validate_file(args)
     except ExecutorchError as error:
-        print(f"et-vm: error: {describe(error, args.file)}", file=sys.stderr)
-        return exit_code_of_error(error)
-    return ExitCode.OK
+        bad = BadFile(args.file, error)
+    except BadFile as error:
+        bad = error
+    else:
+        return ExitCode.OK
+    print(f"et-vm: error: {describe(bad.error, bad.file)}", file=sys.stderr)
+    return exit_code_of_error(bad.error)
 
 
 def main(arguments: list[str] | None = None) -> int:

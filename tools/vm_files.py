@@ -3,12 +3,38 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from et_schema.errors import ExecutorchError
+from et_tools.exit_codes import UsageError
 
 if TYPE_CHECKING:
     from et_vm.program import Program
 
 WIDTH = 80
+
+
+class BadFile(Exception):
+    """One of several files cannot be used; ``error`` says why."""
+
+    def __init__(self, file: str, error: ExecutorchError) -> None:
+        super().__init__(file, error)
+        self.file = file
+        self.error = error
+
+
+def open_programs(files: Sequence[str]) -> list[Program]:
+    """Load and verify several files. Raises BadFile, or UsageError when two are standard input."""
+    if files.count("-") > 1:
+        raise UsageError("standard input can be one of the files, not several")
+    programs: list[Program] = []
+    for file in files:
+        try:
+            programs.append(open_program(file))
+        except ExecutorchError as error:
+            raise BadFile(file, error) from error
+    return programs
 
 
 def open_program(file: str) -> Program:

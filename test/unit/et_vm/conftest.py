@@ -1,13 +1,14 @@
 """Makes the test-only modules of this folder importable by the tests below it."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from vm_programs import kernels
+from vm_programs import Build, kernels
 
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.tracer import RecordingTracer
@@ -23,3 +24,15 @@ def registry() -> KernelRegistry:
 def mode(request: pytest.FixtureRequest) -> dict[str, object]:
     """The options that choose each of the loops."""
     return {"plain": {}, "poisoned": {"poison": True}, "traced": {"tracer": RecordingTracer()}}[request.param]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[..., str]:
+    """Writes a program and returns its path."""
+
+    def write(build: Build | bytes, name: str = "model.pte") -> str:
+        path = tmp_path / name
+        path.write_bytes(build if isinstance(build, bytes) else build.file())
+        return str(path)
+
+    return write

@@ -7,35 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+from vm_commands import add, run
 from vm_programs import BOUND, Build
 
 from et_schema.generated.program import Frame
 from et_schema.scalar_type import ScalarType
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode
-
-
-def add(*shape: int, dtype=ScalarType.FLOAT, name="forward", dynamic=False) -> Build:
-    build = Build(name)
-    options = {"dtype": dtype, "dynamism": BOUND} if dynamic else {"dtype": dtype}
-    x, y, out = (build.tensor(*shape, **options) for _ in range(3))
-    one = build.scalar(1)
-    build.call("aten::add.out", x, y, one, out, out)
-    build.inputs(x, y)
-    build.outputs(out)
-    return build
-
-
-@pytest.fixture
-def file(tmp_path):
-    """Writes a program and returns its path."""
-
-    def write(build: Build | bytes, name: str = "model.pte") -> str:
-        path = tmp_path / name
-        path.write_bytes(build if isinstance(build, bytes) else build.file())
-        return str(path)
-
-    return write
 
 
 @pytest.fixture
@@ -49,18 +27,6 @@ def array(tmp_path):
         return str(path)
 
     return write
-
-
-def run(capsys, *arguments: str, code: int = ExitCode.OK) -> str:
-    assert main(list(arguments)) == code
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    if code == ExitCode.OK:
-        assert captured.err == ""
-        assert "--json" in arguments or all(len(line) <= 80 for line in captured.out.splitlines())
-        return captured.out
-    assert captured.err.startswith("et-vm: error: ")
-    return captured.err
 
 
 def f32(*items):

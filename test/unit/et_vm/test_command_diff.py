@@ -1,0 +1,153 @@
+"""et-vm diff: what counts as a difference, and what does not."""
+
+import json
+
+import numpy as np
+import pytest
+from vm_commands import add, run
+from vm_programs import Build
+
+from et_schema.generated.program import CompileSpec, ContainerMetadata, Frame
+from et_tools.exit_codes import ExitCode
+
+DIFFERENT = ExitCode.CHECK_FAILED
+
+
+def program(
+    *, swap=False, offset=32, weight=1.0, blob=b"blob", mode=b"fast", size=4, line=3, more=False
+) -> Build:
+    build = Build()
+    x, y = build.tensor(size), build.tensor(size)
+    out = build.tensor(size, offset=offset)
+    constant = build.constant(np.full(size, weight, np.float32), name="fc.weight")
+    frame = Frame(filename="net.py", lineno=line, name="forward", context="x + w")
+    build.add(x, constant, y, frames=[frame])
+    if more:
+        build.call("test::increment_", y, y)
+    build.add(*((x, y) if swap else (y, x)), out)
+    build.delegate("Acme", blob, x, out, specs=[CompileSpec("mode", mode)])
+    build.inputs(x)
+    build.outputs(out)
+    return build
+
+
+def diff(capsys, file, before: Build, after: Build, code: int = DIFFERENT) -> list[str]:
+    return run(capsys, "diff", file(before, "a.pte"), file(after, "b.pte"), code=code).splitlines()
+
+
+def test_the_same(capsys, file):
+    assert diff(capsys, file, program(), program(), ExitCode.OK) == []
+
+
+def test_numbering_is_no_difference(capsys, file):
+    """The same program with its values in another order, and one value that nothing uses."""
+    before, after = add(2), Build()
+    after.scalar(7)
+    one = after.scalar(1)
+    out, y, x = after.tensor(2, offset=16), after.tensor(2, offset=8), after.tensor(2, offset=0)
+    for register, other in ((0, x), (1, y), (2, out)):
+        after[other].allocation_info = before[register].allocation_info
+    after.plan.non_const_buffer_sizes = before.plan.non_const_buffer_sizes
+    after.call("aten::add.out", x, y, one, out, out)
+    after.inputs(x, y)
+    after.outputs(out)
+    assert diff(capsys, file, before, after, ExitCode.OK) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "lines"),
+    [
+        (
+            {"swap": True},
+            [
+                "forward, operands",
+                "- 1: test::add.out(float32 [4], float32 [4]) -> float32 [4] on %1 %0 %2 %2",
+                "+ 1: test::add.out(float32 [4], float32 [4]) -> float32 [4] on %0 %1 %2 %2",
+            ],
+        ),
+        (
+            {"offset": 16},
+            [
+                "forward, arenas",
+                "- arena 1: 48 bytes",
+                "+ arena 1: 32 bytes",
+                "forward, memory",
+                "- %2 float32 [4]: arena 1 at 32",
+                "+ %2 float32 [4]: arena 1 at 16",
+            ],
+        ),
+        (
+            {"weight": 1.5},
+            ["contents of weights", "+ float32 [4] fc.weight: 4 of 4 elements differ, by up to 0.5"],
+        ),
+        (
+            {"more": True},
+            [
+                "forward, instructions",
+                "+ 1: test::increment_(float32 [4]) -> float32 [4]",
+            ],
+        ),
+        ({"line": 4}, ["forward, source lines", "- 0: net.py:3 in forward", "+ 0: net.py:4 in forward"]),
+    ],
+)
+def test_one_difference(capsys, file, change, lines):
+    assert diff(capsys, file, program(), program(**change)) == lines
+
+
+def test_delegates(capsys, file):
+    for change in ({"blob": b"blib"}, {"mode": b"slow"}):
+        lines = diff(capsys, file, program(), program(**change))
+        assert lines[0] == "forward, delegates"
+        assert [line[:26] for line in lines[1:]] == [
+            "- delegate 0: Acme 4 bytes",
+            "+ delegate 0: Acme 4 bytes",
+        ]
+
+
+def test_inputs_and_types(capsys, file):
+    lines = diff(capsys, file, program(), program(size=5))
+    assert lines[:3] == ["forward, inputs", "- 0: float32 [4]", "+ 0: float32 [5]"]
+    assert "- float32 [4] fc.weight" in lines
+
+
+def test_methods(capsys, file):
+    assert diff(capsys, file, add(2), add(2, name="other")) == ["methods", "- forward", "+ other"]
+
+
+def test_nesting_of_inputs(capsys, file):
+    other = add(2)
+    other.plan.container_meta_type = ContainerMetadata("[1, {}]", "")
+    assert diff(capsys, file, add(2), other) == ["forward, structure of inputs", "+ [1, {}]"]
+
+
+def test_nameless_constants_are_told_apart_by_their_contents(capsys, file):
+    def build(value: float) -> Build:
+        made = Build()
+        x = made.tensor(2)
+        made.add(x, made.constant(np.full(2, value, np.float32)), x)
+        made.inputs(x)
+        return made
+
+    lines = diff(capsys, file, build(1), build(2))
+    assert lines[0] == "forward, instructions"
+    assert len({line.split("#")[1] for line in lines[1:]}) == 2
+
+
+def test_json_and_limits(capsys, file):
+    many = program()
+    for _ in range(50):
+        many.add(0, 1, 2)
+    paths = file(program(), "a.pte"), file(many, "b.pte")
+    report = json.loads(run(capsys, "diff", "--json", *paths, code=DIFFERENT))
+    assert report["same"] is False
+    assert len(report["differences"]) == 50
+    assert report["differences"][0]["before"] is None
+    assert "  … 10 more (--all)" in run(capsys, "diff", *paths, code=DIFFERENT)
+    assert len(run(capsys, "diff", "--all", *paths, code=DIFFERENT).splitlines()) == 51
+
+
+def test_errors(capsys, file):
+    good, bad = file(add(2)), file(b"x" * 100, "bad.pte")
+    assert "bad.pte: " in run(capsys, "diff", good, bad, code=ExitCode.INVALID_INPUT)
+    assert "standard input" in run(capsys, "diff", "-", "-", code=ExitCode.USAGE)
+    assert "FILE" in run(capsys, "diff", good, code=ExitCode.USAGE)

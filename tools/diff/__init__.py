@@ -1,0 +1,1 @@
+"""What ``et-vm diff`` compares: programs, in terms that neither numbering nor the layout of the file touches."""

@@ -1,0 +1,5 @@
+"""What ``et-vm info`` shows, a section a module.
+
+Each has ``facts``, what is in a program as objects that JSON has, and ``lines``, the same as text of at most 80
+columns.
+"""
