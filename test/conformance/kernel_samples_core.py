@@ -29,6 +29,12 @@ def core_calls() -> Iterator[Callable[[], object]]:
     yield lambda: A._conj_copy(torch.complex(x, x + 1))
     yield lambda: A._neg_view_copy(x)
     yield lambda: A._reshape_alias_copy(x, [6, 8], [8, 1])
+    for dtype in (torch.int16, torch.uint8, torch.int64, torch.float32, torch.float64, torch.bfloat16):
+        # The last of each meets whole numbers, from below or above as the step is rounded.
+        for ends in ((4.3, 99), (0, 10), (5.9, 0.2), (120, 7)):
+            for steps in (0, 1, 2, 7, 50, 100):
+                yield lambda d=dtype, e=ends, n=steps: A.linspace(*e, n, dtype=d)
+    yield lambda: A.linspace(28560, -2787, 100, dtype=torch.int32)
 
 
 def _embedding_calls() -> Iterator[Callable[[], object]]:

@@ -96,6 +96,14 @@ def search_calls() -> Iterator[Callable[[], object]]:
     yield lambda: A.median.dim(torch.tensor(3.0), 0)
     yield lambda: A.median(empty)
     yield lambda: A.nonzero_static(torch.tensor(1), size=2)
+    for shape, wanted in (
+        ((0, 0), (0, 0)),
+        ((0, 3), (0, 2)),
+        ((2, 0), (2, 3)),
+        ((2, 3), (2, 0)),
+        ((0,), (2, 3)),
+    ):
+        yield lambda s=shape, w=wanted: A.searchsorted.Tensor(torch.ones(s), torch.zeros(w), right=True)
 
 
 def search_composites() -> Iterator[Recorded]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from et_schema.scalar_type import numpy_dtype
-from et_vm.kernels.portable.arguments import COMPLEX, FLOAT, INTEGER, check_kinds, checked_constant, constant
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, checked_constant, constant
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.move import move
 from et_vm.kernels.portable.promotion import kind
@@ -198,18 +198,6 @@ def arange_start_out(ctx: PrepareContext, start: Scalar, end: Scalar, step: Scal
 def _progression(first: float, by: float, count: int, dtype: np.dtype[np.generic]) -> Array:
     exact = np.int64 if isinstance(first, int) else np.float64
     return (np.arange(count, dtype=exact) * by + first).astype(dtype)
-
-
-@kernel("aten::linspace.out")
-def linspace_out(ctx: PrepareContext, start: Scalar, end: Scalar, steps: int, out: Tensor) -> Step:
-    """``steps`` numbers from ``start`` to ``end``, both included."""
-    ctx.check(steps >= 0, arg="steps", expected="a non-negative number of steps", got=steps)
-    check_kinds(ctx, out.scalar_type, (INTEGER, FLOAT, COMPLEX), arg="out")
-    out.resize((steps,))
-    values = ctx.memo(
-        (start, end, steps), lambda: np.linspace(start, end, steps).astype(numpy_dtype(out.scalar_type))
-    )
-    return copy(values, out.array) if steps else NOTHING
 
 
 @kernel("aten::eye.out")

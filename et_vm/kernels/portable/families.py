@@ -118,7 +118,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::fill.Tensor_out",
         "aten::full.out",
         "aten::full_like.out",
-        "aten::linspace.out",
         "aten::new_empty.out",
         "aten::new_empty_strided.out",
         "aten::new_full.out",
@@ -212,6 +211,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::linalg_solve_triangular.out",
         "aten::lu_unpack.out",
     ),
+    "linspace": ("aten::linspace.out",),
     "matmul": (
         "aten::addmm.out",
         "aten::baddbmm.out",

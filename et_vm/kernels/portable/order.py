@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -258,6 +259,8 @@ def _search(
         ctx.check(good, arg="sorter", expected=f"shape {list(sequence.sizes)}", got=list(sorter.sizes))
         given.append(sorter)
     out.resize(sizes)
+    if not out.array.size:
+        return NOTHING
     how = "right" if right or side == "right" else "left"
     number = None if isinstance(values, Tensor) else np.array(values).astype(wide(sequence))
     compute = functools.partial(_places, ctx, how, number, sorter is not None)
@@ -275,7 +278,7 @@ def _places(ctx: PrepareContext, how: str, number: Array | None, has_sorter: boo
         found: Array = np.asarray(np.searchsorted(sequence, values, side))
         rows: Array = sequence[None]
     else:
-        rows = sequence.reshape(-1, sequence.shape[-1])
+        rows = sequence.reshape(math.prod(sequence.shape[:-1]), sequence.shape[-1])
         lines = values.reshape(len(rows), -1)
         pairs = zip(rows, lines, strict=True)
         found = np.array([np.searchsorted(row, line, side) for row, line in pairs], np.int64).reshape(
