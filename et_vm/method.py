@@ -21,6 +21,7 @@ from et_vm.prepare import Preparation
 from et_vm.registers import RegisterFile
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify import verified
+from et_vm.written_inputs import WrittenInputs
 
 if TYPE_CHECKING:
     from et_schema.pte import PteFile
@@ -95,6 +96,7 @@ class Method:
         # leaves no trace.
         self._changing = [(register, registers[register]) for register in sorted(flow.rebound)]
         self._freed = self._freed_storage()
+        self._written = WrittenInputs(plan, instructions, registers)
         hooks = None
         if poison or tracer is not None:
             # Imported here because starting is part of the time that a run takes.
@@ -143,6 +145,11 @@ class Method:
         """Inputs, outputs and memory as the file states them."""
         return MethodMeta(self._plan)
 
+    @property
+    def written_inputs(self) -> tuple[int, ...]:
+        """Positions of the inputs that the method writes to: the caller's tensors get new values."""
+        return self._written.positions
+
     def execute(self, inputs: Sequence[object] = (), *, clone_outputs: bool = True) -> list[Any]:
         """Set the inputs, run the method and return the outputs.
 
@@ -150,9 +157,10 @@ class Method:
         method was exported with. Outputs are torch tensors if an input was one, numpy arrays otherwise,
         which for types that numpy lacks (bfloat16, float8) have the ``ml_dtypes`` type of the same name.
         They are copies unless ``clone_outputs`` is False: then they are views of the method's memory, valid
-        until it executes again.
+        until it executes again. Inputs that the method writes to have their new values afterwards.
 
-        Raises InputError for inputs that do not fit, Trap when an instruction fails,
+        Raises InputError for inputs that do not fit, and for those that the method writes to if they cannot be
+        written; Trap when an instruction fails,
         ExecutorchError(InvalidState) while the method is executing. The method can be executed again after
         any of them.
         """
@@ -165,6 +173,8 @@ class Method:
             except StepFailure as failure:
                 raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
             outputs = self._collect(clone_outputs, any_torch(inputs))
+            if self._written.positions:
+                self._written.write_back()
             if self._tracer is not None:
                 self._tracer.on_execute(self.name, started, self._platform.ticks())
             return outputs
@@ -184,13 +194,14 @@ class Method:
                     f"there is no input {index}, the method has {len(self._plan.inputs)}", where=self.name
                 )
             self._begin()
-            set_input(self._plan, self._registers, index, value)
+            self._set_input(index, value)
 
     def step(self) -> Error:
         """Run one instruction: Ok, or EndOfMethod (with nothing run) when there are no more.
 
-        After EndOfMethod the outputs can be read; :meth:`reset_execution` starts over. Raises Trap, which
-        starts over as well. A tracer is told of each instruction, and of the execution at its end.
+        After EndOfMethod the outputs can be read, and inputs that the method writes to have their new values;
+        :meth:`reset_execution` starts over. Raises Trap, which starts over as well. A tracer is told of each
+        instruction, and of the execution at its end.
         """
         with self._exclusive(at_start=False):
             if self._position is None:
@@ -198,6 +209,7 @@ class Method:
                 self._position, self._stepping_since = 0, self._platform.ticks()
             at = self._position
             if at >= len(self._instructions):
+                self._written.write_back()
                 self._end_of_steps()
                 return Error.EndOfMethod
             # Whatever is raised starts over.
@@ -280,8 +292,14 @@ class Method:
                 f"the method takes {len(self._plan.inputs)} inputs, got {len(values)}", where=self.name
             )
         self._begin()
+        self._written.forget()
         for index, value in enumerate(values):
-            set_input(self._plan, self._registers, index, value)
+            self._set_input(index, value)
+
+    def _set_input(self, index: int, value: object) -> None:
+        set_input(self._plan, self._registers, index, value)
+        if self._written.positions:
+            self._written.note(index, value)
 
     def _collect(self, clone: bool, torch: bool) -> list[Any]:
         return [self._output(self._registers[register], clone, torch) for register in self._plan.outputs]

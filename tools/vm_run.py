@@ -48,17 +48,24 @@ def run_file(args: argparse.Namespace) -> None:
     name = _method_name(program, args.method)
     inputs = _inputs(program.method_meta(name), args.input or ["random:0"])
     method = program.load_method(name, kernels=args.kernels, poison=args.poison)
-    values = [given.value for given in inputs]
+    values: list[Any] = []
     outputs: list[Any] = []
     seconds: list[float] = []
     for _ in range(args.repeat or 1):
+        # What the method writes to is shown before and after, and every run starts from the same.
+        values = [
+            given.value.copy() if index in method.written_inputs else given.value
+            for index, given in enumerate(inputs)
+        ]
         start = time.perf_counter()
         try:
             outputs = method.execute(values)
         except InputError as error:
             raise _with_source(error, inputs) from None
         seconds.append(time.perf_counter() - start)
-    files = [] if args.output_dir is None else _write(outputs, Path(args.output_dir))
+    results = [(f"output {index}", value) for index, value in enumerate(outputs)]
+    results += [(f"input {index}", values[index]) for index in method.written_inputs]
+    files = [] if args.output_dir is None else _write(results, Path(args.output_dir))
     latency = {"runs": len(seconds), "min": min(seconds) * 1e3, "median": float(np.median(seconds)) * 1e3}
     if args.json:
         report: dict[str, Any] = {
@@ -69,13 +76,17 @@ def run_file(args: argparse.Namespace) -> None:
             "outputs": [_facts(value, JSON_VALUES) for value in outputs],
             "memory": method.memory_report(),
         }
-        for output, path in zip(report["outputs"], files, strict=bool(files)):
+        report["written_inputs"] = [
+            {"input": index, **_facts(values[index], JSON_VALUES)} for index in method.written_inputs
+        ]
+        shown = [*report["outputs"], *report["written_inputs"]]
+        for output, path in zip(shown, files, strict=bool(files)):
             output["file"] = str(path)
         if args.repeat:
             report["latency_ms"] = latency
         print(json.dumps(report, indent=2, allow_nan=False))
         return
-    _print(name, args.kernels, method, inputs, outputs, files)
+    _print(name, args.kernels, method, inputs, results, files)
     if args.repeat:
         print(
             f"latency   min {latency['min']:.3f} ms  median {latency['median']:.3f} ms  of {args.repeat} runs"
@@ -209,16 +220,16 @@ def _plain(value: Any) -> Any:
     return array.astype(np.float32) if array.dtype.isbuiltin == _REGISTERED else array
 
 
-def _write(outputs: list[Any], folder: Path) -> list[Path]:
-    """Write all outputs, or if something fails none."""
+def _write(results: list[tuple[str, Any]], folder: Path) -> list[Path]:
+    """Write all results to files of their names, or if something fails none."""
     from et_schema.atomic import atomic_writer
 
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"output_{index}.npy" for index in range(len(outputs))]
+    files = [folder / f"{label.replace(' ', '_')}.npy" for label, _ in results]
     for path in files:
         check_output(str(path))
     with ExitStack() as streams:
-        for path, value in zip(files, outputs, strict=True):
+        for path, (_, value) in zip(files, results, strict=True):
             np.save(streams.enter_context(atomic_writer(path)), _plain(value), allow_pickle=False)
     return files
 
@@ -250,14 +261,20 @@ def _facts(value: Any, shown: int = 0) -> dict[str, Any]:
 
 
 def _print(
-    name: str, kernels: str, method: Method, inputs: list[Input], outputs: list[Any], files: list[Path]
+    name: str,
+    kernels: str,
+    method: Method,
+    inputs: list[Input],
+    results: list[tuple[str, Any]],
+    files: list[Path],
 ) -> None:
     meta = method.metadata
     print(fit(f"{name}: {count(meta.num_instructions(), 'instruction')}, {kernels} kernels", WIDTH))
     for index, given in enumerate(inputs):
         _print_value(f"input {index}", given.value, given.source)
-    for index, value in enumerate(outputs):
-        _print_value(f"output {index}", value, _range(value))
+    for index, (label, value) in enumerate(results):
+        after = "after  " if label.startswith("input") else ""
+        _print_value(label, value, after + _range(value))
         if isinstance(value, np.ndarray):
             print(f"{'':10}{_preview(value)}")
         if files:

@@ -223,6 +223,8 @@ class _PlanBuilder:
         op.properties.update(dynamism_property(value.shape_dynamism))
         if value.requires_grad:
             op.properties["requires_grad"] = UnitAttr()
+        if index in self.roles.aliased:
+            op.properties["aliased"] = UnitAttr()
         info = value.extra_tensor_info
         if info is not None and (info.device_type != DeviceType.CPU or info.device_index):
             op.properties["device"] = StringAttr(_device(info))

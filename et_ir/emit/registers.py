@@ -38,6 +38,8 @@ class Roles:
     constants: set[int] = field(default_factory=set[int])
     states: set[int] = field(default_factory=set[int])
     references: set[int] = field(default_factory=set[int])
+    aliased: set[int] = field(default_factory=set[int])
+    """Inputs that instructions write in the caller's own memory."""
     views: dict[int, tuple[int, int]] = field(default_factory=dict[int, "tuple[int, int]"])
     """The base of each view, and the byte at which the view starts in it."""
 
@@ -86,6 +88,7 @@ class _Finder:
         for index in tensors:
             self._unwritten(index)
         self._references(tensors)
+        roles.aliased |= {index for index in roles.inputs if self._is_aliased(index)}
         self._order({*tensors, *self._scalars()})
         return roles
 
@@ -97,6 +100,10 @@ class _Finder:
             if self.reader.is_tensor(index) and self._has_data(index):
                 raise InvalidFile("an input has data", code=Error.NotSupported, where=where)
             self.roles.inputs.add(index)
+
+    def _is_aliased(self, index: int) -> bool:
+        is_unplanned = self.reader.is_tensor(index) and self.reader.place(index) is None
+        return is_unplanned and any(position >= 0 for position in self.writes[index])
 
     def _has_data(self, index: int) -> bool:
         return self.reader.tensor(index).data_buffer_idx > 0 or self.reader.is_external(index)

@@ -33,7 +33,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp
+from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, OverwriteOp, StoreOp
 from et_ir.dialects.program.ops import literal_attribute
 from et_ir.dialects.program.trees import tree_attribute
 from et_ir.frontend.complex_numbers import with_lifted_complex_numbers
@@ -54,6 +54,9 @@ _STATE: Final = {
     InputKind.BUFFER: "buffer",
     InputKind.CONSTANT_TENSOR: "constant",
 }
+
+_WRITABLE: Final = (InputKind.BUFFER, InputKind.PARAMETER, InputKind.USER_INPUT)
+"""What a method may write to: what it leaves there is seen by the next execution, or by the caller."""
 
 
 @dataclass
@@ -80,10 +83,11 @@ def import_program(
 
     A single program is the method `forward`. Its arguments are the inputs, flat; each has the attribute
     `program.name`, constant ones `program.value`, and those whose example was not contiguous
-    `program.dim_order`. Mutable buffers are loaded where they are first read and stored at the end. Weights are
-    not copied: the module refers to the tensors' memory. `constant_methods` adds methods without inputs, by what
-    they return (tensors, numbers, strings, None, nested as the outputs of a program). Locations keep the innermost
-    line of user code, or with `frames="all"` the whole call stack.
+    `program.dim_order`. Mutable buffers are loaded where they are first read and stored at the end, where
+    inputs that the program writes to are overwritten. Weights are not copied: the module refers to the tensors'
+    memory. `constant_methods` adds methods without inputs, by what they return (tensors, numbers, strings, None,
+    nested as the outputs of a program). Locations keep the innermost line of user code, or with `frames="all"` the
+    whole call stack.
 
     Raises `UnsupportedProgram` with everything that stands in the way, over all methods, `TypeError` for what is
     no exported program, and `ValueError` for two methods of one name.
@@ -129,7 +133,7 @@ def _functionalise(
         writable = {
             spec.arg.name
             for spec in signature.input_specs
-            if spec.kind in (InputKind.BUFFER, InputKind.PARAMETER) and isinstance(spec.arg, TensorArgument)
+            if spec.kind in _WRITABLE and isinstance(spec.arg, TensorArgument)
         }
         nodes = {n for n in module.graph.nodes if n.op == "placeholder" and n.name in writable}
         plan = plan_mutations(module.graph, nodes)
@@ -161,13 +165,7 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
         match spec.kind:
             case OutputKind.BUFFER_MUTATION | OutputKind.PARAMETER_MUTATION:
                 mutated.add(spec.target)
-            case OutputKind.USER_INPUT_MUTATION:
-                reasons.add(
-                    f'input "{spec.target}" of method {name}',
-                    "the method writes into it",
-                    "work on a clone of the input, and return it if the caller needs the new value",
-                )
-            case OutputKind.USER_OUTPUT:
+            case OutputKind.USER_INPUT_MUTATION | OutputKind.USER_OUTPUT:
                 pass
             case _:
                 reasons.add(
@@ -221,10 +219,9 @@ def _import_method(method: _Method, state: State, reasons: Reasons, frames: Fram
         return op.result
 
     converter.missing = read
-    outputs = converter.convert(
-        method.program.graph_module, dict(zip((n for n, _ in method.inputs), block.args, strict=True))
-    )
-    results = _results(method, converter, cast("tuple[Any, ...]", outputs), reasons)
+    arguments: dict[Node, SSAValue] = dict(zip((n for n, _ in method.inputs), block.args, strict=True))
+    outputs = converter.convert(method.program.graph_module, dict(arguments))
+    results = _results(method, converter, cast("tuple[Any, ...]", outputs), arguments, reasons)
     ranges = method.program.range_constraints
     block.add_ops(with_ranges(converter.ops, method.program.graph.nodes, converter.values, ranges))
     block.add_op(ReturnOp(*results))
@@ -313,15 +310,22 @@ def _arguments(method: _Method, reasons: Reasons) -> tuple[Block, list[dict[str,
 
 
 def _results(
-    method: _Method, converter: NodeConverter, outputs: tuple[Any, ...], reasons: Reasons
+    method: _Method,
+    converter: NodeConverter,
+    outputs: tuple[Any, ...],
+    arguments: Mapping[Node, SSAValue],
+    reasons: Reasons,
 ) -> list[SSAValue]:
-    """The values a method returns. New values of buffers are stored instead."""
+    """The values a method returns. New values of buffers and inputs are written back instead."""
+    inputs = {node.name: node for node in arguments}
     results: list[SSAValue] = []
     signature = method.program.graph_signature
     stores: list[tuple[Node | None, Any]] = []
     for spec, value in zip(signature.output_specs, outputs, strict=True):
         if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
             stores.append((method.by_target.get(str(spec.target)), value))
+        elif spec.kind is OutputKind.USER_INPUT_MUTATION:
+            stores.append((inputs.get(str(spec.target)), value))
         elif isinstance(value, SSAValue):
             results.append(cast("SSAValue[Attribute]", value))
         elif value is None and not isinstance(spec.arg, ConstantArgument):
@@ -334,12 +338,19 @@ def _results(
             results.append(literal.result)
     stores += [(node, converter.values.get(node)) for node in method.mutations.stored]
     for node, value in stores:
-        symbol = None if node is None else method.symbols.get(node)
-        if symbol is not None and isinstance(value, SSAValue):
-            store = StoreOp(symbol.name, cast("SSAValue[Attribute]", value))
-            if isinstance(value.owner, Operation):
-                store.location = value.owner.location
-            converter.ops.append(store)
+        if node is None or not isinstance(value, SSAValue):
+            continue
+        value = cast("SSAValue[Attribute]", value)
+        symbol, argument = method.symbols.get(node), arguments.get(node)
+        if symbol is not None:
+            store = StoreOp(symbol.name, value)
+        elif argument is not None and argument is not value:
+            store = OverwriteOp(argument, value)
+        else:
+            continue
+        if isinstance(value.owner, Operation):
+            store.location = value.owner.location
+        converter.ops.append(store)
     return results
 
 

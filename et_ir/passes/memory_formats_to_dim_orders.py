@@ -10,7 +10,7 @@
 
 An op without a format, or with `preserve_format`, keeps its operand's layout. A result or input that is not
 contiguous is copied to a contiguous one for its users; `propagate-dim-order` then moves these copies down, as
-far as layout can flow.
+far as layout can flow. What is written to such an input gets its layout.
 
 ```mlir
 %1 = edge.clone %x {memory_format = "channels_last"} : tensor<1x2x3x4xf32>              // before
@@ -45,6 +45,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge.attributes import CHANNELS_LAST, contiguous, dim_order_of, with_dim_order
 from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.program import OverwriteOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.report import Finding, PassReport
 from et_ir.passes.rewriting import rewrite
@@ -139,10 +140,24 @@ def _lay_out_inputs(method: FuncOp, findings: list[Finding]) -> None:
         value = Rewriter.replace_value_with_new_type(value, wanted)
         back = laid_out(value, contiguous(type.get_num_dims()))
         back.location = method.location
+        overwrites = [use.operation for use in value.uses if isinstance(use.operation, OverwriteOp)]
         value.replace_uses_with_if(back.result, lambda use, back=back: use.operation is not back)
         Rewriter.insert_op(back, InsertPoint.at_start(block))
+        for overwrite in overwrites:
+            _lay_out_overwrite(overwrite, value, back.result)
     method.arg_attrs = ArrayAttr(attributes)
     method.function_type = FunctionType.from_lists(block.arg_types, method.function_type.outputs.data)
+
+
+def _lay_out_overwrite(overwrite: OverwriteOp, target: SSAValue, contiguous_target: SSAValue) -> None:
+    """Write to an input of another layout: the new value has to have it too."""
+    if overwrite.target is not contiguous_target:
+        return
+    overwrite.operands[0] = target
+    value = laid_out(overwrite.value, dim_order_of(tensor_type(target)))
+    value.location = overwrite.location
+    overwrite.operands[1] = value.result
+    Rewriter.insert_op(value, InsertPoint.before(overwrite))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ executorch.plan @forward {arenas = array<i64: 32>} {
 
 Places that registers had before are dropped, so that a program can be planned again, also one that was read
 from a file. Registers that nothing uses are dropped too. There is one arena, number 1; tensors on another
-device keep to the arena they are in. State lies in arena 1 where a program has one method. Where it has
+device keep to the arena they are in. Inputs that are `aliased` have no place: a write to them is one to the
+caller's memory. State lies in arena 1 where a program has one method. Where it has
 several, runtimes may give all methods the same arenas: state then has arena 2 for itself, the same place in
 each method, where no other method's activations come.
 """
@@ -138,7 +139,7 @@ class PlanMemoryPass(ModulePass):
         outputs = set(plan.return_op.outputs)
         for op in plan.registers:
             if isinstance(op, InputOp):
-                if op.value is not None or not self.plan_inputs:
+                if op.value is not None or op.aliased is not None or not self.plan_inputs:
                     unplanned.add(op)
             elif isinstance(op, AllocOp) and (
                 op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND

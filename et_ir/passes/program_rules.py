@@ -12,6 +12,7 @@ The rules are part of the contract of each level and are checked by its `verify-
 | `program_c5` | parameters and constants have data |
 | `program_c6` | a method has a body of one block |
 | `program_c7` | inputs and outputs of a method are tensors, numbers, strings or none |
+| `program_c8` | what `overwrite` writes to is an input of the method, each at most once |
 | `<level>_c1` | an op of a method belongs to the level's dialect, or to one that all levels share |
 """
 
@@ -23,10 +24,10 @@ from typing import Final
 
 from xdsl.dialects.builtin import ModuleOp, NoneType, SymbolRefAttr, TensorType, UnregisteredOp, f64, i1, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.traits import SymbolOpInterface
 
-from et_ir.dialects.program import BufferOp, GetOp, GlobalOp, LoadOp, StoreOp, StringType
+from et_ir.dialects.program import BufferOp, GetOp, GlobalOp, LoadOp, OverwriteOp, StoreOp, StringType
 from et_ir.passes.report import Finding
 
 __all__ = ["SHARED_DIALECTS", "OpRule", "ProgramRules", "dialect_of"]
@@ -89,6 +90,8 @@ class ProgramRules:
             )
             message = f"[{self.level}_c1] belongs to the dialect '{dialect}', not to the {self.level} level"
             found.append(Finding(name, op.location, message, fix))
+        elif isinstance(op, OverwriteOp):
+            found.extend(_overwrite(op))
         elif dialect == "program":
             found.extend(self._access(op))
         elif dialect not in SHARED_DIALECTS:
@@ -141,6 +144,19 @@ class ProgramRules:
         elif not isinstance(op, GetOp) and not is_state:
             fix = f"declare 'program.buffer mutable @{name}', or read it with program.get"
             yield Finding.at(op, f"[program_c4] @{name} is not a mutable buffer", fix)
+
+
+def _overwrite(op: OverwriteOp) -> Iterator[Finding]:
+    target = op.target
+    if not isinstance(target, BlockArgument) or not isinstance(target.block.parent_op(), FuncOp):
+        yield Finding.at(
+            op, "[program_c8] writes to a value that is no input of the method", "write to an input"
+        )
+        return
+    times = sum(isinstance(use.operation, OverwriteOp) and use.index == 0 for use in target.uses)
+    if times > 1:
+        message = f"[program_c8] input {target.index} of the method is overwritten {times} times"
+        yield Finding.at(op, message, "keep the last, which says what the caller sees")
 
 
 def _is_value_type(type: Attribute) -> bool:

@@ -2,7 +2,7 @@
 
 Each result gets a register of its own and each op becomes a call of its operator's out variant, with the
 arguments in the order of that variant's schema. Constants, state and inputs become registers; numbers stand
-inline. Stores to mutable buffers stay as they are for the pass `write-back`.
+inline. Stores to mutable buffers, and writes to inputs, stay as they are for the pass `write-back`.
 
 ```mlir
 func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
@@ -54,7 +54,7 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.arguments import Scalar, literal_value
 from et_ir.dialects.executorch.layout import scalar_type
-from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, StoreOp, StringType, TreeAttr
+from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, OverwriteOp, StoreOp, StringType, TreeAttr
 from et_ir.dialects.schema import Arg, Schema, parse_schema
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.passes.report import Finding, PassReport
@@ -180,6 +180,8 @@ class _Method:
                 name, value = op.symbol.string_value(), self._tensor(op, op.value)
                 self._stored[name] = value
                 self._add(StoreOp(name, value), op)
+            case OverwriteOp():
+                self._add(OverwriteOp(self._tensor(op, op.target), self._tensor(op, op.value)), op)
             case LiteralOp():
                 self.values[op.result] = literal_value(op.value)
             case CallOp():

@@ -43,7 +43,7 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.layout import Tensor, nbytes, scalar_type
 from et_ir.dialects.executorch.signatures import call_problems
-from et_ir.dialects.program import GlobalOp, StoreOp
+from et_ir.dialects.program import GlobalOp, OverwriteOp, StoreOp
 from et_ir.passes.register_liveness import Liveness, root_of
 from et_ir.passes.report import Finding, PassReport
 from et_ir.planning import Buffer, conflicts
@@ -113,8 +113,9 @@ class _PlanRules:
                         yield Finding(
                             op.key, op.location, f"[executorch_c4] {problem}", "call it as its schema says"
                         )
-                case StoreOp():
-                    yield Finding.at(op, "[executorch_c10] stores to a buffer", "run the pass write-back")
+                case StoreOp() | OverwriteOp():
+                    what = "stores to a buffer" if isinstance(op, StoreOp) else "writes to an input"
+                    yield Finding.at(op, f"[executorch_c10] {what}", "run the pass write-back")
                 case _:
                     pass
         yield from self._writes()

@@ -1,7 +1,7 @@
-"""Turn stores to mutable buffers into copies to the registers of their state.
+"""Turn stores to mutable buffers, and writes to inputs, into copies to the registers of the state or the input.
 
-A value that is read after its state has been overwritten (an output that is the old state, two buffers that
-swap) is copied aside first.
+A value that is read after its register has been overwritten (an output that is the old state, two buffers that
+swap) is copied aside first. An input that is written becomes `aliased`, the caller's own tensor.
 
 ```mlir
 %s = executorch.state @"count" : tensor<i64>
@@ -16,6 +16,16 @@ executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%s, false, ints [])
 executorch.kernel_call "aten::copy_"(%s, %r, false) returns(%s)
 executorch.return %old
 ```
+
+```mlir
+%x = executorch.input : tensor<4xf32>
+executorch.kernel_call "aten::add.out"(%x, %one, 1) outs(%r)
+program.overwrite %x, %r : tensor<4xf32>
+// becomes
+%x = executorch.input aliased : tensor<4xf32>
+executorch.kernel_call "aten::add.out"(%x, %one, 1) outs(%r)
+executorch.kernel_call "aten::copy_"(%x, %r, false) returns(%x)
+```
 """
 
 from __future__ import annotations
@@ -24,13 +34,21 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.dialects.executorch import AllocOp, KernelCallOp, ListKind, ListValue, PlanOp, StateOp
+from et_ir.dialects.executorch import (
+    AllocOp,
+    InputOp,
+    KernelCallOp,
+    ListKind,
+    ListValue,
+    PlanOp,
+    StateOp,
+)
 from et_ir.dialects.executorch.layout import Tensor, dim_order
-from et_ir.dialects.program import Globals, StoreOp
+from et_ir.dialects.program import Globals, OverwriteOp, StoreOp
 from et_ir.passes.register_liveness import root_of
 from et_ir.passes.report import Finding, PassReport
 
@@ -39,7 +57,7 @@ __all__ = ["WriteBackPass", "clone_call"]
 
 @dataclass(frozen=True)
 class WriteBackPass(ModulePass):
-    """Turn stores to mutable buffers into copies."""
+    """Turn stores to mutable buffers and writes to inputs into copies."""
 
     name = "write-back"
 
@@ -64,18 +82,26 @@ class WriteBackPass(ModulePass):
 def _write_back(plan: PlanOp, symbols: Globals) -> None:
     states: dict[str, SSAValue] = {op.key: op.result for op in plan.registers if isinstance(op, StateOp)}
     for block in plan.blocks:
-        for store in [op for op in block.ops if isinstance(op, StoreOp)]:
-            name = store.symbol.string_value()
-            state = states.get(name)
-            if state is None:
-                state = states[name] = _declare(plan, name, symbols, store)
-            if root_of(store.value) is not state:
-                _save_old(plan, block, store, state)
-                call = KernelCallOp("aten::copy_", [state, store.value, False], returns=[state])
-                call.location = store.location
-                block.insert_op_before(call, store)
-            block.detach_op(store)
-            store.erase()
+        for op in list(block.ops):
+            match op:
+                case StoreOp():
+                    name = op.symbol.string_value()
+                    written = states.get(name)
+                    if written is None:
+                        written = states[name] = _declare(plan, name, symbols, op)
+                case OverwriteOp():
+                    written = op.target
+                case _:
+                    continue
+            if root_of(op.value) is not written:
+                if isinstance(written.owner, InputOp):
+                    written.owner.aliased = UnitAttr()
+                _save_old(plan, block, op, written)
+                call = KernelCallOp("aten::copy_", [written, op.value, False], returns=[written])
+                call.location = op.location
+                block.insert_op_before(call, op)
+            block.detach_op(op)
+            op.erase()
 
 
 def _declare(plan: PlanOp, name: str, symbols: Globals, store: StoreOp) -> SSAValue:
@@ -90,8 +116,8 @@ def _declare(plan: PlanOp, name: str, symbols: Globals, store: StoreOp) -> SSAVa
     return op.result
 
 
-def _save_old(plan: PlanOp, block: Block, store: StoreOp, state: SSAValue) -> None:
-    """Copy what a state holds before it is overwritten, for those behind the store that read it."""
+def _save_old(plan: PlanOp, block: Block, store: StoreOp | OverwriteOp, state: SSAValue) -> None:
+    """Copy what a state or input holds before it is overwritten, for those behind that that read it."""
     later: list[Operation] = []
     op = store.next_op
     while op is not None:

@@ -57,6 +57,12 @@ class StockRuntime:
 
     def run(self, path: Path, inputs: Sequence[Any], method: str = "forward") -> list[Any]:
         """The outputs of ``method`` of the file at ``path``, flat; raises ``StockError``."""
+        return self.run_in_place(path, inputs, method)[0]
+
+    def run_in_place(
+        self, path: Path, inputs: Sequence[Any], method: str = "forward"
+    ) -> tuple[list[Any], list[Any]]:
+        """The same, and what the caller's inputs hold afterwards."""
         worker = self._started()
         assert worker.stdin is not None
         assert worker.stdout is not None
@@ -64,13 +70,13 @@ class StockRuntime:
         try:
             pickle.dump((str(path), method, list(inputs)), worker.stdin)
             worker.stdin.flush()
-            outputs, failure = pickle.load(worker.stdout)
+            answer, failure = pickle.load(worker.stdout)
         except (EOFError, BrokenPipeError):
             code = self._stop()
             raise StockError(f"the stock runtime died ({code}) of {path}\n{self._tail(mark)}") from None
         if failure is not None:
             raise StockError(f"{failure}\n{self._tail(mark)}")
-        return outputs
+        return answer
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._worker is None:
@@ -99,14 +105,17 @@ class StockRuntime:
         return self._log.read().decode(errors="replace")
 
 
-def answer(path: str, method: str, inputs: list[Any]) -> list[Any]:
+def answer(path: str, method: str, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
     from executorch.runtime import Runtime, Verification
 
     program = Runtime.get().load_program(path, verification=Verification.InternalConsistency)
     loaded = program.load_method(method)
     assert loaded is not None
     # The outputs live in the program's arena, which is freed with it.
-    return [value.clone() if isinstance(value, torch.Tensor) else value for value in loaded.execute(inputs)]
+    outputs = [
+        value.clone() if isinstance(value, torch.Tensor) else value for value in loaded.execute(inputs)
+    ]
+    return outputs, inputs
 
 
 def serve() -> None:

@@ -163,5 +163,5 @@ class PlanOp(IRDLOperation):
         )
 
 
-_TEMPORARY = frozenset({"program.store"})
+_TEMPORARY = frozenset({"program.store", "program.overwrite"})
 """Ops of other dialects that stand in a plan between two passes: a store waits for write-back."""

@@ -16,6 +16,7 @@ memory in braces:
 - `external`: the bytes are in another file (`.ptd`) under the symbol's name.
 - `anonymous`: the file does not tell the symbol's name.
 - `requires_grad`: as torch's attribute of that name.
+- `aliased`: the input is the caller's tensor itself, so that the caller sees what is written.
 - `memory_id`, `offset`: the arena, counted from 1, and the byte in it; absent before memory planning and for
   memory that the caller gives. `device`: the device the tensor lives on, the CPU if absent.
 """
@@ -82,7 +83,7 @@ _DYNAMISM: Final = {
     "unbound": TensorShapeDynamism.DYNAMIC_UNBOUND,
 }
 _DYNAMISM_NAMES: Final = {value: name for name, value in _DYNAMISM.items()}
-_FLAGS: Final = ("external", "anonymous", "requires_grad")
+_FLAGS: Final = ("external", "anonymous", "requires_grad", "aliased")
 
 
 class AllocatesRegister(MemoryEffect):
@@ -285,24 +286,27 @@ class SymbolRegisterOp(TensorRegisterOp, ABC):
 class InputOp(MemoryRegisterOp):
     """An input of the method, in order.
 
-    One that is no tensor has the value that the program was exported with.
+    One that is no tensor has the value that the program was exported with. An `aliased` one is the caller's own
+    tensor: it is never planned, and the caller sees what is written to it.
 
     ```mlir
     %x = executorch.input {memory_id = 1, offset = 0} : tensor<1x4xf32>
+    %y = executorch.input aliased : tensor<4xf32>
     %n = executorch.input 3 : i64
     ```
 
     Rules: `register_c1`, `register_c2`; `input_c1` an input is a tensor, or has a value of its type and no
-    place.
+    place; `input_c2` an aliased input is a tensor without a place.
     """
 
     name = "executorch.input"
     value = opt_prop_def(AnyAttr())
+    aliased = opt_prop_def(UnitAttr)
     requires_grad = opt_prop_def(UnitAttr)
     dynamism_name = opt_prop_def(StringAttr, prop_name="dynamism")
     device = opt_prop_def(StringAttr)
 
-    FLAGS: ClassVar[tuple[str, ...]] = TensorRegisterOp.FLAGS
+    FLAGS: ClassVar[tuple[str, ...]] = (*TensorRegisterOp.FLAGS, "aliased")
 
     def __init__(self, type: Attribute, value: Scalar = None, *, dynamism: TensorShapeDynamism | None = None):
         properties: dict[str, Attribute] = dynamism_property(dynamism)
@@ -335,6 +339,8 @@ class InputOp(MemoryRegisterOp):
 
     def verify_(self) -> None:
         _verify_place(self)
+        if self.aliased is not None and (self.value is not None or self.place is not None):
+            raise VerifyException("[input_c2] only a tensor without a place can be the caller's own")
         if self.value is None:
             verify_tensor(self.result.type, self.properties)
             return

@@ -1,13 +1,14 @@
 """The `program` dialect: what a program has at every level beside its operations.
 
 Weights, buffers and constants are module-level symbols that all methods share; `get` reads one that never
-changes, `load` and `store` access mutable state. `literal` is a Python value that is no tensor,
-`range` what is known of a number that only the data tells.
+changes, `load` and `store` access mutable state, `overwrite` changes what the caller gave. `literal` is a Python
+value that is no tensor, `range` what is known of a number that only the data tells.
 """
 
 from xdsl.ir import Dialect
 
 from et_ir.dialects.program.attributes import DataAttr, StringType
+from et_ir.dialects.program.inputs import OverwriteOp
 from et_ir.dialects.program.ops import (
     BufferOp,
     ConstantOp,
@@ -29,6 +30,7 @@ __all__ = [
     "Globals",
     "LiteralOp",
     "LoadOp",
+    "OverwriteOp",
     "ParameterOp",
     "Program",
     "RangeOp",
@@ -42,6 +44,6 @@ from et_ir.dialects.program.trees import TreeAttr
 
 Program = Dialect(
     "program",
-    [ParameterOp, BufferOp, ConstantOp, GetOp, LoadOp, StoreOp, LiteralOp, RangeOp],
+    [ParameterOp, BufferOp, ConstantOp, GetOp, LoadOp, StoreOp, OverwriteOp, LiteralOp, RangeOp],
     [DataAttr, StringType, TreeAttr],
 )

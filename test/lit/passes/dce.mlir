@@ -36,3 +36,15 @@ func.func @stays(%x: tensor<4xf32>, %ok: tensor<i1>) -> tensor<2xf32> {
   %1, %2 = aten.split.Tensor %x {split_size = 2} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>)
   func.return %2 : tensor<2xf32>
 }
+
+// -----
+
+// What the caller sees is needed.
+// CHECK-LABEL: func.func @overwrite
+func.func @overwrite(%x: tensor<4xf32>) {
+  // CHECK-NEXT: %0 = aten.relu %x
+  // CHECK-NEXT: program.overwrite %x, %0
+  %0 = aten.relu %x : tensor<4xf32>
+  program.overwrite %x, %0 : tensor<4xf32>
+  func.return
+}

@@ -37,3 +37,17 @@ func.func @stays(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = edge.full_like %x {fill_value = 1.0} : tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// -----
+
+// What is written to an input gets the input's layout.
+// CHECK-LABEL: func.func @overwrite
+func.func @overwrite(%x: tensor<1x2x3x4xf32> {program.dim_order = array<i64: 0, 2, 3, 1>}) {
+  // CHECK-NEXT: %[[C:.*]] = edge.dim_order_ops._clone_dim_order %x {dim_order = [0, 1, 2, 3]}
+  // CHECK-NEXT: %[[NEW:.*]] = edge.relu %[[C]] : tensor<1x2x3x4xf32>
+  // CHECK-NEXT: %[[BACK:.*]] = edge.dim_order_ops._clone_dim_order %[[NEW]] {dim_order = [0, 2, 3, 1]}
+  // CHECK-NEXT: program.overwrite %x, %[[BACK]] : tensor<1x2x3x4xf32, #edge.dim_order<0, 2, 3, 1>>
+  %0 = edge.relu %x : tensor<1x2x3x4xf32>
+  program.overwrite %x, %0 : tensor<1x2x3x4xf32>
+  func.return
+}

@@ -148,3 +148,17 @@ executorch.plan @loop {
 ^end:
   executorch.return %late
 }
+
+// -----
+
+// An input that is written to is the caller's own tensor, and has no place.
+// CHECK-LABEL: executorch.plan @aliased {arenas = array<i64: 16>} {
+// CHECK-NEXT:  %x = executorch.input aliased : tensor<4xf32>
+// CHECK-NEXT:  %a = executorch.alloc {memory_id = 1, offset = 0} : tensor<4xf32>
+executorch.plan @aliased {
+  %x = executorch.input aliased : tensor<4xf32>
+  %a = executorch.alloc : tensor<4xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%a)
+  executorch.kernel_call "aten::copy_"(%x, %a, false) returns(%x)
+  executorch.return %a
+}

@@ -63,3 +63,16 @@ func.func @forward(%x: tensor<2xi4>, %y: tensor<1x2x3x4xf32>, %z: tensor<i64>, %
   %3 = aten.mul.Scalar %y {other = %z} : (tensor<1x2x3x4xf32>, tensor<i64>) -> tensor<1x2x3x4xf32>
   func.return %0 : tensor<2xi4>
 }
+
+// -----
+
+func.func @program_c8(%x: tensor<4xf32>) {
+  %0 = aten.relu %x : tensor<4xf32>
+  // expected-error@+1 {{[program_c8] writes to a value that is no input of the method}}
+  program.overwrite %0, %x : tensor<4xf32>
+  // expected-error@+1 {{[program_c8] input 0 of the method is overwritten 2 times}}
+  program.overwrite %x, %0 : tensor<4xf32>
+  // expected-error@+1 {{[program_c8] input 0 of the method is overwritten 2 times}}
+  program.overwrite %x, %0 : tensor<4xf32>
+  func.return
+}

@@ -183,3 +183,13 @@ executorch.plan @executorch_c10 {arenas = array<i64: 16>} {
   program.store @s, %x : tensor<4xf32>
   executorch.return
 }
+
+// -----
+
+executorch.plan @executorch_c10 {arenas = array<i64: 16>} {
+  %x = executorch.input : tensor<4xf32>
+  %y = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
+  // expected-error@+1 {{[executorch_c10] writes to an input}}
+  program.overwrite %x, %y : tensor<4xf32>
+  executorch.return
+}

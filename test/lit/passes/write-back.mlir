@@ -78,3 +78,66 @@ executorch.plan @same {
   program.store @a, %a : tensor<f32>
   executorch.return %a
 }
+
+// -----
+
+// An input that is written is the caller's own tensor.
+// CHECK-LABEL: executorch.plan @input
+// CHECK-NEXT:  %x = executorch.input aliased : tensor<4xf32>
+// CHECK-NEXT:  %y = executorch.input : tensor<4xf32>
+// CHECK:       executorch.kernel_call "aten::add.out"(%x, %y, 1) outs(%new)
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%x, %new, false) returns(%x)
+// CHECK-NEXT:  executorch.return %new
+executorch.plan @input {
+  %x = executorch.input : tensor<4xf32>
+  %y = executorch.input : tensor<4xf32>
+  %new = executorch.alloc : tensor<4xf32>
+  executorch.kernel_call "aten::add.out"(%x, %y, 1) outs(%new)
+  program.overwrite %x, %new : tensor<4xf32>
+  executorch.return %new
+}
+
+// -----
+
+// What an input held is copied aside where it is needed later: two inputs that swap, and an output.
+// CHECK-LABEL: executorch.plan @swap_inputs
+// CHECK:       executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%x, false, [0]) outs(%[[X:x_[0-9]+]])
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%x, %y, false) returns(%x)
+// CHECK:       executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%y, false, [0]) outs(%[[Y:y_[0-9]+]])
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%y, %[[X]], false) returns(%y)
+// CHECK-NEXT:  executorch.return %[[X]], %[[Y]]
+executorch.plan @swap_inputs {
+  %x = executorch.input : tensor<4xf32>
+  %y = executorch.input : tensor<4xf32>
+  program.overwrite %x, %y : tensor<4xf32>
+  program.overwrite %y, %x : tensor<4xf32>
+  executorch.return %x, %y
+}
+
+// -----
+
+// State and inputs may be written together.
+// CHECK-LABEL: executorch.plan @both
+// CHECK:       executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%s, false, [0]) outs(%[[OLD:s_[0-9]+]])
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%s, %x, false) returns(%s)
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%x, %[[OLD]], false) returns(%x)
+program.buffer mutable @s : tensor<4xf32>
+executorch.plan @both {
+  %x = executorch.input : tensor<4xf32>
+  %s = executorch.state @s : tensor<4xf32>
+  program.store @s, %x : tensor<4xf32>
+  program.overwrite %x, %s : tensor<4xf32>
+  executorch.return
+}
+
+// -----
+
+// Does not fire: an input that is given back as it came.
+// CHECK-LABEL: executorch.plan @same_input
+// CHECK-NEXT:  %x = executorch.input : tensor<4xf32>
+// CHECK-NEXT:  executorch.return %x
+executorch.plan @same_input {
+  %x = executorch.input : tensor<4xf32>
+  program.overwrite %x, %x : tensor<4xf32>
+  executorch.return %x
+}

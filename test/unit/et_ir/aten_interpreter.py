@@ -26,10 +26,19 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.program import DataAttr, GetOp, GlobalOp, LiteralOp, LoadOp, RangeOp, StoreOp
+from et_ir.dialects.program import (
+    DataAttr,
+    GetOp,
+    GlobalOp,
+    LiteralOp,
+    LoadOp,
+    OverwriteOp,
+    RangeOp,
+    StoreOp,
+)
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 
@@ -118,6 +127,8 @@ class Interpreter:
     def __init__(self, module: ModuleOp, *, check_types: bool = True):
         self.check_types = check_types
         self.methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+        self.overwritten: dict[int, torch.Tensor] = {}
+        """What inputs hold for the caller after a method that writes to them."""
         self.symbols = {
             op.key: tensor_of(op.type, op.value) for op in module.body.block.ops if isinstance(op, GlobalOp)
         }
@@ -145,6 +156,11 @@ class Interpreter:
                 return [self.symbols[op.symbol.string_value()]]
             case StoreOp():
                 self.symbols[op.symbol.string_value()] = operands[0].clone()
+                return []
+            case OverwriteOp():
+                target = op.target
+                assert isinstance(target, BlockArgument)
+                self.overwritten[target.index] = operands[1].clone()
                 return []
             case LiteralOp():
                 return [number_of(op.value)]

@@ -114,6 +114,29 @@ class TestRun:
         assert latency["runs"] == 5
         assert 0 < latency["min"] <= latency["median"]
 
+    def test_written_inputs(self, capsys, file, array, tmp_path):
+        build = Build()
+        x, y = build.tensor(2, planned=False), build.tensor(2)
+        build.call("aten::add.out", x, y, build.scalar(1), x, x)
+        build.inputs(x, y)
+        given = array("x.npz", np.float32([1, 2]), np.float32([3, 4]))
+        arguments = [
+            "run",
+            file(build),
+            "--input",
+            given,
+            "--repeat",
+            "3",
+            "--output-dir",
+            str(tmp_path / "out"),
+        ]
+        text = run(capsys, *arguments)
+        assert "input 0   float32 [2]                 after  min 4  mean 5  max 6" in text
+        assert np.load(tmp_path / "out" / "input_0.npy").tolist() == [4, 6]
+        (written,) = json.loads(run(capsys, *arguments, "--json"))["written_inputs"]
+        assert (written["input"], written["values"]) == (0, [4, 6])
+        assert written["file"] == str(tmp_path / "out" / "input_0.npy")
+
     def test_poison(self, capsys, file):
         assert run(capsys, "run", file(add(2)), "--poison") == run(capsys, "run", file(add(2)))
 

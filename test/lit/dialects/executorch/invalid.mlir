@@ -247,3 +247,19 @@ executorch.plan @plan_c4 {
 executorch.plan @option {colour = "red"} {
   executorch.return
 }
+
+// -----
+
+executorch.plan @input_c2 {
+  // expected-error@+1 {{[input_c2] only a tensor without a place can be the caller's own}}
+  %x = executorch.input aliased {memory_id = 1, offset = 0} : tensor<4xf32>
+  executorch.return
+}
+
+// -----
+
+executorch.plan @input_c2 {
+  // expected-error@+1 {{[input_c2] only a tensor without a place can be the caller's own}}
+  %n = executorch.input aliased 3 : i64
+  executorch.return
+}

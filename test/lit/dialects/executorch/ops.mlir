@@ -5,6 +5,7 @@
 // CHECK-LABEL: executorch.plan @registers {arenas = array<i64: 128, 32>, in_spec = "in", out_spec = "out", stack_traces} {
 // CHECK-NEXT:  %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
 // CHECK-NEXT:  %free = executorch.input bound : tensor<4x2xf32>
+// CHECK-NEXT:  %own = executorch.input bound aliased : tensor<4xf32>
 // CHECK-NEXT:  %n = executorch.input 3 : i64
 // CHECK-NEXT:  %f = executorch.input -0.0 : f64
 // CHECK-NEXT:  %flag = executorch.input true : i1
@@ -29,6 +30,7 @@ program.buffer mutable @cache : tensor<4xf32>
 executorch.plan @registers {arenas = array<i64: 128, 32>, in_spec = "in", out_spec = "out", stack_traces} {
   %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
   %free = executorch.input bound : tensor<4x2xf32>
+  %own = executorch.input bound aliased : tensor<4xf32>
   %n = executorch.input 3 : i64
   %f = executorch.input -0.0 : f64
   %flag = executorch.input true : i1

@@ -53,3 +53,11 @@ program.constant @kind : tensor<1xi64> = #program.data<i64, [1.5]>
 
 // expected-error@+1 {{expected a SHA-256 of 64 lower-case hexadecimal digits}}
 program.parameter @hash : tensor<16x8xf32> = #program.data<f32, 128, "big", "beef">
+
+// -----
+
+func.func @overwrite_c1(%x: tensor<4xf32>, %y: tensor<4xf64>) {
+  // expected-error@+1 {{[overwrite_c1] writes tensor<4xf64> into an input of type tensor<4xf32>}}
+  "program.overwrite"(%x, %y) : (tensor<4xf32>, tensor<4xf64>) -> ()
+  func.return
+}

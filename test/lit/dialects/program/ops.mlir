@@ -59,3 +59,10 @@ func.func @forward(%x: tensor<1x8xf32>, %n: i64, %s: !program.string) -> (i64, f
   program.range %n to 6
   func.return %0, %1, %2, %3, %4 : i64, f64, i1, !program.string, none
 }
+
+// CHECK-LABEL: func.func @overwrite
+func.func @overwrite(%x: tensor<4xf32>, %y: tensor<4xf32>) {
+  // CHECK-NEXT: program.overwrite %x, %y : tensor<4xf32>
+  program.overwrite %x, %y : tensor<4xf32>
+  func.return
+}

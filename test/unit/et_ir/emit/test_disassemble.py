@@ -112,6 +112,15 @@ def test_inputs_stand_in_the_order_of_the_signature() -> None:
     assert builder.text() == ["%r2 = input 3 : i64", "%r1 = input : tensor<2xf32>", "%r0 = input", "return"]
 
 
+def test_inputs_that_are_written_in_the_memory_of_the_caller() -> None:
+    builder = Builder(tensor(), tensor(0), tensor(16), tensor(), inputs=[0, 1, 2, 3])
+    lines = builder.call("x::inplace_", 0, 0).call("x::copy.out", 1, 2, 2).call("x::reads", 3, 1, 1).text()
+    assert "%r0 = input aliased" in lines
+    # The caller does not see what is written to planned inputs.
+    assert "%r2 = input {memory_id = 1, offset = 16}" in lines
+    assert "%r3 = input" in lines
+
+
 def test_how_calls_end() -> None:
     values = (tensor(0), tensor(16), schema.TensorList([0, 1]), schema.Int(5), schema.TensorList([0, 1]))
     lines = (

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp
 
-from et_ir.frontend import UnsupportedProgram, import_program
+from et_ir.frontend import import_program
 
 
 class Net(nn.Module):
@@ -272,14 +272,119 @@ def test_autocast():
     assert "bf16" in str(module)
 
 
-def test_written_inputs_are_refused():
-    def function(net: Net, x: Tensor) -> Any:
-        x.add_(1)
-        return x * 2
+def input_written(net: Net, x: Tensor) -> Any:
+    before = x * 2
+    x.add_(1)
+    return before, x, x * 2
 
-    program = torch.export.export(Net(function), (torch.randn(2, 3),))
-    with pytest.raises(
-        UnsupportedProgram, match='input "x" of method forward: the method writes into it'
-    ) as error:
-        import_program(program)
-    assert "work on a clone" in str(error.value)
+
+def input_written_twice(net: Net, x: Tensor) -> Any:
+    x.mul_(3).sub_(1)
+    x.relu_()
+    return x.sum()
+
+
+def input_and_buffer(net: Net, x: Tensor) -> Any:
+    net.a.copy_(x)
+    x.copy_(net.a + 1)
+    return net.a * 1
+
+
+def input_through_view(net: Net, x: Tensor) -> Any:
+    x[0].copy_(x[1])
+    x.view(-1)[2:4].zero_()
+    return None
+
+
+def input_narrowed(net: Net, x: Tensor) -> Any:
+    x.add_(x.to(torch.float64))
+    return x * 1
+
+
+def run_on_inputs(function: Any, *shapes: tuple[int, ...]) -> ModuleOp:
+    """Import and compare with eager what is returned and what the inputs hold in the end."""
+    from aten_interpreter import Interpreter
+    from torch.utils._pytree import tree_leaves
+
+    examples = tuple(torch.randn(shape) for shape in shapes)
+    module = import_program(torch.export.export(Net(function).eval(), examples))
+    module.verify()
+    interpreter = Interpreter(module)
+    given = [torch.randn(shape) for shape in shapes]
+    eager = [value.clone() for value in given]
+    want = [
+        value.clone() if isinstance(value, Tensor) else value for value in tree_leaves(Net(function)(*eager))
+    ]
+    for mine, theirs in zip(interpreter.run(*given), want, strict=True):
+        torch.testing.assert_close(mine, theirs)
+    for index, (value, theirs) in enumerate(zip(given, eager, strict=True)):
+        torch.testing.assert_close(interpreter.overwritten.get(index, value), theirs)
+    return module
+
+
+@pytest.mark.parametrize(
+    "function",
+    [input_written, input_written_twice, input_and_buffer, input_through_view, input_narrowed],
+    ids=lambda f: f.__name__,
+)
+def test_written_inputs(function: Any):
+    module = run_on_inputs(function, (2, 3))
+    assert str(module).count("program.overwrite %x, ") == 1
+
+
+def test_written_inputs_without_tracing(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("traced again")
+
+    monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", refuse)
+    run_on_inputs(input_written_twice, (2, 3))
+
+
+class Pair(Net):
+    """With two inputs."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Any:
+        return self.function(self, x, y)
+
+
+def test_inputs_that_swap():
+    def function(net: Net, x: Tensor, y: Tensor) -> Any:
+        old = x.clone()
+        x.copy_(y)
+        y.copy_(old)
+        return x - y
+
+    module = import_program(torch.export.export(Pair(function), (torch.ones(3), torch.zeros(3))))
+    text = str(module)
+    assert "program.overwrite %x, %y" in text
+    assert "%0 = aten.clone %x" in text
+    assert "program.overwrite %y, %0" in text
+
+
+def test_the_same_input_given_twice():
+    """Torch sees one tensor, and so does the program: the first input is not used."""
+
+    def function(net: Net, x: Tensor, y: Tensor) -> Any:
+        x.add_(y)
+        return x * 1
+
+    one = torch.ones(3)
+    text = str(import_program(torch.export.export(Pair(function), (one, one))))
+    assert "%x," not in text.split("{", 2)[2]
+    assert "program.overwrite %y, " in text
+
+
+def test_batch_norm_with_its_statistics_as_inputs():
+    from aten_interpreter import Interpreter
+
+    class Norm(nn.Module):
+        def forward(self, x: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+            return nn.functional.batch_norm(x, mean, variance, training=True)
+
+    x, mean, variance = torch.randn(4, 3), torch.zeros(3), torch.ones(3)
+    module = import_program(torch.export.export(Norm(), (x, mean.clone(), variance.clone())))
+    interpreter = Interpreter(module)
+    (y,) = interpreter.run(x, mean, variance)
+    torch.testing.assert_close(y, Norm()(x, mean, variance))
+    torch.testing.assert_close(interpreter.overwritten[1], mean)
+    torch.testing.assert_close(interpreter.overwritten[2], variance)
