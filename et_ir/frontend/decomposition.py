@@ -74,6 +74,7 @@ def _table(preserve: frozenset[str]) -> Table:
     exported = cast("Mapping[object, Decomposition]", default_decompositions())
     table |= {op: f for target, f in exported.items() if (op := as_operator(target)) is not None}
     table[torch.ops.aten._linalg_check_errors.default] = _nothing
+    table[torch.ops.aten.equal.default] = _unequal
     # Their kernels give the same elements with a mark, which a graph cannot show.
     table[torch.ops.aten._conj.default] = torch.ops.aten._conj_physical.default
     table[torch.ops.aten._neg_view.default] = torch.ops.aten.neg.default
@@ -83,6 +84,11 @@ def _table(preserve: frozenset[str]) -> Table:
 
 def _nothing(*_: Any, **__: Any) -> None:
     """What a check does that compiled programs leave to their kernels."""
+
+
+def _unequal(*_: Any) -> bool:
+    """What composite kernels hear who ask whether elements of their operands are to be refused."""
+    return False
 
 
 def _converted(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, F64, I64, DType, dtype_of
+from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, F64, I64, DType, dtype_of, real_of
 from et_ir.passes.decompose.chain import Chain, Number, Size, decomposes, is_static, meta
 
 
@@ -119,23 +119,21 @@ def linspace(b: Chain, op: aten.LinspaceOp) -> SSAValue | None:
 
 
 @decomposes(aten.LinspaceTensorTensorOp, aten.LinspaceTensorScalarOp, aten.LinspaceScalarTensorOp)
-def linspace_between(b: Chain, op: aten.LinspaceTensorTensorOp) -> SSAValue | None:
+def linspace_between(b: Chain, op: aten.LinspaceTensorTensorOp) -> SSAValue:
     """As `linspace`; ends are first of the result's type, integers then computed with as f64."""
     dtype, steps = meta(op.result).dtype, op.steps
-    if dtype.is_complex:
-        return None
     wide = F64 if dtype.is_integral else F32 if dtype in (F16, BF16) else dtype
 
     def end(value: SSAValue | Number) -> SSAValue:
         if not isinstance(value, SSAValue):
-            return b.scalar(value if dtype.is_float else int(value), wide)
+            return b.scalar(int(value) if dtype.is_integral else value, wide)
         return b.to(b.to(value, dtype), wide)
 
     first, last = end(op.arg("start")), end(op.arg("end"))
     if steps < 2:
         return b.to(b.expand(first, (steps,)), dtype)
     step = b(aten.DivScalarOp, b(aten.SubTensorOp, last, first), steps - 1)
-    index = b(aten.ArangeStartStepOp, 0, steps, 1, dtype=wide.attr)
+    index = b(aten.ArangeStartStepOp, 0, steps, 1, dtype=real_of(wide).attr)
     rest = b(aten.RsubScalarOp, index, steps - 1)
     from_start = b(aten.AddTensorOp, first, b(aten.MulTensorOp, index, step))
     from_end = b(aten.SubTensorOp, last, b(aten.MulTensorOp, rest, step))

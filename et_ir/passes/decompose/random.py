@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BOOL, F32, F64, I64, DType, as_float, dtype_of
+from et_ir.dialects.aten.inference.dtypes import BOOL, F32, F64, I64, DType, as_float, dtype_of, real_of
 from et_ir.passes.decompose.chain import Chain, Number, Size, decomposes, is_static, meta
 
 
@@ -20,6 +20,10 @@ def _uniform(b: Chain, size: Sequence[Size], dtype: DType) -> SSAValue:
 
 
 def _normal(b: Chain, size: Sequence[Size], dtype: DType) -> SSAValue:
+    """Of variance 1, which is that of both parts of a complex number together."""
+    if dtype.is_complex:
+        parts = b(aten.RandnOp, (*size, 2), dtype=real_of(dtype).attr)
+        return b(aten.ViewAsComplexCopyOp, b(aten.MulScalarOp, parts, math.sqrt(0.5)))
     return b(aten.RandnOp, size, dtype=dtype.attr)
 
 
@@ -34,9 +38,8 @@ def rand_like(b: Chain, op: aten.RandLikeOp) -> SSAValue:
 
 
 @decomposes(aten.RandnLikeOp)
-def randn_like(b: Chain, op: aten.RandnLikeOp) -> SSAValue | None:
-    dtype = meta(op.result).dtype
-    return None if dtype.is_complex else _normal(b, b.sizes(op.self), dtype)
+def randn_like(b: Chain, op: aten.RandnLikeOp) -> SSAValue:
+    return _normal(b, b.sizes(op.self), meta(op.result).dtype)
 
 
 # -- integers
@@ -162,10 +165,8 @@ def normal_of(b: Chain, op: aten.NormalTensorTensorOp) -> SSAValue | None:
 
 
 @decomposes(aten.NormalFunctionalOp)
-def normal_functional(b: Chain, op: aten.NormalFunctionalOp) -> SSAValue | None:
+def normal_functional(b: Chain, op: aten.NormalFunctionalOp) -> SSAValue:
     dtype = meta(op.self).dtype
-    if dtype.is_complex:
-        return None
     return _scaled(b, _normal(b, b.sizes(op.self), dtype), op.std, op.mean)
 
 

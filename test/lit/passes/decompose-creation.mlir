@@ -66,3 +66,17 @@ func.func @forward() -> tensor<4xi64> {
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[LINSPACE:.*]] = aten.linspace {start = 0, end = 9, steps = 4, dtype = i64} : () -> tensor<4xi64>
 // CHECK-NEXT: func.return %[[LINSPACE]]
+
+// -----
+
+// Between complex numbers, by real indices.
+func.func @forward(%a: tensor<complex<f32>>, %b: tensor<complex<f32>>) -> tensor<4xcomplex<f32>> {
+  %0 = aten.linspace.Tensor_Tensor %a, %b {steps = 4, dtype = complex<f32>} : (tensor<complex<f32>>, tensor<complex<f32>>) -> tensor<4xcomplex<f32>>
+  func.return %0 : tensor<4xcomplex<f32>>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: aten.sub.Tensor %b, %a
+// CHECK-NEXT: %[[S:.*]] = aten.div.Scalar
+// CHECK-NEXT: %[[I:.*]] = aten.arange.start_step {start = 0, end = 4, step = 1, dtype = f32}
+// CHECK:      aten.mul.Tensor %[[I]], %[[S]]
+// CHECK:      aten.where.self

@@ -233,3 +233,19 @@ func.func @forward(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[RANDOM:.*]] = aten.random.from %x {from = 3}
 // CHECK-NEXT: func.return %[[RANDOM]]
+
+// -----
+
+// The parts of complex numbers have half the variance each.
+func.func @forward(%x: tensor<3xcomplex<f32>>) -> (tensor<3xcomplex<f32>>, tensor<3xcomplex<f32>>) {
+  %0 = aten.randn_like %x : tensor<3xcomplex<f32>>
+  %1 = aten.normal_functional %x {mean = 1.0, std = 2.0} : tensor<3xcomplex<f32>>
+  func.return %0, %1 : tensor<3xcomplex<f32>>, tensor<3xcomplex<f32>>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[N:.*]] = aten.randn {size = [3, 2], dtype = f32}
+// CHECK-NEXT: %[[P:.*]] = aten.mul.Scalar %[[N]] {other = 0.7071067811865476
+// CHECK-NEXT: %[[Z:.*]] = aten.view_as_complex_copy %[[P]]
+// CHECK:      aten.view_as_complex_copy
+// CHECK-NEXT: aten.mul.Scalar
+// CHECK-NEXT: aten.add.Scalar
