@@ -77,6 +77,6 @@ func.func @forward(%a: tensor<complex<f32>>, %b: tensor<complex<f32>>) -> tensor
 // CHECK:      func.func @forward
 // CHECK-NEXT: aten.sub.Tensor %b, %a
 // CHECK-NEXT: %[[S:.*]] = aten.div.Scalar
-// CHECK-NEXT: %[[I:.*]] = aten.arange.start_step {start = 0, end = 4, step = 1, dtype = f32}
+// CHECK-NEXT: %[[I:.*]] = aten.arange.start_step {start = 0, end = 4, dtype = f32}
 // CHECK:      aten.mul.Tensor %[[I]], %[[S]]
 // CHECK:      aten.where.self
