@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from mmap import mmap
 from struct import Struct
 from struct import error as StructError
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.problems import FIRST, Problems
 
 if sys.byteorder != "little":
     raise ImportError(
@@ -27,6 +28,9 @@ if sys.byteorder != "little":
 
 Bytes = bytes | bytearray | memoryview
 Source = bytes | bytearray | memoryview | mmap
+
+_Table = TypeVar("_Table")
+_TOO_MUCH = "overlapping data expands to more than the file can mean"
 
 
 class Slot(NamedTuple):
@@ -64,10 +68,12 @@ class Reader:
 
     Every position is checked once: a table's fields when its layout is known, a vector's elements when its
     count is. Work is linear in the buffer's size even when hostile offsets make many parents share one
-    child: schemas are not recursive, strings are decoded once per position, and ``budget`` bounds the
-    number of vector elements in total.
+    child: schemas are not recursive, strings are decoded once per position, and ``budget`` and ``tables_left``
+    bound the bytes of vectors and the number of tables in total.
 
-    With ``locate``, ``offsets`` maps ``id(table object)`` to its byte.
+    With ``locate``, or ``problems`` that are collected, ``offsets`` maps ``id(table object)`` to its byte. A
+    malformed element of a vector of tables is reported to ``problems``; if these are collected, an empty table
+    stands for it, which is in ``lost``.
     """
 
     __slots__ = (
@@ -79,14 +85,17 @@ class Reader:
         "i8",
         "i32",
         "i64",
+        "lost",
         "offsets",
+        "problems",
+        "tables_left",
         "u8",
         "u16",
         "u32",
         "u64",
     )
 
-    def __init__(self, buffer: Source, *, locate: bool = False) -> None:
+    def __init__(self, buffer: Source, *, locate: bool = False, problems: Problems = FIRST) -> None:
         view = memoryview(buffer).cast("B").toreadonly()
         end = len(view)
         self.end = end
@@ -101,7 +110,11 @@ class Reader:
         # A file that shares nothing spends 1 per byte. The writer below shares vectors of up to 64 bytes;
         # what leads to one takes 24 bytes or more of the file, worth 192.
         self.budget = 8 * end
-        self.offsets: dict[int, int] | None = {} if locate else None
+        # A table takes 8 bytes or more with the offset that leads to it, and writers do not share tables.
+        self.tables_left = end // 8
+        self.problems = problems
+        self.offsets: dict[int, int] | None = {} if locate or problems.collects else None
+        self.lost: list[tuple[object, InvalidFile]] = []
         self._layouts: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
         self._strings: dict[int, str] = {}
 
@@ -112,6 +125,17 @@ class Reader:
         """Remember where a table was."""
         if self.offsets is not None:
             self.offsets[id(value)] = at
+
+    def substitute(self, table: _Table, at: int, path: str, problem: InvalidFile) -> _Table:
+        """Report the ``problem`` of the element ``path`` at ``at``; if that is no exception, ``table`` stands for it
+        and the problem's own path still begins at the element.
+        """
+        if not self.problems.collects:
+            problem.nest(path)
+        self.problems.add(problem)
+        self.place(table, at)
+        self.lost.append((table, problem))
+        return table
 
     def unknown(self, kind: str, number: int, at: int, field: str) -> InvalidFile:
         return InvalidFile(
@@ -190,15 +214,17 @@ class Reader:
         return first, count
 
     def table_vector(self, at: int, field: str) -> tuple[int, int]:
-        """Like ``vector`` for offsets to tables, of which each takes 8 bytes or more with its offset."""
+        """Like ``vector`` for offsets to tables."""
         first, count = self.vector(at, 4, field)
-        self.charge(4 * count, first, field)
+        self.tables_left -= count
+        if self.tables_left < 0:
+            raise self.fault(_TOO_MUCH, first, field)
         return first, count
 
     def charge(self, amount: int, at: int, field: str) -> None:
         self.budget -= amount
         if self.budget < 0:
-            raise self.fault("overlapping data expands to more than the file can mean", at, field)
+            raise self.fault(_TOO_MUCH, at, field)
 
     def string(self, at: int, field: str) -> str:
         start = at + self.u32[at >> 2]

@@ -595,12 +595,12 @@ class Emitter:
                     f"if f{slot.index}:",
                     f'    first, count = r.table_vector({position}, "{name}")',
                     "    u32 = r.u32",
-                    "    try:",
-                    "        for item in range(first, first + 4 * count, 4):",
+                    "    for item in range(first, first + 4 * count, 4):",
+                    "        try:",
                     f"            {name}.append(_read_{snake_case(slot.element)}(r, item + u32[item >> 2]))",
-                    "    except InvalidFile as error:",
-                    f'        error.nest(f"{name}[{{len({name})}}]")',
-                    "        raise",
+                    "        except InvalidFile as error:",
+                    f'            path = f"{name}[{{len({name})}}]"',
+                    f"            {name}.append(r.substitute({slot.element}(), item, path, error))",
                 ]
             case _:
                 raise AssertionError(slot.kind)

@@ -34,12 +34,17 @@ def locate_tables(root: object, offsets: dict[int, int]) -> dict[int, Location]:
     return found
 
 
-def byte_of(where: str, locations: dict[int, Location]) -> int | None:
-    """The byte of the innermost table on the path ``where``: of ``a[1].b`` for ``a[1].b.sizes[0]``."""
-    by_path = dict(locations.values())
-    while where not in by_path:
-        if not where:
-            return None
-        cut = max(where.rfind("."), where.rfind("["))
-        where = where[: max(cut, 0)]
-    return by_path[where]
+class Locations:
+    """Looks up bytes by path, in what :func:`locate_tables` found."""
+
+    def __init__(self, locations: dict[int, Location]) -> None:
+        self._by_path: dict[str, int] = dict(locations.values())
+
+    def byte_of(self, where: str) -> int | None:
+        """The byte of the innermost table on the path ``where``: of ``a[1].b`` for ``a[1].b.sizes[0]``."""
+        while where not in self._by_path:
+            if not where:
+                return None
+            cut = max(where.rfind("."), where.rfind("["))
+            where = where[: max(cut, 0)]
+        return self._by_path[where]

@@ -14,7 +14,7 @@ import io
 import mmap
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from struct import Struct
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
@@ -27,7 +27,8 @@ from et_schema.generated.program import (
     Program,
     SubsegmentOffsets,
 )
-from et_schema.locate import Location, byte_of, locate_tables
+from et_schema.locate import Location, Locations, locate_tables
+from et_schema.problems import FIRST, Problems
 from et_schema.segments import OutputStream, SegmentLike, align_up, place, write_segments, zeros
 
 MINIMUM_FILE_SIZE = 64
@@ -75,13 +76,15 @@ class PteFile:
     """A decoded file. Segments and inline constants are views of the buffer that was read, not copies.
 
     ``locations`` (only with ``read_pte(locate=True)``) maps ``id(table)`` of every table of ``program`` to
-    its path and byte. ``program.segments[i]`` describes ``segments[i]``.
+    its path and byte. ``program.segments[i]`` describes ``segments[i]``. ``malformed`` (only with problems that
+    are collected) are the ids of the tables that say nothing because they, or what they point to, could not be read.
     """
 
     program: Program
     segments: list[memoryview]
     header: ExtendedHeader | None
     locations: dict[int, Location] | None = None
+    malformed: set[int] = field(default_factory=set[int])
 
     def constant(self, index: int, nbytes: int) -> memoryview:
         """The first ``nbytes`` bytes of the constant ``index`` (``Tensor.data_buffer_idx``, from 1).
@@ -153,12 +156,13 @@ def open_pte(path: str | os.PathLike[str], *, locate: bool = False) -> PteFile:
     return read_pte(data, locate=locate)
 
 
-def read_pte(buffer: Source, *, locate: bool = False) -> PteFile:
+def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST) -> PteFile:
     """Decode a ``.pte`` file without copying its data.
 
     Every offset, size and reference into segments and inline data is checked. What the values and
     instructions of a plan mean to each other is the loader's to check. Raises ``InvalidFile`` with the
-    runtime's error code, the table path and the byte.
+    runtime's error code, the table path and the byte; with ``problems`` that are collected only for a fault that
+    leaves nothing to read.
     """
     file = memoryview(buffer).cast("B").toreadonly()
     if len(file) < MINIMUM_FILE_SIZE:
@@ -172,19 +176,20 @@ def read_pte(buffer: Source, *, locate: bool = False) -> PteFile:
     if header is not None:
         _check_header(header, len(file))
         program_size = header.program_size
-    reader = Reader(file[:program_size], locate=locate)
+    reader = Reader(file[:program_size], locate=locate, problems=problems)
     program = schema.read(reader)
     locations = None if reader.offsets is None else locate_tables(program, reader.offsets)
+    malformed: set[int] = set() if locations is None else _place(reader, locations)
     try:
-        segments = _segments(program, header, file)
-        _check_references(program, segments)
+        segments = _segments(program, header, file, problems, malformed)
+        _check_references(program, segments, problems, malformed)
     except InvalidFile as error:
         if locations is None:
             # Rare enough to find out where by reading again.
             return read_pte(file, locate=True)
-        error.offset = byte_of(error.where or "", locations)
+        error.offset = Locations(locations).byte_of(error.where or "")
         raise
-    return PteFile(program, segments, header, locations)
+    return PteFile(program, segments, header, locations, malformed)
 
 
 def write_pte(
@@ -275,8 +280,32 @@ def _check_header(header: ExtendedHeader, file_size: int) -> None:
         )
 
 
-def _segments(program: Program, header: ExtendedHeader | None, file: memoryview) -> list[memoryview]:
-    """Views of the segments, all inside of the file."""
+def _place(reader: Reader, locations: dict[int, Location]) -> set[int]:
+    """Complete the paths of the problems of the reader; returns the ids of the tables that stand for malformed
+    ones.
+    """
+    malformed: set[int] = set()
+    path = ""
+    for table, problem in reversed(reader.lost):
+        place = locations.get(id(table))
+        if place is None:
+            # What it was part of was malformed too, and found so after it.
+            problem.where = path
+        else:
+            path = place.path
+            problem.nest(path)
+        malformed.add(id(table))
+    return malformed
+
+
+def _segments(
+    program: Program,
+    header: ExtendedHeader | None,
+    file: memoryview,
+    problems: Problems,
+    malformed: set[int],
+) -> list[memoryview]:
+    """Views of the segments, all inside of the file and none on top of another."""
     base = header.segment_base_offset if header is not None else 0
     end = len(file)
     if header is not None and header.segment_data_size:
@@ -284,53 +313,83 @@ def _segments(program: Program, header: ExtendedHeader | None, file: memoryview)
     views: list[memoryview] = []
     for index, segment in enumerate(program.segments):
         start = base + segment.offset
+        fault, hint = "", None
         if segment.size and base == 0:
-            raise InvalidFile(
-                "the program has segments but the extended header gives no start for them",
-                where=f"segments[{index}]",
-            )
-        if segment.size and start + segment.size > end:
-            raise InvalidFile(
-                f"segment at bytes {start}..{start + segment.size} runs past {end}",
-                where=f"segments[{index}]",
-                hint="the file may be truncated",
-            )
-        views.append(file[start : start + segment.size])
+            fault = "the program has segments but the extended header gives no start for them"
+        elif segment.size and start + segment.size > end:
+            fault = f"segment at bytes {start}..{start + segment.size} runs past {end}"
+            hint = "the file may be truncated"
+        if fault and id(segment) not in malformed:
+            problems.add(InvalidFile(fault, where=f"segments[{index}]", hint=hint))
+            malformed.add(id(segment))
+        views.append(file[:0] if fault else file[start : start + segment.size])
+    filled = [
+        at for at, segment in enumerate(program.segments) if segment.size and id(segment) not in malformed
+    ]
+    filled.sort(key=lambda at: program.segments[at].offset)
+    furthest, end = -1, 0
+    for index in filled:
+        segment = program.segments[index]
+        if segment.offset < end:
+            fault = f"segment from byte {base + segment.offset} overlaps segment {furthest}, which ends at {base + end}"
+            problems.add(InvalidFile(fault, where=f"segments[{index}]"))
+        if segment.offset + segment.size > end:
+            furthest, end = index, segment.offset + segment.size
     return views
 
 
-def _check_references(program: Program, segments: list[memoryview]) -> None:
+def _check_references(
+    program: Program, segments: list[memoryview], problems: Problems, malformed: set[int]
+) -> None:
     """Everything that points into segments or inline data."""
+
+    def check_index(index: int, count: int, where: str) -> bool:
+        if index < count:
+            return True
+        problems.add(InvalidFile(f"index {index} where there are {count}", where=where))
+        return False
+
+    def check_offsets(entry: SubsegmentOffsets, where: str) -> None:
+        at = entry.segment_index
+        if (
+            not check_index(at, len(segments), f"{where}.segment_index")
+            or id(program.segments[at]) in malformed
+        ):
+            malformed.add(id(entry))
+            return
+        size = len(segments[at])
+        for index, offset in enumerate(entry.offsets):
+            if offset > size:
+                malformed.add(id(entry))
+                problems.add(
+                    InvalidFile(
+                        f"offset {offset} in a segment of {size} bytes", where=f"{where}.offsets[{index}]"
+                    )
+                )
+
     if program.named_data and not segments:
-        raise InvalidFile("named data without segments", code=Error.InvalidArgument, where="named_data")
-    for index, entry in enumerate(program.named_data):
-        _check_index(entry.segment_index, len(segments), f"named_data[{index}].segment_index")
+        problems.add(
+            InvalidFile("named data without segments", code=Error.InvalidArgument, where="named_data")
+        )
+    else:
+        for index, entry in enumerate(program.named_data):
+            if id(entry) not in malformed:
+                check_index(entry.segment_index, len(segments), f"named_data[{index}].segment_index")
     constants = program.constant_segment
     if constants is not None and len(constants.offsets) > 1:
-        _check_offsets(constants, segments, "constant_segment")
+        check_offsets(constants, "constant_segment")
     for index, entry in enumerate(program.mutable_data_segments):
-        _check_offsets(entry, segments, f"mutable_data_segments[{index}]")
+        if id(entry) not in malformed:
+            check_offsets(entry, f"mutable_data_segments[{index}]")
     for plan_index, plan in enumerate(program.execution_plan):
         for index, delegate in enumerate(plan.delegates):
+            if id(delegate) in malformed:
+                continue
             where = f"execution_plan[{plan_index}].delegates[{index}].processed"
             reference = delegate.processed
             if reference is None:
-                raise InvalidFile("delegate without data", where=where)
+                problems.add(InvalidFile("delegate without data", where=where))
+                continue
             inline = reference.location == DataLocation.INLINE
             count = len(program.backend_delegate_data if inline else segments)
-            _check_index(reference.index, count, f"{where}.index")
-
-
-def _check_offsets(entry: SubsegmentOffsets, segments: list[memoryview], where: str) -> None:
-    _check_index(entry.segment_index, len(segments), f"{where}.segment_index")
-    size = len(segments[entry.segment_index])
-    for index, offset in enumerate(entry.offsets):
-        if offset > size:
-            raise InvalidFile(
-                f"offset {offset} in a segment of {size} bytes", where=f"{where}.offsets[{index}]"
-            )
-
-
-def _check_index(index: int, count: int, where: str) -> None:
-    if index >= count:
-        raise InvalidFile(f"index {index} where there are {count}", where=where)
+            check_index(reference.index, count, f"{where}.index")

@@ -6,17 +6,27 @@ that meet are united, so an error means that the use fails on *every* path to it
 only is left to the check at run time.
 
 Only registers that change are tracked: targets of moves, outputs of prims, freed tensors, and tensors that
-start without data. Where there are so many of them, and so many jumps, that following them would take too long,
-they may hold anything at the start of each basic block.
+start without data. Where there are so many of them, and so many jumps, that following them would take more than a fixed
+amount of work for each register and instruction, they may hold anything at the start of each basic block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated.program import ExecutionPlan, Tensor, TensorList, TensorShapeDynamism
+from et_schema.generated.program import (
+    Bool,
+    ExecutionPlan,
+    IntList,
+    OptionalTensorList,
+    Tensor,
+    TensorList,
+    TensorShapeDynamism,
+)
+from et_schema.problems import FIRST, Problems
 from et_schema.scalar_type import ScalarType
 from et_vm.instructions import Instruction, call_outputs, written_tensors
 from et_vm.kernels.registry import Param
@@ -40,11 +50,13 @@ DATA = BIT["Tensor"]
 NO_DATA = 1 << len(KINDS)
 TENSOR = DATA | NO_DATA
 ANYTHING = (1 << len(KINDS) + 1) - 1
+# What the items of a list may be.
+_ITEMS = {"IntList": BIT["Int"], "TensorList": TENSOR, "OptionalTensorList": TENSOR | BIT["Null"]}
+_REGISTER_LISTS = (IntList, TensorList, OptionalTensorList)
 
-# States of registers and instructions that the analysis may go through, for a program of any size and for each
-# instruction and register of it: without a limit, a small file with many jumps between many registers takes hours.
-_WORK = 1_000_000
-_WORK_FACTOR = 8
+# States and instructions that the analysis may go through for each register and instruction of the plan. Without jumps
+# it takes one; without a limit, a small file with many jumps between many registers takes hours.
+WORK_FACTOR = 64
 
 Signature = Callable[[Instruction], Sequence[Param] | None]
 State = dict[int, int]
@@ -69,7 +81,8 @@ def describe(bits: int) -> str:
 class Flow:
     """The analysis of one plan, made once and not changed after that, so threads may share it.
 
-    :meth:`check` and :meth:`check_calls` raise; the other results are what loading needs to know of registers.
+    :meth:`check` and :meth:`check_calls` report; the other results are what loading needs to know of registers.
+    ``work`` is how many states and instructions the analysis went through.
     """
 
     def __init__(self, plan: ExecutionPlan, instructions: Sequence[Instruction], where: str) -> None:
@@ -88,6 +101,7 @@ class Flow:
         leaders = {0} | {jump.target for jump in jumps} | {jump.index + 1 for jump in jumps}
         self._block_ends = dict(pairwise(sorted(leaders | {len(instructions)})))
         tracked = self.rebound | {at for at, bits in enumerate(self._initial) if bits & NO_DATA}
+        self.work = 0
         entries = self._solve({register: self._initial[register] for register in tracked})
         if entries is None:
             for register in tracked:
@@ -99,7 +113,8 @@ class Flow:
         states: list[int] = []
         for value in self._plan.values:
             table = value.val
-            bits = BIT[type(table).__name__]
+            # A value that could not be read may be anything.
+            bits = ANYTHING if table is None else BIT[type(table).__name__]
             if isinstance(table, Tensor) and not _has_data(table):
                 bits = NO_DATA
             states.append(bits)
@@ -138,26 +153,50 @@ class Flow:
         bits = state.get(register)
         return self._initial[register] if bits is None else bits
 
-    def check(self) -> None:
-        """Raise InvalidFile for the first use that fails on every path to it, whatever the kernels are."""
+    def check(self, problems: Problems = FIRST) -> None:
+        """Report each use that fails on every path to it, whatever the kernels are; of a tensor without data the
+        first.
+        """
+        missing: set[int] = set()
         for instruction, state in self._walk():
-            self._check_instruction(instruction, state)
+            self._check_instruction(instruction, state, missing, problems)
         at_end = self._entries.get(len(self.instructions), {})
         for at, register in enumerate(self._plan.outputs):
-            if at_end.get(register) == NO_DATA:
-                raise InvalidFile(
-                    f"output value {register} never gets data", where=f"{self._where}.outputs[{at}]"
-                )
+            if at_end.get(register) == NO_DATA and register not in missing:
+                fault = f"output value {register} never gets data"
+                problems.add(InvalidFile(fault, where=f"{self._where}.outputs[{at}]"))
+        self._check_end(problems)
 
-    def check_calls(self, signature: Signature) -> None:
-        """Raise InvalidFile for the first argument of a kernel call that on every path to it is of a kind that the
-        kernel does not take. ``signature`` gives its parameters, or None where they are not known.
+    def check_calls(self, signature: Signature, problems: Problems = FIRST) -> None:
+        """Report each argument of a kernel call that on every path to it is of a kind that the kernel does not take.
+        ``signature`` gives its parameters, or None where they are not known.
         """
         for instruction, state in self._walk():
             if instruction.opcode.mnemonic == "call" and instruction.prim is None:
                 params = signature(instruction) or ()
                 for at, (register, param) in enumerate(zip(instruction.args, params, strict=False)):
-                    self._check_kind(instruction, at, register, state, param)
+                    self._check_kind(instruction, at, register, state, param, problems)
+
+    def _check_end(self, problems: Problems) -> None:
+        """Report a method that cannot end, whatever its inputs: one whose jumps on constants lead in a circle."""
+        pending, seen = [0], {0}
+        last = None
+        while pending:
+            start = pending.pop()
+            end = self._block_ends.get(start)
+            if end is None:
+                return
+            last = self.instructions[end - 1]
+            following = list(self._successors(start))
+            if last.target >= 0 and last.args[0] not in self.rebound:
+                condition = self._plan.values[last.args[0]].val
+                if isinstance(condition, Bool):
+                    following = [end if condition.bool_val else last.target]
+            pending += [at for at in following if at not in seen]
+            seen.update(following)
+        if last is not None:
+            raise_at = f"{last.where}.destination_instruction"
+            problems.add(InvalidFile("the method cannot end: no path leads out of this loop", where=raise_at))
 
     def _walk(self) -> Iterator[tuple[Instruction, State]]:
         """Each instruction with the state before it. A jump may go on, so some path leads to every instruction."""
@@ -184,18 +223,23 @@ class Flow:
         start of the first; None when that takes too long.
         """
         entries = {0: state}
-        pending = [0]
-        left = _WORK + _WORK_FACTOR * (len(self.instructions) + len(state))
+        # In the order of the list, so that of the blocks that lead to one most are done before it.
+        pending, waiting = [0], {0}
+        limit = WORK_FACTOR * (len(self.instructions) + len(self._initial) + 1)
         while pending:
-            start = pending.pop()
+            start = heappop(pending)
+            waiting.discard(start)
             state = dict(entries[start])
             block = self._block(start)
-            left -= len(block) + len(state)
-            if left < 0:
+            self.work += len(block) + len(state)
+            if self.work > limit:
                 return None
             for instruction in block:
                 self._apply(instruction, state)
-            pending += [at for at in self._successors(start) if self._join(entries, at, state)]
+            for at in self._successors(start):
+                if self._join(entries, at, state) and at not in waiting:
+                    heappush(pending, at)
+                    waiting.add(at)
         return entries
 
     @staticmethod
@@ -237,59 +281,102 @@ class Flow:
         table = self._plan.values[register].val
         return isinstance(table, Tensor) and table.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
 
-    def _check_instruction(self, instruction: Instruction, state: State) -> None:
+    def _check_instruction(
+        self, instruction: Instruction, state: State, missing: set[int], problems: Problems
+    ) -> None:
         mnemonic = instruction.opcode.mnemonic
         args = instruction.args
         if mnemonic == "call":
             if instruction.prim is not None:
-                self._check_prim(instruction, instruction.prim, state)
+                self._check_prim(instruction, instruction.prim, state, missing, problems)
                 return
             outputs = set(call_outputs(instruction, self._plan))
             for at, register in enumerate(args):
-                self._check_data(instruction, at, str(at), register, state, register in outputs)
+                is_output = register in outputs
+                self._check_data(instruction, at, str(at), register, state, is_output, missing, problems)
         elif mnemonic == "delegate":
             for at, register in enumerate(args):
-                self._check_data(instruction, at, str(at), register, state, True)
+                self._check_data(instruction, at, str(at), register, state, True, missing, problems)
         elif mnemonic == "jump_false":
-            self._check_condition(instruction, state)
+            self._check_condition(instruction, state, problems)
         elif mnemonic == "free" and not self.state(state, args[0]) & TENSOR:
             held = describe(self.state(state, args[0]))
-            raise InvalidFile(
-                f"free of value {args[0]}, a {held}, not a Tensor",
-                code=Error.InvalidType,
-                where=f"{instruction.where}.value_index",
+            problems.add(
+                InvalidFile(
+                    f"free of value {args[0]}, a {held}, not a Tensor",
+                    code=Error.InvalidType,
+                    where=f"{instruction.where}.value_index",
+                )
             )
 
-    def _check_prim(self, instruction: Instruction, prim: Prim, state: State) -> None:
+    def _check_prim(
+        self, instruction: Instruction, prim: Prim, state: State, missing: set[int], problems: Problems
+    ) -> None:
         args = instruction.args
         if len(args) != prim.arity:
-            raise InvalidFile(
-                f"{instruction.name} takes {prim.arity} arguments, got {len(args)}",
-                where=f"{instruction.where}.args",
+            problems.add(
+                InvalidFile(
+                    f"{instruction.name} takes {prim.arity} arguments, got {len(args)}",
+                    where=f"{instruction.where}.args",
+                )
             )
+            return
         for at, (name, kinds) in enumerate(prim.params):
             growing = prim.in_place and at == 0
-            self._check_data(instruction, at, name, args[at], state, growing)
-            self._check_kind(instruction, at, args[at], state, Param(name, kinds, False))
+            self._check_data(instruction, at, name, args[at], state, growing, missing, problems)
+            self._check_kind(instruction, at, args[at], state, Param(name, kinds, False), problems)
         if instruction.is_view and not self.state(state, args[-1]) & TENSOR:
-            raise self._wrong_kind(instruction, len(args) - 1, "out", TENSOR, self.state(state, args[-1]))
+            got = self.state(state, args[-1])
+            problems.add(self._wrong_kind(instruction, len(args) - 1, "out", TENSOR, got))
 
     def _check_data(
-        self, instruction: Instruction, at: int, name: str, register: int, state: State, output: bool
+        self,
+        instruction: Instruction,
+        at: int,
+        name: str,
+        register: int,
+        state: State,
+        output: bool,
+        missing: set[int],
+        problems: Problems,
     ) -> None:
-        if self.state(state, register) == NO_DATA and not (output and self._grows(register)):
-            raise InvalidFile(
-                f"{instruction.name}: argument '{name}' is value {register}, a tensor that has no data here",
-                where=f"{instruction.where}.args[{at}]",
-                hint="nothing sets it before, or it was freed",
-            )
+        """Report an argument that is a tensor without data, or a list with items that are, or that are of no kind that
+        such a list holds. Only an ``output`` may be a tensor that grows.
+        """
         table = self._plan.values[register].val
-        if isinstance(table, TensorList):
-            for item in table.items:
-                self._check_data(instruction, at, str(at), item, state, output)
+        items = (
+            table.items if isinstance(table, _REGISTER_LISTS) and not self._changes(state, register) else ()
+        )
+        for item in (register, *items):
+            if item < 0 or item in missing:
+                continue
+            bits = self.state(state, item)
+            if bits == NO_DATA and not (output and self._grows(item)):
+                missing.add(item)
+                problems.add(
+                    InvalidFile(
+                        f"{instruction.name}: argument '{name}' is value {item}, a tensor that has no data here",
+                        where=f"{instruction.where}.args[{at}]",
+                        hint="nothing sets it before, or it was freed",
+                    )
+                )
+            elif item is not register and not bits & _ITEMS[type(table).__name__]:
+                problems.add(
+                    self._wrong_kind(instruction, at, f"{name}[]", _ITEMS[type(table).__name__], bits)
+                )
+
+    def _changes(self, state: State, register: int) -> bool:
+        """Whether the register may hold something else than in the file."""
+        return self.state(state, register) != self._initial[register] or register in self.rebound
 
     def _check_kind(
-        self, instruction: Instruction, at: int, register: int, state: State, param: Param
+        self,
+        instruction: Instruction,
+        at: int,
+        register: int,
+        state: State,
+        param: Param,
+        problems: Problems,
     ) -> None:
         if not param.kinds:
             return
@@ -297,7 +384,7 @@ class Flow:
         wanted = bits_of(param.kinds)
         taken = wanted | (NO_DATA if wanted & DATA else 0)
         if not bits & taken and not self._empty_list(register, wanted):
-            raise self._wrong_kind(instruction, at, param.name, wanted, bits)
+            problems.add(self._wrong_kind(instruction, at, param.name, wanted, bits))
 
     def _empty_list(self, register: int, wanted: int) -> bool:
         """An empty list fits every kind of list: nothing in the file tells them apart reliably."""
@@ -312,16 +399,18 @@ class Flow:
             where=f"{instruction.where}.args[{at}]",
         )
 
-    def _check_condition(self, instruction: Instruction, state: State) -> None:
+    def _check_condition(self, instruction: Instruction, state: State, problems: Problems) -> None:
         register = instruction.args[0]
         bits = self.state(state, register)
         table = self._plan.values[register].val
         path = f"{instruction.where}.cond_value_index"
-        if not bits & (BIT["Bool"] | DATA):
-            raise InvalidFile(f"the condition is value {register}, a {describe(bits)}", where=path)
         wrong_type = isinstance(table, Tensor) and table.scalar_type != ScalarType.BOOL
-        if bits == DATA and register not in self.rebound and wrong_type:
-            raise InvalidFile(f"the condition is value {register}, a tensor that is not Bool", where=path)
+        if not bits & (BIT["Bool"] | DATA):
+            fault = f"the condition is value {register}, a {describe(bits)}"
+            problems.add(InvalidFile(fault, where=path))
+        elif bits == DATA and register not in self.rebound and wrong_type:
+            fault = f"the condition is value {register}, a tensor that is not Bool"
+            problems.add(InvalidFile(fault, where=path))
 
 
 def _has_data(table: Tensor) -> bool:

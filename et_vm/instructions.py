@@ -6,7 +6,7 @@ indices into it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 from et_schema.errors import InvalidFile
@@ -19,6 +19,7 @@ from et_schema.generated.program import (
     TensorList,
 )
 from et_schema.generated.program import Tensor as TensorTable
+from et_schema.problems import FIRST, Problems
 from et_vm.opcodes import BY_TABLE, Opcode
 from et_vm.prims import PRIMS, VIEW, Prim
 
@@ -72,31 +73,41 @@ def operator_name(operator: Operator) -> str:
     return f"{operator.name}.{operator.overload}" if operator.overload else operator.name
 
 
-def flatten(plan: ExecutionPlan, where: str) -> list[Instruction]:
+def flatten(
+    plan: ExecutionPlan,
+    where: str,
+    malformed: Set[int] = frozenset(),
+    problems: Problems = FIRST,
+) -> list[Instruction]:
     """The instructions of all chains of ``plan``, whose table path is ``where``.
 
-    Raises InvalidFile for a missing chain or instruction, an index of a register, operator or delegate that
-    does not exist, and a jump that leaves its chain (its end is the last place it may go to).
+    Reports a missing chain or instruction, an index of a register, operator or delegate that does not exist, and a
+    jump that leaves its chain (its end is the last place it may go to). If that does not raise, the instruction is
+    left out, as those are that ``malformed`` stands for.
     """
     if not plan.chains:
-        raise InvalidFile("the method has no chain of instructions", where=f"{where}.chains")
+        problems.add(InvalidFile("the method has no chain of instructions", where=f"{where}.chains"))
     flat: list[Instruction] = []
     names = [operator_name(operator) for operator in plan.operators]
+    base = 0
     for number, chain in enumerate(plan.chains):
         path = f"{where}.chains[{number}]"
-        check_registers(chain.inputs, plan, f"{path}.inputs")
-        check_registers(chain.outputs, plan, f"{path}.outputs")
-        base = len(flat)
+        check_registers(chain.inputs, plan, f"{path}.inputs", problems)
+        check_registers(chain.outputs, plan, f"{path}.outputs", problems)
         for position, holder in enumerate(chain.instructions):
+            if id(holder) in malformed:
+                continue
             arguments = holder.instr_args
-            place = f"{path}.instructions[{position}]"
+            place = f"{path}.instructions[{position}].instr_args"
             if arguments is None:
-                raise InvalidFile("instruction without arguments", where=f"{place}.instr_args")
-            place = f"{place}.instr_args"
+                problems.add(InvalidFile("instruction without arguments", where=place))
+                continue
             opcode = BY_TABLE[type(arguments).__name__]
-            instruction = Instruction(len(flat), position, place, opcode, _frames(chain, position))
-            _decode(instruction, arguments, plan, names, base, len(chain.instructions))
-            flat.append(instruction)
+            instruction = Instruction(base + position, position, place, opcode, _frames(chain, position))
+            length = len(chain.instructions)
+            if _decode(instruction, arguments, plan, names, base, length, malformed, problems):
+                flat.append(instruction)
+        base += len(chain.instructions)
     return flat
 
 
@@ -111,61 +122,75 @@ def _decode(
     names: list[str],
     base: int,
     length: int,
-) -> None:
+    malformed: Set[int],
+    problems: Problems,
+) -> bool:
+    """Fill in the operands; returns whether all of them are what they should be."""
     where = instruction.where
+    values = len(plan.values)
     if isinstance(arguments, KernelCall):
         instruction.callee = arguments.op_index
-        if not 0 <= arguments.op_index < len(names):
-            raise _no_such("operator", arguments.op_index, len(names), f"{where}.op_index")
-        instruction.name = names[arguments.op_index]
-        instruction.prim = PRIMS.get(instruction.name)
-        check_registers(arguments.args, plan, f"{where}.args")
         instruction.args = tuple(arguments.args)
+        good = _check_index("operator", arguments.op_index, len(names), f"{where}.op_index", problems)
+        if good:
+            good = id(plan.operators[arguments.op_index]) not in malformed
+            instruction.name = names[arguments.op_index]
+            instruction.prim = PRIMS.get(instruction.name)
+        good &= check_registers(arguments.args, plan, f"{where}.args", problems)
         if not arguments.args:
-            raise InvalidFile(f"call of {instruction.name} without arguments", where=f"{where}.args")
+            fault = f"call of {instruction.name} without arguments"
+            problems.add(InvalidFile(fault, where=f"{where}.args"))
+            good = False
     elif isinstance(arguments, DelegateCall):
         instruction.callee = arguments.delegate_index
-        if not 0 <= arguments.delegate_index < len(plan.delegates):
-            raise _no_such(
-                "delegate", arguments.delegate_index, len(plan.delegates), f"{where}.delegate_index"
-            )
-        instruction.name = plan.delegates[arguments.delegate_index].id
-        check_registers(arguments.args, plan, f"{where}.args")
         instruction.args = tuple(arguments.args)
+        path = f"{where}.delegate_index"
+        good = _check_index("delegate", arguments.delegate_index, len(plan.delegates), path, problems)
+        if good:
+            instruction.name = plan.delegates[arguments.delegate_index].id
+        good &= check_registers(arguments.args, plan, f"{where}.args", problems)
     elif isinstance(arguments, MoveCall):
-        _check_register(arguments.move_from, plan, f"{where}.move_from")
-        _check_register(arguments.move_to, plan, f"{where}.move_to")
         instruction.args = (arguments.move_from, arguments.move_to)
+        good = _check_index("value", arguments.move_from, values, f"{where}.move_from", problems)
+        good &= _check_index("value", arguments.move_to, values, f"{where}.move_to", problems)
     elif isinstance(arguments, JumpFalseCall):
-        _check_register(arguments.cond_value_index, plan, f"{where}.cond_value_index")
         instruction.args = (arguments.cond_value_index,)
+        path = f"{where}.cond_value_index"
+        good = _check_index("value", arguments.cond_value_index, values, path, problems)
         target = arguments.destination_instruction
-        if not 0 <= target <= length:
-            raise InvalidFile(
-                f"jump to instruction {target} of a chain of {length}",
-                where=f"{where}.destination_instruction",
-            )
         instruction.target = base + target
+        if not 0 <= target <= length:
+            problems.add(
+                InvalidFile(
+                    f"jump to instruction {target} of a chain of {length}",
+                    where=f"{where}.destination_instruction",
+                )
+            )
+            good = False
     else:
         assert isinstance(arguments, FreeCall)
-        _check_register(arguments.value_index, plan, f"{where}.value_index")
         instruction.args = (arguments.value_index,)
+        good = _check_index("value", arguments.value_index, values, f"{where}.value_index", problems)
+    return good
 
 
-def _no_such(what: str, index: int, count: int, where: str) -> InvalidFile:
-    return InvalidFile(f"{what} {index} does not exist, there are {count}", where=where)
+def _check_index(what: str, index: int, count: int, where: str, problems: Problems) -> bool:
+    if 0 <= index < count:
+        return True
+    problems.add(InvalidFile(f"{what} {index} does not exist, there are {count}", where=where))
+    return False
 
 
-def _check_register(index: int, plan: ExecutionPlan, where: str) -> None:
-    if not 0 <= index < len(plan.values):
-        raise _no_such("value", index, len(plan.values), where)
-
-
-def check_registers(indices: Sequence[int], plan: ExecutionPlan, where: str) -> None:
-    """Raise InvalidFile unless all ``indices`` are registers of ``plan``."""
-    if indices and not (min(indices) >= 0 and max(indices) < len(plan.values)):
-        at = next(at for at, index in enumerate(indices) if not 0 <= index < len(plan.values))
-        _check_register(indices[at], plan, f"{where}[{at}]")
+def check_registers(
+    indices: Sequence[int], plan: ExecutionPlan, where: str, problems: Problems = FIRST
+) -> bool:
+    """Report those of ``indices`` that are no registers of ``plan``; returns whether there are none."""
+    count = len(plan.values)
+    if not indices or (min(indices) >= 0 and max(indices) < count):
+        return True
+    for at, index in enumerate(indices):
+        _check_index("value", index, count, f"{where}[{at}]", problems)
+    return False
 
 
 def call_outputs(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ...]:
@@ -176,6 +201,17 @@ def call_outputs(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ..
     if isinstance(last, TensorList):
         return tuple(last.items)
     return (instruction.args[-1],)
+
+
+def call_inputs(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ...]:
+    """The arguments of a kernel call that are not its outputs, which it lists twice; those of an operator that works in
+    place are both.
+    """
+    outputs = call_outputs(instruction, plan)
+    inputs = instruction.args[:-1]
+    if instruction.name.partition(".")[0].endswith("_") or inputs[-len(outputs) :] != outputs:
+        return inputs
+    return inputs[: -len(outputs)]
 
 
 def written_tensors(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ...]:

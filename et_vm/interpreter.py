@@ -70,16 +70,17 @@ def choose_loop(
     steps: Sequence[Step],
     registers: list[object],
     hooks: Hooks | None,
+    limit: int = MAX_INSTRUCTIONS,
 ) -> Callable[[], None]:
     """The loop for a method, with everything it needs; the observed one when there are ``hooks``. It raises
-    StepFailure.
+    StepFailure, also when an execution takes more than ``limit`` instructions.
     """
     if hooks is not None:
         before, after = hooks
-        return lambda: run_observed(instructions, steps, registers, before, after)
-    if any(instruction.target >= 0 for instruction in instructions):
+        return lambda: run_observed(instructions, steps, registers, before, after, limit)
+    if len(instructions) > limit or any(instruction.target >= 0 for instruction in instructions):
         blocks = basic_blocks(instructions, steps)
-        return lambda: run_blocks(blocks, registers)
+        return lambda: run_blocks(blocks, registers, limit)
     live = [index for index, step in enumerate(steps) if step is not NOTHING]
     walk = [steps[index] for index in live]
     return lambda: run_straight(walk, live)
@@ -122,17 +123,17 @@ def run_straight(steps: list[Step], indices: Sequence[int]) -> None:
         raise StepFailure(indices[len(steps) - length_hint(remaining) - 1], error) from error
 
 
-def run_blocks(blocks: list[Block], registers: list[object]) -> None:
-    """Run from the first block until one leads past the last. Raises StepFailure, also at the instruction
-    limit.
+def run_blocks(blocks: list[Block], registers: list[object], limit: int = MAX_INSTRUCTIONS) -> None:
+    """Run from the first block until one leads past the last. Raises StepFailure, also after ``limit``
+    instructions.
     """
     at, end = 0, len(blocks)
     executed = 0
     while at < end:
         steps, indices, weight, last, condition, taken, after = blocks[at]
         executed += weight
-        if executed > MAX_INSTRUCTIONS:
-            raise StepFailure(last, limit_error())
+        if executed > limit:
+            raise StepFailure(last, limit_error(limit))
         if steps:
             run_straight(steps, indices)
         if condition < 0:
@@ -150,17 +151,18 @@ def run_observed(
     registers: list[object],
     before: Hook,
     after: Hook,
+    limit: int = MAX_INSTRUCTIONS,
 ) -> None:
-    """Run one instruction at a time, with ``before`` and ``after`` around it. Raises StepFailure, and what these
-    raise.
+    """Run one instruction at a time, with ``before`` and ``after`` around it. Raises StepFailure, also after ``limit``
+    instructions, and what these raise.
     """
     at, end = 0, len(instructions)
     executed = 0
     while at < end:
         instruction = instructions[at]
         executed += 1
-        if executed > MAX_INSTRUCTIONS:
-            raise StepFailure(at, limit_error())
+        if executed > limit:
+            raise StepFailure(at, limit_error(limit))
         at = step_once(instruction, steps[at], registers, before, after)
 
 
@@ -195,11 +197,11 @@ def is_true(condition: object) -> bool:
     raise ExecutorchError(Error.InvalidType, f"the condition is {held}, not a Bool or a Bool tensor")
 
 
-def limit_error() -> ExecutorchError:
+def limit_error(limit: int) -> ExecutorchError:
     """The error for a method that runs too long."""
     return ExecutorchError(
         Error.InvalidProgram,
-        f"more than {MAX_INSTRUCTIONS:,} instructions in one execution",
+        f"more than {limit:,} instructions in one execution",
         hint="an endless loop?",
     )
 

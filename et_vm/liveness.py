@@ -15,9 +15,13 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
+from et_schema.errors import Error, ExecutorchError
 from et_schema.generated.program import ExecutionPlan, OptionalTensorList, Tensor, TensorList
 from et_vm.instructions import Instruction, call_outputs
 from et_vm.verify import tensor_bytes
+
+# Elements of sets that an analysis may go through. A plan of 10,000 instructions and 30,000 values takes a billion.
+MAX_WORK = 1 << 34
 
 
 class Range(NamedTuple):
@@ -46,7 +50,8 @@ class Liveness:
     it writes without having been given them to read; ``state`` are those that live from one execution to the
     next, ``written_state`` the part of them that the plan itself writes or names: its mutable buffers.
 
-    Sets of registers and sets of pieces (cut byte ranges) are integers with a bit for each.
+    Sets of registers and sets of pieces (cut byte ranges) are integers with a bit for each. There is one for each
+    instruction, so a plan in which both are many takes long: ExecutorchError(OutOfResources) when it would be too long.
     """
 
     def __init__(self, plan: ExecutionPlan, instructions: Sequence[Instruction], rebound: Set[int]) -> None:
@@ -54,6 +59,7 @@ class Liveness:
         self._instructions = instructions
         self._rebound = rebound
         self._pieces: list[tuple[int, int, int]] = []
+        self._work_left = MAX_WORK
         self._own = self._cut()
         self._floats = self._float_registers()
         self._sources = self._find_sources()
@@ -238,6 +244,7 @@ class Liveness:
         changed = True
         while changed:
             changed = False
+            self._spend(len(edges) * len(values))
             for source, target in edges:
                 if sources[source] & ~sources[target]:
                     sources[target] |= sources[source]
@@ -299,6 +306,7 @@ class Liveness:
         changed = True
         while changed:
             changed = False
+            self._spend(count * (len(self._plan.values) + len(self._pieces)))
             # What one execution leaves, the next one reads.
             at_end = outputs | before[0] & ~inputs
             if at_end != before[count]:
@@ -315,6 +323,15 @@ class Liveness:
                     before[at] = needed
                     changed = True
         return after, before[0] & ~inputs
+
+    def _spend(self, bits: int) -> None:
+        """Count a step of the analysis that goes through sets of so many elements in all."""
+        self._work_left -= bits
+        if self._work_left < 0:
+            raise ExecutorchError(
+                Error.OutOfResources,
+                f"lifetimes of {len(self._plan.values)} values in {len(self._instructions)} instructions take too long",
+            )
 
     def _ranges(self, pieces: int, users: int) -> list[Range]:
         """The byte ranges of a set of pieces that ``users`` use, neighbours joined."""

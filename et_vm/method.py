@@ -13,7 +13,7 @@ from et_schema.errors import Error, ExecutorchError, InputError
 from et_vm.delegates import Delegates
 from et_vm.inputs import set_input
 from et_vm.interchange import any_torch, to_torch
-from et_vm.interpreter import UNOBSERVED, StepFailure, choose_loop, step_once, trap_of
+from et_vm.interpreter import MAX_INSTRUCTIONS, UNOBSERVED, StepFailure, choose_loop, step_once, trap_of
 from et_vm.kernels.registry import Scratch
 from et_vm.link import link
 from et_vm.meta import MethodMeta
@@ -54,9 +54,10 @@ class Method:
         tracer: EventTracer | None = None,
         poison: bool = False,
         external: Mapping[str, memoryview] | None = None,
+        instruction_limit: int = MAX_INSTRUCTIONS,
     ) -> None:
         """Plan ``index`` of ``pte``, which is verified and whose analysis is ``flow``. ``file`` is what ``pte`` was
-        read from.
+        read from. An execution traps after ``instruction_limit`` instructions.
 
         Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method without
         jumps contains a call whose shapes or types its kernel rejects.
@@ -106,7 +107,7 @@ class Method:
                 plan, instructions, registers, flow.rebound, memory, platform, tracer=tracer, poison=poison
             )
         self._hooks = hooks or UNOBSERVED
-        self._loop = choose_loop(instructions, self._steps, registers, hooks)
+        self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
         self._loaded("prepare", started)
         self._report_allocations()
 
@@ -311,7 +312,10 @@ class Method:
                 array = array.copy(order="K")
             return to_torch(array) if torch else array
         if isinstance(value, ListRegister):
-            return [self._output(item, clone, torch) for item in value.read(self._registers)]
+            items = value.read(self._registers)
+            if any(isinstance(item, (ListRegister, list)) for item in items):
+                raise ExecutorchError(Error.InvalidType, f"an output is a list with a list in it: {value}")
+            return [self._output(item, clone, torch) for item in items]
         return list(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 

@@ -5,7 +5,9 @@ to ``load_program``.
 from __future__ import annotations
 
 import sys
+import threading
 import time
+import weakref
 from enum import IntEnum
 
 import numpy as np
@@ -28,9 +30,15 @@ class LogLevel(IntEnum):
 class Platform:
     """The default platform: the process's monotonic clock, standard error, and numpy's allocator."""
 
-    def __init__(self, log_level: LogLevel = LogLevel.ERROR) -> None:
-        """Messages below ``log_level`` are dropped."""
+    def __init__(self, log_level: LogLevel = LogLevel.ERROR, *, memory_limit: int | None = None) -> None:
+        """Messages below ``log_level`` are dropped. ``memory_limit`` is how many bytes there may be at one time of
+        what :meth:`allocate` returned: arenas, and tensors that nobody planned.
+        """
         self.log_level = log_level
+        self.memory_limit = memory_limit
+        self._allocated = 0
+        # Memory is given back in the middle of whatever runs when its last user goes.
+        self._lock = threading.RLock()
 
     def ticks(self) -> int:
         """Monotonic time in nanoseconds."""
@@ -44,11 +52,27 @@ class Platform:
     def allocate(self, nbytes: int) -> Array:
         """``nbytes`` zeroed bytes as a flat uint8 array, 64-byte aligned.
 
-        Raises OutOfMemory when the system has not that much.
+        Raises OutOfMemory when the system has not that much, or the limit would be passed.
         """
-        try:
-            raw = np.zeros(nbytes + ALIGNMENT, np.uint8)
-        except (MemoryError, ValueError) as error:
-            raise OutOfMemory(f"cannot allocate {nbytes} bytes", needed=nbytes) from error
+        limit = self.memory_limit
+        with self._lock:
+            if limit is not None and self._allocated + nbytes > limit:
+                left = limit - self._allocated
+                raise OutOfMemory(
+                    f"cannot allocate {nbytes} bytes, {left} are left of a limit of {limit}",
+                    needed=nbytes,
+                    available=left,
+                )
+            try:
+                raw = np.zeros(nbytes + ALIGNMENT, np.uint8)
+            except (MemoryError, ValueError, OverflowError) as error:
+                raise OutOfMemory(f"cannot allocate {nbytes} bytes", needed=nbytes) from error
+            if limit is not None:
+                self._allocated += nbytes
+                weakref.finalize(raw, self._release, nbytes)
         skip = -raw.ctypes.data % ALIGNMENT
         return raw[skip : skip + nbytes]
+
+    def _release(self, nbytes: int) -> None:
+        with self._lock:
+            self._allocated -= nbytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -11,11 +12,12 @@ from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
 from et_vm.flow import Flow
 from et_vm.instructions import Instruction
+from et_vm.interpreter import MAX_INSTRUCTIONS
 from et_vm.loader import BytesDataLoader, DataLoader, MmapDataLoader
 from et_vm.memory import MemoryManager
 from et_vm.meta import MethodMeta
 from et_vm.platform import Platform
-from et_vm.verify import verified, verify_plan, verify_program
+from et_vm.verify import Verifier, verified
 
 if TYPE_CHECKING:
     from et_schema.generated.program import ExecutionPlan
@@ -36,6 +38,10 @@ class Verification(IntEnum):
     """The container: header, flatbuffer, segments, and every reference into them."""
     InternalConsistency = 1
     """Every value and instruction of every method as well."""
+    Lifetimes = 2
+    """Also that no instruction writes over arena bytes that are still needed. Nothing unsafe comes of that, but wrong
+    results; and looking for it takes more time than the rest, more than in proportion for large methods.
+    """
 
 
 class Program:
@@ -55,11 +61,15 @@ class Program:
         self.pte: PteFile = read_pte(self.file)
         self._plans = {plan.name: index for index, plan in enumerate(self.pte.program.execution_plan)}
         self._flows: dict[int, Flow] = {}
+        self._lock = threading.Lock()
+        self._verifier = Verifier(self.pte, self.file.nbytes)
         with verified(self.file):
-            verify_program(self.pte)
-        if verification == Verification.InternalConsistency:
+            self._verifier.verify_program()
+        if verification >= Verification.InternalConsistency:
             for index in range(len(self.pte.program.execution_plan)):
                 self.flow(index)
+        if verification >= Verification.Lifetimes:
+            self._verify_lifetimes()
 
     @classmethod
     def load(
@@ -75,6 +85,16 @@ class Program:
         if isinstance(data, (bytes, bytearray, memoryview)):
             return cls(BytesDataLoader(data), verification, platform=platform)
         return cls(MmapDataLoader(data), verification, platform=platform)
+
+    def _verify_lifetimes(self) -> None:
+        from et_vm.validation import clash_error
+
+        for index, plan in enumerate(self.pte.program.execution_plan):
+            liveness = self._liveness(index)
+            for clash in liveness.clashes():
+                with verified(self.file):
+                    where = f"execution_plan[{index}]"
+                    raise clash_error(plan, where, self.flow(index).instructions, clash)
 
     @property
     def method_names(self) -> tuple[str, ...]:
@@ -104,12 +124,13 @@ class Program:
         """The analysis of plan ``index``, which is verified. Raises InvalidFile when the plan is not valid."""
         known = self._flows.get(index)
         if known is None:
-            with verified(self.file):
-                instructions = verify_plan(self.pte, index)
+            with self._lock, verified(self.file):
+                instructions = self._verifier.verify_plan(index)
+                assert instructions is not None  # else it has raised
                 plan = self.pte.program.execution_plan[index]
                 known = Flow(plan, instructions, f"execution_plan[{index}]")
                 known.check()
-            self._flows[index] = known
+                self._flows[index] = known
         return known
 
     def method_meta(self, name: str) -> MethodMeta:
@@ -142,11 +163,18 @@ class Program:
 
     def clashes(self, name: str) -> list[Clash]:
         """Where a method's plan lets an instruction write over bytes that a live tensor still needs: results would
-        be wrong, though nothing about the file is malformed. Loading does not look for this.
+        be wrong, though nothing about the file is malformed. Loading looks for this with Verification.Lifetimes only.
 
         Raises ExecutorchError(InvalidArgument) for an unknown name, InvalidFile when the plan is not valid.
         """
-        return self._liveness(self.plan_index(name)).clashes()
+        return self.liveness(name).clashes()
+
+    def liveness(self, name: str) -> Liveness:
+        """Which arena bytes of a method are needed when.
+
+        Raises ExecutorchError(InvalidArgument) for an unknown name, InvalidFile when the plan is not valid.
+        """
+        return self._liveness(self.plan_index(name))
 
     def _liveness(self, index: int) -> Liveness:
         from et_vm.liveness import Liveness
@@ -164,11 +192,13 @@ class Program:
         tracer: EventTracer | None = None,
         poison: bool = False,
         external: Mapping[str, memoryview] | None = None,
+        instruction_limit: int = MAX_INSTRUCTIONS,
     ) -> Method:
         """Load a method with its own arenas, or those of ``memory``.
 
         ``kernels`` is a registry or the name of a library. ``external`` holds the data of tensors outside
-        of the file, by name. With ``poison``, dead arena bytes are overwritten while the method runs.
+        of the file, by name. With ``poison``, dead arena bytes are overwritten while the method runs. An
+        execution traps after ``instruction_limit`` instructions, which ends endless loops.
 
         Raises ExecutorchError(InvalidArgument) for an unknown name, and what :class:`et_vm.method.Method`
         raises.
@@ -190,4 +220,5 @@ class Program:
             tracer=tracer,
             poison=poison,
             external=external,
+            instruction_limit=instruction_limit,
         )

@@ -24,12 +24,16 @@ from et_schema.generated.program import (
 )
 from et_schema.generated.program import Tensor as TensorTable
 from et_vm.values import Array, ListRegister, Tensor
-from et_vm.verify import tensor_bytes, tensor_data
+from et_vm.verify_tensor import initial_state, tensor_bytes, tensor_data, tensor_place
 
 if TYPE_CHECKING:
     from et_schema.pte import PteFile
     from et_vm.memory import MemoryManager
     from et_vm.platform import Platform
+
+
+# At least the size of every element.
+_ALIGNMENT = 16
 
 
 class RegisterFile:
@@ -62,6 +66,10 @@ class RegisterFile:
             if memory_id and size
         }
         self.owned_bytes = 0
+        # What has been initialised, and copied because it was not aligned, so that neither is done twice.
+        self._initialised: set[tuple[object, object]] = set()
+        self._copies: dict[tuple[int, int], Array] = {}
+        self._copies_left = sum(segment.nbytes for segment in pte.segments)
         self.registers: list[object] = []
         for index, value in enumerate(plan.values):
             table = value.val
@@ -98,10 +106,15 @@ class RegisterFile:
             offset = allocation.memory_offset_high << 32 | allocation.memory_offset_low
             bank = self._banks.get(allocation.memory_id)
             storage = np.empty(0, np.uint8) if bank is None else bank[offset : offset + nbytes]
-            if external:
-                storage[:] = np.frombuffer(self._external_data(table, nbytes, path), np.uint8)
-            elif table.data_buffer_idx:
-                storage[:] = np.frombuffer(tensor_data(table, nbytes, self._pte), np.uint8)
+            state = (tensor_place(table), initial_state(table))
+            if state[1] is not None and state not in self._initialised:
+                self._initialised.add(state)
+                data = (
+                    self._external_data(table, nbytes, path)
+                    if external
+                    else tensor_data(table, nbytes, self._pte)
+                )
+                storage[:] = np.frombuffer(data, np.uint8)
         elif external or table.data_buffer_idx:
             constant = True
             data = (
@@ -109,7 +122,7 @@ class RegisterFile:
                 if external
                 else tensor_data(table, nbytes, self._pte)
             )
-            storage = _aligned(np.frombuffer(data, np.uint8), table.scalar_type.itemsize)
+            storage = self._aligned(np.frombuffer(data, np.uint8), table.scalar_type.itemsize)
         unbound = table.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND and storage is None
         if owned and storage is None:
             storage = self._platform.allocate(nbytes)
@@ -143,14 +156,23 @@ class RegisterFile:
             )
         return data[:nbytes]
 
-
-def _aligned(data: Array, alignment: int) -> Array:
-    """``data``, or a read-only copy when its address would make every kernel take numpy's slow path."""
-    if data.ctypes.data % alignment == 0:
-        return data
-    raw = np.empty(data.nbytes + alignment, np.uint8)
-    skip = -raw.ctypes.data % alignment
-    copy = raw[skip : skip + data.nbytes]
-    copy[:] = data
-    copy.flags.writeable = False
-    return copy
+    def _aligned(self, data: Array, alignment: int) -> Array:
+        """``data``, or a read-only copy when its address would make every kernel take numpy's slow path. Constants
+        that overlap are not all copied: together the copies are not longer than the segments.
+        """
+        address = data.ctypes.data
+        if address % alignment == 0:
+            return data
+        known = self._copies.get((address, data.nbytes))
+        if known is not None and known.ctypes.data % alignment == 0:
+            return known
+        self._copies_left -= data.nbytes
+        if self._copies_left < 0:
+            return data
+        raw = np.empty(data.nbytes + _ALIGNMENT, np.uint8)
+        skip = -raw.ctypes.data % _ALIGNMENT
+        copy = raw[skip : skip + data.nbytes]
+        copy[:] = data
+        copy.flags.writeable = False
+        self._copies[address, data.nbytes] = copy
+        return copy

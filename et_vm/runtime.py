@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendRegistry
+from et_vm.interpreter import MAX_INSTRUCTIONS
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.loader import BytesDataLoader
@@ -66,6 +67,7 @@ class Program:
         tracer: EventTracer | None,
         poison: bool,
         external: Mapping[str, memoryview] | None,
+        instruction_limit: int,
     ) -> None:
         self._program = program
         self._kernels = kernels
@@ -73,6 +75,7 @@ class Program:
         self._tracer = tracer
         self._poison = poison
         self._external = external
+        self._instruction_limit = instruction_limit
         self._memory: MemoryManager | None = None
         self._methods: dict[str, Method] = {}
         self._lock = threading.Lock()
@@ -107,6 +110,7 @@ class Program:
                     tracer=self._tracer,
                     poison=self._poison,
                     external=self._external,
+                    instruction_limit=self._instruction_limit,
                 )
             return method
 
@@ -164,11 +168,13 @@ class Runtime:
         poison: bool = False,
         tracer: EventTracer | None = None,
         external: Mapping[str, memoryview] | None = None,
+        instruction_limit: int = MAX_INSTRUCTIONS,
     ) -> Program:
         """Load a file (a path is mapped, a file object is read) and verify it.
 
         ``kernels`` is ``portable`` (numpy), ``aten`` (torch) or a registry. ``poison`` overwrites dead
-        memory while methods run. ``external`` holds the data of tensors outside of the file, by name.
+        memory while methods run. ``external`` holds the data of tensors outside of the file, by name. An
+        execution traps after ``instruction_limit`` instructions.
         ``debug_buffer_size`` has no effect without ``enable_etdump``.
 
         Raises InvalidFile; ExecutorchError with AccessFailed for a file that cannot be read, NotImplemented
@@ -191,4 +197,5 @@ class Runtime:
             tracer=tracer,
             poison=poison,
             external=external,
+            instruction_limit=instruction_limit,
         )

@@ -5,57 +5,66 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from et_schema.errors import ExecutorchError, MissingOperator
 from et_tools.exit_codes import ExitCode
 from et_tools.vm_errors import describe, exit_code_of_error
-from et_tools.vm_files import open_program
 
-if TYPE_CHECKING:
-    from et_vm.liveness import Clash
-    from et_vm.program import Program
+__all__ = ["validate_file"]
+
+# A byte that is changed can make a thousand others mean something else.
+SHOWN = 16
 
 
 def validate_file(args: argparse.Namespace) -> int:
-    """Verify the file and that no live tensors share memory, with ``--kernels`` load its methods too; returns the exit
-    code.
+    """Report everything that is wrong with the file, and with ``--kernels`` what loading its methods raises.
+
+    Returns the exit code, which is that of the first problem.
+
+    Raises ExecutorchError(AccessFailed).
     """
-    try:
-        program = open_program(args.file)
-        if args.kernels:
-            for name in program.method_names:
-                program.load_method(name, kernels=args.kernels)
-        clashes = [(name, clash) for name in program.method_names for clash in program.clashes(name)]
-    except ExecutorchError as error:
-        print(f"et-vm: error: {describe(error, args.file)}", file=sys.stderr)
-        if args.json:
-            print(json.dumps({"file": args.file, "valid": False, "error": _facts(error)}, indent=2))
-        return exit_code_of_error(error)
-    for name, clash in clashes:
-        print(f"et-vm: error: {args.file}: {_sentence(program, name, clash)}", file=sys.stderr)
+    # Imported here because starting is part of the time that every verb takes.
+    from et_vm.loader import MmapDataLoader
+    from et_vm.validation import validate
+
+    standard_input = args.file == "-"
+    file = memoryview(sys.stdin.buffer.read()) if standard_input else MmapDataLoader(args.file).load_all()
+    found = validate(file)
+    problems: list[ExecutorchError] = found.problems
+    if args.kernels and not problems:
+        problems = _load_methods(file, args.kernels)
+    everything = (*problems, *found.clashes)
+    for problem in everything[:SHOWN]:
+        print(f"et-vm: error: {describe(problem, args.file)}", file=sys.stderr)
+    if len(everything) > SHOWN:
+        more = len(everything) - SHOWN
+        print(f"et-vm: error: {args.file}: and {more:,} more, which --json lists", file=sys.stderr)
     if args.json:
-        report: dict[str, Any] = {
+        report = {
             "file": args.file,
-            "valid": not clashes,
-            "methods": list(program.method_names),
+            "valid": not everything,
+            "methods": found.methods,
+            "problems": [_facts(problem) for problem in everything],
         }
-        if clashes:
-            report["clashes"] = [{"method": name, **clash._asdict()} for name, clash in clashes]
         print(json.dumps(report, indent=2))
-    return ExitCode.CHECK_FAILED if clashes else ExitCode.OK
+    if problems:
+        return exit_code_of_error(problems[0])
+    return ExitCode.CHECK_FAILED if found.clashes else ExitCode.OK
 
 
-def _sentence(program: Program, method: str, clash: Clash) -> str:
-    if clash.instruction < 0:
-        writer = f"the caller of {method}"
-    else:
-        instruction = program.instructions(program.plan_index(method))[clash.instruction]
-        writer = f"instruction {clash.instruction} ({instruction.name}) of {method}"
-    return (
-        f"{writer} writes values[{clash.written}] over bytes that values[{clash.needed}] still needs; "
-        "plan its memory again (et-translate --pte-to-mlir, et-opt -p plan-memory, et-translate --mlir-to-pte)"
-    )
+def _load_methods(file: memoryview, kernels: str) -> list[ExecutorchError]:
+    """What loading each method raises."""
+    from et_vm.program import Program
+
+    program = Program.load(file)
+    problems: list[ExecutorchError] = []
+    for name in program.method_names:
+        try:
+            program.load_method(name, kernels=kernels)
+        except ExecutorchError as error:
+            problems.append(error)
+    return problems
 
 
 def _facts(error: ExecutorchError) -> dict[str, Any]:
@@ -65,6 +74,7 @@ def _facts(error: ExecutorchError) -> dict[str, Any]:
         "message": error.message,
         "where": error.where,
         "offset": error.offset,
+        "hint": error.hint,
     }
     if isinstance(error, MissingOperator):
         facts["operators"] = list(error.operators)

@@ -131,22 +131,22 @@ def _read_flat_tensor(r: Reader, at: int) -> FlatTensor:
     if f1:
         first, count = r.table_vector(at + f1, "segments")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 segments.append(_read_data_segment(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"segments[{len(segments)}]")
-            raise
+            except InvalidFile as error:
+                path = f"segments[{len(segments)}]"
+                segments.append(r.substitute(DataSegment(), item, path, error))
     named_data: list[NamedData] = []
     if f2:
         first, count = r.table_vector(at + f2, "named_data")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 named_data.append(_read_named_data(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"named_data[{len(named_data)}]")
-            raise
+            except InvalidFile as error:
+                path = f"named_data[{len(named_data)}]"
+                named_data.append(r.substitute(NamedData(), item, path, error))
     value = FlatTensor(version, segments, named_data)
     if r.offsets is not None:
         r.place(value, at)

@@ -864,12 +864,12 @@ def _read_frame_list(r: Reader, at: int) -> FrameList:
     if f0:
         first, count = r.table_vector(at + f0, "items")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 items.append(_read_frame(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"items[{len(items)}]")
-            raise
+            except InvalidFile as error:
+                path = f"items[{len(items)}]"
+                items.append(r.substitute(Frame(), item, path, error))
     value = FrameList(items)
     if r.offsets is not None:
         r.place(value, at)
@@ -884,22 +884,22 @@ def _read_chain(r: Reader, at: int) -> Chain:
     if f2:
         first, count = r.table_vector(at + f2, "instructions")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 instructions.append(_read_instruction(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"instructions[{len(instructions)}]")
-            raise
+            except InvalidFile as error:
+                path = f"instructions[{len(instructions)}]"
+                instructions.append(r.substitute(Instruction(), item, path, error))
     stacktrace: list[FrameList] = []
     if f3:
         first, count = r.table_vector(at + f3, "stacktrace")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 stacktrace.append(_read_frame_list(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"stacktrace[{len(stacktrace)}]")
-            raise
+            except InvalidFile as error:
+                path = f"stacktrace[{len(stacktrace)}]"
+                stacktrace.append(r.substitute(FrameList(), item, path, error))
     value = Chain(inputs, outputs, instructions, stacktrace)
     if r.offsets is not None:
         r.place(value, at)
@@ -952,12 +952,12 @@ def _read_backend_delegate(r: Reader, at: int) -> BackendDelegate:
     if f2:
         first, count = r.table_vector(at + f2, "compile_specs")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 compile_specs.append(_read_compile_spec(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"compile_specs[{len(compile_specs)}]")
-            raise
+            except InvalidFile as error:
+                path = f"compile_specs[{len(compile_specs)}]"
+                compile_specs.append(r.substitute(CompileSpec(), item, path, error))
     value = BackendDelegate(id, processed, compile_specs)
     if r.offsets is not None:
         r.place(value, at)
@@ -991,55 +991,55 @@ def _read_execution_plan(r: Reader, at: int) -> ExecutionPlan:
     if f2:
         first, count = r.table_vector(at + f2, "values")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 values.append(_read_evalue(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"values[{len(values)}]")
-            raise
+            except InvalidFile as error:
+                path = f"values[{len(values)}]"
+                values.append(r.substitute(EValue(), item, path, error))
     inputs = r.i32_vector(at + f3, "inputs") if f3 else []
     outputs = r.i32_vector(at + f4, "outputs") if f4 else []
     chains: list[Chain] = []
     if f5:
         first, count = r.table_vector(at + f5, "chains")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 chains.append(_read_chain(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"chains[{len(chains)}]")
-            raise
+            except InvalidFile as error:
+                path = f"chains[{len(chains)}]"
+                chains.append(r.substitute(Chain(), item, path, error))
     operators: list[Operator] = []
     if f6:
         first, count = r.table_vector(at + f6, "operators")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 operators.append(_read_operator(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"operators[{len(operators)}]")
-            raise
+            except InvalidFile as error:
+                path = f"operators[{len(operators)}]"
+                operators.append(r.substitute(Operator(), item, path, error))
     delegates: list[BackendDelegate] = []
     if f7:
         first, count = r.table_vector(at + f7, "delegates")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 delegates.append(_read_backend_delegate(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"delegates[{len(delegates)}]")
-            raise
+            except InvalidFile as error:
+                path = f"delegates[{len(delegates)}]"
+                delegates.append(r.substitute(BackendDelegate(), item, path, error))
     non_const_buffer_sizes = r.i64_vector(at + f8, "non_const_buffer_sizes") if f8 else []
     non_const_buffer_device: list[NonConstBufferDevice] = []
     if f9:
         first, count = r.table_vector(at + f9, "non_const_buffer_device")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 non_const_buffer_device.append(_read_non_const_buffer_device(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"non_const_buffer_device[{len(non_const_buffer_device)}]")
-            raise
+            except InvalidFile as error:
+                path = f"non_const_buffer_device[{len(non_const_buffer_device)}]"
+                non_const_buffer_device.append(r.substitute(NonConstBufferDevice(), item, path, error))
     value = ExecutionPlan(
         name,
         container_meta_type,
@@ -1112,42 +1112,42 @@ def _read_program(r: Reader, at: int) -> Program:
     if f1:
         first, count = r.table_vector(at + f1, "execution_plan")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 execution_plan.append(_read_execution_plan(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"execution_plan[{len(execution_plan)}]")
-            raise
+            except InvalidFile as error:
+                path = f"execution_plan[{len(execution_plan)}]"
+                execution_plan.append(r.substitute(ExecutionPlan(), item, path, error))
     constant_buffer: list[Buffer] = []
     if f2:
         first, count = r.table_vector(at + f2, "constant_buffer")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 constant_buffer.append(_read_buffer(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"constant_buffer[{len(constant_buffer)}]")
-            raise
+            except InvalidFile as error:
+                path = f"constant_buffer[{len(constant_buffer)}]"
+                constant_buffer.append(r.substitute(Buffer(), item, path, error))
     backend_delegate_data: list[BackendDelegateInlineData] = []
     if f3:
         first, count = r.table_vector(at + f3, "backend_delegate_data")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 backend_delegate_data.append(_read_backend_delegate_inline_data(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"backend_delegate_data[{len(backend_delegate_data)}]")
-            raise
+            except InvalidFile as error:
+                path = f"backend_delegate_data[{len(backend_delegate_data)}]"
+                backend_delegate_data.append(r.substitute(BackendDelegateInlineData(), item, path, error))
     segments: list[DataSegment] = []
     if f4:
         first, count = r.table_vector(at + f4, "segments")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 segments.append(_read_data_segment(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"segments[{len(segments)}]")
-            raise
+            except InvalidFile as error:
+                path = f"segments[{len(segments)}]"
+                segments.append(r.substitute(DataSegment(), item, path, error))
     constant_segment = None
     if f5:
         try:
@@ -1159,22 +1159,22 @@ def _read_program(r: Reader, at: int) -> Program:
     if f6:
         first, count = r.table_vector(at + f6, "mutable_data_segments")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 mutable_data_segments.append(_read_subsegment_offsets(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"mutable_data_segments[{len(mutable_data_segments)}]")
-            raise
+            except InvalidFile as error:
+                path = f"mutable_data_segments[{len(mutable_data_segments)}]"
+                mutable_data_segments.append(r.substitute(SubsegmentOffsets(), item, path, error))
     named_data: list[NamedData] = []
     if f7:
         first, count = r.table_vector(at + f7, "named_data")
         u32 = r.u32
-        try:
-            for item in range(first, first + 4 * count, 4):
+        for item in range(first, first + 4 * count, 4):
+            try:
                 named_data.append(_read_named_data(r, item + u32[item >> 2]))
-        except InvalidFile as error:
-            error.nest(f"named_data[{len(named_data)}]")
-            raise
+            except InvalidFile as error:
+                path = f"named_data[{len(named_data)}]"
+                named_data.append(r.substitute(NamedData(), item, path, error))
     value = Program(
         version,
         execution_plan,

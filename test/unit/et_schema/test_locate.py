@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from et_schema.generated.program import Program
-from et_schema.locate import byte_of
+from et_schema.locate import Locations
 from et_schema.pte import read_pte, serialize_pte
 
 Segments = list[list[bytes]]
@@ -27,6 +27,7 @@ def test_byte_of_finds_the_innermost_table(program: tuple[Program, Segments]) ->
     file = read_pte(serialize_pte(*program), locate=True)
     assert file.locations is not None
     tensor = file.locations[id(file.program.execution_plan[0].values[1].val)]
-    assert byte_of("execution_plan[0].values[1].val.sizes[0]", file.locations) == tensor.offset
-    assert byte_of("execution_plan[0].values[1].val", file.locations) == tensor.offset
-    assert byte_of("nonsense", file.locations) == file.locations[id(file.program)].offset
+    byte_of = Locations(file.locations).byte_of
+    assert byte_of("execution_plan[0].values[1].val.sizes[0]") == tensor.offset
+    assert byte_of("execution_plan[0].values[1].val") == tensor.offset
+    assert byte_of("nonsense") == file.locations[id(file.program)].offset

@@ -331,12 +331,14 @@ class TestValidate:
         build.outputs(out)
         path = file(build)
         report = run(capsys, "validate", path, code=ExitCode.CHECK_FAILED)
-        assert f"{path}: instruction 1 (test::add.out) of forward writes values[{clash}] " in report
-        assert f"over bytes that values[{y}] still needs" in report
+        assert f"instruction 1 (test::add.out) of forward writes value {clash} " in report
+        assert f"over bytes that value {y} still needs" in report
         assert main(["validate", path, "--json"]) == ExitCode.CHECK_FAILED
         facts = json.loads(capsys.readouterr().out)
         assert facts["valid"] is False
-        assert facts["clashes"] == [{"method": "forward", "instruction": 1, "written": clash, "needed": y}]
+        (problem,) = facts["problems"]
+        assert problem["where"] == f"execution_plan[0].values[{clash}].val.allocation_info"
+        assert problem["offset"] > 0
 
     def test_json(self, capsys, file):
         assert json.loads(run(capsys, "validate", file(add(2)), "--json"))["valid"] is True
@@ -345,10 +347,11 @@ class TestValidate:
         assert main(["validate", file(build), "--json"]) == ExitCode.INVALID_INPUT
         report = json.loads(capsys.readouterr().out)
         assert report["valid"] is False
-        assert report["error"]["name"] == "InvalidProgram"
-        assert report["error"]["code"] == 0x23
-        assert report["error"]["where"] == "execution_plan[0].outputs[0]"
-        assert report["error"]["offset"] > 0
+        (problem,) = report["problems"]
+        assert problem["name"] == "InvalidProgram"
+        assert problem["code"] == 0x23
+        assert problem["where"] == "execution_plan[0].outputs[0]"
+        assert problem["offset"] > 0
 
     def test_with_kernels(self, capsys, file):
         build = add(2)
@@ -359,7 +362,7 @@ class TestValidate:
             capsys, "validate", path, "--kernels", "portable", code=ExitCode.MISSING_OPERATOR
         )
         assert main(["validate", path, "--kernels", "portable", "--json"]) == ExitCode.MISSING_OPERATOR
-        assert json.loads(capsys.readouterr().out)["error"]["operators"] == ["acme::add.out"]
+        assert json.loads(capsys.readouterr().out)["problems"][0]["operators"] == ["acme::add.out"]
 
 
 class TestProcess:

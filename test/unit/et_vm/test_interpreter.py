@@ -71,13 +71,19 @@ class TestControlFlow:
         assert [value.item() if hasattr(value, "item") else value for value in method.execute()] == [10, 5]
 
     @pytest.mark.parametrize("options", [{}, {"tracer": EventTracer()}], ids=["plain", "observed"])
-    def test_endless_loop(self, options, monkeypatch):
-        monkeypatch.setattr("et_vm.interpreter.MAX_INSTRUCTIONS", 1000)
+    def test_endless_loop(self, options):
         build = Build()
-        build.jump_false(build.scalar(False), 0)
+        build.jump_false(build.tensor(1, dtype=ScalarType.BOOL), 0)
         with pytest.raises(Trap, match="more than 1,000 instructions") as caught:
-            load(build, **options).execute()
+            load(build, instruction_limit=1000, **options).execute()
         assert caught.value.code == Error.InvalidProgram
+
+    @pytest.mark.parametrize("options", [{}, {"tracer": EventTracer()}], ids=["plain", "observed"])
+    def test_the_limit_holds_without_jumps(self, options):
+        build = chain_of_adds(5)
+        assert load(build, instruction_limit=5, **options).execute([f32(1, 1, 1, 1)])[0][0] == 6
+        with pytest.raises(Trap, match="more than 4 instructions"):
+            load(build, instruction_limit=4, **options).execute([f32(1, 1, 1, 1)])
 
     def test_condition_of_several_elements_is_true_when_all_are(self):
         build = Build()

@@ -331,7 +331,7 @@ ROWS = [
     ("int_list_item", replace_value(INTS, IntList([99])), INVALID, f"{value(INTS)}.items[0]"),
     ("int_list_negative_item", replace_value(INTS, IntList([-1])), INVALID, f"{value(INTS)}.items[0]"),
     ("int_list_of_tensors", replace_value(INTS, IntList([X])), INVALID, f"{value(INTS)}.items[0]"),
-    ("tensor_list_item", replace_value(LIST, TensorList([X, 99])), INVALID, f"{value(LIST)}.items[0]"),
+    ("tensor_list_item", replace_value(LIST, TensorList([X, 99])), INVALID, f"{value(LIST)}.items[1]"),
     ("tensor_list_negative_item", replace_value(LIST, TensorList([-1])), INVALID, f"{value(LIST)}.items[0]"),
     ("tensor_list_of_none", replace_value(LIST, TensorList([NONE])), INVALID, f"{value(LIST)}.items[0]"),
     (

@@ -12,6 +12,7 @@ import pytest
 from command_line import Command
 
 VERBS = ("run", "info", "validate")
+"""Those of one file and a library of kernels."""
 
 
 def npy(array: np.ndarray, **options: bool) -> bytes:
@@ -57,7 +58,8 @@ def test_files(command: Command, program: bytes, verb: str, file: str, code: int
     assert (ran.code, ran.out) == (code, "")
     assert ran.err.startswith(f"et-vm: error: {file}: ")
     assert message in ran.err
-    assert ran.err.count("\n") == 1
+    if verb != "validate":  # which goes on after the first problem
+        assert ran.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
