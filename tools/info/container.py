@@ -43,7 +43,8 @@ def _uses(pte: PteFile) -> list[list[str]]:
     program = pte.program
     uses: list[list[str]] = [[] for _ in program.segments]
     constants = program.constant_segment
-    if constants is not None and constants.offsets:
+    # Entry 0 stands for no constant: where it is the only one there need not be a segment.
+    if constants is not None and len(constants.offsets) > 1:
         uses[constants.segment_index].append("constants")
     for index, entry in enumerate(program.mutable_data_segments):
         uses[entry.segment_index].append(f"initial state {index}")

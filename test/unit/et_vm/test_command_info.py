@@ -10,7 +10,7 @@ import pytest
 from vm_commands import add, run
 from vm_programs import BOUND, Build
 
-from et_schema.generated.program import CompileSpec, Frame
+from et_schema.generated.program import CompileSpec, Frame, SubsegmentOffsets
 from et_schema.pte import serialize_pte
 from et_tools.info import delegates
 
@@ -87,6 +87,13 @@ class TestSummary:
         text = run(capsys, "info", file(build))
         assert "float32 [1, 2, 3, 4] dim order [0, 2, 3, 1] at most" in text
         assert "float32 [2] unplanned" in text
+
+    def test_without_constants(self, capsys, file):
+        """The place for constants refers to a segment that is not there."""
+        program = add(2).program()
+        program.constant_segment = SubsegmentOffsets(0, [0])
+        program.mutable_data_segments = []
+        assert "0 weights: 0 bytes" in run(capsys, "info", file(serialize_pte(program)))
 
     def test_without_segments(self, capsys, file):
         build = add(2)
