@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from et_tools.info.tensors import cut
-from et_tools.vm_files import WIDTH, count, fit
+from et_tools.vm_files import count
 
 if TYPE_CHECKING:
     from et_vm.program import Program
@@ -42,17 +42,15 @@ def facts(program: Program) -> dict[str, Any]:
 
 
 def lines(needed: dict[str, Any]) -> Iterator[str]:
-    """A table with a column for each target: ``+`` where it has a kernel, ``-`` where not."""
+    """The operators, each with the targets that lack it."""
     targets, operators = needed["targets"], needed["operators"]
-    heads = "  ".join(targets)
-    width = WIDTH - len(heads) - 13
     yield ""
-    yield f"{count(len(operators), 'operator')}; + the runtime has a kernel, - it has none"
-    yield f"  {'calls':>7}  {'':{width}}  {heads}"
+    yield f"{count(len(operators), 'operator')}; runtimes known: {', '.join(targets)}"
     for operator in operators:
-        marks = "  ".join(
-            f"{'+' if target in operator['targets'] else '-':^{len(target)}}" for target in targets
-        )
-        yield f"  {operator['calls']:>7,}  {fit(operator['name'], width):{width}}  {marks}".rstrip()
+        lacking = [target for target in targets if target not in operator["targets"]]
+        yield cut(f"  {operator['calls']:>7,}  {operator['name']}")
+        if lacking:
+            where = "none of them" if len(lacking) == len(targets) else f"not {', '.join(lacking)}"
+            yield cut(f"           {where}")
     for backend, number in needed["backends"].items():
         yield cut(f"  backend {backend}: {count(number, 'delegate')}")

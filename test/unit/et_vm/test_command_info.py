@@ -130,15 +130,24 @@ class TestSections:
         assert [weight.get("same_as") for weight in weights] == [None, None, 1, None]
 
     def test_operators_and_who_has_them(self, capsys, file):
-        facts = json.loads(run(capsys, "info", file(model()), "--ops", "--json"))["ops"]
-        assert facts["operators"] == [
-            {"name": "aten::add.out", "calls": 2, "targets": ["stock-1.4", "et-vm", "et-vm-aten"]},
-            {"name": "acme::scale.out", "calls": 1, "targets": []},
+        build = model()
+        build.call("aten::sort.values", 0, 1, 2, 3)
+        facts = json.loads(run(capsys, "info", file(build), "--ops", "--json"))["ops"]
+        assert [(operator["name"], operator["calls"]) for operator in facts["operators"]] == [
+            ("aten::add.out", 2),
+            ("acme::scale.out", 1),
+            ("aten::sort.values", 1),
         ]
+        add_, scale, sort = (operator["targets"] for operator in facts["operators"])
+        assert add_ == facts["targets"]
+        assert scale == []
+        assert "et-vm" in sort
+        assert "stock-1.4" not in sort
         assert facts["backends"] == {"Acme": 1}
-        lines = run(capsys, "info", file(model()), "--ops").splitlines()
-        (scale,) = (line for line in lines if "acme::scale.out" in line)
-        assert scale.split()[2:] == ["-", "-", "-"]
+        lines = [line.strip() for line in run(capsys, "info", file(build), "--ops").splitlines()]
+        at = lines.index("2  aten::add.out")
+        assert lines[at + 1 : at + 4] == ["1  acme::scale.out", "none of them", "1  aten::sort.values"]
+        assert lines[at + 4].startswith("not stock-1.4")
 
     def test_plan(self, capsys, file):
         build = Build()
