@@ -11,8 +11,14 @@ from typing import Final
 
 __all__ = ["TARGETS", "load_manifest", "load_refused_types"]
 
-TARGETS: Final = ("stock-1.4", "et-vm", "et-vm-aten")
-"""`et-vm` is the VM with the kernels of its own, `et-vm-aten` with those of torch (`et-vm run --kernels aten`)."""
+TARGETS: Final = ("stock-1.4", "stock-1.4-quantized", "et-vm", "et-vm-aten")
+"""`stock-1.4` is the runtime of the executorch wheel as it starts, `stock-1.4-quantized` the same with the library of
+quantised kernels that comes with it (`import executorch.kernels.quantized`); `et-vm` is the VM with the kernels of its
+own, `et-vm-aten` with those of torch (`et-vm run --kernels aten`).
+"""
+
+_EXTENDED: Final = {"stock-1.4-quantized": "stock-1.4"}
+"""Targets that have the kernels of another and more."""
 
 
 @cache
@@ -32,7 +38,7 @@ def load_refused_types(target: str) -> dict[str, dict[str, frozenset[str]]]:
     Raises `ValueError` for an unknown target.
     """
     load_manifest(target)
-    path = Path(__file__).parent / f"{target}-types.txt"
+    path = Path(__file__).parent / f"{_EXTENDED.get(target, target)}-types.txt"
     found: dict[str, dict[str, frozenset[str]]] = {}
     if not path.exists():
         return found

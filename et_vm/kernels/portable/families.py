@@ -208,8 +208,17 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::linalg_lu.out",
         "aten::linalg_lu_factor_ex.out",
         "aten::linalg_lu_solve.out",
-        "aten::linalg_solve_triangular.out",
         "aten::lu_unpack.out",
+    ),
+    "linalg_symmetric": (
+        "aten::cholesky_inverse.out",
+        "aten::cholesky_solve.out",
+        "aten::linalg_ldl_factor_ex.out",
+        "aten::linalg_ldl_solve.out",
+    ),
+    "linalg_triangular": (
+        "aten::linalg_solve_triangular.out",
+        "aten::triangular_solve.X",
     ),
     "linspace": ("aten::linspace.out",),
     "matmul": (
@@ -221,6 +230,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::mm.out",
         "aten::mv.out",
     ),
+    "matrix_exponential": ("aten::linalg_matrix_exp.out",),
     "normalization": (
         "aten::_native_batch_norm_legit.no_stats_out",
         "aten::_native_batch_norm_legit.out",
@@ -359,6 +369,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::var.correction_out",
         "aten::var.out",
         "aten::var_mean.correction_out",
+    ),
+    "reflectors": (
+        "aten::geqrf.a",
+        "aten::linalg_householder_product.out",
+        "aten::ormqr.out",
     ),
     "resample": (
         "aten::_upsample_bilinear2d_aa.out",

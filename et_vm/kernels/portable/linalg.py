@@ -316,24 +316,3 @@ def linalg_slogdet_out(
         return np.asarray(unit.prod(-1) * parity(rows)), np.asarray(np.log(size).sum(-1)), packed, rows
 
     return evaluated(compute, (A,), (sign, logabsdet, LU, pivots))
-
-
-@kernel("aten::linalg_solve_triangular.out")
-def linalg_solve_triangular_out(
-    ctx: PrepareContext, self: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool, out: Tensor
-) -> Step:
-    """The X of A X = ``B`` (X A = ``B`` unless ``left``) with a triangular A = ``self``. Allocates the result."""
-    n, _ = check_matrix(ctx, self, "self", square=True)
-    check_matrix(ctx, B, "B")
-    check_same_type(ctx, self, ("B", B), ("out", out))
-    good = (B.sizes[-2] if left else B.sizes[-1]) == n
-    ctx.check(good, arg="B", expected=f"{n} rows", got=list(B.sizes))
-    out.resize((*broadcast_shapes(ctx, self.sizes[:-2], B.sizes[:-2]), *B.sizes[-2:]))
-
-    def compute(a: Array, b: Array) -> Array:
-        if left:
-            return solve_triangular(a, b, upper, unitriangular)
-        turned = solve_triangular(a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, unitriangular)
-        return turned.swapaxes(-1, -2)
-
-    return evaluated(compute, (self, B), (out,))
