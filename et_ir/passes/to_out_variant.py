@@ -19,6 +19,18 @@ executorch.plan @forward {
   executorch.return %1
 }
 ```
+
+A tensor whose sizes only the data or the caller tells becomes a `bound` register, as large as it can get
+(`et_ir.bounds`); kernels give it its sizes. Statements about numbers have served their purpose then, and go.
+
+```mlir
+%0 = edge.nonzero %x : (tensor<2x3xf32>) -> tensor<?x2xi64>
+%n = edge.sym_size.int %0 {dim = 0} : (tensor<?x2xi64>) -> i64
+program.range %n from 0 to 6
+// becomes
+%0 = executorch.alloc bound : tensor<6x2xi64>
+executorch.kernel_call "aten::nonzero.out"(%x) outs(%0)
+```
 """
 
 from __future__ import annotations
@@ -35,6 +47,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from et_ir.bounds import SizeBounds
 from et_ir.dialects.backend import CallOp, PartitionOp
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import (
@@ -54,10 +67,20 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.arguments import Scalar, literal_value
 from et_ir.dialects.executorch.layout import scalar_type
-from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, OverwriteOp, StoreOp, StringType, TreeAttr
+from et_ir.dialects.program import (
+    GetOp,
+    LiteralOp,
+    LoadOp,
+    OverwriteOp,
+    RangeOp,
+    StoreOp,
+    StringType,
+    TreeAttr,
+)
 from et_ir.dialects.schema import Arg, Schema, parse_schema
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.report import Finding, PassReport
+from et_schema.generated.program import TensorShapeDynamism
 
 __all__ = ["MissingOutVariants", "ToOutVariantPass"]
 
@@ -103,6 +126,7 @@ class _Method:
         self._constants: dict[str, SSAValue] = {}
         self._states: dict[str, SSAValue] = {}
         self._stored: dict[str, SSAValue] = {}
+        self._bounds = SizeBounds(function.body.block) if function.body.blocks else None
 
     def run(self) -> PlanOp:
         function = self.function
@@ -136,30 +160,44 @@ class _Method:
         hint = argument.name_hint or _text(attributes.get("program.name"))
         type = argument.type
         value: Scalar = None
+        dynamism = None
         if is_tensor(type):
-            self._check_sizes(self.function, f"input {index} ({hint or 'unnamed'})", type)
+            fix = f'export with a largest size: dynamic_shapes with Dim("n", max=N) for {hint or "the input"}'
+            type, dynamism = self._largest(
+                self.function, f"input {index} ({hint or 'unnamed'})", argument, fix
+            )
         elif "program.value" in attributes:
             value = literal_value(attributes["program.value"])
         elif type in _DEFAULTS:
             value = _DEFAULTS[type]
-        self.values[argument] = self._register(InputOp(type, value), self.function, hint)
+        self.values[argument] = self._register(InputOp(type, value, dynamism=dynamism), self.function, hint)
 
-    def _check_sizes(self, op: Operation, what: str, type: TensorType[Attribute]) -> None:
-        if not type.has_static_shape():
-            self.findings.append(
-                Finding.at(
-                    op,
-                    f"[out_variant_c3] {what} has type {type}, whose largest sizes are not known",
-                    "export with static shapes",
-                )
-            )
+    def _largest(
+        self, op: Operation, what: str, value: SSAValue, fix: str
+    ) -> tuple[Attribute, TensorShapeDynamism | None]:
+        """The type of a tensor's register, and whether its sizes are bounds."""
+        type = tensor_type(value)
+        if self._bounds is None or type.has_static_shape():
+            return type, None
+        sizes = [0 if size is None else size for size in self._bounds.sizes(value)]
+        if None in self._bounds.sizes(value) and not any(self._is_unbounded(v) for v in op.operands):
+            message = f"[out_variant_c3] {what} has type {type}, whose largest sizes are not known"
+            self.findings.append(Finding.at(op, message, fix))
+        return TensorType(type.element_type, sizes, type.encoding), TensorShapeDynamism.DYNAMIC_BOUND
+
+    def _is_unbounded(self, value: SSAValue) -> bool:
+        """Whether a tensor has a size without a bound, which is reported where it first comes up."""
+        return is_tensor(value.type) and self._bounds is not None and None in self._bounds.sizes(value)
 
     def _result(self, op: Operation, result: SSAValue) -> SSAValue:
         """The register for a result."""
         type = result.type
         if is_tensor(type):
-            self._check_sizes(op, "a result", type)
-        register = AllocOp(type) if is_tensor(type) else ValueOp(_DEFAULTS.get(type))
+            fix = "state in the program what it is at most: torch._check(n <= N) for the size or number n"
+            bounded, dynamism = self._largest(op, "a result", result, fix)
+            register: RegisterOp = AllocOp(bounded, dynamism=dynamism)
+        else:
+            register = ValueOp(_DEFAULTS.get(type))
         found = self._register(register, op, result.name_hint)
         self.values[result] = found
         return found
@@ -184,6 +222,8 @@ class _Method:
                 self._add(OverwriteOp(self._tensor(op, op.target), self._tensor(op, op.value)), op)
             case LiteralOp():
                 self.values[op.result] = literal_value(op.value)
+            case RangeOp():
+                pass
             case CallOp():
                 inputs = [self._argument_register(value, op) for value in op.inputs]
                 outs = [self._result(op, result) for result in op.outputs]
@@ -234,6 +274,8 @@ class _Method:
         return self._register(ValueOp(found), op, None)
 
     def _edge_op(self, op: EdgeOp) -> None:
+        if op.results and all(_is_only_stated(result) for result in op.results):
+            return
         functional = op.schema()
         # `edge.dim_order_ops._clone_dim_order` names its namespace, `edge.add.Tensor` stands for torch's own.
         namespace = (
@@ -304,6 +346,15 @@ class _Method:
 EMPTY: Final[Mapping[str, Attribute]] = {}
 _DEFAULTS: Final[dict[Attribute, Scalar]] = {i64: 0, f64: 0.0, i1: False, StringType(): ""}
 """What registers hold before the first execution, by type."""
+
+
+def _is_only_stated(result: SSAValue) -> bool:
+    """Whether a number is there to say what it can be, and for nothing else."""
+    return (
+        not is_tensor(result.type)
+        and result.first_use is not None
+        and all(isinstance(use.operation, RangeOp) for use in result.uses)
+    )
 
 
 def _text(attr: Attribute | None) -> str | None:

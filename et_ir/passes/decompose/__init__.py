@@ -36,6 +36,7 @@ from et_ir.passes.decompose import (  # noqa: F401
     complex,  # pyright: ignore[reportUnusedImport]
     convolution,  # pyright: ignore[reportUnusedImport]
     creation,  # pyright: ignore[reportUnusedImport]
+    data_dependent,  # pyright: ignore[reportUnusedImport]
     einsum,  # pyright: ignore[reportUnusedImport]
     indexing,  # pyright: ignore[reportUnusedImport]
     loss,  # pyright: ignore[reportUnusedImport]

@@ -199,7 +199,9 @@ def movedims(b: Chain, op: aten.MovedimIntlistOp) -> SSAValue:
 @decomposes(aten.NarrowOp)
 def narrow(b: Chain, op: aten.NarrowOp) -> SSAValue | None:
     if isinstance(op.start, SSAValue) or isinstance(op.length, SSAValue):
-        return None
+        # Where a part ends that starts anywhere, no number says: it is the front of the rest.
+        rest = op.self if op.start == 0 else b(aten.SliceTensorOp, op.self, op.dim, op.start)
+        return b(aten.SliceTensorOp, rest, op.dim, 0, op.length)
     size = meta(op.self).shape[op.dim]
     if op.start < 0 and size < 0:
         return None

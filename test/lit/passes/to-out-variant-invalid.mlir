@@ -15,7 +15,19 @@ func.func @out_variant_c1(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // expected-error@+1 {{[out_variant_c3] input 0 (x) has type tensor<?xf32>, whose largest sizes are not known}}
 func.func @out_variant_c3(%x: tensor<?xf32>) -> tensor<?xf32> {
-  // expected-error@+1 {{[out_variant_c3] a result has type tensor<?xf32>}}
+  // What follows from it is not reported again.
   %0 = edge.relu %x : tensor<?xf32>
   func.return %0 : tensor<?xf32>
+}
+
+// -----
+
+func.func @out_variant_c3(%x: tensor<4xi64>, %n: tensor<i64>) -> (tensor<?xi64>, tensor<?xf32>) {
+  // expected-error@+1 {{[out_variant_c3] a result has type tensor<?xi64>, whose largest sizes are not known}}
+  %0 = edge.bincount %x : (tensor<4xi64>) -> tensor<?xi64>
+  %1 = edge._local_scalar_dense %n : (tensor<i64>) -> i64
+  program.range %1 from 0
+  // expected-error@+1 {{[out_variant_c3] a result has type tensor<?xf32>, whose largest sizes are not known}}
+  %2 = edge.full {size = [%1], fill_value = 1, dtype = f32} : (i64) -> tensor<?xf32>
+  func.return %0, %2 : tensor<?xi64>, tensor<?xf32>
 }

@@ -166,7 +166,8 @@ class Interpreter:
                 return [number_of(op.value)]
             case RangeOp():
                 number: Any = operands[0]
-                assert (op.least is None or op.least <= number) and (op.most is None or number <= op.most)
+                assert op.least is None or op.least <= number
+                assert op.most is None or number <= op.most
                 return []
             case SchemaOp():
                 return _call(op, operands)

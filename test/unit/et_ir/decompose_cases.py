@@ -636,6 +636,25 @@ def indexing() -> Iterator[Case]:
     yield A.argwhere, f(3, 4)
     yield A.nonzero_numpy, f(3, 4)
     yield A.nonzero_numpy, f()
+    yield A.index.Tensor, f(3, 4), [m(3, 4)]
+    yield A.index.Tensor, f(3, 4), [m(3)]
+    yield A.index.Tensor, f(3, 4), [None, m(4)]
+    yield A.index.Tensor, f(3, 4), [m(3).to(torch.uint8)]
+    yield A.index.Tensor, f(3, 4, 5), [None, m(4, 5)]
+    yield A.index.Tensor, f(3, 4), [m(3), i(1)]
+    yield A.index.Tensor, f(3, 4, 5), [torch.tensor([True, False, True]), None, i(2)]
+    yield A.index_put, f(3, 4), [m(3, 4)], f()
+    yield A.index_put, f(3, 4), [m(3)], f(1)
+    yield A.index_put, f(3, 4), [m(3).to(torch.uint8)], f(4)
+    yield A.index_put, f(3, 4), [m(3, 4)], f(), True
+    yield A.index_put, f(3, 4), [None, m(4)], f()
+    yield A.repeat_interleave.self_Tensor, f(2, 3), i(2, low=0), 0
+    yield A.repeat_interleave.self_Tensor, f(2, 3), i(6, low=0)
+    yield A.repeat_interleave.self_Tensor, f(2, 3), torch.tensor(2), -1
+    yield A.repeat_interleave.self_Tensor, f(2, 3), torch.tensor([2]), 1, {"output_size": 6}
+    yield A.repeat_interleave.self_Tensor, f(), torch.tensor([3])
+    yield A.tensor_split.tensor_indices_or_sections, f(2, 5), torch.tensor([1, 3]), 1
+    yield A.tensor_split.tensor_indices_or_sections, f(5, 2), torch.tensor([4, -3, 9])
     yield A.index_add, f(3, 4), 1, torch.tensor([0, 2, 0]), f(3, 3), {"alpha": 2}
     yield A.index_add, f(3, 4), 0, torch.tensor([2], dtype=torch.int32), f(1, 4)
     yield A.index_copy, f(3, 4), -1, torch.tensor([0, 2]), f(3, 2)

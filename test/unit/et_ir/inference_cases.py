@@ -234,6 +234,8 @@ def core_indexing() -> Iterator[Case]:
     yield A.slice_scatter, f(3, 4), f(2, 4), 0, 1
     yield A.masked_scatter, f(3, 4), m(4), f(12)
     yield A.nonzero, f(3, 4)
+    yield A.repeat_interleave.Tensor, i(3, low=0)
+    yield A.repeat_interleave.Tensor, torch.tensor([1, 3]), {"output_size": 4}
 
 
 def others() -> Iterator[Case]:

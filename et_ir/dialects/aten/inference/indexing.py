@@ -124,6 +124,11 @@ def repeat_interleave_tensor(self: Meta, repeats: Meta, dim: int | None, output_
     return Meta(with_size(self.shape, wrap_dim(dim, self.rank), size), self.dtype)
 
 
+@rule("repeat_interleave.Tensor")
+def repeated_places(repeats: Meta, output_size: int | None) -> Meta:
+    return Meta((UNKNOWN if output_size is None else output_size,), repeats.dtype)
+
+
 @rule("combinations")
 def combinations(self: Meta, r: int, with_replacement: bool) -> Meta:
     if r == 0:

@@ -426,6 +426,13 @@ def tensor_split_indices(self: Meta, indices: Sequence[int], dim: int) -> list[M
     return _pieces(self, dim, [sliced(self.shape[dim], s, e, 1) for s, e in zip(starts, ends, strict=True)])
 
 
+@rule("tensor_split.tensor_indices_or_sections")
+def tensor_split_anywhere(self: Meta, tensor_indices_or_sections: Meta, dim: int) -> list[Meta] | None:
+    if tensor_indices_or_sections.rank != 1 or not known(*tensor_indices_or_sections.shape):
+        return None
+    return _pieces(self, wrap_dim(dim, self.rank), [UNKNOWN] * (tensor_indices_or_sections.shape[0] + 1))
+
+
 def _split_axis(name: str, rank: int) -> int:
     return {"hsplit": 0 if rank == 1 else 1, "vsplit": 0, "dsplit": 2}[name]
 

@@ -47,7 +47,7 @@ X = torch.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
 
 
 @pytest.mark.parametrize(
-    "function, args, expected",
+    ("function", "args", "expected"),
     [
         (torch.nonzero, (X,), ["from 0 to 6"]),
         (lambda x: torch.nonzero(x, as_tuple=True), (X,), ["from 0 to 6"]),
