@@ -11,19 +11,21 @@ from __future__ import annotations
 import logging
 import operator
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final, cast
 
 import torch
 from torch import _decomp
+from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import default_decompositions
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.data.tensors import blob_of_tensor
@@ -43,6 +45,7 @@ from et_ir.frontend.operators import (
     schema_of,
     writes,
 )
+from et_ir.frontend.run_time_sizes import Like, Numbering, numberings, symbolic_tensors
 from et_ir.frontend.types import ELEMENT_OF, tensor_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -58,6 +61,9 @@ _EXPLICIT: Final = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFu
 # Kernels of that kind which write into the memory of what they allocate, and must not get tensors without data.
 # What they compute depends on no tensor: it is a constant.
 _CONSTANT: Final = frozenset({"aten::kaiser_window"})
+
+_NUMBERS: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
+"""What calls in a trace give that compute sizes: those stay in the graph as calls of Python's operators."""
 
 
 @lru_cache(maxsize=8)
@@ -126,19 +132,25 @@ def trace_decomposition(
     last_resort: frozenset[str] = frozenset(),
 ) -> GraphModule | None:
     """Core ATen for a call of an operator; the graph's placeholders are the tensors in `args` and `kwargs`,
-    in order.
+    in order. A tensor is a `Like`.
 
-    The tensors say shape and dtype; their data is not looked at. Operators in `preserve` (`linear`,
-    `add.Tensor`) stay, and those in `last_resort` where torch cannot decompose them. Returns `None` where torch has
-    no decomposition into these.
+    Operators in `preserve` (`linear`, `add.Tensor`) stay, and those in `last_resort` where torch cannot decompose
+    them. Sizes known at run time only are traced as symbols. Which of them are the same is not known: they differ,
+    unless torch refuses that. Returns `None` where torch has no decomposition into these, or one for some sizes only.
     """
-    call = _Call(target, args, kwargs, preserve, last_resort)
-    module = call.traced(_table(preserve))
-    if module is None and last_resort:
-        # Torch's reference of an operator may call the operator; that of others then goes on for ever.
-        kept = last_resort - {name_of(target)}
-        module = call.traced({op: f for op, f in _table(preserve).items() if name_of(op) not in kept}, kept)
-    return module
+    tensors = [leaf for leaf in pytree.tree_leaves((list(args), dict(kwargs))) if isinstance(leaf, Like)]
+    kept = last_resort - {name_of(target)}
+    for sizes in numberings(tensors):
+        call = _Call(target, args, kwargs, preserve, last_resort, sizes)
+        module = call.traced(_table(preserve))
+        if module is None and last_resort:
+            # Torch's reference of an operator may call the operator; that of others then goes on for ever.
+            module = call.traced(
+                {op: f for op, f in _table(preserve).items() if name_of(op) not in kept}, kept
+            )
+        if module is not None:
+            return module
+    return None
 
 
 @dataclass(frozen=True)
@@ -150,11 +162,12 @@ class _Call:
     kwargs: Mapping[str, Any]
     preserve: frozenset[str]
     last_resort: frozenset[str]
+    sizes: Numbering
 
-    def _function(self) -> tuple[Callable[..., Any], list[torch.Tensor]]:
+    def _function(self) -> tuple[Callable[..., Any], list[Like]]:
         """The call as a function of its tensors, and these."""
         leaves, spec = pytree.tree_flatten((list(self.args), dict(self.kwargs)))
-        positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Like)]
 
         def call(*tensors: torch.Tensor) -> Any:
             filled = list(leaves)
@@ -173,10 +186,11 @@ class _Call:
         kept = {overload(name) for name in self.preserve & OP_BY_NAME.keys()}
         function = call
         while True:
-            module = _trace(function, tensors, table)
+            module = _trace(function, tensors, table, self.sizes)
             if module is None:
                 return None
-            targets = {node.target for node in module.graph.nodes if node.op == "call_function"}
+            calls = [node for node in module.graph.nodes if node.op == "call_function"]
+            targets = {node.target for node in calls if not isinstance(node.meta.get("val"), _NUMBERS)}
             called = {as_operator(called) for called in targets - {operator.getitem}}
             if any(op is None for op in called):
                 return None
@@ -242,10 +256,15 @@ def _without_torch_log() -> Generator[None]:
         log.disabled = disabled
 
 
-def _trace(function: Callable[..., Any], tensors: list[torch.Tensor], table: Table) -> GraphModule | None:
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    with mode, torch.no_grad(), _without_onednn(), _without_torch_log():
-        fakes = [torch.empty(tuple(t.shape), dtype=t.dtype) for t in tensors]
+def _trace(
+    function: Callable[..., Any], tensors: list[Like], table: Table, sizes: Numbering
+) -> GraphModule | None:
+    env = ShapeEnv()
+    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
+    # Kernels that torch has in Python take symbols, where those in C++ of the same operators take numbers.
+    in_python = nullcontext() if all(like.is_static for like in tensors) else enable_python_dispatcher()
+    with mode, torch.no_grad(), _without_onednn(), _without_torch_log(), in_python:
+        fakes = symbolic_tensors(env, tensors, sizes)
         try:
             module = make_fx(function, decomposition_table=table, tracing_mode="real")(*fakes)
         except Exception:
@@ -253,6 +272,8 @@ def _trace(function: Callable[..., Any], tensors: list[torch.Tensor], table: Tab
             # a dimension that is not there, AssertionError; others for data-dependent operators, and for overloads
             # whose name is no name in Python (`from`). The op stays, and the level's verifier reports it.
             return None
+    if env.guards:
+        return None  # what was traced is right for some sizes only
     module.graph.eliminate_dead_code()
     return module
 
@@ -263,11 +284,10 @@ def decompose_call(target: Operator, node: Node) -> tuple[GraphModule, list[Node
     Returns `None` where torch has no decomposition, or none for these arguments.
     """
     inputs = [n for n in pytree.tree_leaves((list(node.args), dict(node.kwargs))) if isinstance(n, Node)]
-    values = {n: n.meta.get("val") for n in inputs}
-    for value in values.values():
-        if not isinstance(value, torch.Tensor) or any(type(size) is not int for size in value.shape):
-            return None
-    args, kwargs = pytree.tree_map_only(Node, values.__getitem__, (list(node.args), dict(node.kwargs)))
+    likes = {n: Like.of(value) for n in inputs if isinstance(value := n.meta.get("val"), torch.Tensor)}
+    if len(likes) < len(set(inputs)):
+        return None
+    args, kwargs = pytree.tree_map_only(Node, likes.__getitem__, (list(node.args), dict(node.kwargs)))
     if schema_of(target).name in _CONSTANT:
         return _constant(target, args, kwargs), []
     module = trace_decomposition(target, args, kwargs, last_resort=frozenset(OP_BY_NAME))
@@ -330,11 +350,11 @@ def _operand(value: SSAValue) -> Attribute | None:
     if not isinstance(value.type, TensorType):
         return None
     type = cast("TensorType[Attribute]", value.type)
-    return type if type.element_type in _DTYPES and DYNAMIC_INDEX not in type.get_shape() else None
+    return type if type.element_type in _DTYPES else None
 
 
 def _call_of(op: AtenOp) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of torch's operator for an op; tensors have no data."""
+    """The arguments of torch's operator for an op, with a `Like` for each tensor."""
 
     def python(value: Any) -> Any:
         match value:
@@ -342,7 +362,7 @@ def _call_of(op: AtenOp) -> tuple[list[Any], dict[str, Any]]:
                 if isinstance(value.owner, LiteralOp):
                     return literal_of(value.owner.value)
                 type = cast("TensorType[Attribute]", value.type)
-                return torch.empty(type.get_shape(), dtype=_DTYPES[type.element_type], device="meta")
+                return Like(type.get_shape(), _DTYPES[type.element_type])
             case tuple():
                 return [python(item) for item in cast("tuple[Any, ...]", value)]
             case Attribute():

@@ -24,6 +24,7 @@ from et_ir.dialects.schema.op import OpInfo
 from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
 from et_ir.frontend.mutation import IDENTITIES, Mutations, writes_memory
 from et_ir.frontend.operators import Operator, as_operator, name_of, schema_of
+from et_ir.frontend.run_time_sizes import SizedTensors
 from et_ir.frontend.types import ELEMENT_OF, UnsupportedType, result_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -52,6 +53,8 @@ _DROPPED: Final = frozenset(
 )
 # Operators that address the memory of their operand, which values of the IR do not have.
 _STRIDED: Final = frozenset({"aten::as_strided", "aten::as_strided_copy", "aten::as_strided_scatter"})
+# Operators that make out one of the sizes that they are given.
+_VIEWS: Final = frozenset({"view", "view_copy", "reshape", "_unsafe_view", "_reshape_copy"})
 _SET_GRAD: Final = "wrap_with_set_grad_enabled"
 _CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "map", "scan", "associative_scan"})
 
@@ -118,6 +121,9 @@ class NodeConverter:
         """Gives the value of a node that was not converted because it is only made on first use (weights)."""
         self.decompose = decompose
         self.mutations = mutations if mutations is not None else Mutations()
+        self.sized = SizedTensors()
+        """Tensors that have the sizes which the program computes."""
+        self._computed: dict[Node, LocationAttr] = {}
         self._location: LocationAttr | None = None
 
     # -- graphs
@@ -130,6 +136,8 @@ class NodeConverter:
         output that depends on what cannot be converted.
         """
         self.values.update(placeholders)
+        for node, value in placeholders.items():
+            self._note_sizes(node, value)
         for node in module.graph.nodes:
             match node.op:
                 case "call_function":
@@ -164,6 +172,8 @@ class NodeConverter:
         try:
             return self.values[node]
         except KeyError:
+            if node in self._computed:
+                return self._read_size(node)
             if self.missing is None:
                 raise Unknown from None
         value = self.missing(node)
@@ -190,15 +200,43 @@ class NodeConverter:
                         f"a call of the Python function {name}, which is no operator, is left in the program",
                         "write what calls it with operators of torch",
                     )
-                raise Unknown(
-                    f"arithmetic on sizes known at run time only ({name}) is not supported",
-                    "export with static shapes, or compute the size from constants",
-                )
+                self._computed[node] = location
         except Unknown as problem:
             if str(problem):
                 self.reasons.add(_subject(target), str(problem), problem.fix, location)
         except UnsupportedType as problem:
             self.reasons.add(_subject(target), str(problem), problem.fix, location)
+
+    # -- sizes known at run time only
+
+    def _note_sizes(self, node: Node, value: Converted) -> None:
+        if isinstance(value, SSAValue):
+            self.sized.add(cast("SSAValue[Attribute]", value), node.meta.get("val"))
+
+    def _read_size(self, node: Node) -> SSAValue:
+        """A size that is computed from others, as a tensor has it. Raises `Unknown` if none does."""
+        found = self.sized.find(node.meta.get("val"))
+        if found is None:
+            self.reasons.add(
+                _subject(node.target),
+                f"arithmetic on sizes known at run time only ({_subject(node.target)}) is not supported",
+                "export with static shapes, or compute the size from constants",
+                self._computed[node],
+            )
+            raise Unknown
+        op = OP_BY_NAME["sym_size.int"].make(*found)
+        self.place(op)
+        return op.results[0]
+
+    def _is_left_to_view(self, item: Any, others: Sequence[Any]) -> bool:
+        """Whether a size is computed, no tensor has it, and it is the only one of a view that is not given."""
+        if not isinstance(item, Node) or item in self.values or item not in self._computed:
+            return False
+        if self.sized.find(item.meta.get("val")) is not None:
+            return False
+        return not any(
+            other == -1 or self._is_left_to_view(other, ()) for other in others if other is not item
+        )
 
     def place(self, op: Operation) -> None:
         """Append an op that stands for no node, with the location of the node being converted."""
@@ -262,11 +300,13 @@ class NodeConverter:
             def here(_: Node) -> LocationAttr:
                 return location
 
+            # Symbols of the graph have nothing to do with those of the program, though they may have their names.
+            sized, self.sized = self.sized, SizedTensors()
             self.locate = here
             try:
                 return self.convert(module, dict(zip(placeholders, values, strict=True)))
             finally:
-                self.locate = outer
+                self.locate, self.sized = outer, sized
         namespace = schema_of(target).name.partition("::")[0]
         if namespace != "aten":
             raise Unknown(
@@ -279,6 +319,7 @@ class NodeConverter:
         )
 
     def _rename(self, node: Node, value: Converted) -> None:
+        self._note_sizes(node, value)
         self.values[node] = value
         for other in self.mutations.renamed.get(node, ()):
             self.values[other] = value
@@ -300,7 +341,7 @@ class NodeConverter:
             item: Any = args[index] if index < given else kwargs.get(arg.name)
             if not arg.type.is_tensor:
                 if item is not None:
-                    attribute = self._literal(item, arg, symbols)
+                    attribute = self._literal(item, arg, symbols, left_out=info.schema.name in _VIEWS)
                     if attribute is not None:
                         properties[arg.name] = attribute
                 continue
@@ -345,8 +386,13 @@ class NodeConverter:
             f"a value of type {type(item).__name__} stands where a tensor is expected", "pass a tensor"
         )
 
-    def _literal(self, item: Any, arg: Arg, symbols: list[SSAValue]) -> Attribute | None:
-        """The property for a literal, or `None` to leave it out; run-time values are added to `symbols`."""
+    def _literal(
+        self, item: Any, arg: Arg, symbols: list[SSAValue], *, left_out: bool = False
+    ) -> Attribute | None:
+        """The property for a literal, or `None` to leave it out; run-time values are added to `symbols`.
+
+        With `left_out`, one size may be -1 in place of a number that nothing has.
+        """
         if isinstance(item, Node):
             item = self.value_of(item)
             if item is None:
@@ -383,6 +429,9 @@ class NodeConverter:
                     return _integers(tuple(values))
                 entries: list[int] = []
                 for entry in values:
+                    if left_out and self._is_left_to_view(entry, values):
+                        entries.append(-1)
+                        continue
                     number: Any = self.value_of(entry) if isinstance(entry, Node) else entry
                     if isinstance(number, SSAValue):
                         symbols.append(cast("SSAValue[Attribute]", number))

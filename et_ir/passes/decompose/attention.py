@@ -11,14 +11,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
 from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, F64, I64, DType
-from et_ir.dialects.aten.inference.shapes import broadcast
-from et_ir.passes.decompose.chain import Chain, decomposes, is_static, meta, numel
+from et_ir.passes.decompose.chain import Chain, Size, decomposes, is_static, meta, numel
 from et_ir.passes.decompose.matmul import matmul
 from et_ir.passes.decompose.normalization import softmax
 from et_ir.passes.decompose.random import dropped
@@ -58,7 +58,7 @@ def _float_mask(b: Chain, mask: SSAValue, dtype: DType) -> Mask:
     return Mask(bias, b.to(seen, dtype))
 
 
-def _causal_mask(b: Chain, rows: int, columns: int, dtype: DType) -> Mask:
+def _causal_mask(b: Chain, rows: Size, columns: Size, dtype: DType) -> Mask:
     """Row i sees columns up to i: no row is masked altogether."""
     row = b.view(b(aten.ArangeStartStepOp, 0, rows, 1, dtype=I64.attr), (rows, 1))
     column = b(aten.ArangeStartStepOp, 0, columns, 1, dtype=I64.attr)
@@ -69,52 +69,66 @@ def _causal_mask(b: Chain, rows: int, columns: int, dtype: DType) -> Mask:
 
 @decomposes(aten.ScaledDotProductAttentionOp)
 def attention(b: Chain, op: aten.ScaledDotProductAttentionOp) -> SSAValue | None:
+    """Sizes may be known at run time only, but for that of the scale and those of heads that are grouped."""
     query, key, value = op.query, op.key, op.value
     q, k, v = meta(query), meta(key), meta(value)
     dtype = q.dtype
-    inputs = [query, key, value] + ([] if op.attn_mask is None else [op.attn_mask])
-    if not dtype.is_float or not is_static(*inputs) or min(q.rank, k.rank, v.rank) < 2:
+    depth = q.shape[-1]
+    if not dtype.is_float or min(q.rank, k.rank, v.rank) < 2 or depth < 0:
         return None
     if k.shape[:-2] != v.shape[:-2] or (op.attn_mask is not None and op.is_causal):
         return None
-    rows, columns, depth = q.shape[-2], k.shape[-2], q.shape[-1]
+    if op.dropout_p and not is_static(query, key):
+        return None
+    grouped = op.enable_gqa and q.shape[-3:-2] != k.shape[-3:-2]
+    if grouped:
+        heads, shared = q.shape[-3], k.shape[-3]
+        if shared < 1 or heads < 0 or heads % shared or q.shape[:-3] != k.shape[:-3]:
+            return None
     scale = op.scale if op.scale is not None else 1 / math.sqrt(depth) if depth else 1.0
 
+    rows, columns = b.size(query, -2), b.size(key, -2)
+    batch, kept = b.sizes(query)[:-2], b.sizes(key)[:-2]
     query, key, value = b.wide(query), b.wide(key), b.wide(value)
     wide = meta(query).dtype
-    grouped = op.enable_gqa and q.shape[-3:-2] != k.shape[-3:-2]
-    heads = shared = 1
-    batch = q.shape[:-2]
-    if not grouped:
-        batch = broadcast(q.shape[:-2], k.shape[:-2])
-    else:
-        heads, shared = q.shape[-3], k.shape[-3]
-        if shared == 0 or heads % shared or q.shape[:-3] != k.shape[:-3]:
-            return None
-        query = b.view(query, (*k.shape[:-2], heads // shared * rows, depth))
-
+    if grouped:
+        query = b.view(query, _whole((*kept, _times(q.shape[-3] // k.shape[-3], rows), depth)))
     if scale != 1.0:
-        if numel(query) <= numel(key):
+        if not is_static(query, key) or numel(query) <= numel(key):
             query = b(aten.MulScalarOp, query, scale)
         else:
             key = b(aten.MulScalarOp, key, scale)
     scores = matmul(b, query, b(aten.TransposeIntOp, key, -2, -1))
     mask = _mask(b, op, rows, columns, wide)
     if mask is not None:
-        scores = b(aten.AddTensorOp, b.view(scores, (*batch, rows, columns)), mask.bias)
+        if grouped:
+            scores = b.view(scores, (*batch, rows, columns))
+        scores = b(aten.AddTensorOp, scores, mask.bias)
     weights = softmax(b, scores, -1)
     if op.dropout_p:
         weights = dropped(b, weights, op.dropout_p, meta(weights).shape)
+    if grouped and mask is not None:
+        weights = b.view(weights, _whole((*kept, _times(q.shape[-3] // k.shape[-3], rows), columns)))
+    result = matmul(b, weights, value)
     if grouped:
-        weights = b.view(weights, (*k.shape[:-2], heads // shared * rows, columns))
-    result = b.view(matmul(b, weights, value), (*batch, rows, v.shape[-1]))
+        result = b.view(result, (*batch, rows, b.size(value, -1)))
     if mask is not None and mask.factor is not None:
         result = b(aten.MulTensorOp, result, mask.factor)
     return b.to(result, dtype)
 
 
+def _times(factor: int, size: Size) -> Size | None:
+    """A multiple of a size, `None` for one known at run time only."""
+    return factor * size if isinstance(size, int) else None
+
+
+def _whole(sizes: Sequence[Size | None]) -> list[Size]:
+    """Sizes of a view, of which it makes out one itself."""
+    return [-1 if size is None else size for size in sizes]
+
+
 def _mask(
-    b: Chain, op: aten.ScaledDotProductAttentionOp, rows: int, columns: int, dtype: DType
+    b: Chain, op: aten.ScaledDotProductAttentionOp, rows: Size, columns: Size, dtype: DType
 ) -> Mask | None:
     if op.is_causal:
         return _causal_mask(b, rows, columns, dtype)

@@ -37,6 +37,14 @@ def empty_strided(b: Chain, op: aten.EmptyStridedOp) -> SSAValue:
     return b.full(op.size, 0, _result_dtype(op))
 
 
+@decomposes(aten.EmptyMemoryFormatOp)
+def empty(b: Chain, op: aten.EmptyMemoryFormatOp) -> SSAValue | None:
+    """The edge level's `empty` takes no sizes known at run time only."""
+    if not any(isinstance(size, SSAValue) for size in op.size) or op.memory_format is not None:
+        return None
+    return b.full(op.size, 0, _result_dtype(op))
+
+
 @decomposes(aten.NewOnesOp)
 def new_ones(b: Chain, op: aten.NewOnesOp) -> SSAValue:
     return b.full(op.size, 1, _result_dtype(op))

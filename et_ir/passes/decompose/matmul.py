@@ -137,10 +137,13 @@ def baddbmm(b: Chain, op: aten.BaddbmmOp) -> SSAValue:
 
 
 @decomposes(aten.AddbmmOp)
-def addbmm(b: Chain, op: aten.AddbmmOp) -> SSAValue | None:
+def addbmm(b: Chain, op: aten.AddbmmOp) -> SSAValue:
     """The sum over the batch is part of one product, in which batch and inner dimension are contracted."""
     if not is_static(op.batch1, op.batch2):
-        return None
+        product = b(
+            aten.SumDimIntListOp, b(aten.BmmOp, op.batch1, op.batch2), (0,), dtype=meta(op.result).dtype.attr
+        )
+        return _combined(b, op.self, product, op.beta, op.alpha)
     batch, rows, depth = meta(op.batch1).shape
     left = b.view(b(aten.PermuteOp, op.batch1, (1, 0, 2)), (rows, batch * depth))
     right = b.view(op.batch2, (batch * depth, meta(op.batch2).shape[2]))

@@ -194,7 +194,7 @@ def _uneven_max(b: Chain, x: SSAValue, output: Sequence[int]) -> list[SSAValue] 
     """
     rank, dims = meta(x).rank, len(output)
     sizes = meta(x).shape[-dims:]
-    if not is_static(x) or 0 in meta(x).shape or 0 in output:
+    if min(sizes) < 0 or 0 in meta(x).shape or 0 in output:
         return None
     places: list[SSAValue] = []
     windows: list[int] = []
@@ -214,7 +214,7 @@ def _uneven_max(b: Chain, x: SSAValue, output: Sequence[int]) -> list[SSAValue] 
         shape[dim], shape[dims + dim] = out, window
         places.append(b.view(place, shape))
         windows.append(window)
-    lead = meta(x).shape[: rank - dims]
+    lead = b.sizes(x)[: rank - dims]
     count = prod(windows)
     gathered = b(aten.IndexTensorOp, x, (*(None,) * (rank - dims), *places))
     gathered = b.view(gathered, (*lead, *output, count))
@@ -292,6 +292,8 @@ def pad(b: Chain, op: aten.PadOp) -> SSAValue | None:
     x, amounts = op.self, op.arg("pad")
     if op.mode == "constant":
         return b(aten.ConstantPadNdOp, x, amounts, 0.0 if op.value is None else op.value)
+    if op.mode == "circular":
+        return _circular(b, x, amounts)
     kinds = {
         "reflect": (aten.ReflectionPad1dOp, aten.ReflectionPad2dOp, aten.ReflectionPad3dOp),
         "replicate": (aten.ReplicationPad1dOp, aten.ReplicationPad2dOp, aten.ReplicationPad3dOp),
@@ -300,6 +302,22 @@ def pad(b: Chain, op: aten.PadOp) -> SSAValue | None:
     if kinds is None or not 1 <= dims <= 3 or meta(x).rank not in (dims + 1, dims + 2):
         return None
     return b(kinds[dims - 1], x, amounts)
+
+
+def _circular(b: Chain, x: SSAValue, amounts: Sequence[Any]) -> SSAValue | None:
+    """What comes before is the end, what comes after the start, one dimension after the other."""
+    if any(isinstance(amount, SSAValue) or amount < 0 for amount in amounts):
+        return None
+    for number in range(len(amounts) // 2):
+        before, after = amounts[2 * number : 2 * number + 2]
+        dim = meta(x).rank - 1 - number
+        parts = [b(aten.SliceTensorOp, x, dim, -before, None)] if before else []
+        parts.append(x)
+        if after:
+            parts.append(b(aten.SliceTensorOp, x, dim, 0, after))
+        if len(parts) > 1:
+            x = b(aten.CatOp, parts, dim)
+    return x
 
 
 @decomposes(aten.ConstantPadNdOp)

@@ -302,6 +302,12 @@ def dstack(b: Chain, op: aten.DstackOp) -> SSAValue:
     return b(aten.CatOp, [deep(x) for x in op.tensors], 2)
 
 
+@decomposes(aten.UnfoldOp)
+def unfold(b: Chain, op: aten.UnfoldOp) -> SSAValue | None:
+    """Torch's own decomposition addresses memory by strides, which are numbers."""
+    return None if is_static(op.self) else b(aten.UnfoldCopyOp, *op.args().values())
+
+
 # -- rearrangements
 
 
@@ -309,10 +315,12 @@ def dstack(b: Chain, op: aten.DstackOp) -> SSAValue:
 def roll(b: Chain, op: aten.RollOp) -> SSAValue | None:
     """Along each dimension, the end comes first."""
     shifts = [shift for shift in op.shifts if isinstance(shift, int)]
-    if not is_static(op.self) or len(shifts) != len(op.shifts):
+    if len(shifts) != len(op.shifts):
         return None
     shape = meta(op.self).shape
     flat = not op.dims
+    if not is_static(op.self):
+        return None if flat else _rolled(b, op.self, list(zip(shifts, op.dims, strict=True)))
     x = _flatten(b, op.self, 0, -1) if flat else op.self
     for shift, dim in zip(shifts, op.dims or (0,), strict=True):
         size = meta(x).shape[dim] if meta(x).rank else 1
@@ -322,6 +330,19 @@ def roll(b: Chain, op: aten.RollOp) -> SSAValue | None:
         head, tail = _split(b, x, (at, size - at), dim)
         x = b(aten.CatOp, (tail, head), dim)
     return b.view(x, shape) if flat else x
+
+
+def _rolled(b: Chain, x: SSAValue, turns: Sequence[tuple[int, int]]) -> SSAValue | None:
+    """As far as sizes are known, or the shift is by one, which is less than a turn whatever the size is."""
+    shape = meta(x).shape
+    if any(shape[dim] < 0 and abs(shift) > 1 for shift, dim in turns):
+        return None
+    for shift, dim in turns:
+        at = -shift if shape[dim] < 0 else -(shift % (shape[dim] or 1))
+        if at:
+            tail, head = b(aten.SliceTensorOp, x, dim, at, None), b(aten.SliceTensorOp, x, dim, 0, at)
+            x = b(aten.CatOp, (tail, head), dim)
+    return x
 
 
 @decomposes(aten.FliplrOp)

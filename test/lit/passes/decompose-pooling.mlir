@@ -53,11 +53,23 @@ func.func @forward(%x: tensor<1x2x3x4xf32>) -> (tensor<1x2x3x7xf32>, tensor<1x2x
 
 // -----
 
-// No core op pads in a circle.
-func.func @forward(%x: tensor<2x3x4xf32>) -> tensor<2x3x6xf32> {
-  %0 = aten.pad %x {pad = [1, 1], mode = "circular"} : (tensor<2x3x4xf32>) -> tensor<2x3x6xf32>
-  func.return %0 : tensor<2x3x6xf32>
+// A circle: the end comes first, the start last.
+func.func @forward(%x: tensor<2x3x4xf32>) -> tensor<2x3x7xf32> {
+  %0 = aten.pad %x {pad = [1, 2], mode = "circular"} : (tensor<2x3x4xf32>) -> tensor<2x3x7xf32>
+  func.return %0 : tensor<2x3x7xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[PAD:.*]] = aten.pad %x {pad = [1, 1], mode = "circular"} : (tensor<2x3x4xf32>) -> tensor<2x3x6xf32>
-// CHECK-NEXT: func.return %[[PAD]]
+// CHECK-NEXT: %[[END:.*]] = aten.slice.Tensor %x {dim = 2, start = -1}
+// CHECK-NEXT: %[[START:.*]] = aten.slice.Tensor %x {dim = 2, start = 0, end = 2}
+// CHECK-NEXT: %[[CAT:.*]] = aten.cat [%[[END]], %x, %[[START]]] {dim = 2}
+// CHECK-NEXT: func.return %[[CAT]]
+
+// -----
+
+// Of which nothing can be cut off.
+func.func @forward(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  %0 = aten.pad %x {pad = [-1, 1], mode = "circular"} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  func.return %0 : tensor<2x3x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: aten.pad %x

@@ -48,13 +48,41 @@ func.func @forward(%x: tensor<4xf32>) -> (tensor<?xf32>, tensor<4xi64>, tensor<0
 
 // -----
 
-// And sizes that are known at run time only.
-func.func @forward(%x: tensor<?xf32>) -> tensor<?xf32> {
-  %0 = aten.celu %x : tensor<?xf32>
-  func.return %0 : tensor<?xf32>
+// Sizes that are known at run time only are those of operands.
+func.func @forward(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
+  %0 = aten.glu %x : (tensor<?x4xf32>) -> tensor<?x2xf32>
+  func.return %0 : tensor<?x2xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: aten.celu %x : tensor<?xf32>
+// CHECK-NEXT: %[[X:.*]] = aten.slice.Tensor %x {dim = 1, start = 0, end = 2}
+// CHECK-NEXT: %[[GATE:.*]] = aten.slice.Tensor %x {dim = 1, start = 2, end = 4}
+// CHECK-NEXT: %[[SIGMOID:.*]] = aten.sigmoid %[[GATE]]
+// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Tensor %[[X]], %[[SIGMOID]]
+// CHECK-NEXT: func.return %[[MUL]]
+
+// -----
+
+// One that no tensor has yet is made out by the view.
+func.func @forward(%x: tensor<8x?x4xf32>) -> tensor<2x?x8xf32> {
+  %0 = aten.pixel_shuffle %x {upscale_factor = 2} : (tensor<8x?x4xf32>) -> tensor<2x?x8xf32>
+  func.return %0 : tensor<2x?x8xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[HEIGHT:.*]] = aten.sym_size.int %x {dim = 1}
+// CHECK-NEXT: %[[BLOCKS:.*]] = aten.view %x {size = [2, 2, 2, %[[HEIGHT]], 4]}
+// CHECK-NEXT: %[[PERMUTE:.*]] = aten.permute %[[BLOCKS]] {dims = [0, 3, 1, 4, 2]}
+// CHECK-NEXT: %[[CLONE:.*]] = aten.clone %[[PERMUTE]]
+// CHECK-NEXT: %[[VIEW:.*]] = aten.view %[[CLONE]] {size = [2, -1, 8]}
+
+// -----
+
+// What a size has to be a multiple of something for stays, as not every size is.
+func.func @forward(%x: tensor<2x?x4xf32>) -> tensor<8x?x2xf32> {
+  %0 = aten.pixel_unshuffle %x {downscale_factor = 2} : (tensor<2x?x4xf32>) -> tensor<8x?x2xf32>
+  func.return %0 : tensor<8x?x2xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: aten.pixel_unshuffle %x {downscale_factor = 2}
 
 // -----
 

@@ -598,6 +598,8 @@ def pooling() -> Iterator[Case]:
     yield A.pad, f(2, 3, 4), [1, 2], "reflect"
     yield A.pad, f(2, 3, 4, 4), [1, 2, 1, 0], "replicate"
     yield A.pad, f(1, 2, 3, 4, 4), [1, 1, 1, 1, 1, 1], "reflect"
+    yield A.pad, f(2, 3, 4), [1, 2], "circular"
+    yield A.pad, f(1, 2, 3, 4), [4, 0, 1, 3], "circular"
     yield A.replication_pad1d, f(2, 3, 4), [1, 2]
     yield A.upsample_nearest2d, f(1, 2, 3, 4), [6, 7]
     yield A.upsample_nearest1d, f(1, 2, 3), [5]
@@ -772,7 +774,9 @@ def unchanged() -> Iterator[Case]:
     yield A.einsum, "ij,ij->i", [f(3, 1), f(3, 4)]
     yield A.batch_norm, f(2, 3, 4), f(3), f(3), f(3), p(3), True, 0.1, 1e-5, True
     yield A.instance_norm, f(2, 3, 4), None, None, f(3), p(3), True, 0.1, 1e-5, True
-    yield A.pad, f(2, 3, 4), [1, 1], "circular"
+    yield A.pad, f(2, 3, 4), [-1, 1], "circular"
+    yield A.unfold, f(2, 9), 1, 3, 2
+    yield A.empty.memory_format, [2, 3]
     yield A.avg_pool3d, f(1, 2, 5, 5, 5), [2, 2, 2], [], [1, 1, 1], False, False
     yield A.sort, m(4)
     yield A.bitwise_left_shift.Tensor_Scalar, i(5), 64

@@ -104,7 +104,14 @@ def test_leaves_what_no_pattern_takes(case: Case) -> None:
 def test_every_decomposition_has_a_case() -> None:
     cases = collected(*FAMILIES, unspecified, random)
     names = {f"aten.{call_of(parameter.values[0]).name}" for parameter in cases}
-    assert {cls.name for cls in DECOMPOSITIONS} - names == {"aten.equal", "aten.item"}
+    assert {cls.name for cls in DECOMPOSITIONS} - names == NUMBERS | UNSIZED_ONLY
+
+
+NUMBERS = {"aten.equal", "aten.item"}
+"""Their results are numbers: `test_numbers_of_tensors`."""
+
+UNSIZED_ONLY = {"aten.empty.memory_format", "aten.unfold"}
+"""Decomposed only where sizes are known at run time only: `UNSIZED`."""
 
 
 def test_numbers_of_tensors() -> None:
@@ -181,6 +188,24 @@ UNSIZED = [
     ([tensor(DYNAMIC, DYNAMIC)], lambda x: aten.TrilOp.make(x)),
     ([tensor(DYNAMIC, 3), tensor(DYNAMIC, 3)], lambda x, y: aten.ExpandAsOp.make(x, y)),
     ([tensor(DYNAMIC, 3, 4), tensor(3)], lambda x, w: aten.PreluOp.make(x, w)),
+    ([tensor(DYNAMIC, 9)], lambda x: aten.UnfoldOp.make(x, 1, 3, 2)),
+    ([tensor(DYNAMIC, 9)], lambda x: aten.RollOp.make(x, (7, -3), (1, 1))),
+    ([tensor(DYNAMIC, 9)], lambda x: aten.RollOp.make(x, (1, -1), (0, 1))),
+    ([tensor(DYNAMIC, 3, 4)], lambda x: aten.PadOp.make(x, (1, 2), "circular")),
+    ([tensor(DYNAMIC, 3, 8)], lambda x: aten.AdaptiveMaxPool1dOp.make(x, (3,))),
+    (
+        [tensor(2, 3), tensor(DYNAMIC, 2, 4), tensor(DYNAMIC, 4, 3)],
+        lambda t, x, y: aten.AddbmmOp.make(t, x, y, alpha=2),
+    ),
+    ([tensor(DYNAMIC, 2, 5, 4)] * 3, lambda q, k, v: aten.ScaledDotProductAttentionOp.make(q, k, v)),
+    (
+        [tensor(2, DYNAMIC, 4)] * 3,
+        lambda q, k, v: aten.ScaledDotProductAttentionOp.make(q, k, v, is_causal=True),
+    ),
+    (
+        [tensor(DYNAMIC, 4, DYNAMIC, 4), *[tensor(DYNAMIC, 2, 5, 4)] * 2, tensor(DYNAMIC, 5)],
+        lambda q, k, v, m: aten.ScaledDotProductAttentionOp.make(q, k, v, m, enable_gqa=True),
+    ),
 ]
 
 
@@ -198,9 +223,31 @@ def test_sizes_known_at_run_time_only(number: int) -> None:
         torch.testing.assert_close(actual, wanted)
 
 
-def test_does_not_decompose_what_needs_sizes() -> None:
-    module = method([tensor(DYNAMIC, 4, 4)], lambda x: aten.PixelShuffleOp.make(x, 2))
-    assert [op.name for op in decomposed(module)] == ["aten.pixel_shuffle"]
+NEED_SIZES = [
+    ([tensor(DYNAMIC, 4, 4)], lambda x: aten.PixelShuffleOp.make(x, 2)),
+    ([tensor(DYNAMIC, 4)], lambda x: aten.RollOp.make(x, (2,), (0,))),  # perhaps more than once around
+    ([tensor(DYNAMIC, 4)], lambda x: aten.RollOp.make(x, (1,))),
+    ([tensor(2, 3, DYNAMIC)], lambda x: aten.AdaptiveMaxPool1dOp.make(x, (3,))),
+    ([tensor(2, 5, DYNAMIC)] * 3, lambda q, k, v: aten.ScaledDotProductAttentionOp.make(q, k, v)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NEED_SIZES)))
+def test_does_not_decompose_what_needs_sizes(number: int) -> None:
+    types, build = NEED_SIZES[number]
+    module = method(types, build)
+    (op,) = [op for op in module.walk() if isinstance(op, AtenOp)]
+    assert decomposed(module) == [op]
+
+
+def test_empty_tensors_of_sizes_known_at_run_time_only_are_zero() -> None:
+    def build(x: SSAValue) -> SchemaOp:
+        size = aten.SymSizeIntOp.make(x, 0)
+        x.block.add_op(size)
+        return aten.EmptyMemoryFormatOp.make((size.result, 3))
+
+    module = method([tensor(DYNAMIC, 3)], build)
+    assert [op.name for op in decomposed(module)] == ["aten.sym_size.int", "aten.full"]
 
 
 def test_a_chain_is_discarded_with_what_it_was_made_of() -> None:

@@ -219,13 +219,50 @@ def test_windows_that_torch_computes_in_place_are_constants():
     assert torch.equal(Interpreter(module).run(x)[0], torch.kaiser_window(5) * x)
 
 
-def test_sizes_known_at_run_time_only_stay():
-    program = torch.export.export(
-        Net(lambda x: functional.softplus(x)), (r(3),), dynamic_shapes=(({0: torch.export.Dim("n")},),)
-    )
-    module = import_program(program)
+Dim = torch.export.Dim
+
+
+def exported(
+    function: Callable[..., Any], args: tuple[Tensor, ...], *dynamic: dict[int, Any] | None
+) -> ModuleOp:
+    return import_program(torch.export.export(Net(function), args, dynamic_shapes=(dynamic,), strict=False))
+
+
+def test_sizes_known_at_run_time_only_are_those_of_operands():
+    module = exported(functional.softplus, (r(3),), {0: Dim("n")})
     DecomposeTracedPass().apply(Context(), module)
-    assert names(module) == ["aten.softplus"]
+    VerifyCoreAtenPass().apply(Context(), module)
+    for n in (2, 7):
+        x = r(n)
+        torch.testing.assert_close(Interpreter(module).run(x)[0], functional.softplus(x))
+
+
+def test_sizes_that_operators_demand_to_be_the_same_are():
+    """Types do not say which sizes are the same: torch refuses to trace while they differ."""
+    batch = Dim("n")
+    module = exported(functional.pairwise_distance, (r(3, 4), r(3, 4)), {0: batch}, {0: batch})
+    DecomposeTracedPass().apply(Context(), module)
+    VerifyCoreAtenPass().apply(Context(), module)
+    x, y = r(5, 4), r(5, 4)
+    torch.testing.assert_close(Interpreter(module).run(x, y)[0], functional.pairwise_distance(x, y))
+
+
+def test_sizes_that_need_not_be_the_same_are_not():
+    module = exported(lambda x, y: torch.cartesian_prod(x, y), (r(3), r(5)), {0: Dim("n")}, {0: Dim("m")})
+    DecomposeTracedPass().apply(Context(), module)
+    VerifyCoreAtenPass().apply(Context(), module)
+    x, y = r(5), r(2)
+    torch.testing.assert_close(Interpreter(module).run(x, y)[0], torch.cartesian_prod(x, y))
+
+
+def test_what_is_right_for_some_sizes_only_is_not_taken():
+    """Heights that are no multiple of the factor are refused, so a trace says nothing of them."""
+    block = Block(arg_types=[TensorType(f32, [2, DYNAMIC_INDEX, 4])])
+    op = OP_BY_NAME["pixel_unshuffle"].make(block.args[0], 2)
+    block.add_ops([op, ReturnOp(*op.results)])
+    module = ModuleOp([FuncOp("forward", (block.arg_types, op.result_types), Region(block))])
+    DecomposeTracedPass().apply(Context(), module)
+    assert names(module) == ["aten.pixel_unshuffle"]
 
 
 def test_locations_are_those_of_the_op():

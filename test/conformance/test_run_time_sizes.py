@@ -1,0 +1,293 @@
+"""Modules whose sizes are known at run time only lower to Core ATen and to the edge level, and both give eager's
+results for several sizes, from one lowering.
+
+Batches and sequences, for operators that only torch decomposes (recurrent networks, losses, resampling) and those that
+patterns do (attention, matrix products). Each level is evaluated by calling torch's operators one by one.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+import torch.nn.functional as F
+from sweep.compare import difference
+from torch import Tensor, nn
+from torch.export import Dim, export
+from torch.utils import _pytree as pytree
+
+from et_ir.frontend import import_program
+from et_ir.passes.pipelines import ATEN, CORE_ATEN, EDGE, run_pipeline
+from et_ir.verification import verify_module
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_ir"))
+from aten_interpreter import Interpreter
+
+N = Dim("n", min=3, max=16)
+BATCH, ROWS, COLUMNS, WHOLE = {0: N}, {1: N}, {2: N}, None
+SIZES = (4, 3, 9)
+"""The first is what is exported with."""
+
+BOTH = {0: Dim("b", min=3, max=16), 1: Dim("s", min=3, max=32)}
+
+
+class Case(NamedTuple):
+    """What is called, its inputs for a size, and which of their dimensions have that size."""
+
+    module: nn.Module
+    inputs: Callable[[int], tuple[Any, ...]]
+    dynamic: tuple[Any, ...]
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+def r(*shape: int) -> Tensor:
+    return torch.randn(shape)
+
+
+def ids(*shape: int, high: int = 5) -> Tensor:
+    return torch.randint(0, high, shape)
+
+
+def of(function: Callable[..., Any], inputs: Callable[[int], tuple[Any, ...]], *dynamic: Any) -> Case:
+    """A case that calls a function."""
+    return Case(Function(function), inputs, (dynamic,))
+
+
+def layer(module: nn.Module, inputs: Callable[[int], tuple[Any, ...]], *dynamic: Any) -> Case:
+    return Case(module.eval(), inputs, dynamic)
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, *, weights: bool) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.weights = weights
+
+    def forward(self, x: Tensor) -> Any:
+        return self.attention(x, x, x, need_weights=self.weights)
+
+
+def recurrent() -> dict[str, Case]:
+    cases: dict[str, Case] = {}
+    for cell in (nn.LSTM, nn.GRU, nn.RNN):
+        for options in ({}, {"bidirectional": True, "num_layers": 2}, {"batch_first": True}):
+            batch = BATCH if "batch_first" in options else ROWS
+            shape = (lambda n: (r(n, 5, 3),)) if batch is BATCH else (lambda n: (r(5, n, 3),))
+            name = " ".join((cell.__name__, *options))
+            cases[name] = layer(cell(3, 4, **options), shape, batch)
+    for cell in (nn.LSTMCell, nn.GRUCell, nn.RNNCell):
+        cases[cell.__name__] = layer(cell(3, 4), lambda n: (r(n, 3),), BATCH)
+    return cases
+
+
+def losses() -> dict[str, Case]:
+    classes: dict[str, Callable[..., Any]] = {
+        "cross_entropy": F.cross_entropy,
+        "cross_entropy, smoothed": lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1),
+        "cross_entropy, not reduced": lambda x, y: F.cross_entropy(x, y, reduction="none", ignore_index=1),
+        "nll_loss": F.nll_loss,
+        "multi_margin_loss": F.multi_margin_loss,
+    }
+    pairs: dict[str, Callable[..., Any]] = {
+        "cross_entropy of probabilities": lambda x, y: F.cross_entropy(x, y.softmax(1)),
+        "binary_cross_entropy": lambda x, y: F.binary_cross_entropy(x.sigmoid(), y.sigmoid()),
+        "binary_cross_entropy_with_logits": lambda x, y: F.binary_cross_entropy_with_logits(x, y.sigmoid()),
+        "poisson_nll_loss": F.poisson_nll_loss,
+        "hinge_embedding_loss": lambda x, y: F.hinge_embedding_loss(x, y.sign()),
+        "margin_ranking_loss": lambda x, y: F.margin_ranking_loss(x, y, y.sign()),
+        "triplet_margin_loss": lambda x, y: F.triplet_margin_loss(x, y, x * y),
+        "cosine_embedding_loss": lambda x, y: F.cosine_embedding_loss(x, y, y[:, 0].sign()),
+        "multilabel_soft_margin_loss": lambda x, y: F.multilabel_soft_margin_loss(x, y.sigmoid()),
+        "cosine_similarity": F.cosine_similarity,
+        "pairwise_distance": F.pairwise_distance,
+    }
+    return {
+        **{name: of(f, lambda n: (r(n, 5), ids(n)), BATCH, BATCH) for name, f in classes.items()},
+        **{name: of(f, lambda n: (r(n, 4), r(n, 4)), BATCH, BATCH) for name, f in pairs.items()},
+        "cross_entropy of rows": of(F.cross_entropy, lambda n: (r(2, 5, n), ids(2, n)), COLUMNS, ROWS),
+        "nll_loss of images": of(F.nll_loss, lambda n: (r(n, 5, 3, 4), ids(n, 3, 4)), BATCH, BATCH),
+    }
+
+
+def normalizations() -> dict[str, Case]:
+    return {
+        "layer_norm": layer(nn.LayerNorm(4), lambda n: (r(n, n + 1, 4),), BOTH),
+        "layer_norm of two": layer(nn.LayerNorm((3, 4)), lambda n: (r(n, 3, 4),), BATCH),
+        "rms_norm": layer(nn.RMSNorm(4), lambda n: (r(n, 3, 4),), BATCH),
+        "group_norm": layer(nn.GroupNorm(2, 4), lambda n: (r(n, 4, 5),), BATCH),
+        "group_norm of rows": layer(nn.GroupNorm(2, 4), lambda n: (r(2, 4, n),), COLUMNS),
+        "instance_norm": layer(nn.InstanceNorm1d(4, affine=True), lambda n: (r(n, 4, 5),), BATCH),
+        "batch_norm": layer(nn.BatchNorm1d(4), lambda n: (r(n, 4, 5),), BATCH),
+        "local_response_norm": layer(nn.LocalResponseNorm(2), lambda n: (r(n, 4, 5, 5),), BATCH),
+        "normalize": of(F.normalize, lambda n: (r(n, 4),), BATCH),
+    }
+
+
+def attention() -> dict[str, Case]:
+    attend = F.scaled_dot_product_attention
+    both = {0: BOTH[0], 2: BOTH[1]}
+    square = {0: N, 1: N}
+
+    def three(n: int) -> tuple[Tensor, ...]:
+        return r(2, 2, n, 4), r(2, 2, n, 4), r(2, 2, n, 4)
+
+    return {
+        "attention": of(attend, lambda n: tuple(r(n, 2, n + 1, 4) for _ in range(3)), both, both, both),
+        "causal": of(lambda *a: attend(*a, is_causal=True), three, *(COLUMNS,) * 3),
+        "masked": of(attend, lambda n: (*three(n), torch.eye(n) > 0), *(COLUMNS,) * 3, square),
+        "biased": of(attend, lambda n: (*three(n), r(n, n)), *(COLUMNS,) * 3, square),
+        "grouped": of(
+            lambda *a: attend(*a, enable_gqa=True),
+            lambda n: (r(2, 4, n, 4), r(2, 2, n, 4), r(2, 2, n, 4)),
+            *(COLUMNS,) * 3,
+        ),
+        "MultiheadAttention": layer(SelfAttention(weights=False), lambda n: (r(n, n + 1, 8),), BOTH),
+        "MultiheadAttention, weights": layer(SelfAttention(weights=True), lambda n: (r(n, n + 1, 8),), BOTH),
+        "TransformerEncoderLayer": layer(
+            nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), lambda n: (r(n, n + 1, 8),), BOTH
+        ),
+        "TransformerDecoderLayer": layer(
+            nn.TransformerDecoderLayer(8, 2, 16, batch_first=True),
+            lambda n: (r(n, n + 1, 8), r(n, 4, 8)),
+            BOTH,
+            {0: BOTH[0]},
+        ),
+    }
+
+
+def images() -> dict[str, Case]:
+    cases = {
+        f"interpolate {mode}": of(
+            lambda x, mode=mode: (
+                F.interpolate(x, scale_factor=2, mode=mode),
+                F.interpolate(x, (6, 7), mode=mode),
+            ),
+            lambda n: (r(n, 2, 4, 5),),
+            BATCH,
+        )
+        for mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "area")
+    }
+    for mode in ("reflect", "replicate", "circular", "constant"):
+        cases[f"pad {mode}"] = of(
+            lambda x, mode=mode: (F.pad(x, (1, 2), mode=mode), F.pad(x[:, None], (1, 2, 1, 0), mode=mode)),
+            lambda n: (r(n, 3, 5),),
+            BATCH,
+        )
+    return cases | {
+        "interpolate linear": of(
+            lambda x: F.interpolate(x, scale_factor=2, mode="linear"), lambda n: (r(n, 2, 5),), BATCH
+        ),
+        "interpolate trilinear": of(
+            lambda x: F.interpolate(x, scale_factor=2, mode="trilinear"), lambda n: (r(n, 2, 3, 4, 5),), BATCH
+        ),
+        "pixel_shuffle": of(lambda x: F.pixel_shuffle(x, 2), lambda n: (r(n, 8, 3, 4),), BATCH),
+        "pixel_shuffle of rows": of(lambda x: F.pixel_shuffle(x, 2), lambda n: (r(2, 8, n, 4),), COLUMNS),
+        "pixel_unshuffle": of(lambda x: F.pixel_unshuffle(x, 2), lambda n: (r(n, 2, 6, 4),), BATCH),
+        "channel_shuffle": of(lambda x: F.channel_shuffle(x, 2), lambda n: (r(n, 4, 3, 4),), BATCH),
+        "unfold": of(lambda x: F.unfold(x, (2, 3), padding=1, stride=2), lambda n: (r(n, 2, 5, 6),), BATCH),
+        "fold": of(lambda x: F.fold(x, (4, 5), (2, 2)), lambda n: (r(n, 8, 12),), BATCH),
+        "windows": of(lambda x: x.unfold(1, 3, 2), lambda n: (r(n, 9),), BATCH),
+        "adaptive_max_pool1d": layer(nn.AdaptiveMaxPool1d(3), lambda n: (r(n, 3, 8),), BATCH),
+        "adaptive_max_pool2d": layer(nn.AdaptiveMaxPool2d(3), lambda n: (r(n, 3, 8, 7),), BATCH),
+        "adaptive_avg_pool3d": layer(nn.AdaptiveAvgPool3d(3), lambda n: (r(n, 3, 4, 5, 6),), BATCH),
+        "avg_pool3d": layer(nn.AvgPool3d(2), lambda n: (r(n, 3, 4, 4, 4),), BATCH),
+        "lp_pool2d": layer(nn.LPPool2d(2, 2), lambda n: (r(n, 3, 8, 8),), BATCH),
+        "grid_sample": of(
+            lambda x, y: F.grid_sample(x, y.tanh(), align_corners=False),
+            lambda n: (r(n, 2, 4, 5), r(n, 3, 3, 2)),
+            BATCH,
+            BATCH,
+        ),
+    }
+
+
+def products() -> dict[str, Case]:
+    einsum = {
+        "bij,bjk->bik": ((3, 4), (4, 5)),
+        "bhid,bhjd->bhij": ((2, 3, 4), (2, 5, 4)),
+        "bi,bj->bij": ((3,), (4,)),
+        "bij->bji": ((3, 4),),
+        "bij,bij->b": ((3, 4), (3, 4)),
+    }
+    cases = {
+        f"einsum {equation}": of(
+            lambda *a, equation=equation: torch.einsum(equation, *a),
+            lambda n, shapes=shapes: tuple(r(n, *shape) for shape in shapes),
+            *(BATCH,) * len(shapes),
+        )
+        for equation, shapes in einsum.items()
+    }
+    return cases | {
+        "einsum of rows": of(
+            lambda x, y: torch.einsum("bid,bjd->bij", x, y), lambda n: (r(2, n, 4), r(2, n, 4)), ROWS, ROWS
+        ),
+        "bilinear": layer(nn.Bilinear(3, 4, 5), lambda n: (r(n, 3), r(n, 4)), BATCH, BATCH),
+        "tensordot": of(lambda x, y: torch.tensordot(x, y, 1), lambda n: (r(n, 6, 4), r(4, 3)), BATCH, WHOLE),
+        "addbmm": of(torch.addbmm, lambda n: (r(2, 3), r(n, 2, 4), r(n, 4, 3)), WHOLE, BATCH, BATCH),
+        "cdist": of(torch.cdist, lambda n: (r(n, 6, 4), r(n, 3, 4)), BATCH, BATCH),
+        "matrix_power": of(lambda x: torch.linalg.matrix_power(x, 3), lambda n: (r(n, 4, 4),), BATCH),
+        "cross": of(lambda x: torch.cross(x, x + 1, dim=1), lambda n: (r(n, 3),), BATCH),
+    }
+
+
+def elements() -> dict[str, Case]:
+    return {
+        "embedding_bag": layer(nn.EmbeddingBag(7, 4), lambda n: (ids(n, 3),), BATCH),
+        "embedding_bag of maxima": layer(nn.EmbeddingBag(7, 4, mode="max"), lambda n: (ids(n, 3),), BATCH),
+        "roll": of(lambda x: (torch.roll(x, 1, 0), torch.roll(x, -4, 1)), lambda n: (r(n, 6),), BATCH),
+        "repeat_interleave": of(
+            lambda x: (x.repeat_interleave(2, 1), x.repeat_interleave(2, 0)), lambda n: (r(n, 6),), BATCH
+        ),
+        "meshgrid": of(
+            lambda x, y: torch.meshgrid(x, y, indexing="ij"), lambda n: (r(n), r(4)), BATCH, WHOLE
+        ),
+        "diff": of(lambda x: torch.diff(x, dim=1), lambda n: (r(n, 6),), BATCH),
+        "quantile": of(lambda x: torch.quantile(x, 0.3, 1), lambda n: (r(n, 5),), BATCH),
+        "bucketize": of(
+            lambda x: torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0])), lambda n: (r(n, 4),), BATCH
+        ),
+        "broadcast_tensors": of(torch.broadcast_tensors, lambda n: (r(n, 1), r(4)), BATCH, WHOLE),
+        "atleast_3d": of(torch.atleast_3d, lambda n: (r(n, 8),), BATCH),
+        "trapezoid": of(torch.trapezoid, lambda n: (r(n, 5),), BATCH),
+        "renorm": of(lambda x: torch.renorm(x, 2, 0, 1.0), lambda n: (r(n, 3),), BATCH),
+        "diag_embed": of(torch.diag_embed, lambda n: (r(n, 4),), BATCH),
+        "matrix_norm": of(torch.linalg.matrix_norm, lambda n: (r(n, 4),), BATCH),
+        "rfft": of(lambda x: torch.view_as_real(torch.fft.rfft(x)), lambda n: (r(n, 8),), BATCH),
+        "ndtr": of(lambda x: (torch.special.ndtr(x), torch.special.log_ndtr(x)), lambda n: (r(n, 6),), BATCH),
+        "new tensors": of(lambda x: torch.empty(x.shape[0], 3).fill_(2.0), lambda n: (r(n),), BATCH),
+    }
+
+
+TABLES = (recurrent, losses, normalizations, attention, images, products, elements)
+CASES = {name: case for table in TABLES for name, case in table().items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_lowering_for_all_sizes(name: str) -> None:
+    case = CASES[name]
+    torch.manual_seed(0)
+    with warnings.catch_warnings(action="ignore"):
+        program = export(case.module, case.inputs(SIZES[0]), dynamic_shapes=case.dynamic, strict=False)
+    module = import_program(program)
+    for pipeline in (ATEN, CORE_ATEN, EDGE):
+        run_pipeline(module, pipeline)
+        verify_module(module)
+        for size in SIZES:
+            inputs = case.inputs(size)
+            with torch.no_grad():
+                wanted = pytree.tree_leaves(case.module(*inputs))
+            found = Interpreter(module).run(*(value.clone() for value in inputs))
+            assert difference(found, wanted) is None, f"for {size}"
