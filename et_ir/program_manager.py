@@ -60,6 +60,10 @@ class EdgeCompileConfig:
     """Passes of the user's own, run on the edge module before it is checked."""
     preserve_ops: Sequence[str | OpOverload] = ()
     """Operators to keep though they are not Core ATen, such as `linear`: the target must have kernels for them."""
+    dequantize_weights: bool = False
+    """Whether quantised weights become floats at compile time. The file is up to four times as large, and nothing is
+    restored while the program runs. Otherwise they stay what they are.
+    """
     progress: Progress | None = field(default=None, repr=False)
 
 
@@ -68,8 +72,8 @@ class ExecutorchBackendConfig:
     """How to lower from the edge level to a file."""
 
     target: str = "stock-1.4"
-    """The runtime whose kernels the program must make do with: `stock-1.4`, `et-vm`, or `et-vm-aten` for et-vm with
-    the kernels of torch.
+    """The runtime whose kernels the program must make do with: `stock-1.4`; `stock-1.4-quantized`, the same with the
+    library of quantised kernels; `et-vm`; or `et-vm-aten` for et-vm with the kernels of torch.
     """
     memory_planning: str = "greedy"
     """Planning algorithm: `greedy` or `naive`."""
@@ -81,6 +85,10 @@ class ExecutorchBackendConfig:
     """Whether the file says for each instruction which source lines it comes from."""
     tensor_alignment: int = 16
     segment_alignment: int = 128
+    external_constants: bool | Callable[[str], str | None] = False
+    """Whether constants go to a data file, `constants.ptd`; or the name of the file by that of the constant, None for
+    those that stay in the program. `write_tensor_data_to_file` writes the files.
+    """
     passes: Sequence[ModulePass] = ()
     """Passes of the user's own, run on the backend-level module first."""
     progress: Progress | None = field(default=None, repr=False)
@@ -111,7 +119,8 @@ def to_edge(
         module = import_program(programs, constant_methods=constant_methods)
         run_pipeline(module, ATEN)
         report("aten", module)
-        run_pipeline(module, core_aten_pipeline([_operator_name(op) for op in config.preserve_ops]))
+        preserve = [_operator_name(op) for op in config.preserve_ops]
+        run_pipeline(module, core_aten_pipeline(preserve, dequantize=config.dequantize_weights))
         report("core-aten", module)
         lower, _, check = EDGE.rpartition(",")
         run_pipeline(module, lower)
@@ -188,8 +197,17 @@ class EdgeProgramManager:
                     plan_outputs=config.alloc_graph_output,
                 ),
             )
+            if config.external_constants:
+                _externalize(module, config.external_constants)
             report("executorch", module)
         return ExecutorchProgramManager(module, config)
+
+
+def _externalize(module: ModuleOp, files: bool | Callable[[str], str | None]) -> None:
+    from et_ir.emit.data_files import DEFAULT
+    from et_ir.passes.externalize_constants import externalize
+
+    externalize(module, lambda register: files(register.key) if callable(files) else DEFAULT)
 
 
 class ExecutorchProgramManager:
@@ -240,7 +258,18 @@ class ExecutorchProgramManager:
                 ),
             )
 
+    def write_tensor_data_to_file(self, outdir: str | PathLike[str]) -> None:
+        """Write the data files of the program into a folder, under their names."""
+        from et_ir.emit import data_files, write_data_file
+
+        for name in data_files(self.module):
+            with atomic_writer(Path(outdir) / name) as stream:
+                write_data_file(self.module, name, stream)
+
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the file; an existing one is replaced only when the new one is complete."""
+        """Write the file; an existing one is replaced only when the new one is complete.
+
+        External constants are not in it: `write_tensor_data_to_file` writes them.
+        """
         with atomic_writer(Path(path)) as stream:
             self.write_to_file(stream)

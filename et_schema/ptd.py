@@ -12,6 +12,7 @@ Positions in the flatbuffer count from byte 0, as in a ``.pte``.
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from struct import Struct
@@ -20,6 +21,7 @@ from et_schema.errors import Error, InvalidFile
 from et_schema.flatbuffer import Reader, Source, Writer
 from et_schema.generated import flat_tensor as schema
 from et_schema.generated.flat_tensor import DataSegment, FlatTensor
+from et_schema.mapped import map_file
 from et_schema.segments import OutputStream, SegmentLike, align_up, place, write_segments, zeros
 
 HEADER_AT = 8
@@ -38,6 +40,11 @@ class PtdFile:
     def named_data(self) -> dict[str, memoryview]:
         """All blobs by key."""
         return {entry.key: self.segments[entry.segment_index] for entry in self.tensors.named_data}
+
+
+def open_ptd(path: str | os.PathLike[str]) -> PtdFile:
+    """Map a file and read it. Raises ``InvalidFile(InvalidExternalData)``, or ``ExecutorchError(AccessFailed)``."""
+    return read_ptd(map_file(path))
 
 
 def read_ptd(buffer: Source) -> PtdFile:

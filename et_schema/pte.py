@@ -11,13 +11,12 @@ Readers that predate the header skip it: it lies in what the flatbuffer regards 
 from __future__ import annotations
 
 import io
-import mmap
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from struct import Struct
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import Error, InvalidFile
 from et_schema.flatbuffer import Reader, Source, Writer
 from et_schema.generated import program as schema
 from et_schema.generated.program import (
@@ -28,6 +27,7 @@ from et_schema.generated.program import (
     SubsegmentOffsets,
 )
 from et_schema.locate import Location, Locations, locate_tables
+from et_schema.mapped import map_file
 from et_schema.problems import FIRST, Problems
 from et_schema.segments import OutputStream, SegmentLike, align_up, place, write_segments, zeros
 
@@ -144,16 +144,7 @@ def open_pte(path: str | os.PathLike[str], *, locate: bool = False) -> PteFile:
 
     Raises ``InvalidFile``, or ``ExecutorchError(AccessFailed)`` when the file cannot be opened.
     """
-    try:
-        with open(path, "rb") as stream:
-            if os.fstat(stream.fileno()).st_size == 0:
-                raise InvalidFile("the file is empty", code=Error.InvalidArgument)
-            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise ExecutorchError(
-            Error.AccessFailed, f"cannot read {os.fspath(path)}: {error.strerror}"
-        ) from error
-    return read_pte(data, locate=locate)
+    return read_pte(map_file(path), locate=locate)
 
 
 def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST) -> PteFile:
@@ -177,7 +168,11 @@ def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST
         _check_header(header, len(file))
         program_size = header.program_size
     reader = Reader(file[:program_size], locate=locate, problems=problems)
-    program = schema.read(reader)
+    try:
+        program = schema.read(reader)
+    except InvalidFile:
+        _place(reader, {})
+        raise
     locations = None if reader.offsets is None else locate_tables(program, reader.offsets)
     malformed: set[int] = set() if locations is None else _place(reader, locations)
     try:
@@ -285,16 +280,22 @@ def _place(reader: Reader, locations: dict[int, Location]) -> set[int]:
     ones.
     """
     malformed: set[int] = set()
-    path = ""
-    for table, problem in reversed(reader.lost):
+    outer = ""
+    for table, path, problem in reversed(reader.lost):
         place = locations.get(id(table))
-        if place is None:
-            # What it was part of was malformed too, and found so after it.
-            problem.where = path
+        if place is not None:
+            outer = place.path
+            problem.nest(outer)
         else:
-            path = place.path
-            problem.nest(path)
+            # What it was part of was malformed too, and found so after it: of the path the ends are known.
+            problem.nest(f"{outer}….{path}")
         malformed.add(id(table))
+    if reader.lost and id(reader.lost[0][0]) not in locations:
+        # The first problem is the one that is raised when problems are not collected.
+        try:
+            schema.read(Reader(reader.u8))
+        except InvalidFile as first:
+            reader.lost[0][2].where = first.where
     return malformed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,11 +23,13 @@ from et_schema.generated.program import (
     TensorShapeDynamism,
 )
 from et_schema.generated.program import Tensor as TensorTable
+from et_vm.data_files import DataFiles
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify_tensor import initial_state, tensor_bytes, tensor_data, tensor_place
 
 if TYPE_CHECKING:
     from et_schema.pte import PteFile
+    from et_schema.scalar_type import ScalarType
     from et_vm.memory import MemoryManager
     from et_vm.platform import Platform
 
@@ -146,7 +148,7 @@ class RegisterFile:
                 f"the data of tensor {name!r} is not in the file",
                 code=Error.InvalidExternalData,
                 where=path,
-                hint="load the program together with its data file",
+                hint="give its data file too (et-vm run --data FILE.ptd)",
             )
         if data.nbytes < nbytes:
             raise InvalidFile(
@@ -154,6 +156,16 @@ class RegisterFile:
                 code=Error.InvalidExternalData,
                 where=path,
             )
+        layout = self._external.layout(name) if isinstance(self._external, DataFiles) else None
+        if layout is not None:
+            stated = (layout.scalar_type, layout.sizes, bytes(layout.dim_order))
+            if stated != (table.scalar_type, table.sizes, bytes(table.dim_order)):
+                raise InvalidFile(
+                    f"external data of {name!r} is {_type(*stated)}, the tensor is "
+                    f"{_type(table.scalar_type, table.sizes, bytes(table.dim_order))}",
+                    code=Error.InvalidExternalData,
+                    where=path,
+                )
         return data[:nbytes]
 
     def _aligned(self, data: Array, alignment: int) -> Array:
@@ -176,3 +188,9 @@ class RegisterFile:
         copy.flags.writeable = False
         self._copies[address, data.nbytes] = copy
         return copy
+
+
+def _type(scalar_type: ScalarType, sizes: Sequence[int], dim_order: bytes) -> str:
+    """For messages: ``float32 [2, 3]``, with the dim order if it is not the contiguous one."""
+    text = f"{scalar_type.torch_name} {list(sizes)}"
+    return text if dim_order == bytes(range(len(dim_order))) else f"{text} in dim order {list(dim_order)}"

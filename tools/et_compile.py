@@ -55,10 +55,22 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         metavar="OP",
         help="keep an operator that is not Core ATen whole",
     )
+    add(
+        "--dequantize-weights",
+        action="store_true",
+        help="make floats of quantised weights: a larger file, nothing to restore while it runs",
+    )
     add("--backend", action="append", default=[], metavar="NAME[:key=value]", help="delegate to a backend")
     add("--memory-planning", default="greedy", choices=("greedy", "naive"), help="planning algorithm")
     add("--no-plan-inputs", action="store_true", help="inputs are the caller's memory")
     add("--no-plan-outputs", action="store_true", help="outputs are the caller's memory")
+    add(
+        "--external-constants",
+        action="append",
+        default=[],
+        metavar="[NAMES=]FILE",
+        help="put constants into a data file beside the program (.ptd); NAMES is a pattern: 'encoder.*=encoder.ptd'",
+    )
     add("--emit-stacktrace", action="store_true", help="keep source lines in the file for run-time errors")
     add("--debug-map", metavar="FILE", help="write where each instruction comes from, as JSON")
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
@@ -110,7 +122,7 @@ def _compile(args: argparse.Namespace) -> None:
     )
 
     try:
-        core_aten = core_aten_pipeline(args.preserve)
+        core_aten = core_aten_pipeline(args.preserve, dequantize=args.dequantize_weights)
     except ValueError as error:
         raise UsageError(f"--preserve: {error}") from None
     stages = _Stages(args.quiet)
@@ -121,6 +133,8 @@ def _compile(args: argparse.Namespace) -> None:
         plan_inputs=not args.no_plan_inputs,
         plan_outputs=not args.no_plan_outputs,
     )
+    externalize = [_externalize_pass(wanted) for wanted in args.external_constants]
+    lower = ",".join((lower, *externalize))
     pipelines = dict(zip(LEVELS, (ATEN, core_aten, EDGE, BACKEND, lower), strict=False))
     reached = _level_of(module)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
@@ -129,7 +143,9 @@ def _compile(args: argparse.Namespace) -> None:
     if reached == "edge":
         pipelines[reached] = "verify-edge"
     elif reached == "executorch":
-        pipelines[reached] = f'link-check{{target="{args.target}"}},verify-executorch'
+        pipelines[reached] = ",".join(
+            (f'link-check{{target="{args.target}"}},verify-executorch', *externalize)
+        )
     for level in LEVELS[LEVELS.index(reached) : -1]:
         run_pipeline(module, pipelines[level])
         stages.reached(level, module)
@@ -142,6 +158,16 @@ def _compile(args: argparse.Namespace) -> None:
         _write_debug_map(module, args.debug_map)
     if args.table:
         print_op_table(stages.levels, sys.stderr)
+
+
+def _externalize_pass(wanted: str) -> str:
+    """The pass that `--external-constants` asks for. Raises `UsageError`."""
+    match, equals, file = wanted.rpartition("=")
+    if not file or "/" in file or '"' in wanted or (equals and not match):
+        raise UsageError(
+            f"--external-constants {wanted}: expected FILE or NAMES=FILE, a file name without folder"
+        )
+    return f'externalize-constants{{file="{file}" match="{match or "*"}"}}'
 
 
 def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:
@@ -188,17 +214,11 @@ def _write_text(module: ModuleOp, args: argparse.Namespace) -> None:
 
 
 def _write_pte(module: ModuleOp, args: argparse.Namespace, stages: _Stages) -> None:
-    from et_ir.emit import EmitOptions, write
-    from et_schema.atomic import atomic_writer
+    from et_ir.emit import EmitOptions
+    from et_tools.program_files import write_program
 
-    options = EmitOptions(stacktraces=args.emit_stacktrace)
-    if args.output == "-":
-        write(module, sys.stdout.buffer, options)
-        return
-    path = Path(args.output)
-    with atomic_writer(path) as stream:
-        write(module, stream, options)
-    stages.done("pte", note=f"{path.stat().st_size} bytes, {path}")
+    for path in write_program(module, args.output, EmitOptions(stacktraces=args.emit_stacktrace)):
+        stages.done(path.suffix.removeprefix("."), note=f"{path.stat().st_size} bytes, {path}")
 
 
 def _write_debug_map(module: ModuleOp, output: str) -> None:

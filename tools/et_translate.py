@@ -43,6 +43,13 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("input", nargs="?", default="-", metavar="FILE", help="input; '-' is standard input")
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="output; '-' is standard output")
     parser.add_argument("--weights", metavar="FILE", help="weight store of a text; default its .safetensors")
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a data file (.ptd) of the .pte; repeatable",
+    )
     parser.add_argument("--no-debuginfo", action="store_true", help="leave source locations out of the text")
     parser.add_version()
     return parser.parse_args(arguments)
@@ -78,33 +85,33 @@ def _pt2_to_mlir(args: argparse.Namespace) -> None:
 
 
 def _mlir_to_pte(args: argparse.Namespace) -> None:
-    from et_ir.emit import write
     from et_ir.verification import verify_module
+    from et_tools.program_files import write_program
     from et_tools.reading import read_text_module, require_weights
 
     module = read_text_module(args.input, args.weights)
     verify_module(module)
     require_weights(module, args.input)
-    if args.output == "-":
-        write(module, sys.stdout.buffer)
-        return
-    from et_schema.atomic import atomic_writer
-
-    with atomic_writer(Path(args.output)) as file:
-        write(module, file)
+    write_program(module, args.output)
 
 
 def _pte_to_mlir(args: argparse.Namespace) -> None:
-    from et_ir.emit import disassemble
+    from et_ir.emit import attach_data_file, disassemble
+    from et_schema.ptd import open_ptd
     from et_schema.pte import open_pte, read_pte
 
     file = read_pte(sys.stdin.buffer.read()) if args.input == "-" else open_pte(args.input)
-    _write_text(disassemble(file), args)
+    module = disassemble(file)
+    for data in args.data:
+        attach_data_file(module, Path(data).name, open_ptd(data))
+    _write_text(module, args)
 
 
 def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
     args: Any = _arguments(arguments)
+    if args.data and args.translation is not _pte_to_mlir:
+        raise UsageError("--data is for --pte-to-mlir")
     check_output(args.output)
     from et_tools.failures import report_failures
 

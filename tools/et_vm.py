@@ -32,6 +32,7 @@ examples:
   et-vm run model.pte --input inputs.npz --json        the arrays of a file, in order
   et-vm run model.pte --method decode --input ones     another method, all inputs 1
   et-vm run model.pte --kernels aten --repeat 100      torch's kernels; latency as minimum and median
+  et-vm run model.pte --data weights.ptd               weights from another file
   et-vm run model.pte --poison                         overwrite dead memory while running
 """
 
@@ -106,6 +107,12 @@ def _parser() -> CommandParser:
         "one random or ones fills all (default: random:0)",
     )
     run.add_argument("--output-dir", metavar="DIR", help="write output_0.npy, output_1.npy, … there")
+    data = {
+        "action": "append",
+        "metavar": "FILE",
+        "help": "a .ptd file with tensors that the program lacks; repeatable",
+    }
+    run.add_argument("--data", **data)
     run.add_argument("--repeat", type=_positive, metavar="N", help="execute N times and print the latency")
     run.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     run.add_argument("--poison", action="store_true", help="overwrite memory that nothing may read any more")
@@ -138,6 +145,7 @@ def _parser() -> CommandParser:
     validate.add_argument(
         "--kernels", choices=KERNEL_LIBRARIES, help="also load every method with the kernels of this library"
     )
+    validate.add_argument("--data", **data)
     validate.add_argument("--json", action="store_true", help="print JSON")
     return parser
 

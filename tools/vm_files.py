@@ -10,6 +10,7 @@ from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import UsageError
 
 if TYPE_CHECKING:
+    from et_vm.data_files import DataFiles
     from et_vm.program import Program
 
 WIDTH = 80
@@ -45,6 +46,13 @@ def open_program(file: str) -> Program:
     from et_vm.program import Program
 
     return Program.load(sys.stdin.buffer.read() if file == "-" else file)
+
+
+def open_data(files: Sequence[str] | None) -> DataFiles | None:
+    """The data files that a program needs. Raises InvalidFile, or ExecutorchError(AccessFailed)."""
+    from et_vm.data_files import DataFiles
+
+    return DataFiles.load(*files) if files else None
 
 
 def show_bytes(count: int) -> str:

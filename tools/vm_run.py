@@ -15,7 +15,7 @@ import numpy as np
 from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder
-from et_tools.vm_files import WIDTH, count, fit, open_program, show_bytes
+from et_tools.vm_files import WIDTH, count, fit, open_data, open_program, show_bytes
 
 if TYPE_CHECKING:
     from et_vm.meta import MethodMeta, TensorInfo
@@ -47,7 +47,9 @@ def run_file(args: argparse.Namespace) -> None:
     program = open_program(args.file)
     name = _method_name(program, args.method)
     inputs = _inputs(program.method_meta(name), args.input or ["random:0"])
-    method = program.load_method(name, kernels=args.kernels, poison=args.poison)
+    method = program.load_method(
+        name, kernels=args.kernels, poison=args.poison, external=open_data(args.data)
+    )
     values: list[Any] = []
     outputs: list[Any] = []
     seconds: list[float] = []

@@ -10,6 +10,7 @@ from typing import Any
 from et_schema.errors import ExecutorchError, MissingOperator
 from et_tools.exit_codes import ExitCode
 from et_tools.vm_errors import describe, exit_code_of_error
+from et_tools.vm_files import open_data
 
 __all__ = ["validate_file"]
 
@@ -33,7 +34,7 @@ def validate_file(args: argparse.Namespace) -> int:
     found = validate(file)
     problems: list[ExecutorchError] = found.problems
     if args.kernels and not problems:
-        problems = _load_methods(file, args.kernels)
+        problems = _load_methods(file, args.kernels, args.data)
     everything = (*problems, *found.clashes)
     for problem in everything[:SHOWN]:
         print(f"et-vm: error: {describe(problem, args.file)}", file=sys.stderr)
@@ -53,15 +54,19 @@ def validate_file(args: argparse.Namespace) -> int:
     return ExitCode.CHECK_FAILED if found.clashes else ExitCode.OK
 
 
-def _load_methods(file: memoryview, kernels: str) -> list[ExecutorchError]:
+def _load_methods(file: memoryview, kernels: str, data: list[str] | None) -> list[ExecutorchError]:
     """What loading each method raises."""
     from et_vm.program import Program
 
     program = Program.load(file)
+    try:
+        external = open_data(data)
+    except ExecutorchError as error:
+        return [error]
     problems: list[ExecutorchError] = []
     for name in program.method_names:
         try:
-            program.load_method(name, kernels=kernels)
+            program.load_method(name, kernels=kernels, external=external)
         except ExecutorchError as error:
             problems.append(error)
     return problems

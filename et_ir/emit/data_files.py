@@ -1,0 +1,89 @@
+"""The data files (`.ptd`) of a program: the constants that are not in its own file, by name."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from et_ir.data import Blob
+from et_ir.dialects.executorch import PlanOp, SymbolRegisterOp
+from et_ir.dialects.executorch.layout import dim_order, nbytes, scalar_type
+from et_ir.dialects.program import DataAttr, GlobalOp, Globals
+from et_ir.emit.data import SegmentList
+from et_ir.passes.externalize_constants import DATA_FILE
+from et_schema.errors import Error, InvalidFile
+from et_schema.generated.flat_tensor import FlatTensor, NamedData, TensorLayout
+from et_schema.ptd import PtdFile, write_ptd
+
+__all__ = ["attach_data_file", "data_files", "write_data_file"]
+
+DEFAULT = "constants.ptd"
+"""The data file of constants that do not say which."""
+
+
+def data_files(module: ModuleOp) -> dict[str, list[tuple[SymbolRegisterOp, GlobalOp]]]:
+    """The external constants of a module whose bytes are there, by the name of their data file, each once."""
+    symbols = Globals(module).by_name
+    files: dict[str, dict[str, tuple[SymbolRegisterOp, GlobalOp]]] = {}
+    for plan in module.body.block.ops:
+        if not isinstance(plan, PlanOp):
+            continue
+        for register in plan.registers:
+            if not isinstance(register, SymbolRegisterOp) or register.external is None:
+                continue
+            symbol = symbols.get(register.key)
+            if symbol is None or symbol.value is None:
+                continue
+            name = symbol.attributes.get(DATA_FILE)
+            file = name.data if isinstance(name, StringAttr) else DEFAULT
+            files.setdefault(file, {}).setdefault(register.key, (register, symbol))
+    return {file: list(entries.values()) for file, entries in sorted(files.items())}
+
+
+def write_data_file(module: ModuleOp, name: str, stream: IO[bytes], *, segment_alignment: int = 128) -> int:
+    """Write one of the data files of a module; returns its size in bytes. The same module gives the same bytes.
+
+    Constants with equal bytes share a segment. Raises `KeyError` if the module has no such data file, `MissingData`
+    if the bytes of a constant cannot be read.
+    """
+    segments = SegmentList()
+    entries: list[NamedData] = []
+    for register, symbol in data_files(module)[name]:
+        assert symbol.value is not None, "data_files leaves those out"
+        type = register.type
+        layout = TensorLayout(scalar_type(type.element_type), list(type.get_shape()), bytes(dim_order(type)))
+        entries.append(NamedData(register.key, segments.add_blob(symbol.value.blob), layout))
+    # The stock runtime reads names until it finds one: their order is ours to choose.
+    entries.sort(key=lambda entry: entry.key)
+    return write_ptd(
+        FlatTensor(named_data=entries), segments.segments, stream, segment_alignment=segment_alignment
+    )
+
+
+def attach_data_file(module: ModuleOp, name: str, file: PtdFile) -> None:
+    """Give the external constants of a module the bytes that a data file has of them; they stay external, and are
+    written to the data file `name` again.
+
+    Raises `InvalidFile(InvalidExternalData)` for a constant that the file has fewer bytes of.
+    """
+    symbols = Globals(module).by_name
+    places = {entry.key: at for at, entry in enumerate(file.tensors.named_data)}
+    for plan in module.body.block.ops:
+        for register in plan.registers if isinstance(plan, PlanOp) else ():
+            if not isinstance(register, SymbolRegisterOp) or register.external is None:
+                continue
+            at, symbol = places.get(register.key), symbols.get(register.key)
+            if at is None or symbol is None or symbol.value is not None:
+                continue
+            data = file.segments[file.tensors.named_data[at].segment_index]
+            size = nbytes(register.type)
+            if len(data) < size:
+                raise InvalidFile(
+                    f"{len(data)} bytes of {register.key!r}, which needs {size}",
+                    code=Error.InvalidExternalData,
+                    where=f"{name}: named_data[{at}]",
+                )
+            blob = Blob.of(register.key, data[:size])
+            symbol.properties["value"] = DataAttr.of(register.type.element_type, blob)
+            symbol.attributes[DATA_FILE] = StringAttr(name)

@@ -1,0 +1,84 @@
+"""Move constants out of the program's file, into data files (`.ptd`) that are loaded beside it.
+
+```mlir
+program.parameter @"fc.weight" : tensor<4x3xf32> = #program.data<…>
+%w = executorch.constant @"fc.weight" : tensor<4x3xf32>
+// becomes
+program.parameter @"fc.weight" : tensor<4x3xf32> = #program.data<…> {executorch.data_file = "weights.ptd"}
+%w = executorch.constant external @"fc.weight" : tensor<4x3xf32>
+```
+
+The program then finds them by name: programs that share weights can share a data file, and weights can be replaced
+without compiling again. Run it more than once, with other names, for several files: what is in one file stays there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.dialects.executorch import ConstantOp, PlanOp
+from et_ir.dialects.executorch.layout import nbytes
+from et_ir.dialects.program import Globals
+
+__all__ = ["DATA_FILE", "ExternalizeConstantsPass", "externalize"]
+
+DATA_FILE = "executorch.data_file"
+"""The attribute of a symbol that says which data file its bytes are written to."""
+
+
+def externalize(module: ModuleOp, choose: Callable[[ConstantOp], str | None]) -> None:
+    """Move each constant to the data file that `choose` names; where that is None it stays.
+
+    Constants without bytes, and those in a data file already, are not asked about.
+    """
+    symbols = Globals(module).by_name
+    for plan in module.body.block.ops:
+        if not isinstance(plan, PlanOp):
+            continue
+        for register in plan.registers:
+            if not isinstance(register, ConstantOp) or register.external is not None:
+                continue
+            symbol = symbols.get(register.key)
+            if symbol is None or symbol.value is None:
+                continue
+            file = choose(register)
+            if file is None:
+                continue
+            register.properties["external"] = UnitAttr()
+            # The name is how the data is found.
+            register.properties.pop("anonymous", None)
+            symbol.attributes.setdefault(DATA_FILE, StringAttr(file))
+
+
+@dataclass(frozen=True)
+class ExternalizeConstantsPass(ModulePass):
+    """Move constants into data files.
+
+    `file` names the data file, which is written beside the program; `match` is a pattern of names as shells know them;
+    what has fewer than `min_bytes` bytes stays in the program.
+    """
+
+    name = "externalize-constants"
+
+    file: str = "constants.ptd"
+    match: str = "*"
+    min_bytes: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not self.file or "/" in self.file:
+            raise PassFailedException(
+                f"externalize-constants: '{self.file}' is no name of a file without folders"
+            )
+
+        def choose(register: ConstantOp) -> str | None:
+            chosen = fnmatchcase(register.key, self.match) and nbytes(register.type) >= self.min_bytes
+            return self.file if chosen else None
+
+        externalize(op, choose)

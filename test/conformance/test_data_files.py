@@ -1,0 +1,78 @@
+"""Weights in data files, both ways: stock's runtime with our program and data, ours with stock's."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
+from et_tools.et_compile import main as compile_main
+from et_vm.data_files import DataFiles
+from et_vm.runtime import Runtime
+
+with warnings.catch_warnings(action="ignore"):
+    from executorch.exir import ExecutorchBackendConfig as StockConfig
+    from executorch.exir import to_edge as stock_to_edge
+    from executorch.extension.pybindings._portable_lib import _load_for_executorch
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Net(torch.nn.Module):
+    """Two layers; one weight is used twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.first = torch.nn.Linear(6, 4)
+        self.second = torch.nn.Linear(4, 6)
+        self.third = torch.nn.Linear(6, 4)
+        self.third.weight = self.first.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.third(self.second(torch.relu(self.first(x))))
+
+
+X = torch.randn(3, 6, generator=torch.Generator().manual_seed(4))
+
+
+def test_stock_runs_our_program_with_our_data(tmp_path: Path) -> None:
+    model = Net().eval()
+    exported = torch.export.export(model, (X,))
+    et = to_edge(exported, compile_config=EdgeCompileConfig()).to_executorch(
+        ExecutorchBackendConfig(external_constants=True)
+    )
+    et.save(tmp_path / "net.pte")
+    et.write_tensor_data_to_file(tmp_path)
+    data = tmp_path / "constants.ptd"
+    expected = model(X)
+    stock = _load_for_executorch(str(tmp_path / "net.pte"), str(data))
+    torch.testing.assert_close(stock.run_method("forward", (X,))[0], expected)
+    ours = Runtime.get().load_program(tmp_path / "net.pte", external=DataFiles.load(data), poison=True)
+    torch.testing.assert_close(ours.load_method("forward").execute([X])[0], expected)
+
+
+def test_we_run_stock_programs_with_stock_data(tmp_path: Path) -> None:
+    model = Net().eval()
+    stock = stock_to_edge(torch.export.export(model, (X,))).to_executorch(
+        StockConfig(external_constants=True)
+    )
+    stock.save(str(tmp_path / "net.pte"))
+    stock.write_tensor_data_to_file(str(tmp_path))
+    (data,) = tmp_path.glob("*.ptd")
+    ours = Runtime.get().load_program(tmp_path / "net.pte", external=DataFiles.load(data), poison=True)
+    torch.testing.assert_close(ours.load_method("forward").execute([X])[0], model(X))
+
+
+def test_several_files(tmp_path: Path) -> None:
+    model = Net().eval()
+    torch.export.save(torch.export.export(model, (X,)), tmp_path / "net.pt2")
+    wanted = ["--external-constants", "*weight*=weights.ptd", "--external-constants", "biases.ptd"]
+    output = tmp_path / "net.pte"
+    assert compile_main(["-q", str(tmp_path / "net.pt2"), "-o", str(output), *wanted]) == 0
+    files = DataFiles.load(tmp_path / "weights.ptd", tmp_path / "biases.ptd")
+    ours = Runtime.get().load_program(output, external=files)
+    torch.testing.assert_close(ours.load_method("forward").execute([X])[0], model(X))
