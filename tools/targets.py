@@ -3,12 +3,14 @@
 python -m et_tools.targets            # write
 python -m et_tools.targets --check    # exit 1 if one is out of date
 
-`stock-1.4` is asked of the installed `executorch`.
+`stock-1.4` and `stock-1.4-quantized` are asked of the installed `executorch`.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -21,6 +23,20 @@ def stock_operators() -> Iterable[str]:
     from executorch.runtime import Runtime
 
     return Runtime.get().operator_registry.operator_names
+
+
+def quantized_stock_operators() -> Iterable[str]:
+    """What the stock runtime registers when the library of quantised kernels is loaded, which a process cannot undo."""
+    code = (
+        "import executorch.kernels.quantized; from executorch.runtime import Runtime;"
+        "print(*Runtime.get().operator_registry.operator_names, sep='\\n', file=open(__import__('sys').argv[1], 'w'))"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        names = Path(folder) / "names"
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code, str(names)], check=True, capture_output=True
+        )
+        return names.read_text(encoding="utf-8").split()
 
 
 def vm_operators() -> Iterable[str]:
@@ -47,6 +63,10 @@ def torch_operators() -> Iterable[str]:
 
 TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "stock-1.4": ("Operators that the executorch 1.4.1 wheel registers.", stock_operators),
+    "stock-1.4-quantized": (
+        "Operators that the executorch 1.4.1 wheel registers with its library of quantised kernels.",
+        quantized_stock_operators,
+    ),
     "et-vm": ("Operators that et-vm has portable kernels for, and its primitive operators.", vm_operators),
     "et-vm-aten": (
         "Operators that et-vm with the kernels of torch has, and its primitive operators.",

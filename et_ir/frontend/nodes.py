@@ -55,6 +55,8 @@ _DROPPED: Final = frozenset(
 _STRIDED: Final = frozenset({"aten::as_strided", "aten::as_strided_copy", "aten::as_strided_scatter"})
 # Operators that make out one of the sizes that they are given.
 _VIEWS: Final = frozenset({"view", "view_copy", "reshape", "_unsafe_view", "_reshape_copy"})
+# Operators whose shape functions say other element types than their kernels give, which inference says.
+_MISDECLARED: Final = frozenset({"aten.quantized_decomposed.choose_qparams_per_token"})
 _SET_GRAD: Final = "wrap_with_set_grad_enabled"
 _CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "map", "scan", "associative_scan"})
 
@@ -360,12 +362,12 @@ class NodeConverter:
             properties[SEGMENTS] = _segments((*segments, len(symbols)))
         if symbols:
             operands += symbols
-        op = cls.create(
-            operands=operands,
-            result_types=_result_types(info, value),
-            properties=properties,
-            location=self._location,
-        )
+        types: Sequence[Attribute] = _result_types(info, value)
+        if cls.name in _MISDECLARED:
+            declared = cls.create(operands=operands, result_types=types, properties=properties)
+            types = cls.infer(declared) or types
+            declared.drop_all_references()
+        op = cls.create(operands=operands, result_types=types, properties=properties, location=self._location)
         self.ops.append(op)
         results = op.results
         if info.variadic_results or len(results) > 1:

@@ -13,6 +13,10 @@ computed from and that nothing else needs any more; otherwise its op stays, and 
 its place. Constants are computed when their bytes are needed and not kept, so folding the weights of a model
 takes no memory. Equal ops share a constant, also across methods.
 
+Weights that are kept as integers stay so: an op of `quantized_decomposed` that restores them is not folded, however
+small they are, unless `dequantize` says so, and then it is, however large. What quantises constants is folded as any
+other op.
+
 Movement of data, conversion and plain arithmetic are evaluated in numpy, the rest by torch if it is installed
 (`et_ir/evaluation`). Random ops, uninitialised tensors, constants whose bytes are not loaded, and ops that
 torch fails on are left as they are.
@@ -66,9 +70,10 @@ class _Candidate:
 
 
 class _Folder:
-    def __init__(self, module: ModuleOp, limit: int, torch: bool):
+    def __init__(self, module: ModuleOp, limit: int, torch: bool, dequantize: bool):
         self.module = module
         self.limit = limit
+        self.dequantize = dequantize
         self.torch = torch and torch_kernels.is_available()
         self.globals = Globals(module)
         self.values: dict[SSAValue, Leaf | Part | int | float] = {}
@@ -120,6 +125,8 @@ class _Folder:
         if op.symbols or not op.results or not op.get_traits_of_type(Pure) or name.startswith(_UNINITIALISED):
             return
         cls = op.__class__
+        if _restores(op) and not self.dequantize:
+            return
         types: list[TensorType[Attribute]] = []
         for result in op.results:
             if (
@@ -265,7 +272,8 @@ class _Plan:
         new = [
             i for i, blob in blobs.items() if blob.nbytes > self.folder.limit and (key, i) not in self.counted
         ]
-        size = sum(blobs[index].nbytes for index in new)
+        # What a program is asked to hold restored may make it grow.
+        size = 0 if _restores(candidate.op) else sum(blobs[index].nbytes for index in new)
         leaves = candidate.leaves or ()
         if size > sum(self.room[name] for name in leaves):
             return False
@@ -279,8 +287,14 @@ class _Plan:
         return True
 
 
+def _restores(op: SchemaOp) -> bool:
+    """Whether an op makes floats of quantised numbers."""
+    return op.name.partition(".")[2].startswith("quantized_decomposed.dequantize_")
+
+
 def _is_torch_operator(op: SchemaOp) -> bool:
-    return op.name.partition(".")[2] == op.schema().qualified_name
+    name = op.name.partition(".")[2].removeprefix("quantized_decomposed.")
+    return name == op.schema().qualified_name
 
 
 def _computed(op: SchemaOp) -> Attribute | None:
@@ -313,6 +327,11 @@ class ConstantFoldPass(ModulePass):
     """Bytes up to which a result becomes a constant even if that makes the program larger."""
     torch: bool = True
     """Whether torch evaluates what numpy cannot."""
+    dequantize: bool = False
+    """Whether quantised constants are restored at compile time: faster programs, in files up to four times as large."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _Folder(op, self.limit, self.torch).run()
+        _Folder(op, self.limit, self.torch, self.dequantize).run()
+        if self.dequantize:
+            # What moves restored weights has constants for operands only now.
+            _Folder(op, self.limit, self.torch, dequantize=False).run()

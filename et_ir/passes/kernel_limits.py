@@ -54,10 +54,9 @@ class KernelLimitsPass(ModulePass):
 
 
 def _types(op: EdgeOp, refused: dict[str, dict[str, frozenset[str]]], target: str) -> Iterator[str]:
-    if not op.out_schema:
-        kernel = f"aten::{op.schema().qualified_name}"
-    else:
-        kernel = f"aten::{parse_schema(op.out_schema).qualified_name}"
+    functional = op.schema().qualified_name
+    namespace = op.name.removeprefix("edge.").removesuffix(functional).rstrip(".") or "aten"
+    kernel = f"{namespace}::{parse_schema(op.out_schema).qualified_name if op.out_schema else functional}"
     for arg, types in refused.get(kernel, {}).items():
         for _, value in operands_of(op, arg):
             if is_tensor(value.type) and element_type_name(value.type.element_type) in types:

@@ -34,8 +34,9 @@ __all__ = [
 ATEN: Final = "verify-aten"
 
 
-def core_aten_pipeline(preserve: Sequence[str] = ()) -> str:
-    """The passes from `aten` to Core ATen. Operators in `preserve` (`linear`, `upsample_nearest2d.vec`) stay whole.
+def core_aten_pipeline(preserve: Sequence[str] = (), *, dequantize: bool = False) -> str:
+    """The passes from `aten` to Core ATen. Operators in `preserve` (`linear`, `upsample_nearest2d.vec`) stay whole;
+    with `dequantize`, quantised weights become floats.
 
     Raises `ValueError` for an operator that there is not.
     """
@@ -58,7 +59,7 @@ def core_aten_pipeline(preserve: Sequence[str] = ()) -> str:
             f"decompose-traced{kept}",
             f"decompose{kept}",  # what torch's decompositions come down to
             "canonicalize",
-            "constant-fold",
+            "constant-fold{dequantize=true}" if dequantize else "constant-fold",
             "canonicalize",  # constants are known now
             "cse",
             "dce",
@@ -109,6 +110,15 @@ def executorch_pipeline(
     fit = f'fit-kernels{{target="{target}"}}'
     kernels = (fit, "convolutions-to-products") if target.startswith("stock") else ()
     kernels = (*kernels, f'select-kernels{{target="{target}"}}', "constant-fold", "cse", "dce")
+    if target.startswith("stock"):
+        # Last, for what folds constants before it would make floats of quantised weights.
+        kernels = (
+            *kernels,
+            f'decompose-quantized{{target="{target}"}}',
+            "constant-fold{limit=0}",
+            "cse",
+            "dce",
+        )
     kernels = (*kernels, f'kernel-limits{{target="{target}"}}')
     plan = (
         f"plan-memory{{algorithm={algorithm} plan-inputs={str(plan_inputs).lower()} "

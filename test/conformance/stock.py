@@ -40,9 +40,13 @@ def compile_stock(program: torch.export.ExportedProgram) -> bytes:
 
 
 class StockRuntime:
-    """A worker process with the stock runtime; a context manager. Restarts by itself after a crash."""
+    """A worker process with the stock runtime; a context manager. Restarts by itself after a crash.
 
-    def __init__(self) -> None:
+    With ``quantized`` it has the kernels of the library for quantised programs, too.
+    """
+
+    def __init__(self, *, quantized: bool = False) -> None:
+        self._options = ["--quantized"] if quantized else []
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by __exit__)
         self._worker: subprocess.Popen[bytes] | None = None
 
@@ -81,7 +85,7 @@ class StockRuntime:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._worker is None:
             self._worker = subprocess.Popen(
-                [sys.executable, __file__],
+                [sys.executable, __file__, *self._options],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
@@ -122,6 +126,8 @@ def serve() -> None:
     """Answer requests until standard input ends."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever the runtime prints must not end up between the answers
+    if "--quantized" in sys.argv:
+        import executorch.kernels.quantized  # noqa: F401 registers them
     while True:
         try:
             path, method, inputs = pickle.load(sys.stdin.buffer)

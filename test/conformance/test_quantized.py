@@ -1,0 +1,179 @@
+"""Quantised programs the whole road against eager, equal to the bit, with both kernel libraries and on stock:
+as arithmetic where that has only its own kernels, and with those of its library for quantised programs.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from kernel_samples_quantized import recorded_stock_calls
+from quantized_programs import PROGRAMS
+from stock import StockRuntime
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+
+from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
+from et_ir.dialects.edge import OP_BY_NAME
+from et_ir.dialects.executorch import KernelCallOp
+from et_ir.dialects.schema import parse_schema
+from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.emit import EmitOptions, write
+from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
+from et_ir.registry.calls import DTYPES, tensor_type
+from et_vm.runtime import Runtime
+
+PREFIX = "quantized_decomposed::"
+
+
+@pytest.fixture(scope="module")
+def quantized_stock() -> Iterator[StockRuntime]:
+    """The stock runtime with its library of quantised kernels."""
+    with StockRuntime(quantized=True) as runtime:
+        yield runtime
+
+
+def same(actual: Any, expected: tuple[torch.Tensor, ...]) -> None:
+    assert len(actual) == len(expected)
+    for at, (got, wanted) in enumerate(zip(actual, expected, strict=True)):
+        exact = {"rtol": 0, "atol": 0} if wanted.dtype != torch.float32 else {}
+        torch.testing.assert_close(
+            got, wanted.contiguous(), equal_nan=True, msg=lambda m, at=at: f"result {at}: {m}", **exact
+        )
+
+
+def run(buffer: bytes, kernels: str, inputs: tuple[torch.Tensor, ...]) -> Any:
+    return Runtime.get().load_program(buffer, kernels=kernels).load_method("forward").execute(inputs)
+
+
+def lowered(name: str, target: str) -> tuple[Any, Any, tuple[torch.Tensor, ...]]:
+    """A program for a target, its inputs, and what eager mode makes of them."""
+    module, inputs = PROGRAMS[name]()
+    with torch.no_grad():
+        expected = module(*inputs)
+    config = ExecutorchBackendConfig(target=target)
+    return to_edge(torch.export.export(module, inputs)).to_executorch(config), inputs, expected
+
+
+def kernels_of(program: Any) -> set[str]:
+    calls = {op.key for op in program.module.walk() if isinstance(op, KernelCallOp)}
+    return {name for name in calls if name.startswith(PREFIX)}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_on_the_vm(name: str) -> None:
+    program, inputs, expected = lowered(name, "et-vm")
+    assert kernels_of(program)
+    for library in ("portable", "aten"):
+        same(run(program.buffer, library, inputs), expected)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_arithmetic(name: str, stock: StockRuntime, tmp_path: Path) -> None:
+    program, inputs, expected = lowered(name, "stock-1.4")
+    assert not kernels_of(program)
+    for library in ("portable", "aten"):
+        same(run(program.buffer, library, inputs), expected)
+    program.save(tmp_path / "model.pte")
+    same(stock.run(tmp_path / "model.pte", inputs), expected)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_with_stock_kernels(name: str, quantized_stock: StockRuntime, tmp_path: Path) -> None:
+    program, inputs, expected = lowered(name, "stock-1.4-quantized")
+    program.save(tmp_path / "model.pte")
+    same(quantized_stock.run(tmp_path / "model.pte", inputs), expected)
+    for library in ("portable", "aten"):
+        same(run(program.buffer, library, inputs), expected)
+
+
+def runtime_call(call: Any) -> tuple[ModuleOp, tuple[torch.Tensor, ...]]:
+    """A module at the edge level that makes a call of an operator which torch does not define, and its inputs."""
+    outs = {
+        f"{PREFIX}{parse_schema(op.out_schema).qualified_name}": op
+        for op in OP_BY_NAME.values()
+        if op.out_schema
+    }
+    cls = outs[call.operator]
+    inputs = tuple(a for a in call.arguments if isinstance(a, torch.Tensor))
+    block = Block(arg_types=[tensor_type(value) for value in inputs])
+    values = iter(block.args)
+    arguments = [
+        next(values)
+        if isinstance(a, torch.Tensor)
+        else ELEMENT_TYPES[DTYPES[a]]
+        if isinstance(a, torch.dtype)
+        else a
+        for a in call.arguments
+    ]
+    op = cls.make(*arguments)
+    block.add_ops([op, ReturnOp(*op.results)])
+    types = [value.type for value in block.args]
+    return ModuleOp([FuncOp("forward", (types, op.result_types), Region(block))]), inputs
+
+
+def compiled(module: ModuleOp, target: str) -> bytes:
+    lowered = module.clone()
+    run_pipeline(lowered, f"verify-edge,{executorch_pipeline(target=target)}")
+    stream = io.BytesIO()
+    write(lowered, stream, EmitOptions())
+    return stream.getvalue()
+
+
+def test_operators_that_only_runtimes_have(
+    stock: StockRuntime, quantized_stock: StockRuntime, tmp_path: Path
+) -> None:
+    """Sums, embeddings and mixed products: the results are those of the stock kernels."""
+    seen: set[str] = set()
+    for call in recorded_stock_calls():
+        module, inputs = runtime_call(call)
+        sums = "mixed" in call.operator
+        for target, runtime in (
+            ("stock-1.4", stock),
+            ("stock-1.4-quantized", quantized_stock),
+            ("et-vm", None),
+        ):
+            buffer = compiled(module, target)
+            found = [run(buffer, library, inputs) for library in ("portable", "aten")]
+            if runtime is not None and (call.operator, target) not in seen:
+                (tmp_path / "model.pte").write_bytes(buffer)
+                found.append(runtime.run(tmp_path / "model.pte", inputs))
+                seen.add((call.operator, target))
+            for (got,) in found:
+                limits = {"rtol": 2e-3, "atol": 2e-3} if sums else {"rtol": 0, "atol": 0}
+                torch.testing.assert_close(
+                    got, call.results[0], **limits, msg=lambda m, c=call, t=target: f"{c} {t} {m}"
+                )
+
+
+class Weighted(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.register_buffer("weight", torch.randint(-127, 128, (64, 128), dtype=torch.int8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight = torch.ops.quantized_decomposed.dequantize_per_tensor(
+            self.weight, 0.01, 3, -128, 127, torch.int8
+        )
+        return torch.nn.functional.linear(x, weight)
+
+
+@pytest.mark.parametrize("target", ["stock-1.4", "stock-1.4-quantized", "et-vm"])
+def test_weights_stay_integers_unless_asked_for(target: str) -> None:
+    module, inputs = Weighted(), (torch.randn(2, 128),)
+    exported = torch.export.export(module, inputs)
+    backend = ExecutorchBackendConfig(target=target)
+    kept = to_edge(exported).to_executorch(backend)
+    config = EdgeCompileConfig(dequantize_weights=True)
+    restored = to_edge(exported, compile_config=config).to_executorch(backend)
+    assert len(kept.buffer) < module.weight.numel() + 4096
+    assert len(restored.buffer) > 4 * module.weight.numel()
+    assert not kernels_of(restored)
+    for program in (kept, restored):
+        same(run(program.buffer, "portable", inputs), (module(*inputs),))
