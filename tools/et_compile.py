@@ -112,13 +112,15 @@ def _level_of(module: ModuleOp) -> str:
 
 
 def _compile(args: argparse.Namespace) -> None:
+    from et_ir.faults import with_later_faults
+    from et_ir.frontend.unsupported import UnsupportedProgram
     from et_ir.passes.pipelines import (
         ATEN,
         BACKEND,
         EDGE,
         core_aten_pipeline,
         executorch_pipeline,
-        run_pipeline,
+        parse_passes,
     )
 
     try:
@@ -126,7 +128,6 @@ def _compile(args: argparse.Namespace) -> None:
     except ValueError as error:
         raise UsageError(f"--preserve: {error}") from None
     stages = _Stages(args.quiet)
-    module = _load(args, stages)
     lower = executorch_pipeline(
         target=args.target,
         algorithm=args.memory_planning,
@@ -135,7 +136,12 @@ def _compile(args: argparse.Namespace) -> None:
     )
     externalize = [_externalize_pass(wanted) for wanted in args.external_constants]
     lower = ",".join((lower, *externalize))
-    pipelines = dict(zip(LEVELS, (ATEN, core_aten, EDGE, BACKEND, lower), strict=False))
+    pipelines: dict[str, str] = dict(zip(LEVELS, (ATEN, core_aten, EDGE, BACKEND, lower), strict=False))
+    try:
+        module = _load(args, stages)
+    except UnsupportedProgram as error:
+        passes = parse_passes(",".join(pipelines[level] for level in _up_to(args.emit)))
+        raise with_later_faults(error, error.module, passes) from error
     reached = _level_of(module)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
         raise UsageError(f"{args.model} is at level {reached} already, past {args.emit}")
@@ -147,7 +153,7 @@ def _compile(args: argparse.Namespace) -> None:
             (f'link-check{{target="{args.target}"}},verify-executorch', *externalize)
         )
     for level in LEVELS[LEVELS.index(reached) : -1]:
-        run_pipeline(module, pipelines[level])
+        _run(module, [pipelines[later] for later in _up_to(args.emit, level)])
         stages.reached(level, module)
         if level == args.emit:
             _write_text(module, args)
@@ -168,6 +174,25 @@ def _externalize_pass(wanted: str) -> str:
             f"--external-constants {wanted}: expected FILE or NAMES=FILE, a file name without folder"
         )
     return f'externalize-constants{{file="{file}" match="{match or "*"}"}}'
+
+
+def _up_to(last: str, first: str = "aten") -> list[str]:
+    """The levels that passes take a program to, from one to another."""
+    return [level for level in LEVELS[LEVELS.index(first) : LEVELS.index(last) + 1] if level != "pte"]
+
+
+def _run(module: ModuleOp, pipelines: list[str]) -> None:
+    """Run the first pipeline. Where it finds faults, those that the others would find are in the same report."""
+    from et_ir.faults import with_later_faults
+    from et_ir.passes.pipelines import parse_passes, run_pipeline
+    from et_ir.passes.report import PassReport
+
+    done: list[str] = []
+    try:
+        run_pipeline(module, pipelines[0], after=lambda one, _: done.append(one.name))
+    except PassReport as error:
+        passes = parse_passes(",".join(pipelines))[len(done) :]
+        raise with_later_faults(error, module, passes) from error
 
 
 def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:

@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     ModuleOp,
     StringAttr,
+    TensorType,
     i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -107,9 +108,10 @@ def import_program(
     state.check_aliases()
     functions = [_import_method(method, state, reasons, frames) for method in methods]
     functions += [constant_method(name, value, state, reasons) for name, value in constants.items()]
-    reasons.check()
     globals_: list[Operation] = [symbol.op() for symbol in state.symbols.values()]
-    return ModuleOp([*globals_, *functions])
+    module = ModuleOp([*globals_, *functions])
+    reasons.check(module)
+    return module
 
 
 # -- before conversion
@@ -218,8 +220,17 @@ def _import_method(method: _Method, state: State, reasons: Reasons, frames: Fram
         converter.values[node] = op.result
         return op.result
 
+    def stand_in(type: Attribute) -> SSAValue:
+        return block.insert_arg(type, len(block.args))
+
     converter.missing = read
-    arguments: dict[Node, SSAValue] = dict(zip((n for n, _ in method.inputs), block.args, strict=True))
+    converter.stand_in = stand_in
+    arguments: dict[Node, SSAValue] = {
+        node: argument
+        for (node, _), argument in zip(method.inputs, block.args, strict=True)
+        # Without those whose types the IR lacks.
+        if isinstance(argument.type, TensorType) or not isinstance(node.meta.get("val"), torch.Tensor)
+    }
     outputs = converter.convert(method.program.graph_module, dict(arguments))
     results = _results(method, converter, cast("tuple[Any, ...]", outputs), arguments, reasons)
     ranges = method.program.range_constraints

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 import torch
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -25,7 +26,7 @@ from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
 from et_ir.frontend.mutation import IDENTITIES, Mutations, writes_memory
 from et_ir.frontend.operators import Operator, as_operator, name_of, schema_of
 from et_ir.frontend.run_time_sizes import SizedTensors
-from et_ir.frontend.types import ELEMENT_OF, UnsupportedType, result_type
+from et_ir.frontend.types import QUANTISED_FIX, UnsupportedType, element_type, result_type
 from et_ir.frontend.unsupported import Reasons
 
 __all__ = ["Converted", "NodeConverter", "op_class"]
@@ -121,6 +122,8 @@ class NodeConverter:
         self.values: dict[Node, Converted] = {}
         self.missing: Callable[[Node], Converted] | None = None
         """Gives the value of a node that was not converted because it is only made on first use (weights)."""
+        self.stand_in: Callable[[Attribute], SSAValue] | None = None
+        """Gives a value of a type for one that could not be made, so that what depends on it is looked at as well."""
         self.decompose = decompose
         self.mutations = mutations if mutations is not None else Mutations()
         self.sized = SizedTensors()
@@ -206,8 +209,23 @@ class NodeConverter:
         except Unknown as problem:
             if str(problem):
                 self.reasons.add(_subject(target), str(problem), problem.fix, location)
+            self._stand_in(node)
         except UnsupportedType as problem:
             self.reasons.add(_subject(target), str(problem), problem.fix, location)
+            self._stand_in(node)
+
+    def _stand_in(self, node: Node) -> None:
+        """Go on with values of the types that torch says a node has, if the IR has them."""
+        value: Any = node.meta.get("val")
+        if self.stand_in is None or value is None:
+            return
+        several = isinstance(value, list | tuple)
+        try:
+            types = [result_type(item) for item in cast("Sequence[Any]", value if several else (value,))]
+        except UnsupportedType:
+            return
+        found = tuple(self.stand_in(type) for type in types)
+        self.values[node] = found if several else found[0]
 
     # -- sizes known at run time only
 
@@ -309,12 +327,20 @@ class NodeConverter:
                 return self.convert(module, dict(zip(placeholders, values, strict=True)))
             finally:
                 self.locate, self.sized = outer, sized
+        for operand in node.all_input_nodes:
+            self.value_of(operand)  # what is wrong with an operand says why
+        for item in pytree.tree_leaves(node.meta.get("val")):
+            result_type(item)
         namespace = schema_of(target).name.partition("::")[0]
         if namespace != "aten":
             raise Unknown(
-                f"the namespace '{namespace}' is not known, and it does not decompose into aten operators",
-                "express it in torch operators before export, or register a decomposition for it",
+                f"it has no kernel: the namespace '{namespace}' is not known, and its implementation does not"
+                " decompose into aten operators",
+                "express it in torch operators before export, or implement it with them: a torch.library.custom_op"
+                " that calls nothing but torch is compiled as what it calls",
             )
+        if "quantize" in schema_of(target).name:
+            raise Unknown("quantised tensors of torch's eager mode are not supported", QUANTISED_FIX)
         raise Unknown(
             "the aten dialect has no such operator, and it does not decompose into others",
             "use other operators; et_ir/registry/schemas.txt lists those that can be imported",
@@ -408,12 +434,12 @@ class NodeConverter:
                 symbols.append(cast("SSAValue[Attribute]", item))
                 return DYNAMIC_ATTR
             case torch.dtype():
-                element = ELEMENT_OF.get(item)
-                if element is None:
+                try:
+                    return element_type(item)
+                except UnsupportedType as problem:
                     raise Unknown(
-                        f"its argument '{arg.name}' is the unsupported dtype {item}", "use another dtype"
-                    )
-                return element
+                        f"its argument '{arg.name}' is the unsupported dtype {item}", problem.fix
+                    ) from None
             case torch.device():
                 # Programs have no devices; only an argument that cannot be left out is kept.
                 return None if arg.type.optional else attribute_of(item.type, arg.type)

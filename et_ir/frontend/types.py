@@ -31,10 +31,14 @@ ELEMENT_OF: Final[dict[torch.dtype, Attribute]] = {
 imported.
 """
 
+QUANTISED_FIX: Final = (
+    "quantise with PT2E (torchao), which keeps plain integer tensors, not with torch's eager mode"
+)
+
 _FIXES: Final = {
     "complex32": "compute complex numbers in float32: no runtime has kernels for half precision",
-    "quint": "quantise with PT2E (torchao), which keeps plain integer tensors, not with torch's eager mode",
-    "qint": "quantise with PT2E (torchao), which keeps plain integer tensors, not with torch's eager mode",
+    "quint": QUANTISED_FIX,
+    "qint": QUANTISED_FIX,
     "float8": "convert to float16 or bfloat16 before export",
     "uint": "convert to a signed integer type of the same or the next size before export",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
 
 from et_ir.locations import source_line
 
@@ -29,15 +29,20 @@ class Reason:
 
 
 class UnsupportedProgram(Exception):
-    """The exported program cannot be imported. `reasons` lists everything in the way."""
+    """The exported program cannot be imported. `reasons` lists everything in the way.
+
+    `module` is the rest of it, in which inputs stand in for the results that could not be made: good for finding what
+    else is wrong.
+    """
 
     exit_code: ClassVar[int] = 4
 
-    def __init__(self, reasons: list[Reason]):
+    def __init__(self, reasons: list[Reason], module: ModuleOp | None = None):
         count = f"{len(reasons)} reason" + ("s" if len(reasons) != 1 else "")
         lines = [f"  {number}. {reason}" for number, reason in enumerate(reasons, 1)]
         super().__init__("\n".join([f"the exported program is not supported, for {count}:", *lines]))
         self.reasons = reasons
+        self.module = module
 
 
 class Reasons:
@@ -52,7 +57,7 @@ class Reasons:
     def __bool__(self) -> bool:
         return bool(self._found)
 
-    def check(self) -> None:
+    def check(self, module: ModuleOp | None = None) -> None:
         """Raise `UnsupportedProgram` if anything was collected."""
         if self._found:
-            raise UnsupportedProgram(list(self._found))
+            raise UnsupportedProgram(list(self._found), module)

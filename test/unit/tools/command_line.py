@@ -114,6 +114,27 @@ def unsupported():
     return Unsupported(), (torch.ones(4),)
 
 
+class Faulty(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.eye(3).to_sparse())
+
+    def forward(self, x, numbers):
+        twice = torch.ops.acme.gain(x)
+        half = x.to(torch.chalf)
+        short = numbers.to(torch.uint16)
+        masked = torch.sparse.mm(self.mask, x)
+        bytes = torch.quantize_per_tensor(x, 0.1, 0, torch.quint8).dequantize()
+        wave = torch.sin(twice * 1j)
+        gamma = torch.lgamma(twice)
+        return half.real, short, masked, bytes, wave, gamma
+
+
+def faulty():
+    unsupported()
+    return Faulty(), (torch.ones(3, 3), torch.zeros(3, dtype=torch.int64))
+
+
 class Product(nn.Module):
     def forward(self, x):
         return torch.cumprod(x, 0) + torch.ops.aten.mish(x)

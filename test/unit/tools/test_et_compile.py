@@ -134,6 +134,34 @@ def test_what_is_not_supported_is_named_with_its_lines(command: Command) -> None
     assert ran.err.count("  fix: ") == 3
 
 
+FAULTS = {
+    "acme.gain": ("twice = ", "implement it with them"),
+    "aten.to.dtype": ("half = ", "compute complex numbers in float32"),
+    "aten.to.dtype ": ("short = ", "convert to a signed integer type"),
+    "aten.quantize_per_tensor": ("bytes = ", "quantise with PT2E"),
+    "aten.dequantize.self": ("bytes = ", "quantise with PT2E"),
+    "edge.sin": ("wave = ", "convert to another type around it"),
+    "aten::lgamma.out": ("gamma = ", "compile for a target that has a kernel for it"),
+}
+"""What is at fault in `Faulty`, the line's beginning and the fix's; the stages that find it are three."""
+
+
+def test_all_faults_are_in_one_report(command: Command) -> None:
+    ran = command("et-compile", "subjects.py:faulty", "-o", "x.pte", "-q")
+    assert ran.code == 4
+    assert not Path("x.pte").exists()
+    source = Path("subjects.py").read_text().splitlines()
+    reported = ran.err.splitlines()
+    for name, (line, fix) in FAULTS.items():
+        number = next(n for n, text in enumerate(source, 1) if text.strip().startswith(line))
+        place = f"subjects.py:{number}: error: '{name.strip()}': "
+        (at,) = [i for i, text in enumerate(reported) if place in text]
+        assert reported[at + 1].strip().startswith("fix: ")
+        assert fix in reported[at + 1]
+    assert "et-compile: error: 'buffer \"mask\"': tensors of layout sparse_coo are not supported" in ran.err
+    assert ran.err.count("error: ") == len(FAULTS) + 1  # nothing is reported for depending on what is
+
+
 def test_kernels_that_the_target_lacks(command: Command) -> None:
     """Every operator at once, each with its line; another target may have them."""
     line = [

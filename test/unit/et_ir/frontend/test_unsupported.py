@@ -62,7 +62,7 @@ def test_every_reason_at_once():
     text = str(error)
     assert text.startswith("the exported program is not supported, for 3 reasons:")
     assert "test_unsupported.py:" in text
-    assert " in inner: the namespace 'et_test' is not known" in text
+    assert " in inner: it has no kernel: the namespace 'et_test' is not known" in text
     assert text.count("fix: ") == 3
 
 
