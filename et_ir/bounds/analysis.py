@@ -180,6 +180,9 @@ class SizeBounds:
     def _at_most(self, op: SchemaOp, argument: tuple[str, Any]) -> Any:
         """An argument of a shape rule, with the largest sizes in the place of those that are not known."""
         name, value = argument
+        if name == "weight" and "conv" in op.name:
+            # The larger the kernel, the fewer places it fits in.
+            return value
         if op.info().schema.by_name[name].type.is_tensor:
             given = op.arg(name)
             if isinstance(given, tuple):
