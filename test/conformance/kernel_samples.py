@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 import torch
 from kernel_oracle import Keep, Recorded, composite, first_dtype, record
 from kernel_samples_core import core_calls, named_otherwise, random_calls
+from kernel_samples_counts import count_calls
 from kernel_samples_factors import factor_calls
 from kernel_samples_linalg import linalg_calls
 from kernel_samples_math import math_calls
@@ -182,6 +183,7 @@ def own_calls() -> Iterator[Callable[[], object]]:
     yield from search_calls()
     yield from linalg_calls()
     yield from factor_calls()
+    yield from count_calls()
 
 
 def _image_calls() -> Iterator[Callable[[], object]]:

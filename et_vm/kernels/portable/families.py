@@ -173,6 +173,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::native_group_norm_backward.out",
         "aten::native_layer_norm_backward.out",
     ),
+    "histogram": (
+        "aten::histogram.bin_ct_out",
+        "aten::histogram.bins_tensor_out",
+    ),
     "index": (
         "aten::embedding.out",
         "aten::gather.out",
@@ -230,6 +234,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::mm.out",
         "aten::mv.out",
     ),
+    "matmul_integer": ("aten::_int_mm.out",),
     "matrix_exponential": ("aten::linalg_matrix_exp.out",),
     "normalization": (
         "aten::_native_batch_norm_legit.no_stats_out",
@@ -267,6 +272,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::gcd.out",
         "aten::heaviside.out",
         "aten::hypot.out",
+        "aten::lcm.out",
         "aten::ldexp.out",
         "aten::lerp.Tensor_out",
         "aten::logaddexp.out",
@@ -293,6 +299,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::max_unpool2d.out",
         "aten::max_unpool3d.out",
     ),
+    "put": ("aten::put.out",),
     "quantize": (
         "quantized_decomposed::convert_element_type.no_fuse_out",
         "quantized_decomposed::dequantize_per_channel.out",
@@ -399,6 +406,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::scatter.reduce_out",
         "aten::scatter.value_reduce_out",
     ),
+    "segment_reduce": ("aten::segment_reduce.out",),
     "softmax": (
         "aten::_log_softmax.out",
         "aten::_softmax.out",

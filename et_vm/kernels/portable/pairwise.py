@@ -53,6 +53,17 @@ def _fmax(a: Array, b: Array) -> Array:
 _declare("fmax", "The larger; of a NaN and a number the number.", _whole(_fmax), (BOOL, INTEGER, FLOAT))
 _declare("fmin", "The smaller; of a NaN and a number the number.", _whole(np.fmin), (BOOL, INTEGER, FLOAT))
 _declare("gcd", "The greatest common divisor, not negative.", apply(np.gcd), (INTEGER,))
+
+
+def _lcm(a: Array, b: Array) -> Array:
+    # As C does: small types are multiplied and made positive as int32, and only then cut off.
+    wide = np.result_type(a.dtype, np.int32) if a.dtype.itemsize < 4 else a.dtype
+    divisor = np.gcd(a, b).astype(wide)
+    product = np.where(divisor == 0, 0, a.astype(wide) // np.where(divisor == 0, 1, divisor)) * b.astype(wide)
+    return np.abs(product)
+
+
+_declare("lcm", "The least common multiple, not negative. Allocates a few blocks.", _whole(_lcm), (INTEGER,))
 _declare("hypot", "sqrt(a^2 + b^2) without overflow.", apply(np.hypot), (FLOAT,))
 _declare(
     "copysign",
