@@ -114,7 +114,7 @@ class Reader:
         self.tables_left = end // 8
         self.problems = problems
         self.offsets: dict[int, int] | None = {} if locate or problems.collects else None
-        self.lost: list[tuple[object, InvalidFile]] = []
+        self.lost: list[tuple[object, str, InvalidFile]] = []
         self._layouts: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
         self._strings: dict[int, str] = {}
 
@@ -134,7 +134,7 @@ class Reader:
             problem.nest(path)
         self.problems.add(problem)
         self.place(table, at)
-        self.lost.append((table, problem))
+        self.lost.append((table, path, problem))
         return table
 
     def unknown(self, kind: str, number: int, at: int, field: str) -> InvalidFile:
