@@ -41,6 +41,12 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "cumsum of no dimensions": (aten.cumsum.default, (NONE, 0), {}),
     "sum of no dimensions": (aten.sum.dim_IntList, (NONE, [0]), {}),
     "sum of no dimensions, kept": (aten.sum.dim_IntList, (NONE, [-1], True), {}),
+    "any of no dimensions": (aten.any.dims, (NONE, []), {}),
+    "sum f64": (aten.sum.dim_IntList, (rand(3, 4, 5, dtype=F64), [-1]), {}),
+    "sum f64, all": (aten.sum.dim_IntList, (rand(30, 4, 50, dtype=F64), []), {}),
+    "sum f64, kept": (aten.sum.dim_IntList, (rand(30, 4, 50, dtype=F64), [-3], True), {}),
+    "sum f64 of no dimensions": (aten.sum.dim_IntList, (rand(dtype=F64), [0]), {}),
+    "sum f64 of nothing": (aten.sum.dim_IntList, (rand(3, 0, dtype=F64), [1]), {}),
     "unfold_copy of no dimensions": (aten.unfold_copy.default, (NONE, 0, 1, 1), {}),
     "stack of nothing": (aten.stack.default, ([torch.zeros(0, 1, 0), torch.zeros(0, 1, 0)], 1), {}),
     "amax of nothing": (aten.amax.default, (rand(5, 0, 5), [0]), {}),
@@ -121,6 +127,9 @@ def test_most_would_not(stock: StockRuntime, tmp_path: Path) -> None:
 
 
 RIGHT = (
+    "any of no dimensions",
+    "sum f64 of nothing",
+    "sum f64, all",
     "stack of nothing",
     "sub of one",
     "remainder 2.5",

@@ -23,6 +23,8 @@ the kernels compute rightly is touched; for other targets the pass does nothing.
 | negative padding | `slice_copy` in front |
 | `narrow_copy` along a negative dimension | `slice_copy` |
 | `remainder`, which may have the sign of the dividend | `fmod`, corrected |
+| `sum.dim_IntList` of f64 over one dimension, added up in f32 | the same over that and one of one element |
+| `max_pool2d_with_indices_backward`, which adds to what was in its result | `scatter_add` to zeros |
 | `convolution` in three dimensions, transposed or not | one in two, with planes for images and channels |
 """
 
@@ -34,12 +36,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from et_ir.passes.fit_kernels import arguments, empty, ranks, remainder, types, volumes
+from et_ir.passes.fit_kernels import arguments, empty, ranks, remainder, sums, types, volumes
 from et_ir.passes.rewriting import rewrite
 
 __all__ = ["FAMILIES", "FitKernelsPass"]
 
-FAMILIES = (empty, arguments, types, remainder, volumes, ranks)
+FAMILIES = (empty, arguments, types, remainder, volumes, ranks, sums)
 """The modules with patterns, in the order they are tried in: what is left of a tensor may be empty."""
 
 

@@ -46,6 +46,8 @@ class DimensionOfNone(RewritePattern):
         arguments: dict[str, Any] = {arg.name: op.arg(arg.name) for arg in op.schema().args} | {
             op.schema().args[0].name: one
         }
+        if arguments.get("dim") == ():
+            arguments["dim"] = (0,)  # all, which kernels take for none
         changed = TensorType[Attribute](result.element_type, shape)
         made = rewriter.insert(type(op).make(**arguments, result_types=[changed])).results[0]
         rewriter.replace(op, [], [viewed(made, (), rewriter) if shape else made])

@@ -31,6 +31,8 @@ from sweep.samples import entries
 HERE = Path(__file__).resolve().parent
 ORACLES = HERE.parent
 ROOT = ORACLES.parents[1]
+INPUTS = ("factorizations", "kernel_oracle", "stock", "stock_faults", "stock_models")
+"""The oracles that outcomes depend on."""
 DOCUMENT = ROOT / "docs" / "ops.md"
 
 
@@ -106,7 +108,7 @@ def sweep_all(names: Sequence[str], folder: Path, limit: int | None, processes: 
 def _sources() -> str:
     """Changes with everything that outcomes depend on."""
     folders = [package(name) for name in ("et_ir", "et_schema", "et_vm")]
-    oracles = [ORACLES / f"{name}.py" for name in ("factorizations", "kernel_oracle", "stock")]
+    oracles = [ORACLES / f"{name}.py" for name in INPUTS]
     return digest(*folders, HERE, *oracles, torch.__version__)
 
 

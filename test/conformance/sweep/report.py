@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stock_faults import FAULTS
+
+from sweep.faults import FAULT
 from sweep.samples import DTYPES
 
 KNOWN_FAILURES = Path(__file__).with_name("known.json")
@@ -28,29 +31,34 @@ STOPS = ("export", "compile")
 
 @dataclass
 class Score:
-    """How many were right, of how many, and why the others were not."""
+    """How many were right, of how many, and why the others were not; apart from them, those that known faults of the
+    stock runtime's kernels made wrong.
+    """
 
     right: int = 0
     total: int = 0
     reasons: Counter[str] = field(default_factory=Counter[str])
+    faults: Counter[str] = field(default_factory=Counter[str])
+    """By the operators that have the faults, as a line."""
 
     def add(self, outcomes: dict[str, int]) -> None:
         """Count outcomes, "" for those that are right."""
         for reason, count in outcomes.items():
             self.total += count
-            if reason:
+            if reason.startswith(FAULT):
+                self.faults[reason.removeprefix(FAULT)] += count
+            elif reason:
                 self.reasons[reason] += count
             else:
                 self.right += count
 
     def __str__(self) -> str:
-        return (
-            ""
-            if not self.total
-            else f"{self.right}"
-            if self.right == self.total
-            else f"**{self.right}/{self.total}**"
-        )
+        if not self.total:
+            return ""
+        faults = f" + {self.faults.total()} faults" if self.faults else ""
+        if self.right + self.faults.total() == self.total:
+            return f"{self.right}{faults}"
+        return f"**{self.right}/{self.total}**{faults}"
 
 
 @dataclass
@@ -92,7 +100,7 @@ def _entry(answer: dict[str, Any]) -> Entry:
                 entry.lacking.setdefault(column.removeprefix("lacking "), Counter()).update(outcomes)
                 continue
             (entry.stops if column in STOPS else entry.scores)[column].add(outcomes)
-            if any(outcomes.keys() - {""}):
+            if any(reason and not reason.startswith(FAULT) for reason in outcomes):
                 entry.short.setdefault(column, []).append(dtype)
     return entry
 
@@ -117,7 +125,16 @@ def known_failures() -> dict[str, dict[str, list[str]]]:
 
 def document(entries: list[Entry], limit: int | None) -> str:
     """The text of ``docs/ops.md``; ``limit`` is that of samples for each entry and type."""
-    return "\n".join([*_head(entries, limit), *_short(entries), *_lacking(entries), *_table(entries), ""])
+    return "\n".join(
+        [
+            *_head(entries, limit),
+            *_short(entries),
+            *_faults(entries),
+            *_lacking(entries),
+            *_table(entries),
+            "",
+        ]
+    )
 
 
 def _head(entries: list[Entry], limit: int | None) -> Iterator[str]:
@@ -146,6 +163,9 @@ def totals(entries: list[Entry]) -> Iterator[str]:
         right = sum(entry.scores[column].right for entry in entries)
         total = sum(entry.scores[column].total for entry in entries)
         yield f"| {TITLES[column]} | {right:,} | {total:,} | {right / max(total, 1):.2%} |"
+    faults = sum(entry.scores["stock"].faults.total() for entry in entries)
+    total = sum(entry.scores["stock"].total for entry in entries)
+    yield f"| stock runtime, wrong by its own faults | {faults:,} | {total:,} | {faults / max(total, 1):.2%} |"
     samples = sum(entry.samples for entry in entries)
     stopped = {stop: sum(entry.stops[stop].total for entry in entries) for stop in STOPS}
     lacking = {
@@ -179,6 +199,39 @@ def _short(entries: list[Entry]) -> Iterator[str]:
                 yield f"  - {title}, {', '.join(entry.short[column])}: {_reasons(score.reasons)}"
         if "portable" in entry.lacking:
             yield f"  - the portable library has no kernel for {_names(entry.lacking['portable'])}"
+
+
+def _faults(entries: list[Entry]) -> Iterator[str]:
+    yield ""
+    yield "## What the stock runtime computes wrongly"
+    yield ""
+    yield (
+        "`test/conformance/stock_faults.py` lists these kernels, and a test proves each: a program with it gives on "
+        "the stock runtime what a model of the fault gives, and not what torch and the VM give. A sample counts as one "
+        "of a fault where the models give the stock runtime's results for its file. Where the last column says so, the "
+        "compiler avoids the kernel."
+    )
+    yield ""
+    yield "| kernel | types | stock | torch | instead | samples |"
+    yield "|---|---|---|---|---|---|"
+    short = {torch_name: name for name, dtype in DTYPES.items() for torch_name in [str(dtype)]}
+    for fault in FAULTS:
+        types = ", ".join(short[f"torch.{kind.torch_name}"] for kind in fault.types)
+        found = [
+            f"{entry.name} ({count})"
+            for entry in entries
+            if (
+                count := sum(
+                    count
+                    for names, count in entry.scores["stock"].faults.items()
+                    if fault.operator in names.split(", ")
+                )
+            )
+        ]
+        yield (
+            f"| `{fault.operator}` | {types} | {fault.does} | {fault.torch_does} | {fault.avoided} | "
+            f"{', '.join(found)} |"
+        )
 
 
 def _lacking(entries: list[Entry]) -> Iterator[str]:

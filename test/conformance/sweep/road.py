@@ -21,6 +21,7 @@ from et_ir.passes.report import PassReport
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 from sweep.compare import TIES, difference, same_elements
+from sweep.faults import explanation
 from sweep.reconstruct import FREE, reconstruction
 from sweep.samples import Sample
 
@@ -81,8 +82,22 @@ def travel(sample: Sample, stock: StockRuntime | None) -> Outcome:
         if library not in made.lacking:
             outcome[library] = _outcome(sample, lambda library=library: _run(made.file, library, sample))
     if stock is not None and "stock" not in made.lacking:
-        outcome["stock"] = _outcome(sample, lambda: _run_stock(stock, made.file, sample))
+        outcome["stock"] = _stock_outcome(sample, stock, made.file)
     return outcome
+
+
+def _stock_outcome(sample: Sample, stock: StockRuntime, file: bytes) -> str:
+    """As of the others; what known faults of the stock runtime's kernels make of the file says so."""
+    results: list[Any] = []
+
+    def run() -> list[Any]:
+        results.extend(_run_stock(stock, file, sample))
+        return list(results)
+
+    outcome = _outcome(sample, run)
+    if not outcome.startswith("wrong: "):
+        return outcome
+    return explanation(file, sample.inputs, results) or outcome
 
 
 def report(problem: Exception) -> str:

@@ -43,3 +43,36 @@ func.func @crop(%x: tensor<4xf32>) -> tensor<5xf32> {
   %0 = edge.constant_pad_nd %x {pad = [-1, 2]} : (tensor<4xf32>) -> tensor<5xf32>
   func.return %0 : tensor<5xf32>
 }
+
+// -----
+
+// A sum in f64 is one over another dimension, too; in f32 or over two it stays.
+// CHECK-LABEL: func.func @sum
+func.func @sum(%x: tensor<2x3x4xf64>, %y: tensor<2x3xf32>) -> (tensor<2x4xf64>, tensor<2x3x1xf64>, tensor<4xf64>, tensor<2xf32>) {
+  // CHECK-NEXT: %[[V:.*]] = edge.view_copy %x {size = [2, 3, 4, 1]}
+  // CHECK-NEXT: edge.sum.dim_IntList %[[V]] {dim = [1, 3]} : (tensor<2x3x4x1xf64>) -> tensor<2x4xf64>
+  // CHECK-NEXT: %[[W:.*]] = edge.view_copy %x {size = [2, 3, 4, 1]}
+  // CHECK-NEXT: %[[S:.*]] = edge.sum.dim_IntList %[[W]] {dim = [2, 3], keepdim = true}
+  // CHECK-NEXT: edge.view_copy %[[S]] {size = [2, 3, 1]}
+  // CHECK-NEXT: edge.sum.dim_IntList %x {dim = [0, 1]}
+  // CHECK-NEXT: edge.sum.dim_IntList %y {dim = [1]}
+  // VM: edge.sum.dim_IntList %x {dim = [1]}
+  %0 = edge.sum.dim_IntList %x {dim = [1]} : (tensor<2x3x4xf64>) -> tensor<2x4xf64>
+  %1 = edge.sum.dim_IntList %x {dim = [-1], keepdim = true} : (tensor<2x3x4xf64>) -> tensor<2x3x1xf64>
+  %2 = edge.sum.dim_IntList %x {dim = [0, 1]} : (tensor<2x3x4xf64>) -> tensor<4xf64>
+  %3 = edge.sum.dim_IntList %y {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return %0, %1, %2, %3 : tensor<2x4xf64>, tensor<2x3x1xf64>, tensor<4xf64>, tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @pool_gradient
+func.func @pool_gradient(%g: tensor<2x1x3xf32>, %x: tensor<2x3x6xf32>, %i: tensor<2x1x3xi64>) -> tensor<2x3x6xf32> {
+  // CHECK-NEXT: %[[Z:.*]] = edge.full {size = [2, 18], fill_value = 0, dtype = f32}
+  // CHECK-NEXT: %[[I:.*]] = edge.view_copy %i {size = [2, 3]}
+  // CHECK-NEXT: %[[G:.*]] = edge.view_copy %g {size = [2, 3]}
+  // CHECK-NEXT: %[[S:.*]] = edge.scatter_add %[[Z]], %[[I]], %[[G]] {dim = 1}
+  // CHECK-NEXT: edge.view_copy %[[S]] {size = [2, 3, 6]}
+  %0 = edge.max_pool2d_with_indices_backward %g, %x, %i {kernel_size = [3, 2], stride = [3, 2], padding = [0, 0], dilation = [1, 1], ceil_mode = false} : (tensor<2x1x3xf32>, tensor<2x3x6xf32>, tensor<2x1x3xi64>) -> tensor<2x3x6xf32>
+  func.return %0 : tensor<2x3x6xf32>
+}
