@@ -20,9 +20,17 @@ from struct import Struct
 from et_schema.errors import Error, InvalidFile
 from et_schema.flatbuffer import Reader, Source, Writer
 from et_schema.generated import flat_tensor as schema
-from et_schema.generated.flat_tensor import DataSegment, FlatTensor
+from et_schema.generated.flat_tensor import DataSegment, FlatTensor, TensorLayout
 from et_schema.mapped import map_file
-from et_schema.segments import OutputStream, SegmentLike, align_up, place, write_segments, zeros
+from et_schema.segments import (
+    OutputStream,
+    SegmentLike,
+    align_up,
+    check_disjoint,
+    place,
+    write_segments,
+    zeros,
+)
 
 HEADER_AT = 8
 HEADER_MAGIC = b"FH01"
@@ -88,11 +96,30 @@ def _read(file: memoryview) -> PtdFile:
             )
             raise InvalidFile(message, where=f"segments[{index}]")
         segments.append(file[base + segment.offset : base + segment.offset + segment.size])
+    check_disjoint([(segment.offset, segment.size) for segment in tensors.segments])
     for index, entry in enumerate(tensors.named_data):
         if entry.segment_index >= len(segments):
             message = f"index {entry.segment_index} where there are {len(segments)}"
             raise InvalidFile(message, where=f"named_data[{index}].segment_index")
+        if entry.tensor_layout is not None:
+            available = len(segments[entry.segment_index])
+            _check_layout(entry.tensor_layout, available, f"named_data[{index}].tensor_layout")
     return PtdFile(tensors, segments)
+
+
+def _check_layout(layout: TensorLayout, available: int, where: str) -> None:
+    """Raise InvalidFile for a layout of no tensor, or of one that needs more than the ``available`` bytes."""
+    rank = len(layout.sizes)
+    if len(layout.dim_order) != rank or sorted(layout.dim_order) != list(range(rank)):
+        raise InvalidFile(f"dim order is no permutation of {rank} dimensions", where=f"{where}.dim_order")
+    if rank and min(layout.sizes) < 0:
+        raise InvalidFile("negative size", where=f"{where}.sizes")
+    nbytes = 0 if 0 in layout.sizes else layout.scalar_type.itemsize
+    for size in layout.sizes:
+        # However many dimensions there are, this stays a short number.
+        nbytes = min(nbytes * size, 2**64)
+    if nbytes > available:
+        raise InvalidFile(f"a tensor of {nbytes} bytes in a segment of {available}", where=f"{where}.sizes")
 
 
 def write_ptd(

@@ -29,7 +29,15 @@ from et_schema.generated.program import (
 from et_schema.locate import Location, Locations, locate_tables
 from et_schema.mapped import map_file
 from et_schema.problems import FIRST, Problems
-from et_schema.segments import OutputStream, SegmentLike, align_up, place, write_segments, zeros
+from et_schema.segments import (
+    OutputStream,
+    SegmentLike,
+    align_up,
+    check_disjoint,
+    place,
+    write_segments,
+    zeros,
+)
 
 MINIMUM_FILE_SIZE = 64
 HEADER_AT = 8
@@ -324,18 +332,10 @@ def _segments(
             problems.add(InvalidFile(fault, where=f"segments[{index}]", hint=hint))
             malformed.add(id(segment))
         views.append(file[:0] if fault else file[start : start + segment.size])
-    filled = [
-        at for at, segment in enumerate(program.segments) if segment.size and id(segment) not in malformed
+    known = [
+        (0, 0) if id(segment) in malformed else (segment.offset, segment.size) for segment in program.segments
     ]
-    filled.sort(key=lambda at: program.segments[at].offset)
-    furthest, end = -1, 0
-    for index in filled:
-        segment = program.segments[index]
-        if segment.offset < end:
-            fault = f"segment from byte {base + segment.offset} overlaps segment {furthest}, which ends at {base + end}"
-            problems.add(InvalidFile(fault, where=f"segments[{index}]"))
-        if segment.offset + segment.size > end:
-            furthest, end = index, segment.offset + segment.size
+    check_disjoint(known, problems)
     return views
 
 

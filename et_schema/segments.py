@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from et_schema.errors import Error, ExecutorchError
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.flatbuffer import Bytes
+from et_schema.problems import FIRST, Problems
 
 ZEROS = bytes(1 << 16)
 
@@ -116,3 +117,15 @@ def zeros(count: int) -> Iterator[Bytes]:
         block = min(count, len(ZEROS))
         yield memoryview(ZEROS)[:block]
         count -= block
+
+
+def check_disjoint(extents: Sequence[tuple[int, int]], problems: Problems = FIRST) -> None:
+    """Report segments that begin in another one, given their offsets and sizes. Empty ones may lie anywhere."""
+    filled = sorted((offset, size, index) for index, (offset, size) in enumerate(extents) if size)
+    furthest, end = -1, 0
+    for offset, size, index in filled:
+        if offset < end:
+            fault = f"segment at {offset}..{offset + size} overlaps segment {furthest}, which ends at {end}"
+            problems.add(InvalidFile(fault, where=f"segments[{index}]"))
+        if offset + size > end:
+            furthest, end = index, offset + size

@@ -20,10 +20,10 @@ class Call:
     """One kernel call: its kernel, and how its arguments come from registers.
 
     ``prepare_now`` builds the step from the current values. Raises Trap for arguments the kernel does not
-    take.
+    take. ``written`` are the registers of the outputs.
     """
 
-    __slots__ = ("context", "instruction", "params", "prepare", "registers", "schema_args")
+    __slots__ = ("context", "instruction", "params", "prepare", "registers", "schema_args", "written")
 
     def __init__(
         self,
@@ -32,6 +32,7 @@ class Call:
         params: Sequence[Param] | None,
         registers: list[object],
         context: PrepareContext,
+        written: Sequence[int] = (),
     ) -> None:
         self.instruction = instruction
         self.prepare = prepare
@@ -40,6 +41,7 @@ class Call:
         self.context = context
         # The last argument repeats the outputs.
         self.schema_args = instruction.args[:-1]
+        self.written = written
 
     def arguments(self) -> list[object]:
         """The current values of the arguments in the types that the kernel declares."""
@@ -79,6 +81,10 @@ class Call:
     def prepare_now(self) -> Step:
         """Check the arguments, resize the outputs and bind a step to both."""
         self.context.restart()
+        for register in self.written:
+            value = self.registers[register]
+            if isinstance(value, Tensor) and value.storage is not None and not value.storage.flags.writeable:
+                raise self.context.error(f"value {register} has the bytes of a constant, which nothing may write")
         return self.prepare(self.context, *self.arguments())
 
 

@@ -1,8 +1,8 @@
 """What registers can hold where they are used: types and data, followed through moves, jumps and frees.
 
 A forward data-flow analysis over the instruction list. The state of a register is the set of things it may
-hold, as bits: one for each value kind, with a tensor split in two, with data and without. States of paths
-that meet are united, so an error means that the use fails on *every* path to it; what fails on some paths
+hold, as bits: one for each value kind, with a tensor split in three: with data that may be written, with constant
+data, and without data. States of paths that meet are united, so an error means that the use fails on *every* path to it; what fails on some paths
 only is left to the check at run time.
 
 Only registers that change are tracked: targets of moves, outputs of prims, freed tensors, and tensors that
@@ -28,7 +28,7 @@ from et_schema.generated.program import (
 )
 from et_schema.problems import FIRST, Problems
 from et_schema.scalar_type import ScalarType
-from et_vm.instructions import Instruction, call_outputs, written_tensors
+from et_vm.instructions import Instruction, call_outputs, is_constant, written_tensors
 from et_vm.kernels.registry import Param
 from et_vm.prims import Prim
 
@@ -48,8 +48,9 @@ KINDS = (
 BIT = {kind: 1 << at for at, kind in enumerate(KINDS)}
 DATA = BIT["Tensor"]
 NO_DATA = 1 << len(KINDS)
-TENSOR = DATA | NO_DATA
-ANYTHING = (1 << len(KINDS) + 1) - 1
+CONSTANT = 1 << len(KINDS) + 1
+TENSOR = DATA | NO_DATA | CONSTANT
+ANYTHING = (1 << len(KINDS) + 2) - 1
 # What the items of a list may be.
 _ITEMS = {"IntList": BIT["Int"], "TensorList": TENSOR, "OptionalTensorList": TENSOR | BIT["Null"]}
 _REGISTER_LISTS = (IntList, TensorList, OptionalTensorList)
@@ -66,13 +67,15 @@ def bits_of(kinds: frozenset[str]) -> int:
     """The states a parameter that takes ``kinds`` can be given; a tensor must have data."""
     bits = 0
     for kind in kinds:
-        bits |= BIT[kind]
+        bits |= DATA | CONSTANT if kind == "Tensor" else BIT[kind]
     return bits
 
 
 def describe(bits: int) -> str:
     """``Int or Tensor``."""
     names = [kind for kind in KINDS if bits & BIT[kind]]
+    if bits & CONSTANT and not bits & DATA:
+        names.append("Tensor")
     if bits & NO_DATA:
         names.append("Tensor without data")
     return " or ".join(names) or "nothing"
@@ -117,6 +120,8 @@ class Flow:
             bits = ANYTHING if table is None else BIT[type(table).__name__]
             if isinstance(table, Tensor) and not _has_data(table):
                 bits = NO_DATA
+            elif is_constant(table):
+                bits = CONSTANT
             states.append(bits)
         # The method owns memory for the inputs and outputs that nobody planned.
         for register in self._plan.inputs:
@@ -162,8 +167,13 @@ class Flow:
             self._check_instruction(instruction, state, missing, problems)
         at_end = self._entries.get(len(self.instructions), {})
         for at, register in enumerate(self._plan.outputs):
-            if at_end.get(register) == NO_DATA and register not in missing:
+            bits = at_end.get(register, TENSOR)
+            fault = ""
+            if bits == NO_DATA and register not in missing:
                 fault = f"output value {register} never gets data"
+            elif not bits & TENSOR and isinstance(self._plan.values[register].val, Tensor):
+                fault = f"output value {register}, a Tensor, holds {describe(bits)} at the end"
+            if fault:
                 problems.add(InvalidFile(fault, where=f"{self._where}.outputs[{at}]"))
         self._check_end(problems)
 
@@ -265,6 +275,10 @@ class Flow:
             state[args[0]] = NO_DATA
         elif mnemonic == "call":
             prim = instruction.prim
+            if instruction.is_view:
+                # In the bytes of its source, which has some.
+                state[args[-1]] = self.state(state, args[0]) & (DATA | CONSTANT) or DATA
+                return
             if prim is not None and not prim.in_place:
                 state[args[-1]] = bits_of(prim.result)
                 return
@@ -294,6 +308,7 @@ class Flow:
             for at, register in enumerate(args):
                 is_output = register in outputs
                 self._check_data(instruction, at, str(at), register, state, is_output, missing, problems)
+            self._check_writes(instruction, state, problems)
         elif mnemonic == "delegate":
             for at, register in enumerate(args):
                 self._check_data(instruction, at, str(at), register, state, True, missing, problems)
@@ -325,9 +340,21 @@ class Flow:
             growing = prim.in_place and at == 0
             self._check_data(instruction, at, name, args[at], state, growing, missing, problems)
             self._check_kind(instruction, at, args[at], state, Param(name, kinds, False), problems)
+        self._check_writes(instruction, state, problems)
         if instruction.is_view and not self.state(state, args[-1]) & TENSOR:
             got = self.state(state, args[-1])
             problems.add(self._wrong_kind(instruction, len(args) - 1, "out", TENSOR, got))
+
+    def _check_writes(self, instruction: Instruction, state: State, problems: Problems) -> None:
+        """Report writes to a constant by another name; to constants themselves they are reported before."""
+        for register in written_tensors(instruction, self._plan):
+            if self.state(state, register) == CONSTANT and not is_constant(self._plan.values[register].val):
+                problems.add(
+                    InvalidFile(
+                        f"{instruction.name} writes to value {register}, which has the bytes of a constant here",
+                        where=f"{instruction.where}.args",
+                    )
+                )
 
     def _check_data(
         self,
@@ -382,7 +409,7 @@ class Flow:
             return
         bits = self.state(state, register)
         wanted = bits_of(param.kinds)
-        taken = wanted | (NO_DATA if wanted & DATA else 0)
+        taken = wanted | (TENSOR if wanted & DATA else 0)
         if not bits & taken and not self._empty_list(register, wanted):
             problems.add(self._wrong_kind(instruction, at, param.name, wanted, bits))
 
@@ -405,10 +432,10 @@ class Flow:
         table = self._plan.values[register].val
         path = f"{instruction.where}.cond_value_index"
         wrong_type = isinstance(table, Tensor) and table.scalar_type != ScalarType.BOOL
-        if not bits & (BIT["Bool"] | DATA):
+        if not bits & (BIT["Bool"] | DATA | CONSTANT):
             fault = f"the condition is value {register}, a {describe(bits)}"
             problems.add(InvalidFile(fault, where=path))
-        elif bits == DATA and register not in self.rebound and wrong_type:
+        elif bits & (DATA | CONSTANT) == bits and register not in self.rebound and wrong_type:
             fault = f"the condition is value {register}, a tensor that is not Bool"
             problems.add(InvalidFile(fault, where=path))
 

@@ -69,7 +69,9 @@ def link(
             memo_key=instruction.index,
         )
         prepare = found[instruction.index]
-        linked[instruction.index] = Call(instruction, prepare, signature(prepare), registers, context)
+        linked[instruction.index] = Call(
+            instruction, prepare, signature(prepare), registers, context, call_outputs(instruction, plan)
+        )
     return linked
 
 

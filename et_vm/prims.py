@@ -319,6 +319,8 @@ def alias(source: Tensor, target: Tensor, sizes: tuple[int, ...]) -> None:
 
 def _run_copy_index(registers: Registers, to: int, source: int, index: int) -> None:
     target, item = tensor_in(registers, to), tensor_in(registers, source)
+    if target.storage is not None and not target.storage.flags.writeable:
+        raise ExecutorchError(Error.InvalidArgument, f"{target} has the bytes of a constant")
     at = registers[index]
     if type(at) is not int:
         raise _wrong_type("an integer as index", at)

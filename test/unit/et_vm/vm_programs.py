@@ -243,19 +243,27 @@ def chain_of_adds(length: int, width: int = 4) -> Build:
 
 def add_out(ctx: PrepareContext, self: values.Tensor, other: values.Tensor, out: values.Tensor) -> Step:
     ctx.check(other.sizes == self.sizes, arg="other", expected=f"shape {self.sizes}", got=other.sizes)
+    ctx.check(other.dtype == self.dtype, arg="other", expected=self.dtype, got=other.dtype)
+    ctx.check(out.dtype == self.dtype, arg="out", expected=self.dtype, got=out.dtype)
     out.resize(self.sizes)
     return np.add, (self.array, other.array, out.array)
 
 
 def scale_out(ctx: PrepareContext, self: values.Tensor, factor: float, out: values.Tensor) -> Step:
-    del ctx
+    ctx.check(out.dtype == self.dtype, arg="out", expected=self.dtype, got=out.dtype)
+    ctx.check(self.scalar_type.is_floating, arg="self", expected="floats", got=self.dtype)
     assert isinstance(factor, float)
     out.resize(self.sizes)
     return np.multiply, (self.array, out.dtype.type(factor), out.array)
 
 
 def split_out(ctx: PrepareContext, self: values.Tensor, out: list[values.Tensor]) -> Step:
-    del ctx
+    ctx.check(bool(self.sizes), arg="self", expected="a dimension to split", got=self.sizes)
+    piece = (self.sizes[0] // max(len(out), 1), *self.sizes[1:])
+    ctx.check(self.sizes[0] == piece[0] * len(out), arg="self", expected=f"{len(out)} parts", got=self.sizes)
+    for target in out:
+        ctx.check(target.dtype == self.dtype, arg="out", expected=self.dtype, got=target.dtype)
+        ctx.check(target.sizes == piece, arg="out", expected=piece, got=target.sizes)
 
     def run() -> None:
         for piece, target in zip(np.split(self.array, len(out)), out, strict=True):
@@ -265,7 +273,9 @@ def split_out(ctx: PrepareContext, self: values.Tensor, out: list[values.Tensor]
 
 
 def reshape_out(ctx: PrepareContext, self: values.Tensor, size: list[int], out: values.Tensor) -> Step:
-    del ctx
+    ctx.check(out.dtype == self.dtype, arg="out", expected=self.dtype, got=out.dtype)
+    fits = values.element_count(size) == self.numel and min(size, default=0) >= 0
+    ctx.check(fits, arg="size", expected=f"a shape of {self.numel} elements", got=size)
     out.resize(size)
     return np.copyto, (out.array, self.array.reshape(size))
 
@@ -276,7 +286,7 @@ def increment_(ctx: PrepareContext, self: values.Tensor) -> Step:
 
 
 def nonzero_out(ctx: PrepareContext, self: values.Tensor, out: values.Tensor) -> Step:
-    del ctx
+    ctx.check(out.dtype == np.dtype(np.int64), arg="out", expected="int64", got=out.dtype)
 
     def run() -> None:
         found = np.argwhere(self.array)
@@ -296,7 +306,7 @@ def fail_out(ctx: PrepareContext, self: values.Tensor, out: values.Tensor) -> St
 
 
 def greater_out(ctx: PrepareContext, self: values.Tensor, other: float, out: values.Tensor) -> Step:
-    del ctx
+    ctx.check(out.dtype == np.dtype(bool), arg="out", expected="bool", got=out.dtype)
     out.resize(self.sizes)
     return np.greater, (self.array, other, out.array)
 

@@ -14,33 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from command_line import Command
-
-NET = """program.parameter @w : tensor<2x4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]>
-program.buffer mutable @seen : tensor<2xf32>
-func.func @forward(%x: tensor<2x4xf32>, %k: i64 {program.value = 3 : i64}) -> (tensor<2x4xf32>, tensor<2xi64>) {
-  %w = program.get @w : tensor<2x4xf32>
-  %seen = program.load @seen : tensor<2xf32>
-  %1 = aten.linear %x, %w : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x2xf32>
-  %2 = aten.mean.dim %1 {dim = [0]} : (tensor<2x2xf32>) -> tensor<2xf32>
-  %3 = aten.add.Tensor %seen, %2 : tensor<2xf32>
-  %4 = aten.cat [%1, %1] {dim = 1} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x4xf32>
-  %5 = aten.softmax.int %4 {dim = -1} : tensor<2x4xf32>
-  %6 = aten.argmax %5 {dim = -1} : (tensor<2x4xf32>) -> tensor<2xi64>
-  program.store @seen, %3 : tensor<2xf32>
-  func.return %5, %6 : tensor<2x4xf32>, tensor<2xi64>
-}
-"""
-# What is put in the place of a part of a text, besides its other parts.
-STRANGE = r"""
--1 0 2 99999999999999999999 -9223372036854775808 1.0e400 nan ? f64 i1 ui8 complex<f32> tensor<*xf32> "\FF" @nowhere
-tensor<0x4xf32> tensor<?x4xf32> tensor<f32> none unit true [] {} [-9] %nothing ^bb0 #program.tree<""> // é ( ) < >
-aten.add.Scalar edge.relu program.nothing executorch.return func.call
-"""
-PARTS = re.compile(r"\s+|[\w.%@#-]+|tensor<[^>]*>|.", re.S)
-TO_EDGE = (
-    "decompose,decompose-traced,canonicalize,fold-batch-norm,constant-fold,cse,dce,aten-to-edge,verify-edge"
-)
-TO_PLAN = "to-out-variant,views,write-back,plan-memory,verify-executorch"
+from fuzz.texts import NET, TO_EDGE, TO_PLAN, garbled
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:
@@ -50,27 +24,6 @@ def flipped(data: bytes, rng: random.Random) -> bytes:
         at = rng.randrange(len(damaged))
         damaged[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, damaged[at] ^ 1 << rng.randrange(8)))
     return bytes(damaged)
-
-
-def garbled(text: str, rng: random.Random) -> str:
-    """A text with one or two of its words, types or letters gone, changed, doubled or exchanged; also everywhere."""
-    parts, strange = PARTS.findall(text), STRANGE.split()
-    for _ in range(rng.choice((1, 1, 2))):
-        at, other = rng.randrange(len(parts)), rng.randrange(len(parts))
-        new = rng.choice((parts[other], rng.choice(strange)))
-        match rng.randrange(5):
-            case 0:
-                del parts[at]
-            case 1:
-                parts.insert(at, new)
-            case 2:
-                parts[at], parts[other] = parts[other], parts[at]
-            case 3:
-                parts[at] = new
-            case _:
-                old = parts[at]
-                parts = [new if part == old and not old.isspace() else part for part in parts]
-    return "".join(parts)
 
 
 def test_bytes_of_a_program(command: Command) -> None:

@@ -1,0 +1,7 @@
+"""Hostile files: mutations of good ones, and what may come of them."""
+
+import sys
+from pathlib import Path
+
+# The programs that are mutated are those of the unit tests.
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_vm"))

@@ -1,0 +1,57 @@
+"""Run cases: ``python -m fuzz`` with ``test`` on the path.
+
+    python -m fuzz --count 20000                      seeds 0 to 19,999
+    python -m fuzz --count 1000000 --state FILE       go on where FILE says the last run was, with progress
+    python -m fuzz --first 1234 --count 1 --save DIR  one case, its file written to DIR
+
+A violation is printed with its seed, and its file is written to the folder of ``--save``. The exit code is 1 when there
+were any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from fuzz.workers import Run
+
+SHOWN = 20
+
+
+def main() -> int:
+    """The command; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("--first", type=int, default=0, metavar="SEED")
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--state", type=Path, help="continue from the seed in this file, and keep it up to date"
+    )
+    parser.add_argument("--save", type=Path, metavar="DIR", help="where the files of violations go")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    args = parser.parse_args()
+    first = args.first
+    if args.state is not None and args.state.exists():
+        first = int(args.state.read_text())
+    run = Run(first, args.first + args.count, args.state)
+    run.run(args.processes, quiet=args.quiet)
+    for seed, text in sorted(run.violations)[:SHOWN]:
+        print(f"--- seed {seed}\n{text}")
+    if args.save is not None:
+        from fuzz.cases import make_case
+
+        args.save.mkdir(parents=True, exist_ok=True)
+        for case in [make_case(seed) for seed, _ in run.violations] or [make_case(args.first)][
+            : args.count == 1
+        ]:
+            (args.save / f"{case.seed}.{case.kind}").write_bytes(case.content)
+    for outcome, count in sorted(run.outcomes.items()):
+        print(f"{count:>9,}  {outcome}")
+    print(f"{len(run.violations):>9,}  violations")
+    return 1 if run.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""The good files that are mutated: small, so that a case takes milliseconds, and together all of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from test_verify import Good
+from vm_programs import BOUND, UNBOUND, Build, combine, kernels
+
+from et_schema.generated import flat_tensor
+from et_schema.generated.program import CompileSpec, Frame
+from et_schema.ptd import serialize_ptd
+from et_schema.scalar_type import ScalarType
+from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, BackendRegistry
+from et_vm.kernels.libraries import load_library
+from et_vm.kernels.registry import KernelRegistry
+from et_vm.values import Tensor
+
+FROZEN = Path(__file__).parents[1] / "unit" / "et_schema" / "frozen"
+EXTERNAL = "fc.weight"
+
+
+class CopyBackend(Backend):
+    """Copies its first argument to its last, if that is possible."""
+
+    def init(self, context: BackendInitContext, processed: memoryview, compile_specs: object) -> object:
+        del context, compile_specs
+        return processed
+
+    def execute(self, context: BackendExecuteContext, handle: object, args: Sequence[object]) -> None:
+        del context, handle
+        if len(args) > 1 and all(isinstance(value, Tensor) for value in (args[0], args[-1])):
+            source, target = args[0], args[-1]
+            assert isinstance(source, Tensor)
+            assert isinstance(target, Tensor)
+            if not target.constant and (source.dtype, source.sizes) == (target.dtype, target.sizes):
+                np.copyto(target.array, source.array)
+
+
+def _scalars(build: Build) -> None:
+    """Branches and arithmetic on registers."""
+    x, out = build.tensor(4), build.tensor(4)
+    n, limit, more, half = build.scalar(None), build.scalar(3), build.scalar(None), build.scalar(0.5)
+    one, total = build.scalar(1), build.scalar(0)
+    build.call("aten::sym_size.int", x, build.scalar(0), n)
+    start = build.call("executorch_prim::add.Scalar", total, one, total)
+    build.call("test::scale.out", x, half, out, out)
+    build.call("executorch_prim::ge.Scalar", total, limit, more)
+    build.jump_false(more, start)
+    build.inputs(x, build.scalar(2), build.scalar(True), build.scalar("text"))
+    build.outputs(out, total)
+
+
+def _views(build: Build) -> None:
+    """Views, moves, frees, and tensors whose shape is known when they are written."""
+    x = build.tensor(2, 6, dynamism=BOUND)
+    view, moved, out = build.tensor(12, planned=False), build.tensor(12, planned=False), build.tensor(12)
+    grown, flag = build.tensor(1, 1, planned=False, dynamism=UNBOUND), build.scalar(True)
+    grown_type = build[grown]
+    grown_type.scalar_type = ScalarType.LONG
+    build.call("executorch_prim::et_view.default", x, build.ints(-1), view)
+    build.add(view, view, out, frames=[Frame("net.py", 3, "forward", "x + x")])
+    build.call("test::nonzero.out", x, grown, grown)
+    build.jump_false(flag, 4)
+    build.move(view, moved)
+    build.add(moved, out, out)
+    build.free(view)
+    build.inputs(x)
+    build.outputs(out, grown)
+
+
+def _lists(build: Build) -> None:
+    """Lists of every kind, and torch's own kernels."""
+    x = build.tensor(2, 4)
+    a, b, joined, gathered = (build.tensor(1, 4), build.tensor(1, 4), build.tensor(2, 4), build.tensor(2, 4))
+    index = build.constant(np.array([1, 0]))
+    mask = build.constant(np.array([True, False, True, False]))
+    pieces = build.tensors(a, b)
+    build.call("test::split.out", x, pieces, pieces)
+    build.call("aten::cat.out", pieces, build.scalar(0), joined, joined)
+    build.call("aten::index.Tensor_out", joined, build.tensors(index, optional=True), gathered, gathered)
+    build.call(
+        "aten::sum.IntList_out", gathered, build.ints(0, 1), build.scalar(False), build.scalar(None), x, x
+    )
+    build.tensors(-1, mask, optional=True)
+    build.doubles(1.0, 2.5)
+    build.bools(True, False)
+    build.inputs(x)
+    build.outputs(gathered, pieces)
+    build.chain.instructions.pop()
+    build.chain.stacktrace.pop()
+
+
+def _state(build: Build) -> None:
+    """State, an external tensor, weights, and a delegate."""
+    x, out = build.tensor(4), build.tensor(4)
+    count = build.state(np.ones(4, np.float32), name="count")
+    outside = build.external(EXTERNAL, 4)
+    build.call("test::increment_", count, count)
+    build.add(x, count, out)
+    build.add(out, outside, out)
+    build.delegate("Copy", b"0123456789abcdef", x, out, specs=[CompileSpec("key", b"value")])
+    build.inputs(x)
+    build.outputs(out, count)
+
+
+def _made(make: Callable[[Build], None], name: str = "forward") -> Build:
+    build = Build(name)
+    make(build)
+    return build
+
+
+@cache
+def programs() -> dict[str, bytes]:
+    """``.pte`` files by name."""
+    files = {f"{make.__name__[1:]}": _made(make).file() for make in (_scalars, _views, _lists, _state)}
+    files["good"] = Good().file()
+    files["methods"] = combine(_made(_scalars, "first"), _made(_views, "second"))
+    files |= {path.stem: path.read_bytes() for path in sorted(FROZEN.glob("*.pte"))}
+    return files
+
+
+@cache
+def external_data() -> bytes:
+    """A ``.ptd`` file with what the programs lack."""
+    layout = flat_tensor.TensorLayout(ScalarType.FLOAT, [4], b"\0")
+    tensors = flat_tensor.FlatTensor(
+        named_data=[flat_tensor.NamedData(EXTERNAL, 0, layout), flat_tensor.NamedData("blob", 1)]
+    )
+    return serialize_ptd(tensors, [[np.ones(4, np.float32).tobytes()], [b"bytes"]])
+
+
+@cache
+def registry() -> KernelRegistry:
+    """The portable kernels, and those of the tests."""
+    library, added = load_library("portable"), kernels()
+    for name in added.names():
+        prepare = added.lookup(name, ())
+        assert prepare is not None
+        library.register(name, prepare)
+    return library
+
+
+@cache
+def backends() -> BackendRegistry:
+    """One with the backend of the programs."""
+    found = BackendRegistry()
+    for backend_id in ("Copy", "Acme"):
+        found.register(backend_id, CopyBackend())
+    return found

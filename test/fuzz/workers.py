@@ -1,0 +1,131 @@
+"""Processes that run cases, so that one that dies of a case is a finding and not the end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import sys
+import time
+import traceback
+from collections import Counter
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CHUNK = 200
+# A worker that leaks is stopped by the system before the machine is.
+ADDRESS_SPACE = 8 << 30
+
+
+class Worker(NamedTuple):
+    """A process that runs cases; ``seed`` is the one it is at."""
+
+    process: BaseProcess
+    pipe: Connection
+    seed: Any
+
+
+def serve(pipe: Connection, current: Any) -> None:
+    """Run the chunks of seeds that come through ``pipe`` and answer with what came of them."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    from fuzz.cases import Violation, make_case, run_case
+
+    while True:
+        try:
+            seeds = pipe.recv()
+        except EOFError:
+            return
+        outcomes: Counter[str] = Counter()
+        violations: list[tuple[int, str]] = []
+        for seed in seeds:
+            current.value = seed
+            case = make_case(seed)
+            try:
+                outcomes[f"{case.kind} {run_case(case)}"] += 1
+            except Violation:
+                violations.append((seed, traceback.format_exc()))
+        pipe.send((seeds, outcomes, violations))
+
+
+def start() -> Worker:
+    """A new worker."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    seed = context.Value("q", -1)
+    process = context.Process(target=serve, args=(theirs, seed), daemon=True)
+    process.start()
+    theirs.close()
+    return Worker(process, ours, seed)
+
+
+class Run:
+    """Cases ``first`` to ``end`` on several workers."""
+
+    def __init__(self, first: int, end: int, state: Path | None) -> None:
+        self._next = first
+        self._first = first
+        self._end = end
+        self._state = state
+        self._open: dict[Connection, tuple[Worker, range]] = {}
+        self.outcomes: Counter[str] = Counter()
+        self.violations: list[tuple[int, str]] = []
+
+    def run(self, processes: int, *, quiet: bool) -> None:
+        """Run all of them; progress goes to standard error."""
+        for _ in range(processes):
+            self._give(start())
+        started = shown = time.monotonic()
+        while self._open:
+            for pipe in wait(list(self._open)):
+                assert isinstance(pipe, Connection)
+                self._take(pipe)
+            now = time.monotonic()
+            if not quiet and now - shown > 5:
+                shown = now
+                done = self._finished() - self._first
+                print(
+                    f"{self._finished():,} of {self._end:,}, {done / (now - started):.0f} a second, "
+                    f"{len(self.violations)} violations",
+                    file=sys.stderr,
+                )
+
+    def _give(self, worker: Worker) -> None:
+        seeds = range(self._next, min(self._next + CHUNK, self._end))
+        if not seeds:
+            worker.pipe.close()
+            worker.process.join()
+            return
+        self._next = seeds.stop
+        self._open[worker.pipe] = (worker, seeds)
+        worker.pipe.send(seeds)
+
+    def _take(self, pipe: Connection) -> None:
+        worker, seeds = self._open.pop(pipe)
+        try:
+            _, outcomes, violations = pipe.recv()
+        except (EOFError, ConnectionResetError):
+            worker.process.join()
+            seed = worker.seed.value
+            if seed < seeds.start:
+                raise RuntimeError("a worker died before its first case") from None
+            self.violations.append((seed, f"the process died: exit code {worker.process.exitcode}"))
+            left = range(seed + 1, seeds.stop)
+            successor = start()
+            if left:
+                self._open[successor.pipe] = (successor, left)
+                successor.pipe.send(left)
+            else:
+                self._give(successor)
+            return
+        self.outcomes += outcomes
+        self.violations += violations
+        self._give(worker)
+        if self._state is not None:
+            self._state.write_text(f"{self._finished()}\n")
+
+    def _finished(self) -> int:
+        """The seed before which all cases are done."""
+        return min((seeds.start for _, seeds in self._open.values()), default=self._next)
