@@ -710,6 +710,7 @@ def follow(position: str) -> str:
 MODULES = {
     "program": "The program in a ``.pte`` file.",
     "flat_tensor": "The table of tensors in a ``.ptd`` file.",
+    "bundled_program": "The program and its test cases in a ``.bpte`` file.",
 }
 
 

@@ -8,6 +8,7 @@ examples:
   et-vm info model.pte                               methods, operators, memory, weights
   et-vm diff a.pte b.pte                             in what two programs differ
   et-vm ops model.pte                                operators, for a selective build
+  et-vm verify model.bpte                            run bundled test cases
   et-vm validate model.pte                           silent when the file is good
 """
 
@@ -61,6 +62,13 @@ examples:
   et-vm ops a.pte b.pte                             one runtime for several programs
 """
 
+VERIFY = """et-vm verify: run a program on the test cases in its file (.bpte) and compare the results.
+
+examples:
+  et-vm verify model.bpte                         exit code 0 if all results are as expected, 1 if not
+  et-vm verify model.bpte --rtol 1e-3 --atol 1e-3
+"""
+
 VALIDATE = """et-vm validate: check a file. Prints nothing when it is good.
 
 examples:
@@ -85,8 +93,18 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _tolerance(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no tolerance, a number from 0")
+    return value
+
+
 def _parser() -> CommandParser:
-    parser = CommandParser("et-vm", "et-vm {run,info,diff,ops,validate} [options] FILE", __doc__ or "")
+    parser = CommandParser("et-vm", "et-vm {run,info,diff,ops,verify,validate} [options] FILE", __doc__ or "")
     parser.add_version()
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
 
@@ -141,6 +159,20 @@ def _parser() -> CommandParser:
     ops.add_argument("-o", "--output", default="-", metavar="FILE", help="default: '-', standard output")
     ops.add_argument("--json", action="store_true", help="print JSON")
 
+    verify = verb("verify", "run a program on the test cases in its file", VERIFY)
+    verify.add_argument(
+        "--rtol", type=_tolerance, default=1e-5, help="relative tolerance of floats (default: 1e-5)"
+    )
+    verify.add_argument(
+        "--atol", type=_tolerance, default=1e-8, help="absolute tolerance of floats (default: 1e-8)"
+    )
+    verify.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
+    verify.add_argument(
+        "--poison", action="store_true", help="overwrite memory that nothing may read any more"
+    )
+    verify.add_argument("--data", **data)
+    verify.add_argument("--json", action="store_true", help="print JSON")
+
     validate = verb("validate", "check a file", VALIDATE)
     validate.add_argument(
         "--kernels", choices=KERNEL_LIBRARIES, help="also load every method with the kernels of this library"
@@ -171,6 +203,10 @@ def run(arguments: list[str]) -> int:
                 from et_tools.vm_ops import print_operators
 
                 print_operators(args)
+            case "verify":
+                from et_tools.vm_verify import verify_file
+
+                return verify_file(args)
             case "diff":
                 from et_tools.vm_diff import diff_files
 

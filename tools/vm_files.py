@@ -39,13 +39,19 @@ def open_programs(files: Sequence[str]) -> list[Program]:
 
 
 def open_program(file: str) -> Program:
-    """Load and verify a ``.pte`` file; ``-`` is standard input.
+    """Load and verify a ``.pte`` file, or the program in a ``.bpte`` file; ``-`` is standard input.
 
     Raises InvalidFile, or ExecutorchError(AccessFailed).
     """
+    from et_schema.bpte import is_bundled, read_bpte
+    from et_vm.loader import BytesDataLoader, MmapDataLoader
     from et_vm.program import Program
 
-    return Program.load(sys.stdin.buffer.read() if file == "-" else file)
+    loader = BytesDataLoader(sys.stdin.buffer.read(), "<stdin>") if file == "-" else MmapDataLoader(file)
+    data = loader.load_all()
+    if is_bundled(data):
+        loader = BytesDataLoader(read_bpte(data).program, loader.name)
+    return Program(loader)
 
 
 def open_data(files: Sequence[str] | None) -> DataFiles | None:

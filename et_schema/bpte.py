@@ -1,0 +1,62 @@
+"""The ``.bpte`` container: a program with test cases for its methods, one flatbuffer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from et_schema.errors import Error, InvalidFile
+from et_schema.flatbuffer import Reader, Source, Writer
+from et_schema.generated import bundled_program as schema
+from et_schema.generated.bundled_program import BundledMethodTestSuite, BundledProgram
+from et_schema.segments import OutputStream
+
+VERSION = 2
+"""What stock ExecuTorch 1.4 writes."""
+
+_MINIMUM = 16
+
+
+@dataclass(slots=True)
+class BpteFile:
+    """A decoded file; ``program`` is a view of the ``.pte`` inside of the buffer that was read."""
+
+    program: memoryview
+    suites: list[BundledMethodTestSuite]
+    version: int
+
+
+def is_bundled(file: Source) -> bool:
+    """Whether a file says that it is a program with test cases."""
+    return bytes(memoryview(file)[4:8]) == schema.FILE_IDENTIFIER
+
+
+def read_bpte(buffer: Source) -> BpteFile:
+    """Decode a ``.bpte`` file without copying its data. What the program is, is for its own reader to say.
+
+    Raises ``InvalidFile`` with the table path and the byte.
+    """
+    file = memoryview(buffer).cast("B").toreadonly()
+    if len(file) < _MINIMUM:
+        raise InvalidFile(
+            f"a file of {len(file)} bytes is too short to be a program with test cases",
+            code=Error.InvalidArgument,
+        )
+    bundled = schema.read(Reader(file))
+    if not bundled.program:
+        raise InvalidFile("there is no program in it", where="program")
+    return BpteFile(memoryview(bundled.program), bundled.method_test_suites, bundled.version)
+
+
+def write_bpte(
+    program: bytes | memoryview, suites: list[BundledMethodTestSuite], stream: OutputStream
+) -> int:
+    """Write a ``.bpte`` file and return its size in bytes. ``program`` is a ``.pte`` file.
+
+    Raises ``ExecutorchError(NotSupported)`` when it would be larger than a flatbuffer may be, 2 GiB.
+    """
+    writer = Writer()
+    root = schema.write(writer, BundledProgram(VERSION, suites, program))
+    chunks = writer.finish(root, schema.FILE_IDENTIFIER)
+    for chunk in chunks:
+        stream.write(chunk)
+    return sum(map(len, chunks))

@@ -1,0 +1,87 @@
+"""Programs with test cases, both ways.
+
+Stock's devtools write what ours reads, and its runtime verifies what ours writes.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import pytest
+import torch
+
+from et_ir import to_edge
+from et_vm.bundled import BundledProgram, Mismatch, bundle
+
+with warnings.catch_warnings(action="ignore"):
+    from executorch.devtools import BundledProgram as StockBundledProgram
+    from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
+    from executorch.devtools.bundled_program.serialize import (
+        serialize_from_bundled_program_to_flatbuffer,
+    )
+    from executorch.exir import to_edge as stock_to_edge
+    from executorch.extension.pybindings._portable_lib import (
+        _load_bundled_program_from_buffer,
+    )
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+ATOL = 1e-6
+"""The outputs are sums that may cancel."""
+
+
+class Net(torch.nn.Module):
+    """Two outputs of different types; one input in channels-last order."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.tanh(x) * 2 + y, x.argmax(1)
+
+
+def cases() -> list[tuple[list[torch.Tensor], Any]]:
+    generator = torch.Generator().manual_seed(8)
+    found = []
+    for _ in range(3):
+        inputs = [torch.randn(1, 3, 4, 5, generator=generator) for _ in range(2)]
+        found.append((inputs, Net()(*inputs)))
+    return found
+
+
+def test_stock_bundles() -> None:
+    inputs, _ = cases()[0]
+    stock = stock_to_edge(torch.export.export(Net(), tuple(inputs))).to_executorch()
+    suite = MethodTestSuite(
+        "forward", [MethodTestCase(inputs=i, expected_outputs=list(o)) for i, o in cases()]
+    )
+    data = serialize_from_bundled_program_to_flatbuffer(StockBundledProgram(stock, [suite]))
+    bundled = BundledProgram(bytes(data))
+    assert list(bundled.cases()) == [("forward", 0), ("forward", 1), ("forward", 2)]
+    method = bundled.program.load_method("forward")
+    for _, case in bundled.cases():
+        bundled.verify(method, case, atol=ATOL)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_stock_verifies_ours(wrong: bool) -> None:
+    inputs, _ = cases()[0]
+    program = to_edge(torch.export.export(Net(), tuple(inputs))).to_executorch().buffer
+    written = [
+        ("forward", [value.numpy() for value in i], [(value + wrong).numpy() for value in o])
+        for i, o in cases()
+    ]
+    stream = io.BytesIO()
+    bundle(program, written, stream)
+    stock = _load_bundled_program_from_buffer(stream.getvalue())
+    ours = BundledProgram(stream.getvalue())
+    method = ours.program.load_method("forward")
+    for case in range(3):
+        if wrong:
+            with pytest.raises(RuntimeError, match="verification failed"):
+                stock.verify_result_with_bundled_expected_output("forward", case, 1e-5, ATOL)
+            with pytest.raises(Mismatch):
+                ours.verify(method, case, atol=ATOL)
+        else:
+            stock.verify_result_with_bundled_expected_output("forward", case, 1e-5, ATOL)
+            ours.verify(method, case, atol=ATOL)

@@ -1,0 +1,46 @@
+"""``et-vm verify``: run a program on the test cases that it is bundled with."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from et_schema.errors import ExecutorchError
+from et_tools.exit_codes import ExitCode
+from et_tools.vm_errors import describe, exit_code_of_error
+from et_tools.vm_files import count, open_data
+
+
+def verify_file(args: argparse.Namespace) -> int:
+    """Run every test case and report those that fail; returns the exit code, 1 when only results differ.
+
+    Raises what loading the file and its methods raises.
+    """
+    from et_vm.bundled import BundledProgram, Mismatch
+
+    bundled = BundledProgram.load(sys.stdin.buffer.read() if args.file == "-" else args.file)
+    external = open_data(args.data)
+    methods = {
+        name: bundled.program.load_method(name, kernels=args.kernels, poison=args.poison, external=external)
+        for name in dict.fromkeys(name for name, _ in bundled.cases())
+    }
+    code = ExitCode.OK
+    results: list[dict[str, Any]] = []
+    for name, case in bundled.cases():
+        result: dict[str, Any] = {"method": name, "case": case, "passed": True}
+        try:
+            bundled.verify(methods[name], case, rtol=args.rtol, atol=args.atol)
+        except ExecutorchError as error:
+            result |= {"passed": False, "message": error.message, "where": error.where}
+            print(f"et-vm: error: {describe(error, args.file)}", file=sys.stderr)
+            failed = ExitCode.CHECK_FAILED if isinstance(error, Mismatch) else exit_code_of_error(error)
+            code = max(code, failed)
+        results.append(result)
+    if args.json:
+        print(json.dumps({"file": args.file, "cases": results}, indent=2))
+    else:
+        passed = sum(result["passed"] for result in results)
+        print(f"{passed} of {count(len(results), 'test case')} passed")
+    return code
