@@ -2,8 +2,8 @@
 
 A forward data-flow analysis over the instruction list. The state of a register is the set of things it may
 hold, as bits: one for each value kind, with a tensor split in three: with data that may be written, with constant
-data, and without data. States of paths that meet are united, so an error means that the use fails on *every* path to it; what fails on some paths
-only is left to the check at run time.
+data, and without data. States of paths that meet are united, so an error means that the use fails on *every* path to
+it; what fails on some paths only is left to the check at run time.
 
 Only registers that change are tracked: targets of moves, outputs of prims, freed tensors, and tensors that
 start without data. Where there are so many of them, and so many jumps, that following them would take more than a fixed
