@@ -33,6 +33,7 @@ from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.frontend.complex_numbers import lift_complex_numbers
+from et_ir.frontend.formulas import FORMULAS
 from et_ir.frontend.mutation import plan_mutations
 from et_ir.frontend.nodes import NodeConverter
 from et_ir.frontend.operators import (
@@ -81,6 +82,7 @@ def _table(preserve: frozenset[str]) -> Table:
     table |= {op: f for target, f in exported.items() if (op := as_operator(target)) is not None}
     table[torch.ops.aten._linalg_check_errors.default] = _nothing
     table[torch.ops.aten.equal.default] = _unequal
+    table |= FORMULAS
     # Their kernels give the same elements with a mark, which a graph cannot show.
     table[torch.ops.aten._conj.default] = torch.ops.aten._conj_physical.default
     table[torch.ops.aten._neg_view.default] = torch.ops.aten.neg.default

@@ -1,0 +1,129 @@
+"""Operators in terms of others where torch has no such form, or none that can be traced without data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
+
+import torch
+from torch import Tensor, _decomp
+from torch.utils._python_dispatch import (
+    _disable_current_modes,  # pyright: ignore[reportPrivateUsage] (nothing public does it)
+)
+
+from et_ir.frontend.operators import Operator
+
+__all__ = ["FORMULAS"]
+
+_torch: Final = cast(Any, _decomp).decompositions
+"""Torch's own formulas."""
+
+_LARGEST_PRECISION: Final = 22
+_LARGEST_WEIGHT: Final = 1 << 15
+
+
+def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """The rows that `indices` name, scaled to a norm of `max_norm` where theirs is larger; the others as they are.
+
+    The factor has torch's small addend, which keeps the norm below the limit after rounding.
+    """
+    named = torch.zeros(weight.shape[0], dtype=torch.bool).index_fill(0, indices.reshape(-1).long(), True)
+    norm: Tensor = torch.ops.aten.linalg_vector_norm(weight, norm_type, [1])
+    scale = torch.where(named & (norm > max_norm), max_norm / (norm + 1e-7), 1.0)
+    return (weight * scale.to(weight.dtype).unsqueeze(1)).to(weight.dtype)
+
+
+# -- bicubic resampling of bytes, in fixed point as torch's kernel computes it
+
+
+def upsample_bicubic2d(
+    input: Tensor,
+    output_size: Sequence[int],
+    align_corners: bool,
+    scale_h: float | None = None,
+    scale_w: float | None = None,
+) -> Tensor:
+    """Bytes are weighted by integers of 16 bits, along rows first and then along columns, and rounded after
+    each; other types as torch says.
+    """
+    if input.dtype != torch.uint8:
+        return _torch.upsample_bicubic2d_default(input, output_size, align_corners, scale_h, scale_w)
+    rows = _resampled_bytes(input, -1, output_size[1], align_corners, scale_w)
+    return _resampled_bytes(rows, -2, output_size[0], align_corners, scale_h)
+
+
+def upsample_bicubic2d_vec(
+    input: Tensor,
+    output_size: Sequence[int] | None,
+    align_corners: bool,
+    scale_factors: Sequence[float] | None = None,
+) -> Tensor:
+    """The same, with the size or the factors of both dimensions."""
+    if input.dtype != torch.uint8:
+        return _torch.upsample_bicubic2d_vec(input, output_size, align_corners, scale_factors)
+    sizes = _torch.upsample_compute_output_size(input.shape, output_size, scale_factors)
+    return upsample_bicubic2d(input, sizes, align_corners, *(scale_factors or (None, None)))
+
+
+def _resampled_bytes(image: Tensor, dim: int, size: int, align_corners: bool, factor: float | None) -> Tensor:
+    count = image.shape[dim]
+    if count == size:
+        return image  # as in torch, also where the factor is not 1
+    scale: float = _torch._compute_scale(count, size, align_corners, factor)
+    starts, weights, precision = _cubic_weights(count, size, scale, align_corners)
+    # Tensors with data, which become constants of the program.
+    with _disable_current_modes():
+        shape = (size,) if dim == -1 else (size, 1)
+        taps = [
+            (
+                torch.tensor([start + tap for start in starts]).clamp(max=count - 1),
+                torch.tensor(row).view(shape),
+            )
+            for tap, row in enumerate(zip(*weights, strict=True))
+        ]
+    total: Any = 1 << (precision - 1)
+    for places, row in taps:
+        total = image.index_select(dim, places).to(torch.int32) * row.to(torch.int32) + total
+    return torch.clamp(total >> precision, 0, 255).to(torch.uint8)
+
+
+def _cubic_weights(
+    count: int, size: int, scale: float, align_corners: bool
+) -> tuple[list[int], list[list[int]], int]:
+    """For each of `size` results of `count` elements the first of four elements and their weights, in units of
+    2 ** -precision. Weights of elements beyond the ends are those of the ends, before they are rounded.
+    """
+    starts: list[int] = []
+    exact: list[list[float]] = []
+    largest = 0.0
+    for at in range(size):
+        source = scale * at if align_corners else scale * (at + 0.5) - 0.5
+        index = min(math.floor(source), count - 1)
+        fraction = min(max(source - index, 0.0), 1.0)
+        first = max(index - 1, 0)
+        row = [0.0] * 4
+        for tap in range(4):
+            place = min(max(index - 1 + tap, 0), count - 1) - first
+            row[place] += _cubic(abs(tap - 1 - fraction))
+            largest = max(largest, row[place])
+        starts.append(first)
+        exact.append(row)
+    precision = 0
+    while precision < _LARGEST_PRECISION and int(0.5 + largest * (1 << (precision + 1))) < _LARGEST_WEIGHT:
+        precision += 1
+    unit = 1 << precision
+    return starts, [[int(w * unit + math.copysign(0.5, w)) for w in row] for row in exact], precision
+
+
+def _cubic(x: float, a: float = -0.75) -> float:
+    """The kernel of cubic convolution at a distance of at most 2."""
+    return ((a + 2) * x - (a + 3)) * x * x + 1 if x < 1 else (((x - 5) * x + 8) * x - 4) * a
+
+
+FORMULAS: Final[dict[Operator, Callable[..., Any]]] = {
+    torch.ops.aten.embedding_renorm.default: embedding_renorm,
+    torch.ops.aten.upsample_bicubic2d.default: upsample_bicubic2d,
+    torch.ops.aten.upsample_bicubic2d.vec: upsample_bicubic2d_vec,
+}
+"""By operator, a function of the same arguments."""

@@ -1,0 +1,92 @@
+"""Formulas of our own for operators, against torch's kernels."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import torch
+from aten_interpreter import Interpreter
+from torch import Tensor, nn
+from torch.nn import functional
+
+from et_ir.frontend import import_program
+from et_ir.frontend.formulas import embedding_renorm, upsample_bicubic2d, upsample_bicubic2d_vec
+
+
+def image(*shape: int) -> Tensor:
+    """Bytes, at their limits too, where sums are clamped."""
+    bytes_ = torch.randint(0, 256, shape, dtype=torch.uint8)
+    return torch.where(torch.rand(shape) < 0.3, (bytes_ > 127).to(torch.uint8) * 255, bytes_)
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_bytes_in_other_sizes(align_corners: bool) -> None:
+    chosen = random.Random(0)
+    for _ in range(60):
+        given = image(1, chosen.randint(2, 5), chosen.randint(2, 20), chosen.randint(2, 20))
+        size = [chosen.randint(2, 30), chosen.randint(2, 30)]
+        want = torch.ops.aten.upsample_bicubic2d.vec(given, size, align_corners, None)
+        torch.testing.assert_close(upsample_bicubic2d_vec(given, size, align_corners), want, rtol=0, atol=0)
+
+
+def test_bytes_by_factors() -> None:
+    chosen = random.Random(0)
+    for _ in range(60):
+        given = image(2, 3, chosen.randint(8, 20), chosen.randint(8, 20))
+        factors = [chosen.uniform(0.3, 3), chosen.choice([1.05, chosen.uniform(0.3, 3)])]
+        want = torch.ops.aten.upsample_bicubic2d.vec(given, None, False, factors)
+        torch.testing.assert_close(upsample_bicubic2d_vec(given, None, False, factors), want, rtol=0, atol=0)
+
+
+def test_other_types_as_torch_says() -> None:
+    given = torch.randn(1, 2, 5, 6)
+    want = torch.ops.aten.upsample_bicubic2d(given, [7, 9], False)
+    torch.testing.assert_close(upsample_bicubic2d(given, [7, 9], False), want)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("norm", [1.0, 2.0, 3.5, float("inf")])
+def test_rows_of_limited_norm(dtype: torch.dtype, norm: float) -> None:
+    weight = torch.randn(6, 4).to(dtype)
+    indices = torch.tensor([[0, 3], [3, 5]], dtype=torch.int32)
+    want = torch.embedding_renorm_(weight.clone(), indices, 0.8, norm)
+    torch.testing.assert_close(embedding_renorm(weight, indices, 0.8, norm), want)
+
+
+class Table(nn.Module):
+    def __init__(self, *, trained: bool) -> None:
+        super().__init__()
+        weight = torch.randn(5, 3)
+        if trained:
+            self.weight = nn.Parameter(weight)
+        else:
+            self.register_buffer("weight", weight)
+
+    def forward(self, indices: Tensor) -> Any:
+        return functional.embedding(indices, self.weight, max_norm=0.5)
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_table_keeps_its_limited_rows(trained: bool) -> None:
+    net = Table(trained=trained)
+    indices = torch.tensor([0, 2])
+    with torch.no_grad():
+        interpreter = Interpreter(import_program(torch.export.export(net, (indices,), strict=False)))
+        (got,) = interpreter.run(indices)
+        torch.testing.assert_close(got, net(indices))
+        torch.testing.assert_close(interpreter.symbols["weight"], net.weight.detach())
+
+
+def test_a_table_that_is_an_input_is_written() -> None:
+    class Given(nn.Module):
+        def forward(self, indices: Tensor, weight: Tensor) -> Tensor:
+            return functional.embedding(indices, weight, max_norm=0.5)
+
+    indices, weight = torch.tensor([0, 2]), torch.randn(5, 3)
+    module = import_program(torch.export.export(Given(), (indices, weight.clone()), strict=False))
+    interpreter = Interpreter(module)
+    (got,) = interpreter.run(indices, weight)
+    torch.testing.assert_close(got, Given()(indices, weight))
+    torch.testing.assert_close(interpreter.overwritten[1], weight)
