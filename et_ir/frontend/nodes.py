@@ -56,8 +56,17 @@ _DROPPED: Final = frozenset(
 _STRIDED: Final = frozenset({"aten::as_strided", "aten::as_strided_copy", "aten::as_strided_scatter"})
 # Operators that make out one of the sizes that they are given.
 _VIEWS: Final = frozenset({"view", "view_copy", "reshape", "_unsafe_view", "_reshape_copy"})
-# Operators whose shape functions say other element types than their kernels give, which inference says.
-_MISDECLARED: Final = frozenset({"aten.quantized_decomposed.choose_qparams_per_token"})
+# Operators whose shape functions say other types of results than their kernels give, which inference says.
+_MISDECLARED: Final = frozenset(
+    f"aten.{name}"
+    for name in (
+        "quantized_decomposed.choose_qparams_per_token",
+        "_embedding_bag",
+        "_embedding_bag_forward_only",
+        "embedding_bag",
+        "embedding_bag.padding_idx",
+    )
+)
 _SET_GRAD: Final = "wrap_with_set_grad_enabled"
 _CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "map", "scan", "associative_scan"})
 

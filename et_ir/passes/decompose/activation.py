@@ -35,11 +35,16 @@ def hardswish(b: Chain, op: aten.HardswishOp) -> SSAValue:
     return b.to(y, meta(op.self).dtype)
 
 
+@decomposes(aten.HardtanhOp)
+def hardtanh(b: Chain, op: aten.HardtanhOp) -> SSAValue | None:
+    """Kernels of `hardtanh` take no unsigned integers."""
+    if meta(op.self).dtype is not U8:
+        return None
+    return b(aten.ClampOp, op.self, op.arg("min_val"), op.arg("max_val"))
+
+
 @decomposes(aten.Relu6Op)
 def relu6(b: Chain, op: aten.Relu6Op) -> SSAValue:
-    """Kernels of `hardtanh` take no unsigned integers."""
-    if meta(op.self).dtype is U8:
-        return b(aten.ClampOp, op.self, 0, 6)
     return b(aten.HardtanhOp, op.self, 0, 6)
 
 

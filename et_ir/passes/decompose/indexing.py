@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
@@ -46,6 +48,19 @@ def gather(b: Chain, op: aten.GatherOp) -> SSAValue | None:
     if meta(op.index).dtype in (I32, I64):
         return None
     return b(aten.GatherOp, op.self, op.dim, b.to(op.index, I64))
+
+
+@decomposes(aten.EmbeddingBagOp, aten.EmbeddingBagPaddingIdxOp)
+def embedding_bag(b: Chain, op: aten.EmbeddingBagPaddingIdxOp) -> Sequence[SSAValue]:
+    """Without what is remembered for gradients alone. A padding index counts from the end if it is negative, and the
+    kernel's -1 is none.
+    """
+    padding = op.padding_idx if "padding_idx" in op.schema().by_name else None
+    return b.results(
+        aten.UnderscoreEmbeddingBagForwardOnlyOp, op.weight, op.indices, op.offsets, op.scale_grad_by_freq,
+        op.mode, op.sparse, op.per_sample_weights, op.include_last_offset,
+        -1 if padding is None else padding % meta(op.weight).shape[0],
+    )  # fmt: skip
 
 
 def _put(b: Chain, x: SSAValue, dim: int, index: SSAValue, values: SSAValue, *, accumulate: bool) -> SSAValue:

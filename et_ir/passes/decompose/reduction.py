@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.generated import ops as aten
 from et_ir.dialects.aten.inference.dtypes import BOOL, U8, as_float, dtype_of
+from et_ir.dialects.aten.inference.meta import UNKNOWN
 from et_ir.dialects.aten.inference.shapes import wrap_dims
 from et_ir.passes.decompose.chain import Chain, Number, decomposes, meta
 
@@ -229,13 +230,23 @@ def cosine_similarity(b: Chain, op: aten.CosineSimilarityOp) -> SSAValue | None:
     if not dtype.is_float or meta(y).dtype is not dtype:
         return None
     dims = (op.dim,)
-    if meta(x).rank != meta(y).rank:
+    rank = meta(x).rank
+    if rank != meta(y).rank:
         return None
+    if rank:
+        # An element that is compared with several counts as often in the norm.
+        dim = op.dim % rank
+        sizes = meta(x).shape[dim], meta(y).shape[dim]
+        if sizes[0] != sizes[1]:
+            if UNKNOWN in sizes:
+                return None
+            shape = [max(sizes) if at == dim else -1 for at in range(rank)]
+            x, y = b.expand(x, shape), b.expand(y, shape)
 
     def unit(v: SSAValue) -> SSAValue:
         return b(aten.DivTensorOp, v, b(aten.ClampOp, _norm(b, v, 2, dims, True), op.eps, None))
 
-    return b(aten.SumDimIntListOp, b(aten.MulTensorOp, unit(x), unit(y)), dims if meta(x).rank else ())
+    return b(aten.SumDimIntListOp, b(aten.MulTensorOp, unit(x), unit(y)), dims if rank else ())
 
 
 @decomposes(aten.CumsumOp)

@@ -556,6 +556,15 @@ def reduction() -> Iterator[Case]:
     yield A.linalg_vector_norm, f(), 3, [0], True
     yield A.cumsum, i(dtype=torch.int32), 0
     yield A.cosine_similarity, f(3, 4), f(1, 4), 1, 1e-3
+    yield A.cosine_similarity, f(1, 2, 3), f(2, 1, 3), -2
+    rows, bags = torch.tensor([0, 4, 1, 0]), torch.tensor([0, 1, 4])
+    for mode in (0, 1, 2):
+        yield A.embedding_bag, f(5, 3), rows, bags, False, mode
+        yield A.embedding_bag, f(5, 3).double(), rows, bags, False, mode, False, None, True
+        for padding in (None, 0, -1):
+            yield A.embedding_bag.padding_idx, f(5, 3), rows, bags, False, mode, False, None, True, padding
+    yield A.embedding_bag, f(5, 3), rows, bags, False, 0, False, f(4)
+    yield A.hardtanh, i(4, low=0, dtype=torch.uint8), 1, 3
     yield A.argsort, f(3, 4), 0, True
     yield A.sort, f(3, 4)
     yield A.sort, torch.randperm(10).view(2, 5), 1, True

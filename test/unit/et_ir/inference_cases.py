@@ -218,6 +218,13 @@ def core_backward() -> Iterator[Case]:
 
 def core_indexing() -> Iterator[Case]:
     yield A.embedding, f(5, 3), index
+    row, offsets = torch.tensor([0, 1, 2, 0]), torch.tensor([0, 2, 4])
+    for bag in (A._embedding_bag, A._embedding_bag_forward_only):
+        for mode in (0, 1, 2):
+            yield bag, f(5, 3), row, offsets, False, mode
+            yield bag, f(5, 3), row, offsets, False, mode, False, None, True
+            yield bag, f(5, 3).double(), row.int(), offsets.int(), False, mode, False, None, True
+            yield bag, f(5, 3), row, offsets, False, mode, False, None, True, 1
     yield A.gather, f(3, 4), 0, index
     yield A.index_select, f(3, 4), 1, torch.tensor([0, 2, 2])
     yield A.index_select, f(), 0, torch.tensor([0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import comb
 
-from et_ir.dialects.aten.inference.dtypes import BOOL, I32, I64, U8
+from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, I32, I64, U8
 from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, rule
 from et_ir.dialects.aten.inference.shapes import Shape, broadcast, known, numel, with_size, wrap_dim
 from et_ir.dialects.schema import DYNAMIC
@@ -16,6 +16,80 @@ def embedding(weight: Meta, indices: Meta, *_: object) -> Meta:
     if weight.rank != 2:
         raise ValueError(f"embedding takes a matrix of weights, got shape {weight.shape}")
     return Meta((*indices.shape, weight.shape[1]), weight.dtype)
+
+
+_SUM, _, _MAX = range(3)
+_SUMMED_BY_A_LIBRARY = (F32, F16, BF16)
+
+
+def _bags(
+    weight: Meta, indices: Meta, offsets: Meta, mode: int, last: bool, padding: int, counted: int
+) -> tuple[Meta, Meta, Meta, Meta] | None:
+    """The bags, and three results for gradients, in the shapes that torch's kernel gives them, which are not those
+    of its shape function; `counted` is the length of the last two.
+    """
+    if UNKNOWN in (*weight.shape, *indices.shape, *offsets.shape):
+        return None
+    dtype = I64 if I64 in (indices.dtype, offsets.dtype) else I32
+    bags = (offsets.shape[0] - last, weight.shape[1])
+    summed = mode == _SUM and weight.dtype in _SUMMED_BY_A_LIBRARY and padding < 0
+    return (
+        Meta(bags, weight.dtype),
+        Meta((0 if summed else indices.shape[0],), dtype),
+        Meta((counted,), dtype),
+        Meta(bags if mode == _MAX else (counted,), dtype),
+    )
+
+
+@rule("_embedding_bag")
+def embedding_bag(
+    weight: Meta,
+    indices: Meta,
+    offsets: Meta,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Meta | None,
+    include_last_offset: bool,
+    padding_idx: int,
+) -> tuple[Meta, Meta, Meta, Meta] | None:
+    counted = offsets.shape[0] - include_last_offset
+    return _bags(weight, indices, offsets, mode, include_last_offset, padding_idx, counted)
+
+
+@rule("_embedding_bag_forward_only")
+def embedding_bag_forward_only(
+    weight: Meta,
+    indices: Meta,
+    offsets: Meta,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Meta | None,
+    include_last_offset: bool,
+    padding_idx: int,
+) -> tuple[Meta, Meta, Meta, Meta] | None:
+    """Of sums the last offset counts as a bag."""
+    counted = offsets.shape[0] - (include_last_offset and mode != _SUM)
+    return _bags(weight, indices, offsets, mode, include_last_offset, padding_idx, counted)
+
+
+@rule("embedding_bag", "embedding_bag.padding_idx")
+def embedding_bag_of_torch(
+    weight: Meta,
+    indices: Meta,
+    offsets: Meta,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Meta | None,
+    include_last_offset: bool,
+    padding_idx: int | None = None,
+) -> tuple[Meta, Meta, Meta, Meta] | None:
+    """A padding index counts from the end if it is negative, where -1 is the last row and not none."""
+    counted = offsets.shape[0] - (include_last_offset and mode != _SUM)
+    padding = -1 if padding_idx is None else 0
+    return _bags(weight, indices, offsets, mode, include_last_offset, padding, counted)
 
 
 @rule("gather")
