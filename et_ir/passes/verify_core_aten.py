@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -46,9 +47,19 @@ def is_leaf(op: type[AtenOp]) -> bool:
     return is_kept_whole(op.name.removeprefix("aten."))
 
 
+_DATA_DEPENDENT: Final = {
+    "repeat_interleave.Tensor": "the data says how long the result is: pass output_size=",
+    "repeat_interleave.self_Tensor": "the data says how long the result is: pass output_size=",
+    "tensor_split.tensor_indices_or_sections": "the data says how long the parts are: pass a list of ints",
+}
+"""What to do about operators whose results have sizes that only data can tell."""
+
+
 def _fix(name: str) -> str:
     from et_ir.dialects.edge import OP_BY_NAME
 
+    if name in _DATA_DEPENDENT:
+        return _DATA_DEPENDENT[name]
     if name in OP_BY_NAME:
         return f"decompose it, or keep it, as targets have a kernel: preserve={name}, et-compile --preserve {name}"
     return "run decompose and decompose-traced; what these leave has to be written with other operators"

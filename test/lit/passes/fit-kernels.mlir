@@ -76,3 +76,14 @@ func.func @pool_gradient(%g: tensor<2x1x3xf32>, %x: tensor<2x3x6xf32>, %i: tenso
   %0 = edge.max_pool2d_with_indices_backward %g, %x, %i {kernel_size = [3, 2], stride = [3, 2], padding = [0, 0], dilation = [1, 1], ceil_mode = false} : (tensor<2x1x3xf32>, tensor<2x3x6xf32>, tensor<2x1x3xi64>) -> tensor<2x3x6xf32>
   func.return %0 : tensor<2x3x6xf32>
 }
+
+// -----
+
+// Of no dimensions, of a tensor that has none.
+// CHECK-LABEL: func.func @any_of_none
+func.func @any_of_none(%x: tensor<f32>) -> tensor<i1> {
+  // CHECK-NEXT: %[[V:.*]] = edge.view_copy %x {size = [1]}
+  // CHECK-NEXT: edge.any.dims %[[V]] {dim = [0]} : (tensor<1xf32>) -> tensor<i1>
+  %0 = edge.any.dims %x {dim = []} : (tensor<f32>) -> tensor<i1>
+  func.return %0 : tensor<i1>
+}

@@ -22,3 +22,14 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
   %1 = edge.relu %x : tensor<4xf32>
   func.return %1 : tensor<4xf32>
 }
+
+// -----
+
+// What can be done where data says how long a result is.
+func.func @lengths(%x: tensor<3xf32>, %n: tensor<3xi64>) -> tensor<?xf32> {
+  // expected-error@below {{[core_aten_c1] is not Core ATen}}
+  %1 = aten.repeat_interleave.self_Tensor %x, %n : (tensor<3xf32>, tensor<3xi64>) -> tensor<?xf32>
+  func.return %1 : tensor<?xf32>
+}
+// CHECK: 'aten.repeat_interleave.self_Tensor': [core_aten_c1]
+// CHECK: pass output_size=
