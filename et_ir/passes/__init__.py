@@ -22,7 +22,6 @@ PASSES: Final[dict[str, str]] = {
     "dce": "dce:DcePass",
     "decompose": "decompose:DecomposePass",
     "decompose-quantized": "decompose_quantized:DecomposeQuantizedPass",
-    "decompose-quantized": "decompose_quantized:DecomposeQuantizedPass",
     "decompose-traced": "decompose_traced:DecomposeTracedPass",
     "externalize-constants": "externalize_constants:ExternalizeConstantsPass",
     "fit-kernels": "fit_kernels:FitKernelsPass",

@@ -145,9 +145,14 @@ def test_operators_that_only_runtimes_have(
                 found.append(runtime.run(tmp_path / "model.pte", inputs))
                 seen.add((call.operator, target))
             for (got,) in found:
-                limits = {"rtol": 2e-3, "atol": 2e-3} if sums else {"rtol": 0, "atol": 0}
+                # Stock adds the products of f16 in f16.
+                limit = 0 if not sums else 3e-2 if got.dtype == torch.float16 else 1e-5
                 torch.testing.assert_close(
-                    got, call.results[0], **limits, msg=lambda m, c=call, t=target: f"{c} {t} {m}"
+                    got,
+                    call.results[0],
+                    rtol=limit,
+                    atol=limit,
+                    msg=lambda m, c=call, t=target: f"{c} {t} {m}",
                 )
 
 

@@ -20,7 +20,6 @@ is left, and `link-check` names it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -30,7 +29,6 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.schema import parse_schema
 from et_ir.passes.decompose_quantized import (  # noqa: F401
     affine,  # pyright: ignore[reportUnusedImport]
@@ -45,20 +43,13 @@ from et_ir.targets.manifest import load_manifest
 
 __all__ = ["DECOMPOSITIONS", "DecomposeQuantizedPass"]
 
-_SAME: Final[dict[type[EdgeOp], type[EdgeOp]]] = {
-    edge.QuantizedDecomposedUnderscoreChooseQparamsPerTokenAsymmetricImplOp: (
-        edge.QuantizedDecomposedChooseQparamsPerTokenAsymmetricOp
-    )
-}
-"""Operators that compute the same as another, which targets may have."""
-
 
 def _has_kernel(kernels: frozenset[str], op: type[EdgeOp]) -> bool:
     return f"quantized_decomposed::{parse_schema(op.out_schema).qualified_name}" in kernels
 
 
 class ToArithmetic(RewritePattern):
-    """Replaces an op that has no kernel by another one that has, or by its decomposition."""
+    """Replaces an op that has no kernel, or one that computes otherwise than torch, by its decomposition."""
 
     def __init__(self, target: str):
         self.kernels = load_manifest(target)
@@ -69,14 +60,7 @@ class ToArithmetic(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
-        if self._has_good_kernel(op, type(op)):
-            return
-        same = _SAME.get(type(op))
-        if same is not None and self._has_good_kernel(op, same):
-            rewriter.replace(
-                op,
-                same.create(operands=op.operands, result_types=op.result_types, properties=op.properties),
-            )
+        if _has_kernel(self.kernels, type(op)) and (not self.is_stock or computes_as_torch(op)):
             return
         builder = Builder(op, rewriter)
         found = DECOMPOSITIONS[type(op)](builder, op)
@@ -85,10 +69,6 @@ class ToArithmetic(RewritePattern):
         values = (found,) if isinstance(found, SSAValue) else found
         fitted = [builder.fitted(new, old.type) for new, old in zip(values, op.results, strict=True)]
         rewriter.replace(op, (), fitted)
-
-    def _has_good_kernel(self, op: EdgeOp, cls: type[EdgeOp]) -> bool:
-        """Whether there is a kernel, of an operator that takes the same, and it computes what torch does."""
-        return _has_kernel(self.kernels, cls) and (not self.is_stock or computes_as_torch(op, cls))
 
 
 @dataclass(frozen=True)

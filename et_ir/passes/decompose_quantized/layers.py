@@ -7,7 +7,7 @@ from math import prod
 
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.dialects.aten.inference.dtypes import I8, dtype_of
+from et_ir.dialects.aten.inference.dtypes import F32, I8, dtype_of
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.passes.decompose_quantized.builder import Builder, decomposes, dtype, shape
 
@@ -15,12 +15,14 @@ Embedding = Callable[[Builder, edge.QuantizedDecomposedEmbeddingByteDtypeOp], SS
 
 
 def _unpacked(b: Builder, rows: SSAValue, bits: int) -> SSAValue:
-    """The numbers in bytes, the first in the highest bits, less the middle of their range."""
+    """The numbers in bytes, less the middle of their range: of two the first is in the high half, of four in the lowest
+    bits.
+    """
     if bits == 8:
         return rows
     mask, half = (1 << bits) - 1, 1 << (bits - 1)
     parts: list[SSAValue] = []
-    for shift in range(8 - bits, -1, -bits):
+    for shift in (4, 0) if bits == 4 else (0, 2, 4, 6):
         part = b(edge.BitwiseRightShiftTensorScalarOp, rows, shift) if shift else rows
         parts.append(b(edge.BitwiseAndScalarOp, part, mask))
     count, width = shape(rows)
@@ -61,19 +63,19 @@ for _name, _bits in (("embedding_byte", 8), ("embedding_4bit", 4), ("embedding_2
 def _matrix(
     b: Builder, op: edge.QuantizedDecomposedMixedMmOp | edge.QuantizedDecomposedMixedLinearOp
 ) -> SSAValue:
-    """The weight, each row times its scale."""
-    weight = b.to(op.weight, dtype(op.input))
+    """The weight in f32, each row times its scale."""
     rows = shape(op.weight_scales)[0]
-    return b(edge.MulTensorOp, weight, b.view(op.weight_scales, (rows if rows >= 0 else -1, 1)))
+    scales = b.view(b.to(op.weight_scales, F32), (rows if rows >= 0 else -1, 1))
+    return b(edge.MulTensorOp, b.to(op.weight, F32), scales)
 
 
 @decomposes("mixed_mm")
 def mixed_mm(b: Builder, op: edge.QuantizedDecomposedMixedMmOp) -> SSAValue:
-    return b(edge.MmOp, op.input, _matrix(b, op))
+    return b.to(b(edge.MmOp, b.to(op.input, F32), _matrix(b, op)), dtype(op.input))
 
 
 @decomposes("mixed_linear")
 def mixed_linear(b: Builder, op: edge.QuantizedDecomposedMixedLinearOp) -> SSAValue:
     matrix = b(edge.PermuteCopyOp, _matrix(b, op), [1, 0])
     kind = dtype(op.input) if op.dtype is None else dtype_of(op.dtype)
-    return b.to(b(edge.MmOp, op.input, matrix), kind)
+    return b.to(b(edge.MmOp, b.to(op.input, F32), matrix), kind)

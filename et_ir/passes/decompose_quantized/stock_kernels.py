@@ -39,9 +39,9 @@ _TAKEN: Final[dict[str, Types]] = {
 """The element types of arguments, and of the result, that a kernel takes; any for those that are not named."""
 
 
-def computes_as_torch(op: EdgeOp, cls: type[EdgeOp]) -> bool:
-    """Whether the kernel of an operator of `quantized_decomposed` gives what torch gives, with the operands of `op`."""
-    taken = _TAKEN.get(cls.name.removeprefix("edge.quantized_decomposed."), {})
+def computes_as_torch(op: EdgeOp) -> bool:
+    """Whether the kernel of an op of `quantized_decomposed` gives what torch gives."""
+    taken = _TAKEN.get(op.name.removeprefix("edge.quantized_decomposed."), {})
     for name, types in taken.items():
         values = list(op.results) if name == "result" else [value for _, value in operands_of(op, name)]
         for value in values:
