@@ -6,7 +6,8 @@
 ```
 
 The element types that a target's kernels refuse are listed in `et_ir/targets/<target>-types.txt`; a target without a
-list takes what edge operators take. Convolutions of the stock runtime have one or two dimensions. All operations that
+list takes what edge operators take. What the stock runtime's kernels do not do with complex tensors they take is in
+`fit_kernels/complex_numbers.py`. Convolutions of the stock runtime have one or two dimensions. All operations that
 the runtime would stop at are reported at once. Runs after `fit-kernels`, which avoids some.
 """
 
@@ -23,8 +24,9 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema.literals import element_type_name
-from et_ir.dialects.schema.schema import parse_schema
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.passes.fit_kernels.complex_numbers import complex_limit
+from et_ir.passes.kernel_names import kernel_of
 from et_ir.passes.link_check import MissingKernels
 from et_ir.passes.report import Finding
 from et_ir.targets.manifest import load_refused_types
@@ -48,15 +50,17 @@ class KernelLimitsPass(ModulePass):
             Finding.at(one, message, _FIX)
             for one in op.walk()
             if isinstance(one, EdgeOp)
-            for message in (*_types(one, refused, self.target), *_ranks(one, self.target))
+            for message in (
+                *_types(one, refused, self.target),
+                *_ranks(one, self.target),
+                *_complex_numbers(one, self.target),
+            )
         ]
         MissingKernels.raise_if(f"operations that kernels of '{self.target}' refuse", findings)
 
 
 def _types(op: EdgeOp, refused: dict[str, dict[str, frozenset[str]]], target: str) -> Iterator[str]:
-    functional = op.schema().qualified_name
-    namespace = op.name.removeprefix("edge.").removesuffix(functional).rstrip(".") or "aten"
-    kernel = f"{namespace}::{parse_schema(op.out_schema).qualified_name if op.out_schema else functional}"
+    kernel = kernel_of(op)
     for arg, types in refused.get(kernel, {}).items():
         for _, value in operands_of(op, arg):
             if is_tensor(value.type) and element_type_name(value.type.element_type) in types:
@@ -71,3 +75,9 @@ def _ranks(op: EdgeOp, target: str) -> Iterator[str]:
     rank = tensor_type(op.operands[0]).get_num_dims()
     if rank > 4:
         yield f"the kernel 'aten::convolution.out' of '{target}' takes 3 or 4 dimensions for 'input', not {rank}"
+
+
+def _complex_numbers(op: EdgeOp, target: str) -> Iterator[str]:
+    limit = complex_limit(op) if target.startswith("stock") else None
+    if limit is not None:
+        yield f"the kernel '{kernel_of(op)}' of '{target}' {limit}"

@@ -1,0 +1,157 @@
+"""Complex tensors on the stock runtime, on their parts: torch's results on samples that OpInfo does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from stock import StockRuntime
+from sweep.compare import difference
+
+from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.passes.link_check import MissingKernels
+
+Function = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def stock() -> Iterator[StockRuntime]:
+    with StockRuntime() as runtime:
+        yield runtime
+
+
+class Calls(torch.nn.Module):
+    def __init__(self, function: Function) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        return self.function(*inputs)
+
+
+def compiled(function: Function, inputs: tuple[torch.Tensor, ...]) -> bytes:
+    program = torch.export.export(Calls(function), inputs, strict=False)
+    return to_edge(program).to_executorch(ExecutorchBackendConfig(target="stock-1.4")).buffer
+
+
+def check(function: Function, inputs: tuple[torch.Tensor, ...], stock: StockRuntime, path: Path) -> None:
+    path.write_bytes(compiled(function, inputs))
+    result = function(*inputs)
+    results = [value.resolve_conj() for value in (result if isinstance(result, tuple) else (result,))]
+    assert difference(stock.run(path, inputs), results) is None
+
+
+def quadrants(dtype: torch.dtype) -> torch.Tensor:
+    """Complex numbers in all quadrants and on the axes, small and large ones, without zero."""
+    parts = torch.tensor([-30.0, -1.2, -0.3, 0.0, 1e-3, 0.7, 2.0], dtype=torch.float64)
+    real, imag = torch.meshgrid(parts, parts, indexing="ij")
+    both = torch.complex(real, imag).flatten()
+    return both[both != 0].to(dtype)
+
+
+FUNCTIONS: dict[str, Function] = {
+    name: getattr(torch, name)
+    for name in (
+        "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log",
+        "log10", "log1p", "log2", "reciprocal", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "square", "tan", "tanh",
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name: str, dtype: torch.dtype, stock: StockRuntime, tmp_path: Path) -> None:
+    x = quadrants(dtype)
+    check(
+        FUNCTIONS[name],
+        (x if name in ("abs", "angle") else x[torch.isfinite(FUNCTIONS[name](x))],),
+        stock,
+        tmp_path / "f.pte",
+    )
+
+
+def numbers(*shape: int, dtype: torch.dtype = torch.complex64) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=dtype)
+
+
+CASES: dict[str, tuple[Function, tuple[torch.Tensor, ...]]] = {
+    "one element": (lambda x: x * x, (numbers(1),)),
+    "one element, broadcast": (lambda x, y: x * y, (numbers(3, 4), numbers(1, 1))),
+    "powers of zero": (
+        torch.pow,
+        (torch.zeros(3, dtype=torch.complex64), torch.tensor([0j, 2 + 0j, 1 + 1j])),
+    ),
+    "large": (torch.abs, (torch.tensor([3e30 + 4e30j, 0j, 1e-30 + 0j, complex("inf") + 1j]),)),
+    "quotient of large ones": (lambda x, y: x / y, (numbers(5) * 1e30, numbers(5) * 1e25)),
+    "parts that are not finite": (
+        torch.view_as_complex,
+        (torch.tensor([[float("inf"), -0.0], [-0.0, float("nan")], [float("nan"), -float("inf")]]),),
+    ),
+    "conversions": (
+        lambda x, i, b: (x.to(torch.complex128), x.bool(), x.real.long(), i.to(torch.complex64), b.cfloat()),
+        (numbers(3, 4), torch.arange(4), torch.tensor([True, False])),
+    ),
+    "nothing": (lambda x: (x + x, x.long(), x.sum()), (numbers(0, 3),)),
+    "product of none": (lambda x: x.prod(0), (numbers(0, 3),)),
+    "product of seven": (lambda x: x.prod(1), (numbers(2, 7),)),
+    "linear": (torch.nn.functional.linear, (numbers(2, 3), numbers(4, 3), numbers(4))),
+    "attention": (lambda x: torch.softmax((x @ x.mH).abs(), -1), (numbers(2, 4, 3),)),
+    "convolution": (torch.nn.functional.conv1d, (numbers(1, 2, 6), numbers(3, 2, 3))),
+    "number": (lambda x: torch.exp(-2j * x) + 1j, (torch.randn(5),)),
+    "fft": (torch.fft.fft, (numbers(3, 7),)),
+    "fft of even length": (torch.fft.fft, (numbers(3, 8, dtype=torch.complex128),)),
+    "fft of one": (torch.fft.fft, (numbers(3, 1),)),
+    "fft of real": (torch.fft.fft, (torch.randn(3, 5),)),
+    "ifft": (torch.fft.ifft, (numbers(7, 3),)),
+    "ortho": (lambda x: torch.fft.fft(x, norm="ortho"), (numbers(7),)),
+    "fft2": (torch.fft.fft2, (numbers(2, 5, 6),)),
+    "fftn": (torch.fft.fftn, (numbers(4, 5, 3),)),
+    "ifftn of real": (torch.fft.ifftn, (torch.randn(4, 5, 3),)),
+    "hfft2": (torch.fft.hfft2, (numbers(4, 5),)),
+    "ihfftn": (torch.fft.ihfftn, (torch.randn(4, 5),)),
+    "stft": (
+        lambda x: torch.stft(x, 16, 4, window=torch.hann_window(16), return_complex=True, onesided=False),
+        (torch.randn(64),),
+    ),
+    "round trip": (
+        lambda x: torch.istft(
+            torch.stft(x, 16, 4, window=torch.hann_window(16), return_complex=True),
+            16,
+            4,
+            window=torch.hann_window(16),
+        ),
+        (torch.randn(64),),
+    ),
+    "rotary embedding": (
+        lambda x, f: torch.view_as_real(
+            torch.view_as_complex(x.reshape(2, 3, 4, 2)) * torch.polar(torch.ones_like(f), f)
+        ).flatten(2),
+        (torch.randn(2, 3, 8), torch.randn(3, 4)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cases(name: str, stock: StockRuntime, tmp_path: Path) -> None:
+    check(*CASES[name], stock, tmp_path / "case.pte")
+
+
+class Twice(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x + x).to(torch.complex128)
+
+
+def test_names_what_has_no_rule() -> None:
+    """Where sizes are known at run time only: all at compile time, with the source line."""
+    shapes = {"x": {0: torch.export.Dim("n", max=8)}}
+    program = torch.export.export(Twice(), (numbers(3),), dynamic_shapes=shapes)
+    with pytest.raises(MissingKernels) as caught:
+        to_edge(program).to_executorch(ExecutorchBackendConfig(target="stock-1.4"))
+    assert [finding.message for finding in caught.value.findings] == [
+        "the kernel 'aten::add.out' of 'stock-1.4' takes no complex<f32> for 'self'",
+        "the kernel 'dim_order_ops::_to_dim_order_copy.out' of 'stock-1.4' does not convert complex numbers",
+    ]
+    assert "test_complex_on_stock.py" in str(caught.value)
