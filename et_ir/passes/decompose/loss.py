@@ -107,10 +107,12 @@ def _xlog1py(b: Chain, x: SSAValue | Number, y: SSAValue | Number) -> SSAValue:
         return b(aten.WhereSelfOp, b(aten.EqScalarOp, x, 0), b.scalar(0, meta(product).dtype), product)
     log = b(aten.Log1pOp, y)
     product = b(aten.MulTensorOp, x if isinstance(x, SSAValue) else b.number(x), log)
+    if not isinstance(x, SSAValue) and x != 0:
+        return product
     zero = b.scalar(0, meta(product).dtype)
     there = b(aten.LogicalNotOp, b(aten.IsnanOp, y))
     if not isinstance(x, SSAValue):
-        return b(aten.WhereSelfOp, there, zero, product) if x == 0 else product
+        return b(aten.WhereSelfOp, there, zero, product)
     return b(aten.WhereSelfOp, b(aten.LogicalAndOp, b(aten.EqScalarOp, x, 0), there), zero, product)
 
 

@@ -54,3 +54,38 @@ func.func @forward(%x: tensor<1x3x8xcomplex<f32>>, %w: tensor<4x3x3xcomplex<f32>
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[CONV1D:.*]] = aten.conv1d %x, %w : (tensor<1x3x8xcomplex<f32>>, tensor<4x3x3xcomplex<f32>>) -> tensor<1x4x6xcomplex<f32>>
 // CHECK-NEXT: func.return %[[CONV1D]]
+
+// -----
+
+func.func @forward(%x: tensor<1x2x5x5x5xf32>, %weight: tensor<2x1x3x3x3xf32>, %bias: tensor<2xf32>) -> tensor<1x2x5x5x5xf32> {
+  %0 = aten.conv3d %x, %weight, %bias {padding = [1, 1, 1], groups = 2} : (tensor<1x2x5x5x5xf32>, tensor<2x1x3x3x3xf32>, tensor<2xf32>) -> tensor<1x2x5x5x5xf32>
+  func.return %0 : tensor<1x2x5x5x5xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[CONVOLUTION:.*]] = aten.convolution %x, %weight, %bias {stride = [1, 1, 1], padding = [1, 1, 1], dilation = [1, 1, 1], transposed = false, output_padding = [0, 0, 0], groups = 2}
+// CHECK-NEXT: func.return %[[CONVOLUTION]]
+
+// -----
+
+// Half of what keeps the size on each side.
+func.func @forward(%x: tensor<2x4x9xf32>, %weight: tensor<6x4x3xf32>, %y: tensor<1x2x5x5x5xf32>, %weight2: tensor<2x2x3x3x3xf32>, %bias: tensor<2xf32>) -> (tensor<2x6x9xf32>, tensor<1x2x5x5x5xf32>) {
+  %0 = aten.conv1d.padding %x, %weight {padding = "same"} : (tensor<2x4x9xf32>, tensor<6x4x3xf32>) -> tensor<2x6x9xf32>
+  %1 = aten.conv3d.padding %y, %weight2, %bias {padding = "same"} : (tensor<1x2x5x5x5xf32>, tensor<2x2x3x3x3xf32>, tensor<2xf32>) -> tensor<1x2x5x5x5xf32>
+  func.return %0, %1 : tensor<2x6x9xf32>, tensor<1x2x5x5x5xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[CONVOLUTION:.*]] = aten.convolution %x, %weight {stride = [1], padding = [1], dilation = [1], transposed = false, output_padding = [0], groups = 1}
+// CHECK-NEXT: %[[CONVOLUTION2:.*]] = aten.convolution %y, %weight2, %bias {stride = [1, 1, 1], padding = [1, 1, 1], dilation = [1, 1, 1], transposed = false, output_padding = [0, 0, 0], groups = 1}
+// CHECK-NEXT: func.return %[[CONVOLUTION]], %[[CONVOLUTION2]]
+
+// -----
+
+func.func @forward(%x: tensor<2x4x9xf32>, %weight: tensor<4x2x3xf32>, %bias: tensor<2xf32>, %y: tensor<1x2x3x3x3xf32>, %weight2: tensor<2x2x3x3x3xf32>) -> (tensor<2x2x18xf32>, tensor<1x2x5x5x5xf32>) {
+  %0 = aten.conv_transpose1d %x, %weight, %bias {stride = [2], padding = [1], output_padding = [1]} : (tensor<2x4x9xf32>, tensor<4x2x3xf32>, tensor<2xf32>) -> tensor<2x2x18xf32>
+  %1 = aten.conv_transpose3d.input %y, %weight2 : (tensor<1x2x3x3x3xf32>, tensor<2x2x3x3x3xf32>) -> tensor<1x2x5x5x5xf32>
+  func.return %0, %1 : tensor<2x2x18xf32>, tensor<1x2x5x5x5xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[CONVOLUTION:.*]] = aten.convolution %x, %weight, %bias {stride = [2], padding = [1], dilation = [1], transposed = true, output_padding = [1], groups = 1}
+// CHECK-NEXT: %[[CONVOLUTION2:.*]] = aten.convolution %y, %weight2 {stride = [1, 1, 1], padding = [0, 0, 0], dilation = [1, 1, 1], transposed = true, output_padding = [0, 0, 0], groups = 1}
+// CHECK-NEXT: func.return %[[CONVOLUTION]], %[[CONVOLUTION2]]

@@ -132,3 +132,30 @@ func.func @forward(%x: tensor<3xi64>, %y: tensor<3xi64>) -> tensor<3xi64> {
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[MSE_LOSS:.*]] = aten.mse_loss %x, %y {reduction = 0}
 // CHECK-NEXT: func.return %[[MSE_LOSS]]
+
+// -----
+
+// With one factor known, zero or not is known.
+func.func @forward(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = aten.special_xlog1py.other_scalar %x {other = 2.0} : tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[NUMBER:.*]] = program.literal 1.0986122886681096
+// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Tensor %x, %[[NUMBER]]
+// CHECK-NEXT: %[[EQ:.*]] = aten.eq.Scalar %x {other = 0}
+// CHECK-NEXT: %[[FULL:.*]] = aten.full {size = [], fill_value = 0, dtype = f32}
+// CHECK-NEXT: %[[WHERE:.*]] = aten.where.self %[[EQ]], %[[FULL]], %[[MUL]]
+// CHECK-NEXT: func.return %[[WHERE]]
+
+// -----
+
+func.func @forward(%y: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = aten.special_xlog1py.self_scalar %y {self = 2.0} : tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[LOG1P:.*]] = aten.log1p %y
+// CHECK-NEXT: %[[NUMBER:.*]] = program.literal 2.000000e+00
+// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Tensor %[[NUMBER]], %[[LOG1P]]
+// CHECK-NEXT: func.return %[[MUL]]

@@ -148,3 +148,49 @@ func.func @forward(%s: tensor<2000xf32>, %x: tensor<2000xf32>) -> tensor<2000xi6
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[SEARCHSORTED:.*]] = aten.searchsorted.Tensor %s, %x
 // CHECK-NEXT: func.return %[[SEARCHSORTED]]
+
+// -----
+
+func.func @forward(%sorted_sequence: tensor<4xf32>) -> tensor<i64> {
+  %0 = aten.searchsorted.Scalar %sorted_sequence {self = 0.5, right = true} : (tensor<4xf32>) -> tensor<i64>
+  func.return %0 : tensor<i64>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[GT:.*]] = aten.gt.Scalar %sorted_sequence {other = 0.5}
+// CHECK-NEXT: %[[LOGICAL_NOT:.*]] = aten.logical_not %[[GT]]
+// CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList %[[LOGICAL_NOT]] {dim = []}
+// CHECK-NEXT: func.return %[[SUM]]
+
+// -----
+
+// A sort is the largest of all.
+func.func @forward(%x: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>, tensor<3x4xi64>) {
+  %0, %1 = aten.sort %x {dim = 1, descending = true} : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>)
+  %2 = aten.argsort %x {dim = 0} : (tensor<3x4xf32>) -> tensor<3x4xi64>
+  func.return %0, %1, %2 : tensor<3x4xf32>, tensor<3x4xi64>, tensor<3x4xi64>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[TOPK:.*]], %[[TOPK2:.*]] = aten.topk %x {k = 4, dim = 1}
+// CHECK-NEXT: %{{.*}}, %[[TOPK3:.*]] = aten.topk %x {k = 3, dim = 0, largest = false}
+// CHECK-NEXT: func.return %[[TOPK]], %[[TOPK2]], %[[TOPK3]]
+
+// -----
+
+func.func @forward(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %0 = aten.msort %x : tensor<3x4xf32>
+  func.return %0 : tensor<3x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[TOPK:.*]], %{{.*}} = aten.topk %x {k = 3, dim = 0, largest = false}
+// CHECK-NEXT: func.return %[[TOPK]]
+
+// -----
+
+// Kernels of `topk` take no truth values.
+func.func @forward(%x: tensor<4xi1>) -> (tensor<4xi1>, tensor<4xi64>) {
+  %0, %1 = aten.sort %x : (tensor<4xi1>) -> (tensor<4xi1>, tensor<4xi64>)
+  func.return %0, %1 : tensor<4xi1>, tensor<4xi64>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[SORT:.*]], %[[SORT2:.*]] = aten.sort %x
+// CHECK-NEXT: func.return %[[SORT]], %[[SORT2]]

@@ -1,0 +1,138 @@
+// RUN: et-opt -p decompose,dce --split-input-file %s | filecheck %s
+
+// Sizes that are known at run time only.
+
+// A window is a copy: torch's decomposition addresses memory by strides, which are numbers.
+func.func @forward(%x: tensor<?x9xf32>) -> tensor<?x4x3xf32> {
+  %0 = aten.unfold %x {dimension = 1, size = 3, step = 2} : (tensor<?x9xf32>) -> tensor<?x4x3xf32>
+  func.return %0 : tensor<?x4x3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[UNFOLD_COPY:.*]] = aten.unfold_copy %x {dimension = 1, size = 3, step = 2}
+// CHECK-NEXT: func.return %[[UNFOLD_COPY]]
+
+// -----
+
+// Of sizes that are known, torch's decomposition is taken.
+func.func @forward(%x: tensor<2x9xf32>) -> tensor<2x4x3xf32> {
+  %0 = aten.unfold %x {dimension = 1, size = 3, step = 2} : (tensor<2x9xf32>) -> tensor<2x4x3xf32>
+  func.return %0 : tensor<2x4x3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[UNFOLD:.*]] = aten.unfold %x {dimension = 1, size = 3, step = 2}
+// CHECK-NEXT: func.return %[[UNFOLD]]
+
+// -----
+
+func.func @forward(%x: tensor<?x4xf32>) -> tensor<?x3xf32> {
+  %rows = aten.sym_size.int %x {dim = 0} : (tensor<?x4xf32>) -> i64
+  %0 = aten.empty.memory_format {size = [%rows, 3]} : (i64) -> tensor<?x3xf32>
+  func.return %0 : tensor<?x3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[SYM_SIZE:.*]] = aten.sym_size.int %x {dim = 0}
+// CHECK-NEXT: %[[FULL:.*]] = aten.full {size = [%[[SYM_SIZE]], 3], fill_value = 0, dtype = f32}
+// CHECK-NEXT: func.return %[[FULL]]
+
+// -----
+
+func.func @forward() -> tensor<2x3xf32> {
+  %0 = aten.empty.memory_format {size = [2, 3]} : () -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[EMPTY:.*]] = aten.empty.memory_format {size = [2, 3]}
+// CHECK-NEXT: func.return %[[EMPTY]]
+
+// -----
+
+// One is less than once around, whatever the size is.
+func.func @forward(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = aten.roll %x {shifts = [1, -5], dims = [0, 1]} : tensor<?x4xf32>
+  func.return %0 : tensor<?x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[SLICE:.*]] = aten.slice.Tensor %x {start = -1}
+// CHECK-NEXT: %[[SLICE2:.*]] = aten.slice.Tensor %x {start = 0, end = -1}
+// CHECK-NEXT: %[[CAT:.*]] = aten.cat [%[[SLICE]], %[[SLICE2]]]
+// CHECK-NEXT: %[[SLICE3:.*]] = aten.slice.Tensor %[[CAT]] {dim = 1, start = -3}
+// CHECK-NEXT: %[[SLICE4:.*]] = aten.slice.Tensor %[[CAT]] {dim = 1, start = 0, end = -3}
+// CHECK-NEXT: %[[CAT2:.*]] = aten.cat [%[[SLICE3]], %[[SLICE4]]] {dim = 1}
+// CHECK-NEXT: func.return %[[CAT2]]
+
+// -----
+
+// Two may be more.
+func.func @forward(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = aten.roll %x {shifts = [2], dims = [0]} : tensor<?x4xf32>
+  func.return %0 : tensor<?x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[ROLL:.*]] = aten.roll %x {shifts = [2], dims = [0]}
+// CHECK-NEXT: func.return %[[ROLL]]
+
+// -----
+
+func.func @forward(%t: tensor<2x3xf32>, %x: tensor<?x2x4xf32>, %y: tensor<?x4x3xf32>) -> tensor<2x3xf32> {
+  %0 = aten.addbmm %t, %x, %y : (tensor<2x3xf32>, tensor<?x2x4xf32>, tensor<?x4x3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[BMM:.*]] = aten.bmm %x, %y
+// CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList %[[BMM]] {dim = [0], dtype = f32}
+// CHECK-NEXT: %[[ADD:.*]] = aten.add.Tensor %t, %[[SUM]]
+// CHECK-NEXT: func.return %[[ADD]]
+
+// -----
+
+// Attention of a sequence.
+func.func @forward(%q: tensor<2x?x4xf32>, %k: tensor<2x?x4xf32>, %v: tensor<2x?x4xf32>) -> tensor<2x?x4xf32> {
+  %0 = aten.scaled_dot_product_attention %q, %k, %v, none : (tensor<2x?x4xf32>, tensor<2x?x4xf32>, tensor<2x?x4xf32>) -> tensor<2x?x4xf32>
+  func.return %0 : tensor<2x?x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Scalar %q {other = 0.5}
+// CHECK-NEXT: %[[PERMUTE:.*]] = aten.permute %k {dims = [0, 2, 1]}
+// CHECK-NEXT: %[[BMM:.*]] = aten.bmm %[[MUL]], %[[PERMUTE]]
+// CHECK-NEXT: %[[SOFTMAX:.*]] = aten._softmax %[[BMM]] {dim = -1, half_to_float = false}
+// CHECK-NEXT: %[[BMM2:.*]] = aten.bmm %[[SOFTMAX]], %v
+// CHECK-NEXT: func.return %[[BMM2]]
+
+// -----
+
+// Rows of queries that share keys are made out by the view.
+func.func @forward(%q: tensor<2x4x?x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x8xf32>) -> tensor<2x4x?x8xf32> {
+  %0 = aten.scaled_dot_product_attention %q, %k, %v, none {enable_gqa = true} : (tensor<2x4x?x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>) -> tensor<2x4x?x8xf32>
+  func.return %0 : tensor<2x4x?x8xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[SYM_SIZE:.*]] = aten.sym_size.int %q {dim = -2}
+// CHECK-NEXT: %[[VIEW:.*]] = aten.view %q {size = [2, 2, -1, 8]}
+// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Scalar %[[VIEW]] {other = 0.35355339059327373}
+// CHECK-NEXT: %[[PERMUTE:.*]] = aten.permute %k {dims = [0, 1, 3, 2]}
+// CHECK-NEXT: %[[SYM_SIZE2:.*]] = aten.sym_size.int %[[MUL]] {dim = 2}
+// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %[[MUL]] {size = [4, %[[SYM_SIZE2]], 8]}
+// CHECK-NEXT: %[[VIEW3:.*]] = aten.view %[[PERMUTE]] {size = [4, 8, 5]}
+// CHECK-NEXT: %[[BMM:.*]] = aten.bmm %[[VIEW2]], %[[VIEW3]]
+// CHECK-NEXT: %[[SYM_SIZE3:.*]] = aten.sym_size.int %[[MUL]] {dim = -2}
+// CHECK-NEXT: %[[VIEW4:.*]] = aten.view %[[BMM]] {size = [2, 2, %[[SYM_SIZE3]], 5]}
+// CHECK-NEXT: %[[SOFTMAX:.*]] = aten._softmax %[[VIEW4]] {dim = -1, half_to_float = false}
+// CHECK-NEXT: %[[SYM_SIZE4:.*]] = aten.sym_size.int %[[SOFTMAX]] {dim = 2}
+// CHECK-NEXT: %[[VIEW5:.*]] = aten.view %[[SOFTMAX]] {size = [4, %[[SYM_SIZE4]], 5]}
+// CHECK-NEXT: %[[VIEW6:.*]] = aten.view %v {size = [4, 5, 8]}
+// CHECK-NEXT: %[[BMM2:.*]] = aten.bmm %[[VIEW5]], %[[VIEW6]]
+// CHECK-NEXT: %[[SYM_SIZE5:.*]] = aten.sym_size.int %[[SOFTMAX]] {dim = -2}
+// CHECK-NEXT: %[[VIEW7:.*]] = aten.view %[[BMM2]] {size = [2, 2, %[[SYM_SIZE5]], 8]}
+// CHECK-NEXT: %[[VIEW8:.*]] = aten.view %[[VIEW7]] {size = [2, 4, %[[SYM_SIZE]], 8]}
+// CHECK-NEXT: func.return %[[VIEW8]]
+
+// -----
+
+// The scale is a number.
+func.func @forward(%q: tensor<2x5x?xf32>, %k: tensor<2x5x?xf32>, %v: tensor<2x5x4xf32>) -> tensor<2x5x4xf32> {
+  %0 = aten.scaled_dot_product_attention %q, %k, %v, none : (tensor<2x5x?xf32>, tensor<2x5x?xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  func.return %0 : tensor<2x5x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[SCALED_DOT_PRODUCT_ATTENTION:.*]] = aten.scaled_dot_product_attention %q, %k, %v
+// CHECK-NEXT: func.return %[[SCALED_DOT_PRODUCT_ATTENTION]]
