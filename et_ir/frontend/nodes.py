@@ -23,6 +23,7 @@ from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema.literals import DYNAMIC, DYNAMIC_ATTR, attribute_of
 from et_ir.dialects.schema.op import OpInfo
 from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
+from et_ir.frontend.corrections import traced_value
 from et_ir.frontend.mutation import IDENTITIES, Mutations, writes_memory
 from et_ir.frontend.operators import Operator, as_operator, name_of, schema_of
 from et_ir.frontend.run_time_sizes import SizedTensors
@@ -306,7 +307,7 @@ class NodeConverter:
             return
         if name in _STRIDED:
             _check_strided(target, node)
-        value: Any = node.meta.get("val")
+        value = traced_value(node)
         if functional is not None and name == "aten::copy":
             source = self._tensor(node.args[1])
             if source.type == result_type(value):

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from et_ir.dialects.aten.generated.ops import SymSizeIntOp
 from et_ir.dialects.program import RangeOp
 from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.frontend.corrections import understates
 
 __all__ = ["Ranges", "with_ranges"]
 
@@ -81,6 +82,8 @@ def _number(value: Any, stated: _Stated) -> SSAValue | None:
 def _of_node(node: Node, ranges: Ranges) -> Iterator[_Stated]:
     """The ranges of the numbers that a node makes, in the order of their symbols."""
     bindings = cast("Mapping[Any, tuple[Any, ...]]", node.meta.get("unbacked_bindings") or {})
+    if understates(node):
+        return
     for symbol, path in bindings.items():
         ends = _ends(ranges.get(symbol))
         if ends is None:

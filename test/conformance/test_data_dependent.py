@@ -137,6 +137,7 @@ CASES: dict[str, Case] = {
     "argwhere": Case(torch.argwhere, GRID),
     "masked_select": Case(lambda x: torch.masked_select(x, x > 0), GRID),
     "masked_select by a row": Case(lambda x: torch.masked_select(x, x[0] > 0), GRID),
+    "masked_select of a row": Case(lambda x: torch.masked_select(x[0], x > 0), GRID),
     "mask": Case(lambda x: x[x > 0] * 2, GRID),
     "mask of rows": Case(lambda x: x[x[:, 0] > 0] * 2, GRID),
     "mask of columns": Case(lambda x: x[:, x[0] > 0] * 2, GRID),
@@ -154,6 +155,9 @@ CASES: dict[str, Case] = {
         lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), VALUES, "et-vm"
     ),
     "unique_consecutive columns": Case(lambda x: torch.unique_consecutive(x, dim=1), VALUES, "et-vm"),
+    "unique_consecutive of the last dimension": Case(
+        lambda x: torch.unique_consecutive(x, dim=-1, return_counts=True), VALUES, "et-vm"
+    ),
     "bincount": Case(counted, BINS, "et-vm"),
     "bincount with weights": Case(weighed, [(*x, torch.tensor([1.0, 0.5, 2.0])) for x in BINS], "et-vm"),
     "bincount of bytes": Case(torch.bincount, [(x.to(torch.uint8),) for (x,) in BINS], "et-vm"),
