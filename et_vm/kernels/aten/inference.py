@@ -80,7 +80,7 @@ def _infer(ctx: PrepareContext, call: Call, refused: Trap | None) -> list[tuple[
         call.op.overload(*positional, **call.with_outs(keywords, outs))
     except NotImplementedError:
         return None
-    except (RuntimeError, TypeError, ValueError, IndexError) as problem:
+    except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as problem:
         if refused is not None:
             raise refused from None
         raise ctx.error(first_line(problem), code=Error.InvalidArgument) from None

@@ -58,7 +58,9 @@ class OutVariant:
             if not shape_outputs(ctx, call) or self.op.name in _BETTER_FUNCTIONAL | _LOSES_CONJUGATE:
                 return _run_and_resize, (ctx, call)
             if not any(out.array.size for out in call.outs):
-                return NOTHING
+                # What random operators take is checked when they run.
+                random = torch.Tag.nondeterministic_seeded in self.op.overload.tags
+                return (_run_and_resize, (ctx, call)) if random else NOTHING
             return self._bound(call)
 
     def _bound(self, call: Call) -> Step:

@@ -151,4 +151,6 @@ def masked_fill_tensor_out(
         raise ctx.trap(arg="mask", expected="bool", got=mask.scalar_type.torch_name)
     if value.sizes:
         raise ctx.trap(arg="value", expected="a 0-d tensor", got=list(value.sizes))
+    if value.scalar_type.is_complex and not self.scalar_type.is_complex:
+        raise ctx.trap(arg="value", expected=self.scalar_type.torch_name, got=value.scalar_type.torch_name)
     return _select_step(ctx, mask, value, self, self.scalar_type, out)

@@ -176,6 +176,7 @@ def multinomial_out(
     check_rank(ctx, self, 1, 2, arg="self")
     check_type(ctx, ScalarType.LONG, out, arg="out")
     most = num_samples if replacement else self.sizes[-1]
+    ctx.check(self.sizes[-1] <= 1 << 24, arg="self", expected="at most 2^24 weights", got=self.sizes[-1])
     good = 0 < num_samples <= most
     ctx.check(good, arg="num_samples", expected=f"a positive number of at most {most}", got=num_samples)
     shape = (*self.sizes[:-1], num_samples)
@@ -188,7 +189,9 @@ def _chosen(
     weights: Array = array.astype(np.float64)
     sums = weights.sum(-1, keepdims=True)
     if not (np.isfinite(sums).all() and (weights >= 0).all() and (sums > 0).all()):
-        raise ctx.error("the weights must be finite, not negative, and not all zero")
+        raise ctx.trap(
+            arg="self", expected="weights that are finite, not negative, and not all zero", got="others"
+        )
     if replacement:
         bounds = np.cumsum(weights, -1)
         marks = rng.random(shape) * bounds[..., -1:]

@@ -155,6 +155,7 @@ def roll_out(ctx: PrepareContext, self: Tensor, shifts: list[int], dims: list[in
     rank = len(self.sizes)
     by_axis: dict[int, int] = {}
     for dim, shift in zip(dims, shifts, strict=True):
+        ctx.check(rank > 0, arg="dims", expected="none, as 'self' has no dimensions", got=dims)
         axis = dimension(ctx, dim, rank, arg="dims")
         by_axis[axis] = by_axis.get(axis, 0) + shift
     out.resize(self.sizes)

@@ -75,13 +75,15 @@ def _sum(
     mean: bool,
 ) -> Step:
     axes = dimensions(ctx, dim, len(self.sizes))
+    if mean and dtype is None:
+        check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
     default = self.scalar_type if mean or kind(self.scalar_type) >= FLOAT else ScalarType.LONG
     # Without a dtype torch accumulates integers and floats in the type of the out tensor it is given.
     if dtype is None and can_cast(default, out.scalar_type):
         default = out.scalar_type
     result = _explicit(ctx, dtype, default, out)
     if mean:
-        check_kinds(ctx, result, (FLOAT, COMPLEX), arg="self" if dtype is None else "dtype")
+        check_kinds(ctx, result, (FLOAT, COMPLEX), arg="out" if dtype is None else "dtype")
     out.resize(reduced_shape(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
