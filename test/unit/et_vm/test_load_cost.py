@@ -1,0 +1,73 @@
+"""Loading maps: what a file's constants cost is what is read of them, not their size."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+from vm_programs import Build
+
+from et_schema.generated.program import SubsegmentOffsets
+from et_schema.pte import write_pte
+from et_schema.scalar_type import ScalarType
+from et_schema.segments import Padding, Segment
+
+MEASURE = """
+import resource, sys, time
+from et_vm.program import Program
+
+def load(path):
+    start = time.perf_counter()
+    Program.load(path).load_method("forward")
+    return time.perf_counter() - start
+
+small = min(load(sys.argv[1]) for _ in range(5))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+large = min(load(sys.argv[2]) for _ in range(5))
+print(large - small, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+class Sparse:
+    """A file in which zeros are holes, which take no room on the disk."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> None:
+        if bytes(data).strip(b"\0"):
+            self._file.write(data)
+        else:
+            self._file.seek(len(data), 1)
+            self._file.truncate(self._file.tell())
+
+
+def write_program(path: Path, rows: int) -> Path:
+    """A program that looks rows of 1024 floats up in a constant of so many."""
+    build = Build()
+    index, out = build.tensor(1, dtype=ScalarType.LONG), build.tensor(1, 1024)
+    weight = build.tensor(rows, 1024, planned=False, data=1, name="weight")
+    build.call("aten::index_select.out", weight, build.scalar(0), index, out, out)
+    build.inputs(index)
+    build.outputs(out)
+    program = build.program()
+    program.constant_segment = SubsegmentOffsets(0, [0, 0])
+    program.mutable_data_segments = []
+    with path.open("wb") as file:
+        write_pte(program, [Segment([Padding(max(rows * 4096, 16))])], Sparse(file))
+    return path
+
+
+def test_two_gigabytes_of_constants(tmp_path: Path) -> None:
+    small = write_program(tmp_path / "small.pte", 0)
+    large = write_program(tmp_path / "large.pte", 1 << 19)
+    assert large.stat().st_size > 2 << 30
+    assert large.stat().st_blocks * 512 < 1 << 20
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(small), str(large)], capture_output=True, text=True, check=True
+    )
+    seconds, nbytes = map(float, done.stdout.split())
+    assert seconds <= 0.2
+    assert nbytes <= 32 << 20
