@@ -196,6 +196,7 @@ def load_pt2(path: Path) -> ExportedProgram:
     if not path.is_file():
         raise UsageError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
     import torch
+    import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (operators that it may hold)
 
     try:
         with _quiet_torch():

@@ -5,6 +5,8 @@ as arithmetic where that has only its own kernels, and with those of its library
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,3 +184,21 @@ def test_weights_stay_integers_unless_asked_for(target: str) -> None:
     assert not kernels_of(restored)
     for program in (kept, restored):
         same(run(program.buffer, "portable", inputs), (module(*inputs),))
+
+
+def test_an_exported_file_is_read_where_nothing_has_loaded_the_operators(tmp_path: Path) -> None:
+    module, inputs = Weighted(), (torch.randn(2, 128),)
+    torch.export.save(torch.export.export(module, inputs), tmp_path / "model.pt2")
+    command = [
+        sys.executable,
+        "-m",
+        "et_tools.et_compile",
+        "model.pt2",
+        "-o",
+        "model.pte",
+        "--target",
+        "et-vm",
+        "-q",
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    same(run((tmp_path / "model.pte").read_bytes(), "portable", inputs), (module(*inputs),))
