@@ -23,6 +23,7 @@ from et_vm.runtime import Runtime
 from sweep.compare import TIES, difference, same_elements
 from sweep.faults import explanation
 from sweep.reconstruct import FREE, reconstruction
+from sweep.refusals import why_not_exported
 from sweep.samples import Sample
 
 COLUMNS = ("portable", "aten", "stock")
@@ -72,7 +73,7 @@ def travel(sample: Sample, stock: StockRuntime | None) -> Outcome:
         try:
             program = torch.export.export(sample.module, sample.inputs, strict=False)
         except Exception as problem:
-            return {"export": f"{type(problem).__name__}: {first_line(problem)}"}
+            return {"export": why_not_exported(problem)}
         try:
             made = _compiled(program)
         except Exception as problem:
