@@ -15,6 +15,7 @@ from kernel_oracle import Keep, Recorded, composite, first_dtype, record
 from kernel_samples_core import core_calls, named_otherwise, random_calls
 from kernel_samples_counts import count_calls
 from kernel_samples_factors import factor_calls
+from kernel_samples_images import image_calls
 from kernel_samples_linalg import linalg_calls
 from kernel_samples_math import math_calls
 from kernel_samples_search import search_calls, search_composites
@@ -184,6 +185,7 @@ def own_calls() -> Iterator[Callable[[], object]]:
     yield from linalg_calls()
     yield from factor_calls()
     yield from count_calls()
+    yield from image_calls()
 
 
 def _image_calls() -> Iterator[Callable[[], object]]:

@@ -173,6 +173,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::native_group_norm_backward.out",
         "aten::native_layer_norm_backward.out",
     ),
+    "grid_sampler": (
+        "aten::grid_sampler_2d.out",
+        "aten::grid_sampler_3d.out",
+    ),
     "histogram": (
         "aten::histogram.bin_ct_out",
         "aten::histogram.bins_tensor_out",
@@ -383,12 +387,14 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::ormqr.out",
     ),
     "resample": (
-        "aten::_upsample_bilinear2d_aa.out",
-        "aten::grid_sampler_2d.out",
         "aten::upsample_bilinear2d.out",
         "aten::upsample_bilinear2d.vec_out",
         "aten::upsample_nearest2d.out",
         "aten::upsample_nearest2d.vec_out",
+    ),
+    "resample_antialias": (
+        "aten::_upsample_bicubic2d_aa.out",
+        "aten::_upsample_bilinear2d_aa.out",
     ),
     "scatter": (
         "aten::index_put.out",
