@@ -368,6 +368,8 @@ def other_reductions() -> Iterator[Case]:
     yield A.diff, f(5), 0
     yield A.sum_to_size, f(2, 3), [1, 3]
     yield A.sum_to_size, m(2, 3), [1, 1]
+    for shape, size in (((2, 3), [2, 3]), ((2, 3), []), ((), []), ((1, 3), [3]), ((4, 1, 3), [1, 3])):
+        yield A.sum_to_size, i(*shape, dtype=torch.int32), size
 
 
 def other_windows() -> Iterator[Case]:

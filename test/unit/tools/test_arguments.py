@@ -10,7 +10,8 @@ COMMANDS = ("et-opt", "et-translate", "et-compile", "et-vm")
 
 @pytest.mark.parametrize(
     "line",
-    [(name,) for name in COMMANDS] + [("et-vm", v) for v in ("run", "info", "diff", "ops", "verify", "validate")],
+    [(name,) for name in COMMANDS]
+    + [("et-vm", v) for v in ("run", "info", "diff", "ops", "verify", "validate")],
 )
 def test_help_starts_with_examples(command: Command, line: tuple[str, ...]) -> None:
     ran = command(*line, "--help")

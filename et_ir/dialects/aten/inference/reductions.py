@@ -171,8 +171,18 @@ def cosine_similarity(x1: Meta, x2: Meta, dim: int, eps: float) -> Meta | None:
 
 
 @rule("sum_to_size")
-def sum_to_size(self: Meta, size: Sequence[int]) -> Meta:
-    return Meta(tuple(size), I64 if self.dtype is BOOL else self.dtype)
+def sum_to_size(self: Meta, size: Sequence[int]) -> Meta | None:
+    """Integers and truth values are counted in i64, where there is anything to add."""
+    kept = tuple(size)
+    if not self.dtype.is_integral or self.dtype is I64:
+        return Meta(kept, self.dtype)
+    if UNKNOWN in self.shape or UNKNOWN in kept:
+        return None  # whether there is anything to add is known at run time only
+    lead = len(self.shape) - len(kept)
+    summed = (
+        not kept or lead > 0 or any(new == 1 != old for old, new in zip(self.shape[lead:], kept, strict=True))
+    )
+    return Meta(kept, I64 if summed else self.dtype)
 
 
 @rule("trace")
