@@ -68,6 +68,12 @@ _MISDECLARED: Final = frozenset(
         "embedding_bag.padding_idx",
     )
 )
+# Operators that no value stands for: why, and what to do.
+_RESIZES: Final = (
+    "it gives a tensor another size in place",
+    "make a tensor of the new size: slice or pad the flat elements, and view them",
+)
+_REFUSED: Final = {"aten::resize": _RESIZES, "aten::resize_": _RESIZES}
 _SET_GRAD: Final = "wrap_with_set_grad_enabled"
 _CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "map", "scan", "associative_scan"})
 
@@ -351,6 +357,9 @@ class NodeConverter:
             )
         if "quantize" in schema_of(target).name:
             raise Unknown("quantised tensors of torch's eager mode are not supported", QUANTISED_FIX)
+        refused = _REFUSED.get(schema_of(target).name)
+        if refused is not None:
+            raise Unknown(*refused)
         raise Unknown(
             "the aten dialect has no such operator, and it does not decompose into others",
             "use other operators; et_ir/registry/schemas.txt lists those that can be imported",

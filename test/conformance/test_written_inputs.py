@@ -124,6 +124,28 @@ def test_the_caller_sees_the_same(name: str, stock: StockRuntime, tmp_path: Path
             torch.testing.assert_close(got, expected, msg=lambda text, at=runtime: f"{at}: {text}")
 
 
+def test_sizes_known_at_run_time(stock: StockRuntime, tmp_path: Path) -> None:
+    path = tmp_path / "sized.pte"
+    example = torch.randn(4, 3)
+    program = torch.export.export(
+        Writes(returned),
+        (example.clone(),),
+        dynamic_shapes={"inputs": ({0: torch.export.Dim("n", min=2, max=8)},)},
+    )
+    to_edge(program).to_executorch().save(path)
+    for size in (4, 8, 2):
+        given = torch.randn(size, 3)
+        eager = given.clone()
+        want = [value.clone() for value in _tensors(Writes(returned)(eager))]
+        for run in (
+            lambda inputs: stock.run_in_place(path, inputs),
+            lambda inputs: _run(path, "portable", inputs),
+        ):
+            outputs, (written,) = run([given.clone()])
+            torch.testing.assert_close(outputs, want)
+            torch.testing.assert_close(written, eager)
+
+
 def test_methods_share_the_caller_tensor(stock: StockRuntime, tmp_path: Path) -> None:
     """Two methods on one tensor, one after the other."""
     path = tmp_path / "methods.pte"

@@ -107,6 +107,16 @@ def test_sparse_tensors():
     assert any("to_dense()" in reason.fix for reason in error.reasons)
 
 
+def test_other_sizes_in_place():
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.clone().resize_(8)
+
+    (reason,) = reasons(Net(), torch.ones(4)).reasons
+    assert reason.message == "it gives a tensor another size in place"
+    assert "slice or pad" in reason.fix
+
+
 def test_strided_reads_of_other_memory():
     class Inside(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
