@@ -17,6 +17,7 @@ from et_vm.interpreter import MAX_INSTRUCTIONS, UNOBSERVED, StepFailure, choose_
 from et_vm.kernels.registry import Scratch
 from et_vm.link import link
 from et_vm.meta import MethodMeta
+from et_vm.outputs import GivenOutputs
 from et_vm.prepare import Preparation
 from et_vm.registers import RegisterFile
 from et_vm.values import Array, ListRegister, Tensor
@@ -98,6 +99,7 @@ class Method:
         self._changing = [(register, registers[register]) for register in sorted(flow.rebound)]
         self._freed = self._freed_storage()
         self._written = WrittenInputs(plan, instructions, registers)
+        self._given = GivenOutputs(plan, registers)
         hooks = None
         if poison or tracer is not None:
             # Imported here because starting is part of the time that a run takes.
@@ -196,6 +198,15 @@ class Method:
                 )
             self._begin()
             self._set_input(index, value)
+
+    def set_output(self, index: int, value: object) -> None:
+        """Give an output memory of the caller's, a numpy array or torch tensor: :meth:`execute` copies the result there
+        and returns it, in this and all further executions; None ends that.
+
+        Raises InputError for memory that does not fit, ExecutorchError(InvalidState) while the method is executing.
+        """
+        with self._exclusive(at_start=True):
+            self._given.set(index, value)
 
     def step(self) -> Error:
         """Run one instruction: Ok, or EndOfMethod (with nothing run) when there are no more.
@@ -303,7 +314,11 @@ class Method:
             self._written.note(index, value)
 
     def _collect(self, clone: bool, torch: bool) -> list[Any]:
-        return [self._output(self._registers[register], clone, torch) for register in self._plan.outputs]
+        given = self._given.fill()
+        return [
+            given[index] if index in given else self._output(self._registers[register], clone, torch)
+            for index, register in enumerate(self._plan.outputs)
+        ]
 
     def _output(self, value: object, clone: bool, torch: bool) -> Any:
         if isinstance(value, Tensor):
