@@ -29,7 +29,7 @@ from et_ir.dialects.edge.quantized_types import QUANTIZED_ROWS
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.registry.calls import DTYPES, Call, results_of
 
-__all__ = ["COMMAND", "header", "probed", "rows_of"]
+__all__ = ["COMMAND", "Probe", "header", "probe_of", "probed", "rows_of"]
 
 COMMAND: Final = "python -m et_ir.dialects.edge.dtype_probe"
 
@@ -129,7 +129,7 @@ def _converted(value: Any, dtype: torch.dtype) -> Any:
     return None if value is None else _cast(value, dtype)
 
 
-class _Probe:
+class Probe:
     """Calls of one operator in all element types."""
 
     def __init__(self, name: str, target: Any, values: Mapping[str, Any]):
@@ -157,9 +157,10 @@ class _Probe:
             self._known[key] = self._run(types)
         return self._known[key]
 
-    def _run(self, types: Mapping[str, DType]) -> Types | None:
+    def call(self, changes: Mapping[str, DType]) -> Call:
+        """The call with other element types for some arguments. Raises what torch raises."""
         values = dict(self.values)
-        for arg, dtype in types.items():
+        for arg, dtype in {**self.base, **changes}.items():
             value = values[arg]
             values[arg] = _converted(value, _TORCH[dtype])
         torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]  (its argument is not annotated)
@@ -167,13 +168,17 @@ class _Probe:
         positional: list[Any] = []
         while leading and leading[0] in values:
             positional.append(values.pop(leading.pop(0)))
+        with torch.no_grad():
+            result: Any = self.target(*positional, **values)
+        return Call(self.target, tuple(positional), values, results_of(result))
+
+    def _run(self, types: Mapping[str, DType]) -> Types | None:
         try:
-            with torch.no_grad():
-                result: Any = self.target(*positional, **values)
+            call = self.call(types)
         except Exception:
             # What torch says of types that it does not take differs from operator to operator.
             return None
-        results = [r for r in results_of(result) if isinstance(r, torch.Tensor)]
+        results = [r for r in call.results if isinstance(r, torch.Tensor)]
         # Of the other types that torch has there is none in programs.
         return tuple(_DTYPE[r.dtype] for r in results) if all(r.dtype in _DTYPE for r in results) else None
 
@@ -214,6 +219,13 @@ class _Probe:
             results = self.run(changes)
             if results is not None:
                 yield types, results
+
+
+def probe_of(name: str) -> Probe | None:
+    """The probe of an edge operator, none if it takes no tensors or is not torch's."""
+    given = _given(name)
+    probe = None if given is None else Probe(name, *given)
+    return probe if probe is not None and probe.args else None
 
 
 # -- what results are
@@ -282,11 +294,8 @@ def rows_of(name: str) -> Iterator[str]:
     if name in QUANTIZED_ROWS:
         yield f"{name} | {QUANTIZED_ROWS[name]}"
         return
-    given = _given(name)
-    if given is None:
-        return
-    probe = _Probe(name, *given)
-    if not probe.args:
+    probe = probe_of(name)
+    if probe is None:
         return
     found = list(probe.combined())
     if not found:

@@ -262,6 +262,20 @@ class UnderscoreIndicesCopyOp(EdgeOp):
         self: SSAValue
 
 
+class UnderscoreIntMmOp(EdgeOp):
+    """The product of two i8 matrices, accumulated in i32.
+
+        %result = edge._int_mm %self, %mat2 : (tensor<32x16xi8>, tensor<16x8xi8>) -> tensor<32x8xi32>
+    """
+
+    name = "edge._int_mm"
+    schema_text = "_int_mm(Tensor self, Tensor mat2) -> Tensor"
+    out_schema = "_int_mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        mat2: SSAValue
+
+
 class UnderscoreLinalgDetOp(EdgeOp):
     """The determinant of each square matrix, with the LU factorisation it comes from.
 
@@ -4803,6 +4817,22 @@ class ProdDimIntOp(EdgeOp):
         dtype: Attribute | None
 
 
+class PutOp(EdgeOp):
+    """self with source written or added at indices of its flattened elements.
+
+        %result = edge.put %self, %index, %source : (tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<2x3xf32>
+    """
+
+    name = "edge.put"
+    schema_text = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"
+    out_schema = "put.out(Tensor self, Tensor index, Tensor source, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)"
+    if TYPE_CHECKING:
+        self: SSAValue
+        index: SSAValue
+        source: SSAValue
+        accumulate: bool
+
+
 class RandOp(EdgeOp):
     """A tensor of a size with random numbers, uniform between 0 and 1.
 
@@ -7526,6 +7556,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     UnderscoreFftR2cOp,
     UnderscoreFwPrimalCopyOp,
     UnderscoreIndicesCopyOp,
+    UnderscoreIntMmOp,
     UnderscoreLinalgDetOp,
     UnderscoreLinalgEighOp,
     UnderscoreLinalgSlogdetOp,
@@ -7817,6 +7848,7 @@ OPS: Final[tuple[type[EdgeOp], ...]] = (
     PowTensorTensorOp,
     ProdOp,
     ProdDimIntOp,
+    PutOp,
     RandOp,
     RandLikeOp,
     RandintOp,
