@@ -118,7 +118,7 @@ def _outcome(sample: Sample, run: Callable[[], list[Any]]) -> str:
     if sample.entry.partition("-")[0] in TIES:
         pairs = zip(results, sample.results, strict=False)
         results = [want if same_elements(sample.inputs[0], got, want) else got for got, want in pairs]
-    wrong = difference(results, sample.results, random=sample.random)
+    wrong = difference(results, sample.results, random=sample.random, entry=sample.entry)
     if sample.entry in FREE and (wrong is not None or sample.random):
         wrong = reconstruction(sample, results)
     return "" if wrong is None else f"wrong: {wrong}"
