@@ -121,3 +121,25 @@ func.func @forward(%x: tensor<f32>, %i: tensor<1xi64>, %source: tensor<1xf32>) -
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[INDEX_COPY:.*]] = aten.index_copy %x, %i, %source {dim = 0}
 // CHECK-NEXT: func.return %[[INDEX_COPY]]
+
+// -----
+
+// Bags of embeddings without what only gradients need; the kernel's -1 is no padding.
+func.func @forward(%weight: tensor<5x3xf32>, %i: tensor<6xi64>, %offsets: tensor<2xi64>) -> (tensor<2x3xf32>, tensor<0xi64>, tensor<2xi64>, tensor<2xi64>) {
+  %0, %1, %2, %3 = aten.embedding_bag %weight, %i, %offsets : (tensor<5x3xf32>, tensor<6xi64>, tensor<2xi64>) -> (tensor<2x3xf32>, tensor<0xi64>, tensor<2xi64>, tensor<2xi64>)
+  func.return %0, %1, %2, %3 : tensor<2x3xf32>, tensor<0xi64>, tensor<2xi64>, tensor<2xi64>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[EMBEDDING_BAG_FORWARD_ONLY:.*]], %[[EMBEDDING_BAG_FORWARD_ONLY2:.*]], %[[EMBEDDING_BAG_FORWARD_ONLY3:.*]], %[[EMBEDDING_BAG_FORWARD_ONLY4:.*]] = aten._embedding_bag_forward_only %weight, %i, %offsets
+// CHECK-NEXT: func.return %[[EMBEDDING_BAG_FORWARD_ONLY]], %[[EMBEDDING_BAG_FORWARD_ONLY2]], %[[EMBEDDING_BAG_FORWARD_ONLY3]], %[[EMBEDDING_BAG_FORWARD_ONLY4]]
+
+// -----
+
+// Padding may count from the end.
+func.func @forward(%weight: tensor<5x3xf32>, %i: tensor<6xi64>, %offsets: tensor<2xi64>) -> (tensor<2x3xf32>, tensor<6xi64>, tensor<2xi64>, tensor<2xi64>) {
+  %0, %1, %2, %3 = aten.embedding_bag.padding_idx %weight, %i, %offsets {scale_grad_by_freq = false, mode = 0, sparse = false, include_last_offset = false, padding_idx = -2} : (tensor<5x3xf32>, tensor<6xi64>, tensor<2xi64>) -> (tensor<2x3xf32>, tensor<6xi64>, tensor<2xi64>, tensor<2xi64>)
+  func.return %0, %1, %2, %3 : tensor<2x3xf32>, tensor<6xi64>, tensor<2xi64>, tensor<2xi64>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[EMBEDDING_BAG_FORWARD_ONLY:.*]], %[[EMBEDDING_BAG_FORWARD_ONLY2:.*]], %[[EMBEDDING_BAG_FORWARD_ONLY3:.*]], %[[EMBEDDING_BAG_FORWARD_ONLY4:.*]] = aten._embedding_bag_forward_only %weight, %i, %offsets {padding_idx = 3}
+// CHECK-NEXT: func.return %[[EMBEDDING_BAG_FORWARD_ONLY]], %[[EMBEDDING_BAG_FORWARD_ONLY2]], %[[EMBEDDING_BAG_FORWARD_ONLY3]], %[[EMBEDDING_BAG_FORWARD_ONLY4]]

@@ -82,3 +82,24 @@ func.func @forward(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi1>) {
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[NATIVE_DROPOUT:.*]], %[[NATIVE_DROPOUT2:.*]] = aten.native_dropout %x {p = 0.5, train = true}
 // CHECK-NEXT: func.return %[[NATIVE_DROPOUT]], %[[NATIVE_DROPOUT2]]
+
+// -----
+
+// Kernels of `hardtanh` take no unsigned integers.
+func.func @forward(%x: tensor<4xui8>) -> tensor<4xui8> {
+  %0 = aten.hardtanh %x {min_val = 1, max_val = 3} : tensor<4xui8>
+  func.return %0 : tensor<4xui8>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[CLAMP:.*]] = aten.clamp %x {min = 1, max = 3}
+// CHECK-NEXT: func.return %[[CLAMP]]
+
+// -----
+
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.hardtanh %x : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[HARDTANH:.*]] = aten.hardtanh %x
+// CHECK-NEXT: func.return %[[HARDTANH]]
