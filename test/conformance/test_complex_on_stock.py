@@ -94,6 +94,17 @@ CASES: dict[str, tuple[Function, tuple[torch.Tensor, ...]]] = {
         lambda x, i, b: (x.to(torch.complex128), x.bool(), x.real.long(), i.to(torch.complex64), b.cfloat()),
         (numbers(3, 4), torch.arange(4), torch.tensor([True, False])),
     ),
+    "layouts": (
+        lambda x, y: (
+            x.to(torch.complex64),
+            y.to(torch.bool, memory_format=torch.channels_last),
+            y.clone(memory_format=torch.channels_last),
+        ),
+        (
+            torch.arange(24).reshape(1, 2, 3, 4).to(memory_format=torch.channels_last),
+            numbers(1, 2, 3, 4),
+        ),
+    ),
     "nothing": (lambda x: (x + x, x.long(), x.sum()), (numbers(0, 3),)),
     "product of none": (lambda x: x.prod(0), (numbers(0, 3),)),
     "product of seven": (lambda x: x.prod(1), (numbers(2, 7),)),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.aten.inference.dtypes import Category, dtype_of, real_of
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.fit_kernels.complex_parts import Pair, Parts, is_complex, on_parts
 from et_ir.passes.fit_kernels.complex_truth import truth
 
@@ -83,15 +85,21 @@ def of_parts(b: Parts, op: edge.ComplexOp) -> Pair:
 
 
 @on_parts(edge.DimOrderOpsUnderscoreToDimOrderCopyOp)
-def convert(b: Parts, op: EdgeOp) -> Pair | SSAValue | None:
+def convert(b: Parts, op: EdgeOp) -> Pair | SSAValue:
     """From real numbers through the type of the parts; to real ones by the real part, to truth values by both."""
     source, result = op.operands[0], tensor_type(op.results[0])
+    arguments = {arg.name: op.arg(arg.name) for arg in op.schema().args}
     to = dtype_of(result.element_type)
-    if to.is_complex:
-        real = real_of(to).attr
-        if is_complex(source):
-            return Pair(*(b.to(part, real) for part in b.of(source)))
-        return b.of(b.to(source, real))
-    value = truth(b, source) if to.category is Category.BOOL else b.of(source).real
-    arguments = {arg.name: op.arg(arg.name) for arg in op.schema().args} | {"self": value}
-    return b(type(op), **arguments, result_types=[result])
+    if not to.is_complex:
+        value = truth(b, source) if to.category is Category.BOOL else b.of(source).real
+        return b(type(op), **arguments | {"self": value}, result_types=[result])
+    real = TensorType[Attribute](real_of(to).attr, result.get_shape(), result.encoding)
+    if is_complex(source):
+        return Pair(*(b.to(part, real.element_type) for part in b.of(source)))
+    value = source
+    if source.type != real:
+        value = b(type(op), **arguments | {"dtype": real.element_type}, result_types=[real])
+    made = b(type(op), **arguments | {"self": value}, result_types=[result])
+    if is_static(result) and dim_order_of(result) == contiguous(result.get_num_dims()):
+        b.note(made, Pair(value, b.full_like(value, 0)))
+    return made

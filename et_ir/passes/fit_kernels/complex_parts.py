@@ -58,15 +58,17 @@ def is_complex(value: SSAValue) -> bool:
 
 
 def fits(op: EdgeOp) -> bool:
-    """Whether rules take the tensors of an op: sizes are known, and none has a layout of its own but a real result
-    of a conversion.
+    """Whether rules take the tensors of an op: sizes are known, and none has a layout of its own but a real one that
+    is converted.
     """
+    conversion = isinstance(op, edge.DimOrderOpsUnderscoreToDimOrderCopyOp)
+    if conversion and not is_complex(op.operands[0]):
+        return True
     for value in (*op.operands, *op.results):
         if is_tensor(value.type):
             type = tensor_type(value)
             plain = dim_order_of(type) == contiguous(type.get_num_dims())
-            converted = isinstance(op, edge.DimOrderOpsUnderscoreToDimOrderCopyOp) and not is_complex(value)
-            if not is_static(type) or not (plain or converted):
+            if not is_static(type) or not (plain or (conversion and not is_complex(value))):
                 return False
     return True
 
@@ -100,6 +102,10 @@ class Parts:
             self._known[value] = found
         return found
 
+    def note(self, value: SSAValue, parts: Pair) -> None:
+        """Say what the parts of a complex tensor are."""
+        self._known[value] = parts
+
     def joined(self, parts: Pair) -> SSAValue:
         """The complex tensor of two parts, whatever these hold: infinities, NaN, signed zeros.
 
@@ -116,7 +122,7 @@ class Parts:
         line = self(edge.CatOp, columns, len(shape))
         spectrum = self(edge.UnderscoreFftR2cOp, line, [len(shape)], 0, True)
         value = self.select(spectrum, len(shape), 1)
-        self._known[value] = parts
+        self.note(value, parts)
         return value
 
     # -- real tensors

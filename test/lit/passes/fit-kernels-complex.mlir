@@ -26,19 +26,39 @@ func.func @complex(%x: tensor<4xcomplex<f32>>, %y: tensor<4xcomplex<f32>>) -> te
 
 // A complex tensor is the second place of a transform of its parts; one that the kernel takes stays.
 // CHECK-LABEL: func.func @joined
-func.func @joined(%x: tensor<4xi64>, %z: tensor<4xcomplex<f32>>) -> (tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>) {
-  // CHECK-NEXT: %[[F:.*]] = edge.dim_order_ops._to_dim_order_copy %x {dtype = f32}
-  // CHECK-NEXT: %[[Z:.*]] = edge.full {size = [4], fill_value = 0, dtype = f32}
+func.func @joined(%z: tensor<4xcomplex<f32>>) -> (tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>) {
+  // CHECK:      %[[N:.*]] = edge.neg %[[I:.*]] : tensor<4xf32>
   // CHECK-NEXT: %[[ZZ:.*]] = edge.full {size = [4, 2], fill_value = 0, dtype = f32}
-  // CHECK-NEXT: %[[R:.*]] = edge.view_copy %[[F]] {size = [4, 1]}
-  // CHECK-NEXT: %[[I:.*]] = edge.view_copy %[[Z]] {size = [4, 1]}
-  // CHECK-NEXT: %[[L:.*]] = edge.cat [%[[R]], %[[ZZ]], %[[I]]] {dim = 1}
+  // CHECK-NEXT: %[[R:.*]] = edge.view_copy %{{.*}} {size = [4, 1]}
+  // CHECK-NEXT: %[[I1:.*]] = edge.view_copy %[[N]] {size = [4, 1]}
+  // CHECK-NEXT: %[[L:.*]] = edge.cat [%[[R]], %[[ZZ]], %[[I1]]] {dim = 1}
   // CHECK-NEXT: %[[S:.*]] = edge._fft_r2c %[[L]] {dim = [1], normalization = 0, onesided = true}
   // CHECK-NEXT: %[[C:.*]] = edge.select_copy.int %[[S]] {dim = 1, index = 1}
-  %0 = edge.dim_order_ops._to_dim_order_copy %x {dtype = complex<f32>} : (tensor<4xi64>) -> tensor<4xcomplex<f32>>
+  %0 = edge.conj_physical %z : tensor<4xcomplex<f32>>
+  // CHECK-NEXT: func.return %[[C]], %z
+  func.return %0, %z : tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @stays
+func.func @stays(%z: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
   // CHECK-NEXT: edge.mul.Tensor %z, %z : tensor<4xcomplex<f32>>
-  %1 = edge.mul.Tensor %z, %z : tensor<4xcomplex<f32>>
-  func.return %0, %1 : tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>
+  // CHECK-NEXT: func.return
+  %0 = edge.mul.Tensor %z, %z : tensor<4xcomplex<f32>>
+  func.return %0 : tensor<4xcomplex<f32>>
+}
+
+// -----
+
+// Integers become complex through floats, in any layout and of any size.
+// CHECK-LABEL: func.func @converted
+func.func @converted(%x: tensor<?xi64>) -> tensor<?xcomplex<f64>> {
+  // CHECK-NEXT: %[[F:.*]] = edge.dim_order_ops._to_dim_order_copy %x {dtype = f64} : (tensor<?xi64>) -> tensor<?xf64>
+  // CHECK-NEXT: edge.dim_order_ops._to_dim_order_copy %[[F]] {dtype = complex<f64>} : (tensor<?xf64>) -> tensor<?xcomplex<f64>>
+  // CHECK-NEXT: func.return
+  %0 = edge.dim_order_ops._to_dim_order_copy %x {dtype = complex<f64>} : (tensor<?xi64>) -> tensor<?xcomplex<f64>>
+  func.return %0 : tensor<?xcomplex<f64>>
 }
 
 // -----
