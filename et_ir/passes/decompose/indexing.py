@@ -51,10 +51,12 @@ def gather(b: Chain, op: aten.GatherOp) -> SSAValue | None:
 
 
 @decomposes(aten.EmbeddingBagOp, aten.EmbeddingBagPaddingIdxOp)
-def embedding_bag(b: Chain, op: aten.EmbeddingBagPaddingIdxOp) -> Sequence[SSAValue]:
+def embedding_bag(b: Chain, op: aten.EmbeddingBagPaddingIdxOp) -> Sequence[SSAValue] | None:
     """Without what is remembered for gradients alone. A padding index counts from the end if it is negative, and the
     kernel's -1 is none.
     """
+    if not is_static(op.weight, op.indices, op.offsets):
+        return None
     padding = op.padding_idx if "padding_idx" in op.schema().by_name else None
     return b.results(
         aten.UnderscoreEmbeddingBagForwardOnlyOp, op.weight, op.indices, op.offsets, op.scale_grad_by_freq,

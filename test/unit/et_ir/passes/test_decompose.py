@@ -12,7 +12,7 @@ from aten_interpreter import Interpreter
 from decompose_cases import FAMILIES, Case, random, unchanged, unspecified
 from torch._ops import OpOverloadPacket
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, TensorType, f32, i1
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, TensorType, f32, i1, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.exceptions import PassFailedException
@@ -224,6 +224,12 @@ def test_sizes_known_at_run_time_only(number: int) -> None:
 
 
 NEED_SIZES = [
+    (
+        [tensor(5, 3), TensorType(i64, [DYNAMIC]), TensorType(i64, [DYNAMIC])],
+        lambda w, i, o: aten.EmbeddingBagOp.make(
+            w, i, o, result_types=[tensor(DYNAMIC, 3), *[TensorType(i64, [DYNAMIC])] * 3]
+        ),
+    ),
     ([tensor(DYNAMIC, 4, 4)], lambda x: aten.PixelShuffleOp.make(x, 2)),
     ([tensor(DYNAMIC, 4)], lambda x: aten.RollOp.make(x, (2,), (0,))),  # perhaps more than once around
     ([tensor(DYNAMIC, 4)], lambda x: aten.RollOp.make(x, (1,))),
