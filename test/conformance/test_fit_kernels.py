@@ -58,6 +58,8 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "scatter_add by i32": (aten.scatter_add.default, (rand(4, 3), 1, index(4, 1), rand(4, 1)), {}),
     "logit f16": (aten.logit.default, (torch.rand(3, 4).to(F16),), {}),
     "logit bf16": (aten.logit.default, (torch.rand(3, 4).to(BF16), 0.1), {}),
+    "variance bf16": (aten.var.correction, (rand(40, 50, dtype=BF16) * 3 + 8,), {}),
+    "variance f16": (aten.var.correction, (rand(4, 500, dtype=F16) * 3 + 8, [1]), {"correction": 0}),
     "log_softmax f64": (aten._log_softmax.default, (rand(3, 4, dtype=F64), 1, False), {}),
     "log_softmax f64, 0": (aten._log_softmax.default, (rand(3, 4, dtype=F64), -2, False), {}),
     "add of one": (aten.add.Tensor, (rand(1), rand(5, 4)), {"alpha": 3}),

@@ -53,6 +53,25 @@ class LogitInSingle(RewritePattern):
         rewriter.replace(op, [], [converted(logit.results[0], result.element_type, rewriter)])
 
 
+class VarianceInSingle(RewritePattern):
+    """Variances of half precision, which kernels sum up in it: of two thousand bf16 elements the result may be twice
+    as large as it should be.
+    """
+
+    roots = (edge.VarCorrectionOp, edge.VarDimOp)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, EdgeOp)
+        result = tensor_type(op.results[0])
+        dtype = dtype_of(tensor_type(op.operands[0]).element_type)
+        if not dtype.is_float or dtype.bits != 16:
+            return
+        arguments = op.args() | {op.schema().args[0].name: converted(op.operands[0], f32, rewriter)}
+        wide = TensorType[Attribute](f32, result.get_shape(), result.encoding)
+        made = rewriter.insert(type(op).make(**arguments, result_types=[wide])).results[0]
+        rewriter.replace(op, [], [converted(made, result.element_type, rewriter)])
+
+
 class LogSoftmaxInDouble(RewritePattern):
     """`_log_softmax` of f64 by its formula: x - max, less the logarithm of the sum of the exponentials of that."""
 
@@ -79,4 +98,4 @@ class LogSoftmaxInDouble(RewritePattern):
         rewriter.replace(op, edge.SubTensorOp.make(shifted.results[0], log.results[0], result_types=[type]))
 
 
-PATTERNS: Final = (WideIndex, LogitInSingle, LogSoftmaxInDouble)
+PATTERNS: Final = (WideIndex, LogitInSingle, VarianceInSingle, LogSoftmaxInDouble)

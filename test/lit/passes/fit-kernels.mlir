@@ -87,3 +87,17 @@ func.func @any_of_none(%x: tensor<f32>) -> tensor<i1> {
   %0 = edge.any.dims %x {dim = []} : (tensor<f32>) -> tensor<i1>
   func.return %0 : tensor<i1>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @variance
+func.func @variance(%x: tensor<4x3xbf16>, %y: tensor<4xf32>) -> (tensor<4xbf16>, tensor<f32>) {
+  // CHECK-NEXT: %[[W:.*]] = edge.dim_order_ops._to_dim_order_copy %x {dtype = f32}
+  // CHECK-NEXT: %[[V:.*]] = edge.var.correction %[[W]] {dim = [1], correction = 0} : (tensor<4x3xf32>) -> tensor<4xf32>
+  // CHECK-NEXT: edge.dim_order_ops._to_dim_order_copy %[[V]] {dtype = bf16}
+  // VM: edge.var.correction %x
+  %0 = edge.var.correction %x {dim = [1], correction = 0} : (tensor<4x3xbf16>) -> tensor<4xbf16>
+  // CHECK-NEXT: edge.var.correction %y : (tensor<4xf32>) -> tensor<f32>
+  %1 = edge.var.correction %y : (tensor<4xf32>) -> tensor<f32>
+  func.return %0, %1 : tensor<4xbf16>, tensor<f32>
+}
