@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, F64, I64, DType, dtype_of, real_of
+from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, F64, I64, U8, DType, dtype_of, real_of
 from et_ir.passes.decompose.chain import Chain, Number, Size, decomposes, is_static, meta
 
 
@@ -114,6 +114,8 @@ def linspace(b: Chain, op: aten.LinspaceOp) -> SSAValue | None:
     """From both ends to the middle, so that both are met exactly."""
     start, end, steps = op.start, op.end, op.steps
     dtype = meta(op.result).dtype
+    if dtype.is_integral and not isinstance(start, SSAValue) and not isinstance(end, SSAValue):
+        return _whole_numbers(b, int(start), int(end), steps, dtype)
     if isinstance(start, SSAValue) or isinstance(end, SSAValue) or not dtype.is_float:
         return None
     if steps < 2:
@@ -124,6 +126,29 @@ def linspace(b: Chain, op: aten.LinspaceOp) -> SSAValue | None:
     from_start = b(aten.AddScalarOp, b(aten.MulScalarOp, index, step), start)
     from_end = b(aten.RsubScalarOp, b(aten.MulScalarOp, rest, step), end)
     return b(aten.WhereSelfOp, b(aten.LtScalarOp, index, steps / 2), from_start, from_end)
+
+
+def _whole_numbers(b: Chain, start: int, end: int, steps: int, dtype: DType) -> SSAValue:
+    """In f64, rounded towards zero. Torch multiplies and adds with one rounding, which decides where a whole number is
+    met: so the step has two parts, and an index times the first is exact.
+    """
+    if dtype is U8:
+        start, end = start % 256, end % 256
+    if steps < 2:
+        return b.full((steps,), start, dtype)
+    step = (end - start) / (steps - 1)
+    # Veltkamp's splitting of the 53 bits into 26 and 27.
+    scaled = step * (2**27 + 1)
+    high = scaled - (scaled - step)
+    low = step - high
+    index = b(aten.ArangeStartStepOp, 0, steps, 1, dtype=F64.attr)
+    rest = b(aten.RsubScalarOp, index, steps - 1)
+    from_start = b(aten.AddScalarOp, b(aten.MulScalarOp, index, high), start)
+    from_end = b(aten.RsubScalarOp, b(aten.MulScalarOp, rest, high), end)
+    if low:
+        from_start = b(aten.AddTensorOp, from_start, b(aten.MulScalarOp, index, low))
+        from_end = b(aten.SubTensorOp, from_end, b(aten.MulScalarOp, rest, low))
+    return b.to(b(aten.WhereSelfOp, b(aten.LtScalarOp, index, steps // 2), from_start, from_end), dtype)
 
 
 @decomposes(aten.LinspaceTensorTensorOp, aten.LinspaceTensorScalarOp, aten.LinspaceScalarTensorOp)

@@ -58,14 +58,24 @@ func.func @forward(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
 
 // -----
 
-// Of integers torch rounds in a way of its own.
+// Of integers the ends are rounded first, and what is between them last.
 func.func @forward() -> tensor<4xi64> {
-  %0 = aten.linspace {start = 0, end = 9, steps = 4, dtype = i64} : () -> tensor<4xi64>
+  %0 = aten.linspace {start = 0.5, end = 9, steps = 4, dtype = i64} : () -> tensor<4xi64>
   func.return %0 : tensor<4xi64>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[LINSPACE:.*]] = aten.linspace {start = 0, end = 9, steps = 4, dtype = i64} : () -> tensor<4xi64>
-// CHECK-NEXT: func.return %[[LINSPACE]]
+// CHECK-NEXT: %[[INDEX:.*]] = aten.arange.start_step {start = 0, end = 4, dtype = f64} : () -> tensor<4xf64>
+// CHECK-NEXT: %[[THREE:.*]] = program.literal 3 : i64
+// CHECK-NEXT: %[[REST:.*]] = aten.sub.Tensor %[[THREE]], %[[INDEX]] : (i64, tensor<4xf64>) -> tensor<4xf64>
+// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Scalar %[[INDEX]] {other = 3.0}
+// CHECK-NEXT: %[[FIRST:.*]] = aten.add.Scalar %[[MUL]] {other = 0}
+// CHECK-NEXT: %[[MUL2:.*]] = aten.mul.Scalar %[[REST]] {other = 3.0}
+// CHECK-NEXT: %[[NINE:.*]] = program.literal 9 : i64
+// CHECK-NEXT: %[[LAST:.*]] = aten.sub.Tensor %[[NINE]], %[[MUL2]]
+// CHECK-NEXT: %[[LT:.*]] = aten.lt.Scalar %[[INDEX]] {other = 2}
+// CHECK-NEXT: %[[WHERE:.*]] = aten.where.self %[[LT]], %[[FIRST]], %[[LAST]]
+// CHECK-NEXT: %[[TO:.*]] = aten._to_copy %[[WHERE]] {dtype = i64}
+// CHECK-NEXT: func.return %[[TO]]
 
 // -----
 

@@ -410,6 +410,11 @@ def creation() -> Iterator[Case]:
     yield A._dim_arange, f(2, 3), 1
     yield A.linspace, 0.5, 3, 7
     yield A.linspace, 2, 3, 1
+    for dtype in (torch.int16, torch.uint8, torch.int64):
+        yield A.linspace, 4.3, -3, 50, {"dtype": dtype}
+        yield A.linspace, 0, 9, 4, {"dtype": dtype}
+        yield A.linspace, 7.9, 9, 1, {"dtype": dtype}
+    yield A.linspace, 28560, -2787, 100, {"dtype": torch.int32}
     yield A.eye, 3
     yield A.eye.m, 2, 4, {"dtype": torch.int64}
     yield A.tril, f(3, 4)
@@ -792,7 +797,6 @@ def unchanged() -> Iterator[Case]:
     yield A.bitwise_right_shift.Tensor_Scalar, i(5), -1
     yield A.scatter_reduce.two, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), "amax"
     yield A.upsample_nearest2d, f(1, 2, 3, 4), [6, 7], 2.0, 1.75
-    yield A.linspace, 0, 9, 4, {"dtype": torch.int64}
     yield A.tensor_split.indices, f(7, 3), [4, 1]
     yield A.silu, f(3, dtype=torch.complex64)
     yield A.native_dropout, f(3), 0.5, True
