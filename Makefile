@@ -1,5 +1,6 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
 # make test   everything CI checks
+# make fuzz   1,000,000 damaged files; it goes on where it was stopped
 # make conformance   every sample that torch has of its operators, through everything; writes docs/ops.md
 # The environment is .venv; PYTHON chooses the interpreter it is made from.
 
@@ -8,12 +9,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types lit unit oracles conformance format regenerate clean
+.PHONY: demo test lint types lit unit oracles fuzz-quick fuzz conformance format regenerate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
 
-test: lint types lit unit oracles
+test: lint types lit unit oracles fuzz-quick
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -32,6 +33,13 @@ unit: $(VENV)/.test
 oracles: $(VENV)/.test
 	$(BIN)/python -m pytest test/conformance
 
+fuzz-quick: $(VENV)/.test
+	PYTHONPATH=test $(BIN)/python -m fuzz --count 20000 --quiet
+
+fuzz: $(VENV)/.test
+	mkdir -p build
+	PYTHONPATH=test $(BIN)/python -m fuzz --count 1000000 --state build/fuzz.state --save build/fuzz
+
 conformance: $(VENV)/.test
 	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep
 
@@ -39,12 +47,17 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Sources that are generated from others, and checked by tests to be current.
+# Sources that are generated from others, and checked by tests to be current. The examples are run by torch, and end up
+# in what the registry generates. What the stock runtime takes does not change with our sources and takes minutes to
+# find out: see test/conformance/stock_probe.py. docs/ops.md is what `make conformance` writes.
 regenerate: $(VENV)/.test
 	$(BIN)/python -m et_schema.generate
 	$(BIN)/python -m et_tools.targets
 	$(BIN)/python -m et_ir.registry.snapshot
 	$(BIN)/python -m et_ir.registry.generate
+	$(BIN)/python -m et_ir.registry.examples
+	$(BIN)/python -m et_ir.registry.generate
+	$(BIN)/python -W ignore -m et_ir.dialects.edge.dtype_probe
 	$(BIN)/python -m et_ir.passes.document
 	$(BIN)/python -m et_ir.passes.document_operators
 	$(BIN)/python -m et_vm.document

@@ -93,7 +93,9 @@ class Method:
         preparation = Preparation(
             plan, instructions, registers, flow.rebound, calls, self._delegates, self._scratch
         )
-        self._steps = preparation.steps()
+        # Kernels convert scalars and pack constants here.
+        with np.errstate(all="ignore"):
+            self._steps = preparation.steps()
         # What moves, frees and prims change is put back before each execution, so that one that trapped
         # leaves no trace.
         self._changing = [(register, registers[register]) for register in sorted(flow.rebound)]

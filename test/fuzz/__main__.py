@@ -30,8 +30,12 @@ def main() -> int:
         "--state", type=Path, help="continue from the seed in this file, and keep it up to date"
     )
     parser.add_argument("--save", type=Path, metavar="DIR", help="where the files of violations go")
+    parser.add_argument("--corpus", metavar="DIR", help="mutate the .pte files of this folder, too")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     args = parser.parse_args()
+    if args.corpus is not None:
+        # Before anything that may read it, and for the processes that are started.
+        os.environ["FUZZ_CORPUS"] = args.corpus
     first = args.first
     if args.state is not None and args.state.exists():
         first = int(args.state.read_text())

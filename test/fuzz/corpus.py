@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,8 @@ from et_vm.values import Tensor
 
 FROZEN = Path(__file__).parents[1] / "unit" / "et_schema" / "frozen"
 EXTERNAL = "fc.weight"
+# Names a folder of further programs, also to the processes that run cases.
+FOLDER = "FUZZ_CORPUS"
 
 
 class CopyBackend(Backend):
@@ -119,7 +122,9 @@ def programs() -> dict[str, bytes]:
     files = {f"{make.__name__[1:]}": _made(make).file() for make in (_scalars, _views, _lists, _state)}
     files["good"] = Good().file()
     files["methods"] = combine(_made(_scalars, "first"), _made(_views, "second"))
-    files |= {path.stem: path.read_bytes() for path in sorted(FROZEN.glob("*.pte"))}
+    more = os.environ.get(FOLDER)
+    for folder in (FROZEN, *([Path(more)] if more else [])):
+        files |= {path.stem: path.read_bytes() for path in sorted(folder.glob("*.pte"))}
     return files
 
 

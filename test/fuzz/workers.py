@@ -8,6 +8,7 @@ import resource
 import sys
 import time
 import traceback
+import warnings
 from collections import Counter
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -33,6 +34,8 @@ def serve(pipe: Connection, current: Any) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     from fuzz.cases import Violation, make_case, run_case
 
+    # A warning on standard error is no clean run.
+    warnings.simplefilter("error")
     while True:
         try:
             seeds = pipe.recv()

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
-from vm_programs import Build, chain_of_adds, f32, load
+from vm_programs import Build, chain_of_adds, f32, kernels, load
 
 from et_schema.errors import Error, OutOfMemory
 from et_vm.memory import MemoryManager
 from et_vm.platform import LogLevel, Platform
+from et_vm.program import Program
 
 
 def test_banks_are_zeroed_and_aligned():
@@ -61,6 +62,36 @@ class TestPlatform:
 
     def test_allocation_that_cannot_be(self):
         for nbytes in (2**62, 2**70):
+            with pytest.raises(OutOfMemory):
+                Platform().allocate(nbytes)
+
+
+class TestMemoryLimit:
+    def test_counts_what_is_in_use(self):
+        platform = Platform(memory_limit=100)
+        first = platform.allocate(60)
+        with pytest.raises(
+            OutOfMemory, match="cannot allocate 41 bytes, 40 are left of a limit of 100"
+        ) as caught:
+            platform.allocate(41)
+        assert (caught.value.needed, caught.value.available) == (41, 40)
+        assert platform.allocate(40).nbytes == 40
+        part = first[10:20]
+        del first
+        with pytest.raises(OutOfMemory):
+            platform.allocate(60)
+        del part
+        platform.allocate(60)
+
+    def test_of_a_program(self):
+        file = chain_of_adds(3).file()
+        with pytest.raises(OutOfMemory):
+            Program.load(file, platform=Platform(memory_limit=40)).load_method("forward", kernels=kernels())
+        limited = Program.load(file, platform=Platform(memory_limit=48))
+        assert limited.load_method("forward", kernels=kernels()).execute([f32(1, 2, 3, 4)])[0][0] == 4
+
+    def test_of_sizes_that_are_no_sizes(self):
+        for nbytes in (2**62, 2**63 - 1, 2**70):
             with pytest.raises(OutOfMemory):
                 Platform().allocate(nbytes)
 

@@ -201,3 +201,13 @@ class TestScratch:
         build.call("test::work.out", x, x, x)
         build.inputs(x)
         assert load(build, kernels=registry).memory_report()["derived constants"] == 32
+
+
+def test_preparing_does_not_warn():
+    """Of numbers that a type cannot hold, which kernels convert when they are prepared."""
+    build = Build()
+    x = build.tensor(4)
+    build.call("test::scale.out", x, build.scalar(1e300), x, x)
+    build.inputs(x)
+    build.outputs(x)
+    assert np.isinf(load(build).execute([f32(1, 2, 3, 4)])[0]).all()

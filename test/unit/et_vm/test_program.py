@@ -1,11 +1,11 @@
 import threading
 
 import pytest
-from vm_programs import chain_of_adds, combine, f32, kernels
+from vm_programs import Build, chain_of_adds, combine, f32, kernels
 
-from et_schema.errors import Error, ExecutorchError
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_vm.flow import Flow
-from et_vm.program import Program
+from et_vm.program import Program, Verification
 
 
 def test_methods_by_name():
@@ -48,3 +48,23 @@ def test_a_plan_is_analysed_once(monkeypatch):
     for _ in range(2):
         program.load_method("forward", kernels=kernels(), poison=True)
     assert analysed == ["execution_plan[0]"]
+
+
+def test_lifetimes_are_looked_at_if_asked_for():
+    build = Build()
+    x, y = build.tensor(4), build.tensor(4)
+    clash, out = build.tensor(4, offset=16), build.tensor(4)
+    build.add(x, x, y)
+    build.add(x, x, clash)
+    build.add(y, clash, out)
+    build.inputs(x)
+    build.outputs(out)
+    Program.load(build.file())
+    with pytest.raises(InvalidFile, match="still needs") as caught:
+        Program.load(build.file(), Verification.Lifetimes)
+    assert caught.value.where == f"execution_plan[0].values[{clash}].val.allocation_info"
+    assert caught.value.offset is not None
+    build[clash].allocation_info.memory_offset_low = 32
+    build[out].allocation_info.memory_offset_low = 48
+    build.plan.non_const_buffer_sizes = [0, 64]
+    assert Program.load(build.file(), Verification.Lifetimes).method_names == ("forward",)
