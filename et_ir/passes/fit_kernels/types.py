@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from xdsl.dialects.builtin import TensorType, f32, f64, i64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -66,7 +66,7 @@ class VarianceInSingle(RewritePattern):
         dtype = dtype_of(tensor_type(op.operands[0]).element_type)
         if not dtype.is_float or dtype.bits != 16:
             return
-        arguments = op.args() | {op.schema().args[0].name: converted(op.operands[0], f32, rewriter)}
+        arguments: dict[str, Any] = {**op.args(), "self": converted(op.operands[0], f32, rewriter)}
         wide = TensorType[Attribute](f32, result.get_shape(), result.encoding)
         made = rewriter.insert(type(op).make(**arguments, result_types=[wide])).results[0]
         rewriter.replace(op, [], [converted(made, result.element_type, rewriter)])
