@@ -1,6 +1,7 @@
 """Make `examples.txt`, one call of every operator in the text of its dialect.
 
-python -m et_ir.registry.examples    # rewrite the table, which takes a minute or two; then run generate
+python -m et_ir.registry.examples            # rewrite the table, which takes a minute or two; then run generate
+python -m et_ir.registry.examples --check    # exit 1 if it is out of date
 
 An operator's example is its call in `example_calls` or, where there is none, what reads best among the calls that
 torch's own samples of operators make and calls made up from the schema. Each was run by torch, whose result types it
@@ -307,15 +308,22 @@ def table() -> str:
 
 
 def main() -> int:
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args()
     # What torch has to say of calls that it does not take is no news.
     with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         warnings.simplefilter("ignore")
         text = table()
-    EXAMPLES.write_text(text, encoding="utf-8")
-    return 0
+    if not options.check:
+        EXAMPLES.write_text(text, encoding="utf-8")
+        return 0
+    if EXAMPLES.read_text(encoding="utf-8") == text:
+        return 0
+    print(f"{EXAMPLES.name} is not current: python -m et_ir.registry.examples", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

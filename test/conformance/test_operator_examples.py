@@ -1,0 +1,14 @@
+"""The examples of operators are what the generator makes with the installed torch."""
+
+import subprocess
+import sys
+
+
+def test_examples_are_current() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "et_ir.registry.examples", "--check"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
