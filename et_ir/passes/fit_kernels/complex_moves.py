@@ -17,7 +17,7 @@ from et_ir.passes.fit_kernels.complex_truth import truth
 
 _ALIKE: Final = (
     "_reshape_alias_copy", "alias_copy", "as_strided_copy", "cat", "copy", "cumsum", "detach_copy", "diagonal_copy",
-    "dim_order_ops._clone_dim_order", "div.Scalar", "expand_copy", "flip", "gather", "index.Tensor", "index_put",
+    "div.Scalar", "expand_copy", "flip", "gather", "index.Tensor", "index_put",
     "index_select", "lift_fresh_copy", "masked_scatter", "mean", "mean.dim", "mul.Scalar", "narrow_copy", "neg",
     "permute_copy", "repeat", "roll", "scatter.src", "scatter_add", "select_copy.int", "select_scatter",
     "slice_copy.Tensor", "slice_scatter", "split_copy.Tensor", "split_with_sizes_copy", "squeeze_copy.dim",
@@ -103,3 +103,11 @@ def convert(b: Parts, op: EdgeOp) -> Pair | SSAValue:
     if is_static(result) and dim_order_of(result) == contiguous(result.get_num_dims()):
         b.note(made, Pair(value, b.full_like(value, 0)))
     return made
+
+
+@on_parts(edge.DimOrderOpsUnderscoreCloneDimOrderOp)
+def clone(b: Parts, op: EdgeOp) -> SSAValue:
+    """A conversion to the type that it has: there is a kernel for that one."""
+    result, order = tensor_type(op.results[0]), op.arg("dim_order")
+    copy = edge.DimOrderOpsUnderscoreToDimOrderCopyOp
+    return b(copy, op.operands[0], dtype=result.element_type, dim_order=order, result_types=[result])

@@ -70,6 +70,8 @@ def complex_limit(op: EdgeOp) -> str | None:
             # What is real may become complex, and what is complex get another layout, without another change.
             taken = types[0] in (types[1], real_of(types[1])) and types[1].is_complex
             return None if taken else "does not convert complex numbers"
+        case edge.DimOrderOpsUnderscoreCloneDimOrderOp():
+            return "does not copy complex numbers"
         case edge.IndexTensorOp():
             return "takes no complex tensors with every choice of indices"
         case edge.RandnOp() | edge.RandOp():

@@ -62,7 +62,9 @@ def fits(op: EdgeOp) -> bool:
     is converted.
     """
     conversion = isinstance(op, edge.DimOrderOpsUnderscoreToDimOrderCopyOp)
-    if conversion and not is_complex(op.operands[0]):
+    if isinstance(op, edge.DimOrderOpsUnderscoreCloneDimOrderOp) or (
+        conversion and not is_complex(op.operands[0])
+    ):
         return True
     for value in (*op.operands, *op.results):
         if is_tensor(value.type):
