@@ -172,6 +172,7 @@ class PlanReader:
                     f"{len(chain.stacktrace)} stack traces for {count} instructions",
                     where=f"{where}.stacktrace",
                 )
+        if any(trace.items for trace in chain.stacktrace):
             self.traces.extend(FrameList() for _ in range(first - len(self.traces)))
             self.traces.extend(chain.stacktrace)
         elif self.traces:
