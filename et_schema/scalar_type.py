@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+class UnknownScalarType(ExecutorchError, ValueError):
+    """A number that is no element type. A ValueError too, as for every enumeration."""
+
+
 class ScalarType(IntEnum):
     """``c10::ScalarType``. ``scalar_type.fbs`` lists the subset that files hold."""
 
@@ -45,6 +49,11 @@ class ScalarType(IntEnum):
     UINT16 = 27
     UINT32 = 28
     UINT64 = 29
+
+    @classmethod
+    def _missing_(cls, value: object) -> ScalarType:
+        # Programs hand numbers to kernels as element types.
+        raise UnknownScalarType(Error.InvalidArgument, f"{value!r} is no element type")
 
     @property
     def itemsize(self) -> int:

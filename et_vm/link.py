@@ -110,14 +110,17 @@ def _check_arity(
             f"{instruction.name} takes {len(params)} arguments and its outputs again, got {len(args)}",
             where=f"{instruction.where}.args",
         )
-    named: set[int] = set(args[:-1])
-    for register in args[:-1]:
-        value = registers[register]
-        if isinstance(value, ListRegister):
-            named.update(value.items)
-    for register in call_outputs(instruction, plan):
-        if register not in named:
-            raise InvalidFile(
-                f"the last argument of {instruction.name} is not one of its outputs",
-                where=f"{instruction.where}.args[{len(args) - 1}]",
-            )
+    outputs = call_outputs(instruction, plan)
+    # The outputs are the last arguments of an operator: several tensors, or one list of them. One in place returns its
+    # first.
+    last = [registers[register] for register in args[-2:-1]]
+    repeated = (
+        args[:-1][-len(outputs) :] == outputs
+        or any(isinstance(value, ListRegister) and value.items == outputs for value in last)
+        or (instruction.name.partition(".")[0].endswith("_") and args[0] == args[-1])
+    )
+    if not repeated:
+        raise InvalidFile(
+            f"the last argument of {instruction.name} does not repeat its outputs",
+            where=f"{instruction.where}.args[{len(args) - 1}]",
+        )

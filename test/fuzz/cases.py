@@ -26,7 +26,7 @@ from et_vm.platform import Platform
 from et_vm.program import Program
 from et_vm.validation import validate
 from fuzz.corpus import backends, external_data, programs, registry
-from fuzz.mutations import mutated_bytes, mutated_program
+from fuzz.mutations import mutated_bytes, mutated_program, mutated_values
 from fuzz.texts import TEXTS, garbled
 
 # What a program may ask for, here: small enough that what it asks for is no excuse for what a case takes.
@@ -66,7 +66,7 @@ def make_case(seed: int) -> Case:
     if seed % 20 == 7:
         return Case(seed, "ptd", "weights", mutated_bytes(external_data(), random))
     base = random.choice(list(programs()))
-    mutate = mutated_bytes if seed % 3 == 0 else mutated_program
+    mutate = (mutated_bytes, mutated_program, mutated_values)[seed % 3]
     content = mutate(programs()[base], random)
     if seed % 16 == 0:
         content = mutated_bytes(content, random)

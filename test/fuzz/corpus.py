@@ -22,6 +22,7 @@ from et_vm.values import Tensor
 
 FROZEN = Path(__file__).parents[1] / "unit" / "et_schema" / "frozen"
 EXTERNAL = "fc.weight"
+LONG = ScalarType.LONG
 # Names a folder of further programs, also to the processes that run cases.
 FOLDER = "FUZZ_CORPUS"
 
@@ -110,6 +111,58 @@ def _state(build: Build) -> None:
     build.outputs(out, count)
 
 
+def _image(build: Build) -> None:
+    """Kernels with many arguments whose shapes have to fit."""
+    x, weight = build.tensor(1, 2, 4, 4), build.constant(np.ones((3, 2, 3, 3), np.float32))
+    bias, ones, zeros, none = (
+        build.constant(np.ones(3, np.float32)),
+        build.ints(1, 1),
+        build.ints(0, 0),
+        build.scalar(None),
+    )
+    two, no, one = build.ints(2, 2), build.scalar(False), build.scalar(1)
+    y, pooled, at = build.tensor(1, 3, 4, 4), build.tensor(1, 3, 2, 2), build.tensor(1, 3, 2, 2, dtype=LONG)
+    turned, normal = build.tensor(1, 2, 3, 2), build.tensor(1, 3, 2, 2)
+    mean, deviation = build.tensor(1, 3, 2, 1), build.tensor(1, 3, 2, 1)
+    build.call("aten::convolution.out", x, weight, bias, ones, ones, ones, no, zeros, one, y, y)
+    both = build.tensors(pooled, at)
+    build.call("aten::max_pool2d_with_indices.out", y, two, two, zeros, ones, no, pooled, at, both)
+    last, small = build.ints(2), build.scalar(1e-5)
+    three = build.tensors(normal, mean, deviation)
+    build.call("aten::native_layer_norm.out", pooled, last, none, none, small, normal, mean, deviation, three)
+    build.call("aten::permute_copy.out", normal, build.ints(0, 3, 1, 2), turned, turned)
+    sliced, start, end = build.tensor(1, 2, 2, 2), build.scalar(1), build.scalar(3)
+    build.call("aten::slice_copy.Tensor_out", turned, build.scalar(2), start, end, one, sliced, sliced)
+    build.inputs(x)
+    build.outputs(sliced, at)
+
+
+def _text(build: Build) -> None:
+    """Kernels that read tensors of indices."""
+    table, ids = build.constant(np.ones((5, 4), np.float32)), build.tensor(3, dtype=LONG)
+    rows, one, none, no = build.tensor(3, 4), build.scalar(1), build.scalar(None), build.scalar(False)
+    zero = build.scalar(0)
+    build.call("aten::embedding.out", table, ids, build.scalar(-1), no, no, rows, rows)
+    scores, chances = build.tensor(3, 3), build.tensor(3, 3)
+    turned = build.tensor(4, 3)
+    build.call("aten::transpose_copy.int_out", rows, zero, one, turned, turned)
+    build.call("aten::mm.out", rows, turned, scores, scores)
+    build.call("aten::_softmax.out", scores, build.scalar(-1), no, chances, chances)
+    best, at = build.tensor(3, 2), build.tensor(3, 2, dtype=LONG)
+    yes, pair = build.scalar(True), build.tensors(best, at)
+    build.call("aten::topk.values", chances, build.scalar(2), build.scalar(-1), yes, yes, best, at, pair)
+    picked, mask = build.tensor(3, 2), build.tensor(3, 2, dtype=ScalarType.BOOL)
+    build.call("aten::gather.out", scores, one, at, no, picked, picked)
+    build.call("aten::gt.Scalar_out", picked, build.scalar(0.5), mask, mask)
+    build.call("aten::where.self_out", mask, picked, best, best, best)
+    total = build.tensor(3, 1)
+    build.call("aten::mean.out", best, build.ints(1), yes, none, total, total)
+    wide = build.tensor(3, 4)
+    build.call("aten::expand_copy.out", total, build.ints(3, 4), no, wide, wide)
+    build.inputs(ids)
+    build.outputs(wide, at)
+
+
 def _made(make: Callable[[Build], None], name: str = "forward") -> Build:
     build = Build(name)
     make(build)
@@ -119,7 +172,10 @@ def _made(make: Callable[[Build], None], name: str = "forward") -> Build:
 @cache
 def programs() -> dict[str, bytes]:
     """``.pte`` files by name."""
-    files = {f"{make.__name__[1:]}": _made(make).file() for make in (_scalars, _views, _lists, _state)}
+    files = {
+        f"{make.__name__[1:]}": _made(make).file()
+        for make in (_scalars, _views, _lists, _state, _image, _text)
+    }
     files["good"] = Good().file()
     files["methods"] = combine(_made(_scalars, "first"), _made(_views, "second"))
     more = os.environ.get(FOLDER)
@@ -141,12 +197,7 @@ def external_data() -> bytes:
 @cache
 def registry() -> KernelRegistry:
     """The portable kernels, and those of the tests."""
-    library, added = load_library("portable"), kernels()
-    for name in added.names():
-        prepare = added.lookup(name, ())
-        assert prepare is not None
-        library.register(name, prepare)
-    return library
+    return kernels(load_library("portable"))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Random damage to a file: to the tables of a program, which stays well-formed, or to its bytes."""
+"""Random damage to a file: to the values of a program, to any of its tables, or to its bytes."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ STRINGS = (
     "int",
     "default",
 )
+# Bytes of an arena in which changed tensors find room.
+ARENA = 1 << 16
 # Tables that stand for values and instructions, made anew each time.
 VALUES: tuple[Callable[[Random], Any], ...] = (
     lambda random: schema.Null(),
@@ -110,6 +112,73 @@ def mutated_program(data: bytes, random: Random) -> bytes:
     except (ExecutorchError, KeyError, TypeError, ValueError, OverflowError, UnicodeEncodeError):
         # The schema cannot hold that.
         return mutated_bytes(data, random)
+
+
+def mutated_values(data: bytes, random: Random) -> bytes:
+    """``data``, a good file, with a few values and operands exchanged for others that pass for them, and room in the
+    arenas: most of it gets as far as the kernels.
+    """
+    file = read_pte(data)
+    for plan in file.program.execution_plan:
+        sizes = plan.non_const_buffer_sizes
+        sizes[1:] = [max(size, ARENA) for size in sizes[1:]]
+        calls = [
+            holder.instr_args
+            for chain in plan.chains
+            for holder in chain.instructions
+            if isinstance(holder.instr_args, schema.KernelCall) and holder.instr_args.args
+        ]
+        for _ in range(random.choice((1, 1, 2, 3))):
+            if calls and random.random() < 0.3:
+                _change_call(random.choice(calls), plan, random)
+            elif plan.values:
+                _change_value(random.choice(plan.values).val, plan, random)
+    return serialize_pte(file.program, [[bytes(segment)] for segment in file.segments])
+
+
+def _change_call(call: schema.KernelCall, plan: schema.ExecutionPlan, random: Random) -> None:
+    at = random.randrange(len(call.args))
+    same = [
+        index
+        for index, value in enumerate(plan.values)
+        if type(value.val) is type(plan.values[call.args[at]].val)
+    ]
+    if random.random() < 0.2:
+        call.op_index = random.randrange(len(plan.operators))
+    else:
+        old, new = call.args[at], random.choice(same)
+        # An output is named twice.
+        call.args = [new if register == old else register for register in call.args]
+
+
+def _change_value(value: Any, plan: schema.ExecutionPlan, random: Random) -> None:
+    match value:
+        case schema.Int():
+            value.int_val = random.choice((value.int_val + 1, value.int_val - 1, *INTS))
+        case schema.Double():
+            value.double_val = random.choice(FLOATS)
+        case schema.Bool():
+            value.bool_val = not value.bool_val
+        case schema.IntList() | schema.TensorList() | schema.OptionalTensorList() | schema.BoolList():
+            items: list[Any] = value.items
+            value.items = random.choice((items[1:], items + items[:1], items[::-1], items * 3, []))
+        case schema.Tensor():
+            action = random.randrange(5)
+            rank = len(value.sizes)
+            if action == 0:
+                value.scalar_type = random.choice(list(schema.ScalarType))
+            elif action == 1:
+                value.sizes = [*value.sizes, random.randrange(3)]
+                value.dim_order = bytes(range(rank + 1))
+            elif action == 2 and rank:
+                value.dim_order = bytes(random.sample(range(rank), rank))
+            elif action == 3:
+                value.shape_dynamism = random.choice(list(schema.TensorShapeDynamism))
+            elif rank:
+                at = random.randrange(rank)
+                value.sizes[at] = random.choice((0, 1, value.sizes[at] + 1, max(value.sizes[at] - 1, 0), 17))
+        case _:
+            pass
 
 
 def _tables(root: Any) -> list[Any]:

@@ -113,6 +113,18 @@ def outputs_that_are_not_repeated(build: Build) -> None:
     build.call("test::add.out", x, x, x, y)
 
 
+def output_that_is_not_the_one_repeated(build: Build) -> None:
+    """A constant is written, and something else said to be."""
+    x, weight = build.tensor(4), build.constant(np.ones(4, np.float32))
+    build.call("test::add.out", x, x, weight, x)
+
+
+def number_that_is_no_element_type(build: Build) -> None:
+    x, dims, no = build.tensor(4), build.ints(0), build.scalar(False)
+    out = build.tensor()
+    build.call("aten::sum.IntList_out", x, dims, no, build.scalar(255), out, out)
+
+
 def argument_of_a_prim(build: Build) -> None:
     build.call("executorch_prim::add.Scalar", build.tensor(4), build.scalar(1), build.scalar(None))
 

@@ -36,7 +36,7 @@ def program() -> bytes:
 
 
 def test_running_with_a_data_file(tmp_path: Path) -> None:
-    (tmp_path / "w.ptd").write_bytes(ptd(w=ROW.tobytes(), other=b"x"))
+    (tmp_path / "w.ptd").write_bytes(ptd(w=ROW.tobytes(), other=bytes(8)))
     files = DataFiles.load(tmp_path / "w.ptd")
     assert sorted(files) == ["other", "w"]
     method = Program.load(program()).load_method("forward", external=files)
@@ -54,7 +54,7 @@ def test_data_without_a_layout() -> None:
     ("data", "message"),
     [
         (ptd(v=ROW.tobytes()), "the data of tensor 'w' is not in the file"),
-        (ptd(w=b"four"), "has 4 bytes, the tensor needs 8"),
+        (ptd(None, w=b"four"), "has 4 bytes, the tensor needs 8"),
         (
             ptd(TensorLayout(ScalarType.INT, [2], b"\x00"), w=ROW.tobytes()),
             "is int32 [2], the tensor is float32 [2]",

@@ -42,6 +42,8 @@ from hostile_files import (
     no_arguments_at_all,
     none_over_an_input,
     none_over_an_output,
+    number_that_is_no_element_type,
+    output_that_is_not_the_one_repeated,
     outputs_that_are_not_repeated,
     overlapping_data,
     overlapping_live_tensors,
@@ -68,6 +70,7 @@ from et_schema.generated.program import (
 )
 from et_schema.ptd import read_ptd
 from et_schema.scalar_type import ScalarType
+from et_vm.kernels.libraries import load_library
 from et_vm.program import Program, Verification
 from et_vm.validation import validate
 
@@ -244,6 +247,13 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
     "shapes that a kernel cannot take": (
         method("shapes", built(shapes_that_do_not_fit), "argument 'other'", Error.InvalidArgument, Trap),
         execute("shapes_in_a_branch", built(shapes_of_a_call_in_a_branch), "argument 'other'"),
+        method(
+            "type",
+            built(number_that_is_no_element_type),
+            "255 is no element type",
+            Error.InvalidArgument,
+            Trap,
+        ),
     ),
     # What 1.4.1 does not find.
     "kernel argument of the wrong value type": (
@@ -257,7 +267,12 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
             Error.InvalidType,
         ),
         method("too_few", built(too_few_arguments), "takes 3 arguments and its outputs again, got 2"),
-        method("outputs_not_repeated", built(outputs_that_are_not_repeated), "is not one of its outputs"),
+        method(
+            "another_output_repeated",
+            built(output_that_is_not_the_one_repeated),
+            "does not repeat its outputs",
+        ),
+        method("outputs_not_repeated", built(outputs_that_are_not_repeated), "does not repeat its outputs"),
         program("prim", built(argument_of_a_prim), "argument 'a': expected Int or Double", Error.InvalidType),
         program("list_item", built(list_item_of_another_kind), "expected Int, got Double", Error.InvalidType),
     ),
@@ -369,7 +384,8 @@ def run(file: bytes, last: str, stages: list[str]) -> None:
     loaded = Program.load(file)
     stages.append("method")
     external = {"short": memoryview(bytes(4))}
-    method = loaded.load_method("forward", kernels=kernels(), external=external, instruction_limit=1000)
+    library = kernels(load_library("portable"))
+    method = loaded.load_method("forward", kernels=library, external=external, instruction_limit=1000)
     stages.append("execute")
     method.execute([f32(1, 2, 3, 4)] * len(loaded.plan("forward").inputs))
 

@@ -41,7 +41,7 @@ def test_all_missing_operators_are_named():
     [
         ("x x out", Error.InvalidProgram, "takes 3 arguments and its outputs again, got 3"),
         ("x x out out out", Error.InvalidProgram, "got 5"),
-        ("x x out x2", Error.InvalidProgram, "is not one of its outputs"),
+        ("x x out x2", Error.InvalidProgram, "does not repeat its outputs"),
         ("x number out out", Error.InvalidType, "argument 'other': expected Tensor, got Int"),
         ("none x out out", Error.InvalidType, "argument 'self': expected Tensor, got Null"),
         ("pair x out out", Error.InvalidType, "argument 'self': expected Tensor, got TensorList"),

@@ -311,16 +311,23 @@ def greater_out(ctx: PrepareContext, self: values.Tensor, other: float, out: val
     return np.greater, (self.array, other, out.array)
 
 
-def kernels() -> KernelRegistry:
-    registry = KernelRegistry()
-    registry.register("test::add.out", add_out)
-    registry.register("test::scale.out", scale_out)
-    registry.register("test::split.out", split_out)
-    registry.register("test::reshape.out", reshape_out)
-    registry.register("test::increment_", increment_)
-    registry.register("test::nonzero.out", nonzero_out)
-    registry.register("test::fail.out", fail_out)
-    registry.register("test::greater.out", greater_out)
+KERNELS = {
+    "test::add.out": add_out,
+    "test::scale.out": scale_out,
+    "test::split.out": split_out,
+    "test::reshape.out": reshape_out,
+    "test::increment_": increment_,
+    "test::nonzero.out": nonzero_out,
+    "test::fail.out": fail_out,
+    "test::greater.out": greater_out,
+}
+
+
+def kernels(registry: KernelRegistry | None = None) -> KernelRegistry:
+    """A registry with these kernels, or ``registry`` with them as well."""
+    registry = registry or KernelRegistry()
+    for name, prepare in KERNELS.items():
+        registry.register(name, prepare)
     return registry
 
 
