@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 import warnings
 from pathlib import Path
@@ -23,9 +24,19 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_ir"))
 from aten_interpreter import Interpreter
 
 SAMPLES = {torch.float32: 2, torch.int64: 1, torch.bfloat16: 1}
-"""Samples of each operator by element type."""
+"""Samples of each operator by element type, beside one of another type that depends on the operator."""
 
-TOLERANCES = {torch.bfloat16: (5e-2, 5e-2), torch.float32: (1e-4, 1e-5)}
+OTHERS = (
+    torch.float16,
+    torch.float64,
+    torch.uint8,
+    torch.int32,
+    torch.bool,
+    torch.int8,
+    torch.complex64,
+)
+
+TOLERANCES = {torch.bfloat16: (5e-2, 5e-2), torch.float16: (2e-2, 2e-2), torch.float32: (1e-4, 1e-5)}
 
 UNSPECIFIED = {
     "aten.empty_like",
@@ -50,8 +61,11 @@ results in bf16 can cancel down to the rounding error."""
 def test_calls_of_samples(op_info: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for dtype, limit in SAMPLES.items():
-            if dtype in op_info.supported_dtypes("cpu"):
+        supported = op_info.supported_dtypes("cpu")
+        others = [dtype for dtype in OTHERS if dtype in supported]
+        other = {random.Random(op_info.name).choice(others): 1} if others else {}
+        for dtype, limit in (SAMPLES | other).items():
+            if dtype in supported:
                 torch.manual_seed(0)
                 for call in sampled_calls(op_info, dtype, limit):
                     check(call)
