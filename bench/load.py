@@ -3,8 +3,8 @@
     python -m bench.load [MODEL …]
 
 Loading is from the path to a method that could be executed, `load_program` and `load_method`; what a process imports
-the first time is not part of it. The goal is 5 ms and 20 µs per instruction. The stock runtime verifies less and prepares
-nothing: it is beside it for scale.
+the first time is not part of it. The goal is 5 ms and 20 µs per instruction. The stock runtime verifies less and
+prepares nothing: it is beside it for scale.
 """
 
 from __future__ import annotations

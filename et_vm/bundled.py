@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -117,6 +117,11 @@ class BundledProgram:
         return [_value(value, f"{where}[{index}]") for index, value in enumerate(values)]
 
 
+def _is_array(value: Any) -> TypeGuard[Array]:
+    """Whether a value is a numpy array, of whatever type."""
+    return isinstance(value, np.ndarray)
+
+
 def _value(value: Value, where: str) -> Any:
     match value.val:
         case Int():
@@ -150,7 +155,7 @@ def _array(tensor: Tensor, where: str) -> Array:
 
 
 def _compare(found: Any, wanted: Any, rtol: float, atol: float, where: str) -> None:
-    if not isinstance(wanted, np.ndarray):
+    if not _is_array(wanted):
         equal = type(found) is type(wanted)
         if equal and isinstance(wanted, float):
             equal = bool(np.isclose(found, wanted, rtol, atol, equal_nan=True))
@@ -159,10 +164,9 @@ def _compare(found: Any, wanted: Any, rtol: float, atol: float, where: str) -> N
         if not equal:
             raise Mismatch(f"{found!r}, expected {wanted!r}", where)
         return
-    expected: Array = wanted
-    if not isinstance(found, np.ndarray):
+    if not _is_array(found):
         raise Mismatch(f"{found!r}, expected an array", where)
-    actual: Array = found
+    expected, actual = wanted, found
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         raise Mismatch(
             f"{actual.dtype} {list(actual.shape)}, expected {expected.dtype} {list(expected.shape)}", where
@@ -209,11 +213,11 @@ def _stored(value: Any) -> Value:
         return Value(Int(value))
     if isinstance(value, float):
         return Value(Double(value))
-    if not isinstance(value, np.ndarray):
+    if not _is_array(value):
         raise ExecutorchError(
             Error.InvalidType, f"a {type(value).__name__} cannot be bundled", hint="give arrays and numbers"
         )
-    array: Array = value
+    array = value
     return Value(
         Tensor(
             scalar_type=scalar_type_of(array.dtype),

@@ -166,12 +166,10 @@ class PlanReader:
             if instruction.instr_args is None:
                 raise InvalidFile("instruction without content", where=place)
             self.steps.append(self._step(instruction.instr_args, place, first, count))
-        if chain.stacktrace:
-            if len(chain.stacktrace) != count:
-                raise InvalidFile(
-                    f"{len(chain.stacktrace)} stack traces for {count} instructions",
-                    where=f"{where}.stacktrace",
-                )
+        if chain.stacktrace and len(chain.stacktrace) != count:
+            raise InvalidFile(
+                f"{len(chain.stacktrace)} stack traces for {count} instructions", where=f"{where}.stacktrace"
+            )
         if any(trace.items for trace in chain.stacktrace):
             self.traces.extend(FrameList() for _ in range(first - len(self.traces)))
             self.traces.extend(chain.stacktrace)

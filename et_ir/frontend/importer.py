@@ -233,7 +233,7 @@ def _import_method(method: _Method, state: State, reasons: Reasons, frames: Fram
     }
     outputs = converter.convert(method.program.graph_module, dict(arguments))
     results = _results(method, converter, cast("tuple[Any, ...]", outputs), arguments, reasons)
-    ranges = method.program.range_constraints
+    ranges = cast("dict[Any, Any]", method.program.range_constraints)  # pyright: ignore[reportUnknownMemberType] sympy
     block.add_ops(with_ranges(converter.ops, method.program.graph.nodes, converter.values, ranges))
     block.add_op(ReturnOp(*results))
     function = FuncOp(

@@ -1,5 +1,5 @@
-"""Programs with the operators of ``quantized_decomposed``, as PT2E quantisation leaves them: written by hand, with weights
-that are integers and numbers that are restored where they are used.
+"""Programs with the operators of ``quantized_decomposed``, as PT2E quantisation leaves them: written by hand, with
+weights that are integers and numbers that are restored where they are used.
 """
 
 from __future__ import annotations
