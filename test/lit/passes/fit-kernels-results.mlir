@@ -75,8 +75,10 @@ func.func @forward(%x: tensor<3x4xf64>) -> tensor<3x4xf64> {
 // CHECK-NEXT: %[[AMAX:.*]] = edge.amax %x {dim = [1], keepdim = true}
 // CHECK-NEXT: %[[SUB:.*]] = edge.sub.Tensor %x, %[[AMAX]]
 // CHECK-NEXT: %[[EXP:.*]] = edge.exp %[[SUB]]
-// CHECK-NEXT: %[[SUM:.*]] = edge.sum.dim_IntList %[[EXP]] {dim = [1], keepdim = true}
-// CHECK-NEXT: %[[LOG:.*]] = edge.log %[[SUM]]
+// CHECK-NEXT: %[[VIEW_COPY:.*]] = edge.view_copy %[[EXP]] {size = [3, 4, 1]}
+// CHECK-NEXT: %[[SUM:.*]] = edge.sum.dim_IntList %[[VIEW_COPY]] {dim = [1, 2], keepdim = true}
+// CHECK-NEXT: %[[VIEW_COPY2:.*]] = edge.view_copy %[[SUM]] {size = [3, 1]}
+// CHECK-NEXT: %[[LOG:.*]] = edge.log %[[VIEW_COPY2]]
 // CHECK-NEXT: %[[SUB2:.*]] = edge.sub.Tensor %[[SUB]], %[[LOG]]
 // CHECK-NEXT: func.return %[[SUB2]]
 
