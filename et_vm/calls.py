@@ -84,7 +84,9 @@ class Call:
         for register in self.written:
             value = self.registers[register]
             if isinstance(value, Tensor) and value.storage is not None and not value.storage.flags.writeable:
-                raise self.context.error(f"value {register} has the bytes of a constant, which nothing may write")
+                raise self.context.error(
+                    f"value {register} has the bytes of a constant, which nothing may write"
+                )
         return self.prepare(self.context, *self.arguments())
 
 
