@@ -20,7 +20,10 @@ from et_schema.generated.program import ExecutionPlan, OptionalTensorList, Tenso
 from et_vm.instructions import Instruction, call_outputs
 from et_vm.verify import tensor_bytes
 
-# Elements of sets that an analysis may go through. A plan of 10,000 instructions and 30,000 values takes a billion.
+# Elements that the sets of an analysis may have, of each kind for all instructions: an eighth of that in bytes. A plan
+# of 10,000 instructions and 30,000 values takes half of it.
+MAX_STATE = 1 << 30
+# Elements that it may go through.
 MAX_WORK = 1 << 34
 
 
@@ -61,6 +64,8 @@ class Liveness:
         self._pieces: list[tuple[int, int, int]] = []
         self._work_left = MAX_WORK
         self._own = self._cut()
+        if len(instructions) * (len(plan.values) + len(self._pieces)) > MAX_STATE:
+            raise self._too_much()
         self._floats = self._float_registers()
         self._sources = self._find_sources()
         reads, writes = self._accesses()
@@ -257,6 +262,7 @@ class Liveness:
 
     def _pieces_of(self, registers: int) -> int:
         """All pieces of a set of registers."""
+        self._spend(registers.bit_count() * registers.bit_length())
         pieces = 0
         for register in _members(registers):
             pieces |= self._own[register]
@@ -328,10 +334,13 @@ class Liveness:
         """Count a step of the analysis that goes through sets of so many elements in all."""
         self._work_left -= bits
         if self._work_left < 0:
-            raise ExecutorchError(
-                Error.OutOfResources,
-                f"lifetimes of {len(self._plan.values)} values in {len(self._instructions)} instructions take too long",
-            )
+            raise self._too_much()
+
+    def _too_much(self) -> ExecutorchError:
+        return ExecutorchError(
+            Error.OutOfResources,
+            f"{len(self._plan.values)} values in {len(self._instructions)} instructions are too many for lifetimes",
+        )
 
     def _ranges(self, pieces: int, users: int) -> list[Range]:
         """The byte ranges of a set of pieces that ``users`` use, neighbours joined."""

@@ -154,7 +154,8 @@ def _change_call(call: schema.KernelCall, plan: schema.ExecutionPlan, random: Ra
 def _change_value(value: Any, plan: schema.ExecutionPlan, random: Random) -> None:
     match value:
         case schema.Int():
-            value.int_val = random.choice((value.int_val + 1, value.int_val - 1, *INTS))
+            number = random.choice((value.int_val + 1, value.int_val - 1, *INTS))
+            value.int_val = max(-(2**63), min(number, 2**63 - 1))
         case schema.Double():
             value.double_val = random.choice(FLOATS)
         case schema.Bool():

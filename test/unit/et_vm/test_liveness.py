@@ -1,10 +1,13 @@
 """When bytes die, and where a plan lets them be written over too early."""
 
-from vm_programs import Build
+import pytest
+from vm_programs import Build, chain_of_adds
 
+from et_schema.errors import Error, ExecutorchError
 from et_vm.flow import Flow
 from et_vm.liveness import Clash, Liveness
 from et_vm.program import Program
+from et_vm.validation import validate
 
 
 def liveness(build: Build) -> Liveness:
@@ -224,3 +227,17 @@ class TestClashes:
         build.inputs(x)
         build.outputs(clash)
         assert Clash(1, clash, y) in liveness(build).clashes()
+
+
+@pytest.mark.parametrize("limit", ["MAX_STATE", "MAX_WORK"])
+def test_what_is_too_large_to_follow(monkeypatch, limit):
+    """Is said to be, by a report of the file as well."""
+    build = chain_of_adds(20)
+    assert validate(memoryview(build.file())).problems == []
+    monkeypatch.setattr(f"et_vm.liveness.{limit}", 50)
+    with pytest.raises(ExecutorchError, match="3 values in 20 instructions are too many") as caught:
+        liveness(build)
+    assert caught.value.code == Error.OutOfResources
+    (problem,) = validate(memoryview(build.file())).problems
+    assert (problem.code, problem.where) == (Error.OutOfResources, "execution_plan[0]")
+    assert problem.offset is not None
