@@ -125,9 +125,9 @@ class Faulty(nn.Module):
         short = numbers.to(torch.uint16)
         masked = torch.sparse.mm(self.mask, x)
         bytes = torch.quantize_per_tensor(x, 0.1, 0, torch.quint8).dequantize()
-        wave = torch.sin(twice * 1j)
+        waves = torch.nonzero(twice * 1j)
         gamma = torch.lgamma(twice)
-        return half.real, short, masked, bytes, wave, gamma
+        return half.real, short, masked, bytes, waves, gamma
 
 
 def faulty():
