@@ -18,7 +18,7 @@ from et_vm.kernels.portable.move import as_array, contiguous, move, reshape_move
 from et_vm.kernels.portable.promotion import real_of
 from et_vm.kernels.portable.steps import NOTHING, chain
 from et_vm.kernels.registry import PrepareContext, Step
-from et_vm.values import Array, Tensor
+from et_vm.values import MAX_RANK, Array, Tensor, element_count
 
 _WORTH_KEEPING = 1 << 12
 
@@ -108,6 +108,9 @@ def expand_copy_out(ctx: PrepareContext, self: Tensor, size: list[int], implicit
         if wanted < 0 or (own not in (1, wanted)):
             raise ctx.trap(arg="size", expected=f"a shape that {list(self.sizes)} expands to", got=size)
         shape.append(wanted)
+    # numpy has no array of more bytes than it can count, though this one would take none.
+    countable = len(shape) <= MAX_RANK and element_count(shape) * self.dtype.itemsize < 2**63
+    ctx.check(countable, arg="size", expected=f"a shape that {list(self.sizes)} expands to", got=size)
     return _store(ctx, self, np.broadcast_to(self.array, tuple(shape)), out)
 
 
