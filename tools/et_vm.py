@@ -74,6 +74,7 @@ VALIDATE = """et-vm validate: check a file. Prints nothing when it is good.
 examples:
   et-vm validate model.pte                       whole, consistent, no live tensors in the same bytes?
   et-vm validate model.pte --kernels portable    and is there a kernel for each operator?
+  et-vm validate model.pte --json                all that is wrong, with table paths and bytes
 """
 
 
