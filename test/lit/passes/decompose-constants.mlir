@@ -145,11 +145,21 @@ func.func @forward(%end: tensor<f32>) -> tensor<1xf32> {
 
 // -----
 
-// Integers are rounded at each step, which torch does in its own way.
+// Integers are counted in f64, from both ends to the middle.
 func.func @forward() -> tensor<4xi64> {
   %0 = aten.linspace {start = 0, end = 9, steps = 4, dtype = i64} : () -> tensor<4xi64>
   func.return %0 : tensor<4xi64>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[LINSPACE:.*]] = aten.linspace {start = 0, end = 9, steps = 4, dtype = i64}
-// CHECK-NEXT: func.return %[[LINSPACE]]
+// CHECK-NEXT: %[[STEPS:.*]] = aten.arange.start_step {start = 0, end = 4, dtype = f64}
+// CHECK-NEXT: %[[LAST:.*]] = program.literal 3
+// CHECK-NEXT: %[[LEFT:.*]] = aten.sub.Tensor %[[LAST]], %[[STEPS]]
+// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Scalar %[[STEPS]] {other = 3.0}
+// CHECK-NEXT: %[[UP:.*]] = aten.add.Scalar %[[MUL]] {other = 0}
+// CHECK-NEXT: %[[MUL2:.*]] = aten.mul.Scalar %[[LEFT]] {other = 3.0}
+// CHECK-NEXT: %[[END:.*]] = program.literal 9
+// CHECK-NEXT: %[[DOWN:.*]] = aten.sub.Tensor %[[END]], %[[MUL2]]
+// CHECK-NEXT: %[[LT:.*]] = aten.lt.Scalar %[[STEPS]] {other = 2}
+// CHECK-NEXT: %[[WHERE:.*]] = aten.where.self %[[LT]], %[[UP]], %[[DOWN]]
+// CHECK-NEXT: %[[TO_COPY:.*]] = aten._to_copy %[[WHERE]] {dtype = i64}
+// CHECK-NEXT: func.return %[[TO_COPY]]
