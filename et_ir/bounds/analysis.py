@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from et_ir.bounds.intervals import ANY, Interval, Sizes, element_count, smallest
 from et_ir.bounds.rules import RULES, Call, broadcast
+from et_ir.bounds.same import SameSizes
 from et_ir.bounds.sources import sources
 from et_ir.dialects.aten.inference.meta import RULES as SHAPES
 from et_ir.dialects.aten.inference.meta import Meta, read_args
@@ -38,6 +39,7 @@ class SizeBounds:
         self._numbers: dict[SSAValue, Interval] = {}
         self._stated: dict[SSAValue, Interval] = {}
         self._caps: dict[tuple[SSAValue, int], int] = {}
+        self._same = SameSizes()
         ops = list(block.ops)
         for op in ops:
             if isinstance(op, RangeOp):
@@ -49,6 +51,7 @@ class SizeBounds:
             self._settle(argument, None)
         for op in ops:
             self._op(op)
+            self._same.note(op)
 
     def sizes(self, value: SSAValue) -> Sizes:
         """The largest size of each dimension of a tensor, `None` where none is known."""
@@ -138,7 +141,7 @@ class SizeBounds:
         """The bounds of an operator's results, `None` where nothing tells them."""
         rule = RULES.get(operator_name(type(op)))
         if rule is not None:
-            return rule(Call(op, self.sizes, self.number))
+            return rule(Call(op, self.sizes, self.number, self._same))
         tensors = [self.sizes(value) for value in op.operands if is_tensor(value.type)]
         if is_dim_order_op(op):
             return tensors[:1] if tensors else [self._given(op, "size")]

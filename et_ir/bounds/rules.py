@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar, cast
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.bounds.intervals import Interval, Sizes, element_count, largest, smallest
+from et_ir.bounds.same import SameSizes
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.dialects.schema.tensors import tensor_type
@@ -23,6 +24,7 @@ class Call:
     op: SchemaOp
     sizes_of: Callable[[SSAValue], Sizes]
     range_of: Callable[[SSAValue], Interval]
+    same: SameSizes
 
     def tensor(self, name: str) -> Sizes:
         """The bounds of a tensor argument."""
@@ -165,6 +167,33 @@ def cat(call: Call) -> Sequence[Sizes] | None:
     return [tuple(found)]
 
 
+# -- products of matrices: what both operands have is as large as the smaller bound says
+
+
+@bounds("mm")
+def mm(call: Call) -> Sequence[Sizes]:
+    return [(call.tensor("self")[0], call.tensor("mat2")[1])]
+
+
+@bounds("addmm")
+def addmm(call: Call) -> Sequence[Sizes]:
+    return [(call.tensor("mat1")[0], call.tensor("mat2")[1])]
+
+
+@bounds("bmm")
+def bmm(call: Call) -> Sequence[Sizes]:
+    return [_batches(call.tensor("self"), call.tensor("mat2"))]
+
+
+@bounds("baddbmm")
+def baddbmm(call: Call) -> Sequence[Sizes]:
+    return [_batches(call.tensor("batch1"), call.tensor("batch2"))]
+
+
+def _batches(left: Sizes, right: Sizes) -> Sizes:
+    return smallest(left[0], right[0]), left[1], right[2]
+
+
 # -- shapes that are given
 
 
@@ -176,20 +205,30 @@ def _given(call: Call, name: str) -> list[int | None]:
 
 @bounds("view", "reshape", "_unsafe_view")
 def view(call: Call) -> Sequence[Sizes]:
-    """A size that is not given may have all elements but those that other known sizes take."""
+    """A size that is not given is as large as the dimensions of the operand that no given one is the size of."""
     name = "shape" if "shape" in call.op.info().schema.by_name else "size"
     found = _given(call, name)
-    count = element_count(call.tensor("self"))
     items = cast("tuple[int | SSAValue, ...]", call.literal(name))
-    taken = 1
-    for item in items:
-        taken *= item if isinstance(item, int) and item > 0 else 1
     for place, item in enumerate(items):
-        if item == -1:
-            found[place] = None if count is None else count // taken
-        elif found[place] is None and count is not None:
-            found[place] = count // taken
+        if item == -1 or found[place] is None:
+            found[place] = _left(call, [other for other in items if other is not item])
     return [tuple(found)]
+
+
+def _left(call: Call, taken: Sequence[int | SSAValue]) -> int | None:
+    """How many elements of the operand there are at most for each of those that have the sizes `taken`."""
+    operand = cast(SSAValue, call.op.arg("self"))
+    left = {dim: call.same.size(operand, dim) for dim in range(len(call.tensor("self")))}
+    count = 1
+    for item in taken:
+        identity = call.same.number(item)
+        dim = next((dim for dim, size in left.items() if size == identity), None)
+        if dim is not None:
+            del left[dim]
+        else:
+            count *= max(call.range(item).least or 1, 1)
+    total = element_count(call.tensor("self")[dim] for dim in left)
+    return None if total is None else total // count
 
 
 @bounds("expand")

@@ -290,6 +290,9 @@ class _Method:
                 )
                 return
             arguments = self._arguments(op, functional)
+            if functional.qualified_name == "sym_size.int":
+                # The primitive operator of the stock runtime counts from the front only.
+                arguments[1] = op.arg("dim") % max(tensor_type(op.operands[0]).get_num_dims(), 1)
             returns = [self._result(op, result) for result in op.results]
             name = f"{namespace}::{functional.qualified_name}"
             self._add(KernelCallOp(name, arguments, returns=returns), op)

@@ -123,7 +123,7 @@ class Chain:
     def size(self, value: SSAValue, dim: int) -> Size:
         """One size of a tensor."""
         known = meta(value).shape[dim]
-        return known if known >= 0 else self(aten.SymSizeIntOp, value, dim)
+        return known if known >= 0 else self(aten.SymSizeIntOp, value, dim % meta(value).rank)
 
     def sizes(self, value: SSAValue) -> list[Size]:
         """The sizes of a tensor."""

@@ -25,7 +25,8 @@ func.func @forward(%x: tensor<2x4xf32> {program.name = "x"}, %n: i64 {program.va
 
 // -----
 
-// Arguments by type: lists, optional tensors, dtypes as their numbers, absent ones.
+// Arguments by type: lists, optional tensors, dtypes as their numbers, absent ones. Dimensions of which a size is read
+// count from the front.
 // CHECK-LABEL: executorch.plan @arguments
 // CHECK:       executorch.kernel_call "aten::index.Tensor_out"(%x, [none, %at]) outs
 // CHECK:       executorch.kernel_call "aten::mean.out"(%x, [0], true, none) outs
@@ -42,7 +43,7 @@ func.func @arguments(%x: tensor<2x4xf32>, %at: tensor<3xi64>) -> (tensor<2x3xf32
   %3 = edge.dim_order_ops._to_dim_order_copy %x {dtype = f64, dim_order = [0, 1]} : (tensor<2x4xf32>) -> tensor<2x4xf64>
   %4 = edge.cat [%x, %x] {dim = 1} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
   %p, %q = edge.split_copy.Tensor %x {split_size = 2, dim = 1} : (tensor<2x4xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>)
-  %size = edge.sym_size.int %x {dim = 0} : (tensor<2x4xf32>) -> i64
+  %size = edge.sym_size.int %x {dim = -2} : (tensor<2x4xf32>) -> i64
   %5 = edge.view_copy %x {size = [%size, 4]} : (tensor<2x4xf32>, i64) -> tensor<2x4xf32>
   func.return %0, %1, %2, %3, %4, %p, %5 : tensor<2x3xf32>, tensor<1x4xf32>, tensor<f64>, tensor<2x4xf64>, tensor<2x8xf32>, tensor<2x2xf32>, tensor<2x4xf32>
 }
