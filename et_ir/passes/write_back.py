@@ -57,7 +57,7 @@ __all__ = ["WriteBackPass", "clone_call"]
 
 @dataclass(frozen=True)
 class WriteBackPass(ModulePass):
-    """Turn stores to mutable buffers and writes to inputs into copies."""
+    """Make stores and writes to inputs copies."""
 
     name = "write-back"
 
