@@ -116,13 +116,13 @@ class Verifier:
                 _verify_delegate(delegate, f"{where}.delegates[{at}]", malformed, problems)
         tensors: list[tuple[int, Tensor]] = []
         for at, value in enumerate(plan.values):
-            path = f"{where}.values[{at}].val"
             table = value.val
             if isinstance(table, Tensor):
+                path = f"{where}.values[{at}].val"
                 if verify_tensor(table, plan, self._pte, self._bools, path, problems):
                     tensors.append((at, table))
             elif table is None and id(value) not in malformed:
-                problems.add(InvalidFile("value without a type", where=path))
+                problems.add(InvalidFile("value without a type", where=f"{where}.values[{at}].val"))
         verify_initial_states(tensors, where, problems)
         complete = _verify_inputs_and_outputs(plan, where, problems)
         instructions = flatten(plan, where, malformed, problems)
@@ -133,7 +133,9 @@ class Verifier:
         if any(id(part) in malformed for chain in plan.chains for part in (chain, *chain.instructions)):
             assigned, complete = None, False
         for at, value in enumerate(plan.values):
-            complete &= _verify_list(value.val, plan, assigned, f"{where}.values[{at}].val", problems)
+            table = value.val
+            if isinstance(table, _LISTS):
+                complete &= _verify_list(table, plan, assigned, f"{where}.values[{at}].val", problems)
         self._count_mentions(plan, instructions, where, problems)
         for instruction in instructions:
             _verify_writes(instruction, plan, problems)
@@ -211,7 +213,11 @@ def _verify_inputs_and_outputs(plan: ExecutionPlan, where: str, problems: Proble
 
 
 def _verify_list(
-    table: object, plan: ExecutionPlan, assigned: Set[int | None] | None, where: str, problems: Problems
+    table: IntList | TensorList | OptionalTensorList,
+    plan: ExecutionPlan,
+    assigned: Set[int | None] | None,
+    where: str,
+    problems: Problems,
 ) -> bool:
     """Check the items of a list; returns whether all of them exist. What the registers that are ``assigned`` (None: any
     may be) hold is not known here, but a list in a list would be no value of any kind.
@@ -221,10 +227,8 @@ def _verify_list(
         wanted, none = (Int,), False
     elif isinstance(table, TensorList):
         wanted, none = (Tensor,), False
-    elif isinstance(table, OptionalTensorList):
-        wanted, none = (Tensor, Null), True
     else:
-        return True
+        wanted, none = (Tensor, Null), True
     for at, item in enumerate(table.items):
         if none and item == -1:
             continue
