@@ -106,7 +106,7 @@ func.func @forward(%q: tensor<2x4x?x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<
   func.return %0 : tensor<2x4x?x8xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[SYM_SIZE:.*]] = aten.sym_size.int %q {dim = -2}
+// CHECK-NEXT: %[[SYM_SIZE:.*]] = aten.sym_size.int %q {dim = 2}
 // CHECK-NEXT: %[[VIEW:.*]] = aten.view %q {size = [2, 2, -1, 8]}
 // CHECK-NEXT: %[[MUL:.*]] = aten.mul.Scalar %[[VIEW]] {other = 0.35355339059327373}
 // CHECK-NEXT: %[[PERMUTE:.*]] = aten.permute %k {dims = [0, 1, 3, 2]}
@@ -114,14 +114,14 @@ func.func @forward(%q: tensor<2x4x?x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<
 // CHECK-NEXT: %[[VIEW2:.*]] = aten.view %[[MUL]] {size = [4, %[[SYM_SIZE2]], 8]}
 // CHECK-NEXT: %[[VIEW3:.*]] = aten.view %[[PERMUTE]] {size = [4, 8, 5]}
 // CHECK-NEXT: %[[BMM:.*]] = aten.bmm %[[VIEW2]], %[[VIEW3]]
-// CHECK-NEXT: %[[SYM_SIZE3:.*]] = aten.sym_size.int %[[MUL]] {dim = -2}
+// CHECK-NEXT: %[[SYM_SIZE3:.*]] = aten.sym_size.int %[[MUL]] {dim = 2}
 // CHECK-NEXT: %[[VIEW4:.*]] = aten.view %[[BMM]] {size = [2, 2, %[[SYM_SIZE3]], 5]}
 // CHECK-NEXT: %[[SOFTMAX:.*]] = aten._softmax %[[VIEW4]] {dim = -1, half_to_float = false}
 // CHECK-NEXT: %[[SYM_SIZE4:.*]] = aten.sym_size.int %[[SOFTMAX]] {dim = 2}
 // CHECK-NEXT: %[[VIEW5:.*]] = aten.view %[[SOFTMAX]] {size = [4, %[[SYM_SIZE4]], 5]}
 // CHECK-NEXT: %[[VIEW6:.*]] = aten.view %v {size = [4, 5, 8]}
 // CHECK-NEXT: %[[BMM2:.*]] = aten.bmm %[[VIEW5]], %[[VIEW6]]
-// CHECK-NEXT: %[[SYM_SIZE5:.*]] = aten.sym_size.int %[[SOFTMAX]] {dim = -2}
+// CHECK-NEXT: %[[SYM_SIZE5:.*]] = aten.sym_size.int %[[SOFTMAX]] {dim = 2}
 // CHECK-NEXT: %[[VIEW7:.*]] = aten.view %[[BMM2]] {size = [2, 2, %[[SYM_SIZE5]], 8]}
 // CHECK-NEXT: %[[VIEW8:.*]] = aten.view %[[VIEW7]] {size = [2, 4, %[[SYM_SIZE]], 8]}
 // CHECK-NEXT: func.return %[[VIEW8]]
