@@ -1,5 +1,5 @@
 """Modules whose sizes are known at run time only lower to Core ATen and to the edge level, and both give eager's
-results for several sizes, from one lowering.
+results for several sizes, from one lowering; so does one file on every runtime.
 
 Batches and sequences, for operators that only torch decomposes (recurrent networks, losses, resampling) and those that
 patterns do (attention, matrix products). Each level is evaluated by calling torch's operators one by one.
@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import torch
 import torch.nn.functional as F
+from stock import StockRuntime
 from sweep.compare import difference
 from torch import Tensor, nn
 from torch.export import Dim, export
 from torch.utils import _pytree as pytree
 
+from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.frontend import import_program
 from et_ir.passes.pipelines import ATEN, CORE_ATEN, EDGE, run_pipeline
+from et_ir.passes.report import PassReport
 from et_ir.verification import verify_module
+from et_vm.runtime import Runtime
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_ir"))
 from aten_interpreter import Interpreter
@@ -32,6 +37,18 @@ N = Dim("n", min=3, max=16)
 BATCH, ROWS, COLUMNS, WHOLE = {0: N}, {1: N}, {2: N}, None
 SIZES = (4, 3, 9)
 """The first is what is exported with."""
+RUN = (9, 16, 3, 5)
+"""What one file is run with, in this order: tensors grow as far as they can, shrink as far as they can, and grow."""
+NO_KERNEL = {
+    "local_response_norm": "avg_pool3d.out",
+    "avg_pool3d": "avg_pool3d.out",
+    "adaptive_avg_pool3d": "_adaptive_avg_pool3d.out",
+    "fold": "col2im.out",
+    "embedding_bag": "_embedding_bag_forward_only.out",
+    "embedding_bag of maxima": "_embedding_bag_forward_only.out",
+    "ndtr": "erfc.out",
+}
+"""What stock has no kernel for, where sizes known at run time only leave nothing else to do with it."""
 
 BOTH = {0: Dim("b", min=3, max=16), 1: Dim("s", min=3, max=32)}
 
@@ -275,13 +292,16 @@ TABLES = (recurrent, losses, normalizations, attention, images, products, elemen
 CASES = {name: case for table in TABLES for name, case in table().items()}
 
 
+def exported(case: Case) -> torch.export.ExportedProgram:
+    torch.manual_seed(0)
+    with warnings.catch_warnings(action="ignore"):
+        return export(case.module, case.inputs(SIZES[0]), dynamic_shapes=case.dynamic, strict=False)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_one_lowering_for_all_sizes(name: str) -> None:
     case = CASES[name]
-    torch.manual_seed(0)
-    with warnings.catch_warnings(action="ignore"):
-        program = export(case.module, case.inputs(SIZES[0]), dynamic_shapes=case.dynamic, strict=False)
-    module = import_program(program)
+    module = import_program(exported(case))
     for pipeline in (ATEN, CORE_ATEN, EDGE):
         run_pipeline(module, pipeline)
         verify_module(module)
@@ -291,3 +311,30 @@ def test_one_lowering_for_all_sizes(name: str) -> None:
                 wanted = pytree.tree_leaves(case.module(*inputs))
             found = Interpreter(module).run(*(value.clone() for value in inputs))
             assert difference(found, wanted) is None, f"for {size}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_file_for_all_sizes(name: str, tmp_path: Path, stock: StockRuntime) -> None:
+    case = CASES[name]
+    program = to_edge(exported(case))
+    runs: dict[str, Callable[[Sequence[Any]], Sequence[Any]]] = {}
+    for target in ("et-vm", "stock-1.4"):
+        path = tmp_path / f"{target}.pte"
+        options = ExecutorchBackendConfig(target=target)
+        if target == "stock-1.4" and name in NO_KERNEL:
+            with pytest.raises(PassReport, match=f"'aten::{NO_KERNEL[name]}': no kernel of 'stock-1.4'"):
+                program.to_executorch(options)
+            continue
+        path.write_bytes(program.to_executorch(options).buffer)
+        for library in ("portable", "aten"):
+            method = Runtime.get().load_program(path, kernels=library, poison=True).load_method("forward")
+            runs[f"{library}, {target}"] = method.execute
+        if target == "stock-1.4":
+            runs["stock"] = partial(stock.run, path)
+    for size in RUN:
+        inputs = case.inputs(size)
+        with torch.no_grad():
+            wanted = pytree.tree_leaves(case.module(*inputs))
+        for label, run in runs.items():
+            found = list(run([value.clone() for value in inputs]))
+            assert difference(found, wanted) is None, f"{label}, for {size}"
