@@ -89,6 +89,10 @@ def digamma(x: Array) -> Array:
     return np.where(x == 0, np.copysign(np.inf, -x), result)
 
 
+# Arguments below this are summed in two parts: as many terms as their size could be more than anyone waits for.
+_FAR = 64
+
+
 def zeta(x: Array, q: Array) -> Array:
     """The Hurwitz zeta function, the sum of (k + ``q``) ^ -``x`` over k from 0: directly until the base is
     above 9, the rest by the Euler-Maclaurin formula (DLMF 25.11.5).
@@ -99,7 +103,11 @@ def zeta(x: Array, q: Array) -> Array:
     x, q = np.broadcast_arrays(x, q)
     total = np.zeros(x.shape)
     base = q.astype(np.float64)
-    direct = np.isfinite(q) & (x > 1)
+    whole = x == np.floor(x)
+    # Of the others with q < 0 the value does not depend on the terms.
+    direct = np.isfinite(q) & (x > 1) & ((q > 0) | whole & (q != np.floor(q)))
+    far = direct & (q < -_FAR)
+    direct &= ~far
     while True:
         low = direct & (base <= 9)
         if not low.any():
@@ -115,9 +123,21 @@ def zeta(x: Array, q: Array) -> Array:
         factor = factor * (x + 2 * k - 1) * (x + 2 * k) / (base * base)
     total = np.where(np.isposinf(x), np.where(first > 0, first, np.nan), total)
     pole = (q <= 0) & (q == np.floor(q))
+    if far.any():
+        total[far] = _far_zeta(x[far], -base[far])
     total = np.where((q <= 0) & (x != np.floor(x)) | np.isnan(x) | np.isnan(q), np.nan, total)
     total = np.where(pole, np.inf, total)
     return np.where(x < 1, np.nan, np.where(x == 1, np.inf, total))
+
+
+def _far_zeta(x: Array, size: Array) -> Array:
+    """The Hurwitz zeta function of integers ``x`` at -``size``, which is no integer: the terms below zero are a
+    difference of two sums above it, so that their number does not matter.
+    """
+    part = size - np.floor(size)
+    sign = np.where(x % 2 == 0, 1.0, -1.0)
+    below: Array = sign * (zeta(x, part) - zeta(x, size + 1))
+    return below + zeta(x, 1 - part)
 
 
 def _trigamma(x: Array, dtype: DType) -> Array:

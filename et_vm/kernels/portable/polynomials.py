@@ -12,7 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from et_schema.errors import Error, ExecutorchError
 from et_vm.values import Array
+
+MAX_DEGREE = 1 << 20
 
 Next: TypeAlias = Callable[[Array, Array, Array, int], Array]
 """From the argument and the polynomials of degree k - 1 and k, and k, that of degree k + 1."""
@@ -38,6 +41,9 @@ class Polynomial(NamedTuple):
 def evaluate(family: Polynomial, x: Array, degree: Array) -> Array:
     """The polynomials of ``degree`` at ``x``, arrays of one float type that broadcast. Allocates a dozen arrays of
     their common shape; takes as many passes over them as the largest degree.
+
+    Raises ExecutorchError(NotSupported) when those are more than ``MAX_DEGREE``: degrees are data, and what takes hours
+    looks like what does not end.
     """
     x, degree = np.broadcast_arrays(x, degree)
     # Of what is no number torch makes the least integer.
@@ -59,6 +65,11 @@ def evaluate(family: Polynomial, x: Array, degree: Array) -> Array:
 
 
 def _by_recurrence(family: Polynomial, x: Array, degree: Array) -> Array:
+    if degree.max() > MAX_DEGREE:
+        raise ExecutorchError(
+            Error.NotSupported,
+            f"a polynomial of degree {degree.max()} by its recurrence, the most is {MAX_DEGREE}",
+        )
     before, current = np.ones_like(x), family.first(x)
     result: Array = np.where(degree == 1, current, x.dtype.type("nan"))
     for k in range(1, int(degree.max())):

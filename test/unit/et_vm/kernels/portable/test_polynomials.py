@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre
 
+from et_schema.errors import ExecutorchError
 from et_vm.kernels.portable.polynomials import POLYNOMIALS, evaluate
 from et_vm.values import Array
 
@@ -72,3 +73,12 @@ def test_degrees(name: str) -> None:
 def test_overflow_ends_in_nan() -> None:
     family = POLYNOMIALS["hermite_polynomial_h"]
     assert np.isnan(evaluate(family, np.array([0.3]), np.array([1e6]))).all()
+
+
+def test_degrees_that_would_take_hours() -> None:
+    """Are refused, unless a trigonometric form or a closed one has them at once."""
+    inside, outside = np.array([0.5]), np.array([1.5])
+    far = np.array([2.0**40])
+    assert np.isfinite(evaluate(POLYNOMIALS["chebyshev_polynomial_t"], inside, far)).all()
+    with pytest.raises(ExecutorchError, match="a polynomial of degree 1099511627776 by its recurrence"):
+        evaluate(POLYNOMIALS["laguerre_polynomial_l"], outside, far)

@@ -60,3 +60,13 @@ def test_bessel_functions_meet_where_the_series_change(order: int) -> None:
     assert below == pytest.approx(above, rel=1e-9)
     full = (bessel.i0, bessel.i1)[order](np.array([1.0]))
     assert full == pytest.approx((1.2660658777520084, 0.5651591039924851)[order], rel=1e-14)
+
+
+def test_zeta_far_below_zero() -> None:
+    """At once, whatever the number of terms: it differs from a nearby argument by the terms between."""
+    x, q = np.array([2.0, 3.0, 4.0]), np.array([-70.25, -100.5, -65.125])
+    terms = sum((q + k) ** -x for k in range(60))
+    np.testing.assert_allclose(gamma.zeta(x, q), terms + gamma.zeta(x, q + 60), rtol=1e-12, atol=1e-12)
+    far = gamma.zeta(np.full(4, 2.0), np.array([-1e308, -(2.0**50) + 0.5, -1e6 - 0.5, -3.0]))
+    np.testing.assert_allclose(far[1:3], np.pi**2, rtol=1e-5)
+    assert np.isinf(far[[0, 3]]).all()
