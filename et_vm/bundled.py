@@ -27,6 +27,7 @@ from et_schema.generated.bundled_program import (
 from et_schema.scalar_type import numpy_dtype, scalar_type_of
 from et_vm.loader import MmapDataLoader
 from et_vm.program import Program, Verification
+from et_vm.values import MAX_RANK, element_count
 
 if TYPE_CHECKING:
     from et_schema.segments import OutputStream
@@ -137,19 +138,23 @@ def _value(value: Value, where: str) -> Any:
 
 
 def _array(tensor: Tensor, where: str) -> Array:
+    if len(tensor.sizes) > MAX_RANK:
+        raise InvalidFile(f"rank {len(tensor.sizes)}, the most is {MAX_RANK}", where=where)
     order = list(tensor.dim_order) or list(range(len(tensor.sizes)))
     if sorted(order) != list(range(len(tensor.sizes))):
         raise InvalidFile(f"dim order {order} of a tensor of {len(tensor.sizes)} dimensions", where=where)
     if tensor.sizes and min(tensor.sizes) < 0:
         raise InvalidFile(f"sizes {list(tensor.sizes)}", where=where)
     dtype = numpy_dtype(tensor.scalar_type)
-    count = 1
-    for size in tensor.sizes:
-        count *= size
+    count = element_count(tensor.sizes)
+    if element_count([max(size, 1) for size in tensor.sizes]) * dtype.itemsize >= 2**63:
+        raise InvalidFile(f"shape {list(tensor.sizes)} overflows a 64-bit size", where=where)
     if count * dtype.itemsize != len(tensor.data):
         raise InvalidFile(
             f"{len(tensor.data)} bytes for {count} elements of {dtype.itemsize} bytes", where=where
         )
+    if dtype == np.bool_ and bytes(tensor.data).strip(b"\0\1"):
+        raise InvalidFile("bools with bytes other than 0 and 1", where=where)
     stored = np.frombuffer(tensor.data, dtype).reshape([tensor.sizes[axis] for axis in order])
     return stored.transpose(np.argsort(order)) if order else stored
 

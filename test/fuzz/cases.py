@@ -22,10 +22,11 @@ import numpy as np
 from et_schema.errors import Error, ExecutorchError
 from et_schema.ptd import read_ptd
 from et_schema.scalar_type import numpy_dtype
+from et_vm.bundled import BundledProgram
 from et_vm.platform import Platform
 from et_vm.program import Program
 from et_vm.validation import validate
-from fuzz.corpus import backends, external_data, programs, registry
+from fuzz.corpus import backends, bundled, external_data, programs, registry
 from fuzz.mutations import mutated_bytes, mutated_program, mutated_values
 from fuzz.texts import TEXTS, garbled
 
@@ -49,7 +50,7 @@ class _TimeUp(BaseException):
 
 @dataclass(frozen=True)
 class Case:
-    """A damaged ``content`` of a ``kind``: ``pte``, ``ptd`` or ``mlir``."""
+    """A damaged ``content`` of a ``kind``: ``pte``, ``ptd``, ``bpte`` or ``mlir``."""
 
     seed: int
     kind: str
@@ -63,6 +64,8 @@ def make_case(seed: int) -> Case:
     if seed % 25 == 24:
         base = random.choice(list(TEXTS))
         return Case(seed, "mlir", base, garbled(TEXTS[base].text, random).encode())
+    if seed % 20 == 13:
+        return Case(seed, "bpte", "bundle", mutated_bytes(bundled(), random))
     if seed % 20 == 7:
         return Case(seed, "ptd", "weights", mutated_bytes(external_data(), random))
     base = random.choice(list(programs()))
@@ -79,7 +82,9 @@ def run_case(case: Case) -> str:
     started = time.process_time()
     try:
         with _limited(SECONDS):
-            outcome = {"pte": _run_program, "ptd": _run_data, "mlir": _run_text}[case.kind](case)
+            outcome = {"pte": _run_program, "ptd": _run_data, "bpte": _run_bundle, "mlir": _run_text}[
+                case.kind
+            ](case)
     except _TimeUp:
         raise Violation(f"still running after {SECONDS} s") from None
     except (Exception, SystemExit) as error:
@@ -169,6 +174,19 @@ def _run_data(case: Case) -> str:
             raise Violation(f"not an error of external data: {error}") from error
         return error.code.name
     return _run_methods(Program.load(programs()["state"]), data)
+
+
+def _run_bundle(case: Case) -> str:
+    try:
+        bundle = BundledProgram(case.content)
+        for name, index in bundle.cases():
+            method = bundle.program.load_method(name, kernels=registry(), instruction_limit=INSTRUCTION_LIMIT)
+            bundle.verify(method, index)
+    except ExecutorchError as error:
+        if error.code == Error.Internal and error.__cause__ is not None:
+            raise Violation(f"untyped: {error}") from error
+        return type(error).__name__
+    return "ran"
 
 
 def _run_text(case: Case) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -9,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 from test_verify import Good
-from vm_programs import BOUND, UNBOUND, Build, combine, kernels
+from vm_programs import BOUND, UNBOUND, Build, chain_of_adds, combine, kernels
 
 from et_schema.generated import flat_tensor
 from et_schema.generated.program import CompileSpec, Frame
 from et_schema.ptd import serialize_ptd
 from et_schema.scalar_type import ScalarType
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, BackendRegistry
+from et_vm.bundled import bundle
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.values import Tensor
@@ -192,6 +194,14 @@ def external_data() -> bytes:
         named_data=[flat_tensor.NamedData(EXTERNAL, 0, layout), flat_tensor.NamedData("blob", 1)]
     )
     return serialize_ptd(tensors, [[np.ones(4, np.float32).tobytes()], [b"bytes"]])
+
+
+@cache
+def bundled() -> bytes:
+    """A ``.bpte`` file: a program with test cases."""
+    x, stream = np.array([1, 2, 3, 4], np.float32), io.BytesIO()
+    bundle(chain_of_adds(3).file(), [("forward", [x], [4 * x]), ("forward", [2 * x], [8 * x])], stream)
+    return stream.getvalue()
 
 
 @cache

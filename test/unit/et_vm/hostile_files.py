@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from struct import pack, pack_into
 
@@ -9,7 +10,8 @@ import numpy as np
 from test_verify import Good
 from vm_programs import Build
 
-from et_schema.generated import flat_tensor
+from et_schema.bpte import write_bpte
+from et_schema.generated import bundled_program, flat_tensor
 from et_schema.generated.program import Chain, Instruction, KernelCall, TensorList
 from et_schema.ptd import serialize_ptd
 from et_schema.pte import read_pte
@@ -280,6 +282,16 @@ def data_file(layout: flat_tensor.TensorLayout | None, data: bytes = bytes(16)) 
 def layout(*sizes: int, dim_order: bytes | None = None) -> flat_tensor.TensorLayout:
     order = bytes(range(len(sizes))) if dim_order is None else dim_order
     return flat_tensor.TensorLayout(ScalarType.FLOAT, list(sizes), order)
+
+
+def bundle_of(sizes: list[int], data: bytes, cut: int = 0) -> bytes:
+    """A program with one test case, which has one input, of floats; less ``cut`` bytes at the end."""
+    tensor = bundled_program.Tensor(ScalarType.FLOAT, sizes, data)
+    build, stream = Build(), io.BytesIO()
+    build.inputs(build.tensor(2))
+    case = bundled_program.BundledMethodTestCase([bundled_program.Value(tensor)])
+    write_bpte(build.file(), [bundled_program.BundledMethodTestSuite("forward", [case])], stream)
+    return stream.getvalue()[: -cut or None]
 
 
 def data_words(*words: tuple[int, str, int]) -> Callable[[], bytes]:

@@ -40,6 +40,21 @@ def with_tensor(tensor: Tensor) -> BundledProgram:
     return BundledProgram(stream.getvalue())
 
 
+@pytest.mark.parametrize(
+    ("tensor", "message"),
+    [
+        (Tensor(ScalarType.FLOAT, [2], bytes(4)), "4 bytes for 2 elements"),
+        (Tensor(ScalarType.FLOAT, [1] * 65, bytes(4)), "rank 65, the most is 16"),
+        (Tensor(ScalarType.FLOAT, [2**31 - 1] * 15 + [0], b""), "overflows a 64-bit size"),
+        (Tensor(ScalarType.FLOAT, [-1], bytes(4)), "sizes"),
+        (Tensor(ScalarType.BOOL, [2], b"\1\2"), "bytes other than 0 and 1"),
+    ],
+)
+def test_tensors_that_are_none(tensor: Tensor, message: str):
+    with pytest.raises(InvalidFile, match=message):
+        with_tensor(tensor).inputs("forward", 0)
+
+
 class TestFile:
     def test_program_and_cases(self):
         cases = [("forward", [ONE, ONE], [2 * ONE]), ("forward", [ONE, 3 * ONE], [4 * ONE])]

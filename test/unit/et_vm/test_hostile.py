@@ -7,9 +7,6 @@ when the method is, ``execute``: at the instruction that does it) and with which
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 import numpy as np
 import pytest
 from hostile_files import (
@@ -18,6 +15,7 @@ from hostile_files import (
     argument_of_the_wrong_type,
     bad_operator_before_a_good_one,
     built,
+    bundle_of,
     condition_without_data,
     constant_written_by_a_prim,
     constant_written_on_some_paths,
@@ -55,6 +53,7 @@ from hostile_files import (
     with_segment,
     with_words,
 )
+from hostile_rows import INVALID, Row, bundled, data, execute, method, program
 from test_verify import PLAN, ROWS, Good
 from vm_programs import Build, f32, kernels
 
@@ -70,45 +69,10 @@ from et_schema.generated.program import (
 )
 from et_schema.ptd import read_ptd
 from et_schema.scalar_type import ScalarType
+from et_vm.bundled import BundledProgram
 from et_vm.kernels.libraries import load_library
 from et_vm.program import Program, Verification
 from et_vm.validation import validate
-
-INVALID = Error.InvalidProgram
-
-
-class Row(NamedTuple):
-    """A fault: ``make()`` is a file with it."""
-
-    name: str
-    make: Callable[[], Any]
-    stage: str
-    kind: type[ExecutorchError]
-    code: Error
-    match: str
-
-
-def program(name: str, make: Callable[[], Any], match: str, code: Error = INVALID) -> Row:
-    return Row(name, make, "program", InvalidFile, code, match)
-
-
-def method(
-    name: str,
-    make: Callable[[], Any],
-    match: str,
-    code: Error = INVALID,
-    kind: type[ExecutorchError] = InvalidFile,
-) -> Row:
-    return Row(name, make, "method", kind, code, match)
-
-
-def execute(name: str, make: Callable[[], Any], match: str, code: Error = Error.InvalidArgument) -> Row:
-    return Row(name, make, "execute", Trap, code, match)
-
-
-def data(name: str, make: Callable[[], Any], match: str) -> Row:
-    return Row(name, make, "data", InvalidFile, Error.InvalidExternalData, match)
-
 
 CLASSES: dict[str, tuple[str | Row, ...]] = {
     "missing arrays and names": (
@@ -231,6 +195,19 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         ),
         method(
             "missing", built(external_data_that_is_missing), "is not in the file", Error.InvalidExternalData
+        ),
+    ),
+    "bundled data that is too short": (
+        bundled(
+            "data",
+            lambda: bundle_of([2], bytes(4)),
+            "4 bytes for 2",
+        ),
+        bundled("rank", lambda: bundle_of([1] * 65, bytes(4)), "rank 65"),
+        bundled(
+            "file",
+            lambda: bundle_of([2], bytes(8), 100),
+            "past the end",
         ),
     ),
     "unknown value types and numbers": (
@@ -373,6 +350,10 @@ def run(file: bytes, last: str, stages: list[str]) -> None:
     if last == "data":
         stages.append("data")
         read_ptd(file)
+        return
+    if last == "bundle":
+        stages.append("bundle")
+        BundledProgram(file).inputs("forward", 0)
         return
     if last == "lifetimes":
         Program.load(file)
