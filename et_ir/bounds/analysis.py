@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from et_ir.bounds.intervals import ANY, Interval, Sizes, element_count, smallest
+from et_ir.bounds.intervals import ANY, Interval, Sizes, computed, element_count, smallest
 from et_ir.bounds.rules import RULES, Call, broadcast
-from et_ir.bounds.same import SameSizes
+from et_ir.bounds.same import Identity, SameSizes
 from et_ir.bounds.sources import sources
 from et_ir.dialects.aten.inference.meta import RULES as SHAPES
 from et_ir.dialects.aten.inference.meta import Meta, read_args
 from et_ir.dialects.edge.layout import is_dim_order_op
-from et_ir.dialects.program import LiteralOp, RangeOp
+from et_ir.dialects.program import ComputeOp, LiteralOp, RangeOp
 from et_ir.dialects.schema import DYNAMIC, SchemaOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES, literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
@@ -40,6 +41,7 @@ class SizeBounds:
         self._stated: dict[SSAValue, Interval] = {}
         self._caps: dict[tuple[SSAValue, int], int] = {}
         self._same = SameSizes()
+        self._stated_sizes: dict[Identity, Interval] = {}
         ops = list(block.ops)
         for op in ops:
             if isinstance(op, RangeOp):
@@ -112,9 +114,15 @@ class SizeBounds:
     def _op(self, op: Operation) -> None:
         if isinstance(op, LiteralOp):
             number = literal_of(op.value)
-            if isinstance(number, int):
-                self._numbers[op.result] = Interval(int(number), int(number))
+            if isinstance(number, int | float) and math.isfinite(number):
+                self._numbers[op.result] = Interval(math.floor(number), math.ceil(number))
             return
+        if isinstance(op, RangeOp):
+            size = self._same.number(op.number)
+            self._stated_sizes[size] = self._stated_sizes.get(size, ANY) & Interval(op.least, op.most)
+        if isinstance(op, ComputeOp):
+            numbers = [self.number(value) for value in op.inputs]
+            self._numbers[op.result] = computed(op.function.data, *numbers)
         found: Sequence[Sizes] | None = None
         if isinstance(op, SchemaOp):
             if any(not is_tensor(result.type) for result in op.results):
@@ -131,6 +139,7 @@ class SizeBounds:
         if name == "sym_size.int":
             dim: int = op.arg("dim")
             found = Interval(0, self.sizes(op.operands[0])[dim])
+            found &= self._stated_sizes.get(self._same.size(op.operands[0], dim), ANY)
         elif name == "sym_numel":
             found = Interval(0, element_count(self.sizes(op.operands[0])))
         elif name in ("_local_scalar_dense", "item"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import floordiv, mul
 from typing import NamedTuple
 
-__all__ = ["ANY", "Interval", "Sizes", "element_count", "largest", "smallest"]
+__all__ = ["ANY", "Interval", "Sizes", "computed", "element_count", "largest", "smallest"]
 
 Sizes = tuple[int | None, ...]
 """The largest size of each dimension; `None` where there is none."""
@@ -23,6 +24,58 @@ class Interval(NamedTuple):
 
 
 ANY = Interval()
+
+
+def computed(function: str, *numbers: Interval) -> Interval:
+    """What a function of `program.compute` gives for numbers in ranges; `ANY` where that is not known."""
+    match function, numbers:
+        case "add", (a, b):
+            return Interval(_plus(a.least, b.least), _plus(a.most, b.most))
+        case "sub", (a, b):
+            return computed("add", a, computed("neg", b))
+        case "neg", (a,):
+            return Interval(_negative(a.most), _negative(a.least))
+        case "max", (a, b):
+            return Interval(largest_known(a.least, b.least), largest(a.most, b.most))
+        case "min", (a, b):
+            least = None if None in (a.least, b.least) else smallest(a.least, b.least)
+            return Interval(least, smallest(a.most, b.most))
+        case "mul" | "floordiv", (a, b):
+            return _at_corners(mul if function == "mul" else floordiv, a, b)
+        case "float" | "int" | "trunc" | "ceil", (a,):
+            return a
+        case "truediv", (a, b) if b.least is not None and b.least > 0:
+            below, above = (
+                computed("floordiv", a, b),
+                computed("neg", computed("floordiv", computed("neg", a), b)),
+            )
+            return Interval(below.least, above.most)
+        case _:
+            return ANY
+
+
+def _plus(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
+
+
+def _negative(a: int | None) -> int | None:
+    return None if a is None else -a
+
+
+def _at_corners(function: Callable[[int, int], int], a: Interval, b: Interval) -> Interval:
+    """The range of a function that is monotonic in each number: of products, and of quotients of positive divisors."""
+    if function is floordiv and (b.least is None or b.least <= 0):
+        return ANY
+    if a.least is not None and b.least is not None and a.least >= 0 and b.least >= 0:
+        # Sizes, of which the largest need not be known.
+        ends = (b.most, b.least) if function is floordiv else (b.least, b.most)
+        least = 0 if ends[0] is None else function(a.least, ends[0])
+        most = None if a.most is None or ends[1] is None else function(a.most, ends[1])
+        return Interval(least, most)
+    if None in (*a, *b):
+        return ANY
+    corners = [function(x, y) for x in (a.least, a.most) for y in (b.least, b.most)]  # pyright: ignore[reportArgumentType] known
+    return Interval(min(corners), max(corners))
 
 
 def smallest(*bounds: int | None) -> int | None:

@@ -27,6 +27,7 @@ from et_ir.frontend.corrections import traced_value
 from et_ir.frontend.mutation import IDENTITIES, Mutations, writes_memory
 from et_ir.frontend.operators import Operator, as_operator, name_of, schema_of
 from et_ir.frontend.run_time_sizes import SizedTensors
+from et_ir.frontend.size_arithmetic import SizeArithmetic
 from et_ir.frontend.types import QUANTISED_FIX, UnsupportedType, element_type, result_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -250,9 +251,13 @@ class NodeConverter:
             self.sized.add(cast("SSAValue[Attribute]", value), node.meta.get("val"))
 
     def _read_size(self, node: Node) -> SSAValue:
-        """A size that is computed from others, as a tensor has it. Raises `Unknown` if none does."""
+        """A size that is computed from others: read off a tensor that has it, else computed. Raises `Unknown`."""
         found = self.sized.find(node.meta.get("val"))
         if found is None:
+            arguments = pytree.tree_map_only(Node, self.value_of, list(node.args))
+            computed = SizeArithmetic(self.place).call(getattr(node.target, "__name__", ""), arguments)
+            if computed is not None:
+                return computed
             self.reasons.add(
                 _subject(node.target),
                 f"arithmetic on sizes known at run time only ({_subject(node.target)}) is not supported",

@@ -1,7 +1,7 @@
 """Sizes that are known at run time only, in graphs of torch.
 
-A size is a symbol, or computed from symbols. The IR has no arithmetic on sizes: one that is computed is read off a
-tensor that has it, or, in a view, left for the view to make out.
+A size is a symbol, or computed from symbols. One that is computed is read off a tensor that has it, or, in a view,
+left for the view to make out: so shapes need no arithmetic while the program runs. Only what no tensor has is computed.
 """
 
 from __future__ import annotations

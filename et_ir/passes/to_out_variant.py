@@ -68,6 +68,8 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.arguments import Scalar, literal_value
 from et_ir.dialects.executorch.layout import scalar_type
 from et_ir.dialects.program import (
+    FUNCTIONS,
+    ComputeOp,
     GetOp,
     LiteralOp,
     LoadOp,
@@ -224,6 +226,10 @@ class _Method:
                 self.values[op.result] = literal_value(op.value)
             case RangeOp():
                 pass
+            case ComputeOp():
+                inputs = [self.values[value] for value in op.inputs]
+                returns = [self._result(op, op.result)]
+                self._add(KernelCallOp(_PRIMITIVES[op.function.data], inputs, returns=returns), op)
             case CallOp():
                 inputs = [self._argument_register(value, op) for value in op.inputs]
                 outs = [self._result(op, result) for result in op.outputs]
@@ -347,6 +353,11 @@ class _Method:
 
 
 EMPTY: Final[Mapping[str, Attribute]] = {}
+_PRIMITIVES: Final = {
+    name: f"executorch_prim::{'sym_' if name in ('max', 'min', 'float', 'int') else ''}{name}.Scalar"
+    for name in FUNCTIONS
+}
+"""The primitive operators that compute numbers."""
 _DEFAULTS: Final[dict[Attribute, Scalar]] = {i64: 0, f64: 0.0, i1: False, StringType(): ""}
 """What registers hold before the first execution, by type."""
 

@@ -288,7 +288,51 @@ def elements() -> dict[str, Case]:
     }
 
 
-TABLES = (recurrent, losses, normalizations, attention, images, products, elements)
+def heights() -> dict[str, Case]:
+    """Images whose height is not known."""
+    cases: dict[str, Callable[[Tensor], Any]] = {
+        "pad reflect": lambda x: F.pad(x, (1, 1, 2, 2), mode="reflect"),
+        "pad circular": lambda x: F.pad(x, (1, 1, 2, 2), mode="circular"),
+        "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, (3, 2)),
+        "windows": lambda x: x.unfold(2, 2, 1),
+        "interpolate by 1.5": lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear"),
+    }
+    for mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "area"):
+        cases[f"interpolate {mode}"] = lambda x, mode=mode: (
+            F.interpolate(x, scale_factor=2, mode=mode),
+            F.interpolate(x, (7, 6), mode=mode),
+        )
+    return {f"{name} of any height": of(f, lambda n: (r(2, 2, n, 5),), COLUMNS) for name, f in cases.items()}
+
+
+def arithmetic() -> dict[str, Case]:
+    """Sizes computed from others, and numbers."""
+    functions: dict[str, Callable[[Tensor], Any]] = {
+        "twice": lambda x: torch.zeros(2 * x.shape[0]) + 1,
+        "one more": lambda x: torch.arange(x.shape[0] + 1),
+        "mean": lambda x: x.sum(0) / x.shape[0],
+        "scaled": lambda x: x * (x.shape[0] * 2 + 1),
+        "squared": lambda x: x * x.shape[0] ** 2,
+        "returned": lambda x: (x + 1, x.shape[0] * 3 - 1),
+        "padded to a multiple": lambda x: F.pad(x, (0, 0, 0, (-x.shape[0]) % 4)),
+        "at least": lambda x: torch.zeros(torch.sym_max(x.shape[0], 8)),
+        "repeat": lambda x: x.repeat(2, 3),
+    }
+    return {
+        **{f"{name}, computed": of(f, lambda n: (r(n, 3),), BATCH) for name, f in functions.items()},
+        "the difference of two": of(
+            lambda x, y: torch.ones(x.shape[0], y.shape[0]).tril(y.shape[0] - x.shape[0]),
+            lambda n: (r(n, 3), r(n + 2, 3)),
+            BATCH,
+            {0: Dim("m", min=4, max=20)},
+        ),
+        "masked_select by a larger mask": of(
+            lambda x, y: torch.masked_select(x, y > 0), lambda n: (r(4), r(n, 4)), WHOLE, BATCH
+        ),
+    }
+
+
+TABLES = (heights, arithmetic, recurrent, losses, normalizations, attention, images, products, elements)
 CASES = {name: case for table in TABLES for name, case in table().items()}
 
 

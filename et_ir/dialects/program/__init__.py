@@ -2,11 +2,12 @@
 
 Weights, buffers and constants are module-level symbols that all methods share; `get` reads one that never
 changes, `load` and `store` access mutable state, `overwrite` changes what the caller gave. `literal` is a Python
-value that is no tensor, `range` what is known of a number that only the data tells.
+value that is no tensor, `compute` a number made of others, `range` what is known of a number that only the data tells.
 """
 
 from xdsl.ir import Dialect
 
+from et_ir.dialects.program.arithmetic import FUNCTIONS, ComputeOp
 from et_ir.dialects.program.attributes import DataAttr, StringType
 from et_ir.dialects.program.inputs import OverwriteOp
 from et_ir.dialects.program.ops import (
@@ -22,7 +23,9 @@ from et_ir.dialects.program.ops import (
 from et_ir.dialects.program.ranges import RangeOp
 
 __all__ = [
+    "FUNCTIONS",
     "BufferOp",
+    "ComputeOp",
     "ConstantOp",
     "DataAttr",
     "GetOp",
@@ -44,6 +47,6 @@ from et_ir.dialects.program.trees import TreeAttr
 
 Program = Dialect(
     "program",
-    [ParameterOp, BufferOp, ConstantOp, GetOp, LoadOp, StoreOp, OverwriteOp, LiteralOp, RangeOp],
+    [ParameterOp, BufferOp, ConstantOp, GetOp, LoadOp, StoreOp, OverwriteOp, LiteralOp, ComputeOp, RangeOp],
     [DataAttr, StringType, TreeAttr],
 )

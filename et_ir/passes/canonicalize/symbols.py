@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from et_ir.dialects.program import LiteralOp
+from et_ir.dialects.program import ComputeOp, LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import tensor_type
@@ -44,6 +44,22 @@ class KnownElementCount(RewritePattern):
         rewriter.replace(op, LiteralOp(count))
 
 
+class KnownNumber(RewritePattern):
+    """A number computed from numbers that are known."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ComputeOp, rewriter: PatternRewriter) -> None:
+        numbers = [literal_of(v.owner.value) for v in op.inputs if isinstance(v.owner, LiteralOp)]
+        if len(numbers) < len(op.inputs):
+            return
+        try:
+            found = op.evaluate(numbers)
+        except (ArithmeticError, ValueError):
+            return  # the runtime says what is wrong with it
+        if isinstance(found, float) or -(2**63) <= found < 2**63:
+            rewriter.replace(op, LiteralOp(found))
+
+
 class InlineLiteral(RewritePattern):
     """A number that stands for a literal known at run time only is the literal."""
 
@@ -74,4 +90,4 @@ def _inlined(value: Any, literal: LiteralOp, number: float) -> Any:
     return value
 
 
-PATTERNS: Final = (KnownSize, KnownElementCount, InlineLiteral)
+PATTERNS: Final = (KnownSize, KnownElementCount, KnownNumber, InlineLiteral)

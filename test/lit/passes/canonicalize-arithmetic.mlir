@@ -55,7 +55,8 @@ func.func @symbols(%x: tensor<4x6xf32>) -> tensor<2x12xf32> {
   // CHECK-NEXT: %[[R:.*]] = aten.relu
   %2 = aten.relu %1 : tensor<1x2x2x6xf32>
   // CHECK-NEXT: aten.view %[[R]] {size = [2, 12]}
-  %3 = aten.view %2 {size = [%two, 12]} : (tensor<1x2x2x6xf32>, i64) -> tensor<2x12xf32>
+  %n = program.compute "mul" %0, %two : (i64, i64) -> i64
+  %3 = aten.view %2 {size = [%two, %n]} : (tensor<1x2x2x6xf32>, i64, i64) -> tensor<2x12xf32>
   func.return %3 : tensor<2x12xf32>
 }
 

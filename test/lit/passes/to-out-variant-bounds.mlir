@@ -101,3 +101,25 @@ func.func @inputs(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
 // CHECK-LABEL: executorch.plan @inputs
 // CHECK-NEXT:  %x = executorch.input bound : tensor<8x4xf32>
 // CHECK-NEXT:  executorch.alloc bound : tensor<8x4xf32>
+
+// -----
+
+// Numbers are computed by primitive operators, and bounds with them.
+func.func @computed(%x: tensor<?x3xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  %0 = edge.sym_size.int %x {dim = 0} : (tensor<?x3xf32>) -> i64
+  program.range %0 from 2 to 8
+  %1 = program.literal 2 : i64
+  %2 = program.compute "mul" %0, %1 : (i64, i64) -> i64
+  %3 = program.compute "max" %2, %0 : (i64, i64) -> i64
+  %4 = edge.full {size = [%3], fill_value = 1, dtype = f32} : (i64) -> tensor<?xf32>
+  %5 = program.literal 20 : i64
+  %6 = program.compute "sub" %5, %0 : (i64, i64) -> i64
+  %7 = edge.full {size = [%6], fill_value = 1, dtype = f32} : (i64) -> tensor<?xf32>
+  func.return %4, %7 : tensor<?xf32>, tensor<?xf32>
+}
+// CHECK-LABEL: executorch.plan @computed
+// CHECK:       executorch.kernel_call "executorch_prim::mul.Scalar"(%0, 2) returns(%1)
+// CHECK:       executorch.kernel_call "executorch_prim::sym_max.Scalar"(%1, %0) returns(%2)
+// CHECK:       executorch.alloc bound : tensor<16xf32>
+// CHECK:       executorch.kernel_call "executorch_prim::sub.Scalar"(20, %0) returns(%4)
+// CHECK:       executorch.alloc bound : tensor<18xf32>

@@ -30,6 +30,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import (
+    ComputeOp,
     DataAttr,
     GetOp,
     GlobalOp,
@@ -164,6 +165,8 @@ class Interpreter:
                 return []
             case LiteralOp():
                 return [number_of(op.value)]
+            case ComputeOp():
+                return [op.evaluate(operands)]
             case RangeOp():
                 number: Any = operands[0]
                 assert op.least is None or op.least <= number

@@ -28,6 +28,28 @@ func.func @range_c1(%n: i64) {
 
 // -----
 
+func.func @compute_c1(%n: i64) {
+  // expected-error@+1 {{[compute_c1] pow is no function of numbers: add, sub}}
+  %0 = program.compute "pow" %n, %n : (i64, i64) -> i64
+  func.return
+}
+
+// -----
+
+func.func @compute_c2(%n: i64, %f: f64, %x: tensor<i64>) {
+  // expected-error@+1 {{[compute_c2] add takes 2 of type i64 or f64}}
+  %0 = program.compute "add" %n : (i64) -> i64
+  // expected-error@+1 {{[compute_c2] max takes 2 of type i64}}
+  %1 = program.compute "max" %n, %f : (i64, f64) -> f64
+  // expected-error@+1 {{[compute_c2] neg takes 1 of type i64 or f64}}
+  %2 = program.compute "neg" %x : (tensor<i64>) -> i64
+  // expected-error@+1 {{[compute_c2] mul of these gives f64, not i64}}
+  %3 = program.compute "mul" %n, %f : (i64, f64) -> i64
+  func.return
+}
+
+// -----
+
 func.func @literal_text() {
   // expected-error@+1 {{is no literal: expected an i64, f64 or i1 number, a string or none}}
   %0 = program.literal 1 : i32

@@ -51,6 +51,12 @@ func.func @forward(%x: tensor<1x8xf32>, %n: i64, %s: !program.string) -> (i64, f
   %2 = program.literal true
   %3 = program.literal "text"
   %4 = program.literal none
+  // CHECK-NEXT: program.compute "mul" %n, %0 : (i64, i64) -> i64
+  // CHECK-NEXT: program.compute "truediv" %n, %1 : (i64, f64) -> f64
+  // CHECK-NEXT: program.compute "neg" %n : (i64) -> i64
+  %5 = program.compute "mul" %n, %0 : (i64, i64) -> i64
+  %6 = program.compute "truediv" %n, %1 : (i64, f64) -> f64
+  %7 = program.compute "neg" %n : (i64) -> i64
   // CHECK-NEXT: program.range %n from 0 to 6
   // CHECK-NEXT: program.range %n from -1
   // CHECK-NEXT: program.range %n to 6

@@ -1,0 +1,98 @@
+"""Arithmetic on numbers that are known at run time only."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from xdsl.dialects.builtin import StringAttr, f64, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+__all__ = ["FUNCTIONS", "ComputeOp", "Function", "compute_type"]
+
+
+class Function(NamedTuple):
+    """What numbers are computed with: how many it takes, what it gives, and what it does in Python."""
+
+    arity: int
+    result: Attribute | None
+    """`None` for an i64 if all operands are, else an f64."""
+    apply: Callable[..., int | float]
+    operands: Attribute | None = None
+    """What all operands have to be; `None` for either."""
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    "add": Function(2, None, operator.add),
+    "sub": Function(2, None, operator.sub),
+    "mul": Function(2, None, operator.mul),
+    "floordiv": Function(2, None, lambda a, b: a // b),
+    "truediv": Function(2, f64, lambda a, b: a / b),
+    "neg": Function(1, None, lambda a: -a),
+    "max": Function(2, i64, max, i64),
+    "min": Function(2, i64, min, i64),
+    "float": Function(1, f64, float),
+    "int": Function(1, i64, int),
+    "ceil": Function(1, i64, math.ceil, f64),
+    "trunc": Function(1, i64, int, f64),
+}
+"""Those that both runtimes have as primitive operators. Their Python is that of numbers of any size."""
+
+
+def compute_type(function: str, operands: Sequence[Attribute]) -> Attribute:
+    """The type of what a function gives for operands of these types."""
+    found = FUNCTIONS[function].result
+    if found is not None:
+        return found
+    return f64 if f64 in operands else i64
+
+
+@irdl_op_definition
+class ComputeOp(IRDLOperation):
+    """A number computed from others, of which some are known at run time only: sizes, and what tensors hold.
+
+    The functions are `add`, `sub`, `mul`, `floordiv` (rounds down), `truediv`, `neg`, `max`, `min`, `float`, `int` and
+    `trunc` (towards zero), and `ceil`. Rules: `compute_c1` the function is one of these, `compute_c2` the operands and
+    the result are numbers of its types.
+
+    ```mlir
+    %2 = program.compute "mul" %n, %two : (i64, i64) -> i64
+    ```
+    """
+
+    name = "program.compute"
+    function = prop_def(StringAttr)
+    inputs = var_operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$function $inputs `:` functional-type($inputs, $result) attr-dict"
+
+    def __init__(self, function: str, inputs: Sequence[SSAValue]):
+        super().__init__(
+            operands=[inputs],
+            properties={"function": StringAttr(function)},
+            result_types=[compute_type(function, [value.type for value in inputs])],
+        )
+
+    def evaluate(self, inputs: Sequence[Any]) -> int | float:
+        """The number for Python numbers. Raises `ArithmeticError` where there is none, and `ValueError`."""
+        return FUNCTIONS[self.function.data].apply(*inputs)
+
+    def verify_(self) -> None:
+        name = self.function.data
+        function = FUNCTIONS.get(name)
+        if function is None:
+            raise VerifyException(f"[compute_c1] {name} is no function of numbers: {', '.join(FUNCTIONS)}")
+        types = [value.type for value in self.inputs]
+        allowed = (i64, f64) if function.operands is None else (function.operands,)
+        if len(types) != function.arity or any(type not in allowed for type in types):
+            wanted = " or ".join(map(str, allowed))
+            raise VerifyException(f"[compute_c2] {name} takes {function.arity} of type {wanted}")
+        expected = compute_type(name, types)
+        if self.result.type != expected:
+            raise VerifyException(f"[compute_c2] {name} of these gives {expected}, not {self.result.type}")
