@@ -48,6 +48,8 @@ def linalg_calls() -> Iterator[Callable[[], object]]:
             yield lambda h=hermitian: A._linalg_eigh(h.triu(), "U")
             positive = a @ a.mH + torch.eye(a.shape[-1], dtype=dtype)
             yield lambda p=positive: A.linalg_cholesky_ex(p)
+            yield lambda p=positive: A.cholesky(p)
+            yield lambda p=positive: A.cholesky(p, upper=True)
             yield lambda p=positive: A.linalg_cholesky_ex(p.triu(), upper=True)
             b = _normal(dtype, *a.shape[:-1], 2, seed=7)
             for left, right in ((True, b), (False, b.mT.contiguous())):

@@ -211,6 +211,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::_linalg_det.result",
         "aten::_linalg_slogdet.sign",
         "aten::_linalg_solve_ex.result",
+        "aten::cholesky.out",
         "aten::linalg_cholesky_ex.L",
         "aten::linalg_inv_ex.inverse",
         "aten::linalg_lu.out",

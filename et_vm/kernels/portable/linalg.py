@@ -209,6 +209,20 @@ def linalg_cholesky_ex_out(
     return evaluated(compute, (self,), (L, info))
 
 
+@kernel("aten::cholesky.out")
+def cholesky_out(ctx: PrepareContext, self: Tensor, upper: bool, out: Tensor) -> Step:
+    """The lower (or upper) Cholesky factor; traps at a matrix that is not positive definite. Allocates it."""
+    check_matrix(ctx, self, "self", square=True)
+    _shape(ctx, self, ("out", out, None, self.sizes))
+
+    def compute(a: Array) -> tuple[Array]:
+        factor, failed = cholesky(adjoint(a) if upper else a)
+        _complain(ctx, "cholesky", failed, True)
+        return (adjoint(factor) if upper else factor,)
+
+    return evaluated(compute, (self,), (out,))
+
+
 @kernel("aten::linalg_inv_ex.inverse")
 def linalg_inv_ex_out(
     ctx: PrepareContext, A: Tensor, check_errors: bool, inverse: Tensor, info: Tensor
