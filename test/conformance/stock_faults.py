@@ -63,6 +63,12 @@ def _image(dtype: torch.dtype) -> list[torch.Tensor]:
     return [image.mul(100).to(dtype)]
 
 
+def _image_and_places(dtype: torch.dtype) -> list[torch.Tensor]:
+    (places,) = _random(1, 4, 6, 2)(torch.float64)
+    # In a wide image the place between two pixels is what float16 has few digits left for.
+    return [*_random(1, 1, 3, 200)(dtype), places.mul(2).sub(1).to(dtype)]
+
+
 def _powers(dtype: torch.dtype) -> list[torch.Tensor]:
     return [torch.tensor([3, 7, 5, 2], dtype=dtype), torch.tensor([41, 30, 3, 100], dtype=dtype)]
 
@@ -149,6 +155,15 @@ FAULTS = (
         bytes_summed_in_bytes,
         _image,
         lambda x: aten._upsample_bilinear2d_aa(x, [3, 3], False),
+    ),
+    Fault(
+        "aten::grid_sampler_2d.out",
+        (ScalarType.HALF, ScalarType.BFLOAT16),
+        "computes in float32 and rounds once",
+        "rounds each step to the type of the image",
+        in_single,
+        _image_and_places,
+        lambda x, places: aten.grid_sampler_2d(x, places, 0, 0, False),
     ),
     *(
         Fault(
