@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from xdsl.dialects.builtin import StringAttr, f64, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+
+_Apply = Callable[..., int | float]
 
 __all__ = ["FUNCTIONS", "ComputeOp", "Function", "compute_type"]
 
@@ -22,7 +24,7 @@ class Function(NamedTuple):
     arity: int
     result: Attribute | None
     """`None` for an i64 if all operands are, else an f64."""
-    apply: Callable[..., int | float]
+    apply: _Apply
     operands: Attribute | None = None
     """What all operands have to be; `None` for either."""
 
@@ -31,9 +33,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "add": Function(2, None, operator.add),
     "sub": Function(2, None, operator.sub),
     "mul": Function(2, None, operator.mul),
-    "floordiv": Function(2, None, lambda a, b: a // b),
-    "truediv": Function(2, f64, lambda a, b: a / b),
-    "neg": Function(1, None, lambda a: -a),
+    "floordiv": Function(2, None, cast(_Apply, operator.floordiv)),
+    "truediv": Function(2, f64, cast(_Apply, operator.truediv)),
+    "neg": Function(1, None, cast(_Apply, operator.neg)),
     "max": Function(2, i64, max, i64),
     "min": Function(2, i64, min, i64),
     "float": Function(1, f64, float),
