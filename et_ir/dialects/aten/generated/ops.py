@@ -13039,7 +13039,7 @@ class SpecialBesselY1Op(AtenOp):
 class SpecialChebyshevPolynomialTOp(AtenOp):
     """The Chebyshev polynomial of the first kind of degree n.
 
-        %result = aten.special_chebyshev_polynomial_t %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_chebyshev_polynomial_t"
@@ -13054,7 +13054,7 @@ class SpecialChebyshevPolynomialTOp(AtenOp):
 class SpecialChebyshevPolynomialUOp(AtenOp):
     """The Chebyshev polynomial of the second kind of degree n.
 
-        %result = aten.special_chebyshev_polynomial_u %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_chebyshev_polynomial_u"
@@ -13069,7 +13069,7 @@ class SpecialChebyshevPolynomialUOp(AtenOp):
 class SpecialChebyshevPolynomialVOp(AtenOp):
     """The Chebyshev polynomial of the third kind of degree n.
 
-        %result = aten.special_chebyshev_polynomial_v %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_chebyshev_polynomial_v"
@@ -13084,7 +13084,7 @@ class SpecialChebyshevPolynomialVOp(AtenOp):
 class SpecialChebyshevPolynomialWOp(AtenOp):
     """The Chebyshev polynomial of the fourth kind of degree n.
 
-        %result = aten.special_chebyshev_polynomial_w %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_chebyshev_polynomial_w"
@@ -13259,7 +13259,7 @@ class SpecialGammalnOp(AtenOp):
 class SpecialHermitePolynomialHOp(AtenOp):
     """The physicist's Hermite polynomial of degree n.
 
-        %result = aten.special_hermite_polynomial_h %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_hermite_polynomial_h %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_hermite_polynomial_h"
@@ -13274,7 +13274,7 @@ class SpecialHermitePolynomialHOp(AtenOp):
 class SpecialHermitePolynomialHeOp(AtenOp):
     """The probabilist's Hermite polynomial of degree n.
 
-        %result = aten.special_hermite_polynomial_he %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_hermite_polynomial_he %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_hermite_polynomial_he"
@@ -13344,7 +13344,7 @@ class SpecialI1eOp(AtenOp):
 class SpecialLaguerrePolynomialLOp(AtenOp):
     """The Laguerre polynomial of degree n.
 
-        %result = aten.special_laguerre_polynomial_l %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_laguerre_polynomial_l %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_laguerre_polynomial_l"
@@ -13359,7 +13359,7 @@ class SpecialLaguerrePolynomialLOp(AtenOp):
 class SpecialLegendrePolynomialPOp(AtenOp):
     """The Legendre polynomial of degree n.
 
-        %result = aten.special_legendre_polynomial_p %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_legendre_polynomial_p %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_legendre_polynomial_p"
@@ -13610,7 +13610,7 @@ class SpecialScaledModifiedBesselK1Op(AtenOp):
 class SpecialShiftedChebyshevPolynomialTOp(AtenOp):
     """The Chebyshev polynomial of the first kind of degree n, at 2 x - 1.
 
-        %result = aten.special_shifted_chebyshev_polynomial_t %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_shifted_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_shifted_chebyshev_polynomial_t"
@@ -13625,7 +13625,7 @@ class SpecialShiftedChebyshevPolynomialTOp(AtenOp):
 class SpecialShiftedChebyshevPolynomialUOp(AtenOp):
     """The Chebyshev polynomial of the second kind of degree n, at 2 x - 1.
 
-        %result = aten.special_shifted_chebyshev_polynomial_u %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_shifted_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_shifted_chebyshev_polynomial_u"
@@ -13640,7 +13640,7 @@ class SpecialShiftedChebyshevPolynomialUOp(AtenOp):
 class SpecialShiftedChebyshevPolynomialVOp(AtenOp):
     """The Chebyshev polynomial of the third kind of degree n, at 2 x - 1.
 
-        %result = aten.special_shifted_chebyshev_polynomial_v %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_shifted_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_shifted_chebyshev_polynomial_v"
@@ -13655,7 +13655,7 @@ class SpecialShiftedChebyshevPolynomialVOp(AtenOp):
 class SpecialShiftedChebyshevPolynomialWOp(AtenOp):
     """The Chebyshev polynomial of the fourth kind of degree n, at 2 x - 1.
 
-        %result = aten.special_shifted_chebyshev_polynomial_w %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = aten.special_shifted_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "aten.special_shifted_chebyshev_polynomial_w"

@@ -5823,7 +5823,7 @@ class SpecialBesselY1Op(EdgeOp):
 class SpecialChebyshevPolynomialTOp(EdgeOp):
     """The Chebyshev polynomial of the first kind of degree n.
 
-        %result = edge.special_chebyshev_polynomial_t %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_chebyshev_polynomial_t"
@@ -5838,7 +5838,7 @@ class SpecialChebyshevPolynomialTOp(EdgeOp):
 class SpecialChebyshevPolynomialUOp(EdgeOp):
     """The Chebyshev polynomial of the second kind of degree n.
 
-        %result = edge.special_chebyshev_polynomial_u %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_chebyshev_polynomial_u"
@@ -5853,7 +5853,7 @@ class SpecialChebyshevPolynomialUOp(EdgeOp):
 class SpecialChebyshevPolynomialVOp(EdgeOp):
     """The Chebyshev polynomial of the third kind of degree n.
 
-        %result = edge.special_chebyshev_polynomial_v %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_chebyshev_polynomial_v"
@@ -5868,7 +5868,7 @@ class SpecialChebyshevPolynomialVOp(EdgeOp):
 class SpecialChebyshevPolynomialWOp(EdgeOp):
     """The Chebyshev polynomial of the fourth kind of degree n.
 
-        %result = edge.special_chebyshev_polynomial_w %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_chebyshev_polynomial_w"
@@ -5897,7 +5897,7 @@ class SpecialErfcxOp(EdgeOp):
 class SpecialHermitePolynomialHOp(EdgeOp):
     """The physicist's Hermite polynomial of degree n.
 
-        %result = edge.special_hermite_polynomial_h %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_hermite_polynomial_h %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_hermite_polynomial_h"
@@ -5912,7 +5912,7 @@ class SpecialHermitePolynomialHOp(EdgeOp):
 class SpecialHermitePolynomialHeOp(EdgeOp):
     """The probabilist's Hermite polynomial of degree n.
 
-        %result = edge.special_hermite_polynomial_he %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_hermite_polynomial_he %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_hermite_polynomial_he"
@@ -5969,7 +5969,7 @@ class SpecialI1eOp(EdgeOp):
 class SpecialLaguerrePolynomialLOp(EdgeOp):
     """The Laguerre polynomial of degree n.
 
-        %result = edge.special_laguerre_polynomial_l %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_laguerre_polynomial_l %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_laguerre_polynomial_l"
@@ -5984,7 +5984,7 @@ class SpecialLaguerrePolynomialLOp(EdgeOp):
 class SpecialLegendrePolynomialPOp(EdgeOp):
     """The Legendre polynomial of degree n.
 
-        %result = edge.special_legendre_polynomial_p %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_legendre_polynomial_p %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_legendre_polynomial_p"
@@ -6111,7 +6111,7 @@ class SpecialScaledModifiedBesselK1Op(EdgeOp):
 class SpecialShiftedChebyshevPolynomialTOp(EdgeOp):
     """The Chebyshev polynomial of the first kind of degree n, at 2 x - 1.
 
-        %result = edge.special_shifted_chebyshev_polynomial_t %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_shifted_chebyshev_polynomial_t %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_shifted_chebyshev_polynomial_t"
@@ -6126,7 +6126,7 @@ class SpecialShiftedChebyshevPolynomialTOp(EdgeOp):
 class SpecialShiftedChebyshevPolynomialUOp(EdgeOp):
     """The Chebyshev polynomial of the second kind of degree n, at 2 x - 1.
 
-        %result = edge.special_shifted_chebyshev_polynomial_u %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_shifted_chebyshev_polynomial_u %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_shifted_chebyshev_polynomial_u"
@@ -6141,7 +6141,7 @@ class SpecialShiftedChebyshevPolynomialUOp(EdgeOp):
 class SpecialShiftedChebyshevPolynomialVOp(EdgeOp):
     """The Chebyshev polynomial of the third kind of degree n, at 2 x - 1.
 
-        %result = edge.special_shifted_chebyshev_polynomial_v %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_shifted_chebyshev_polynomial_v %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_shifted_chebyshev_polynomial_v"
@@ -6156,7 +6156,7 @@ class SpecialShiftedChebyshevPolynomialVOp(EdgeOp):
 class SpecialShiftedChebyshevPolynomialWOp(EdgeOp):
     """The Chebyshev polynomial of the fourth kind of degree n, at 2 x - 1.
 
-        %result = edge.special_shifted_chebyshev_polynomial_w %x, %n : (tensor<5x1xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+        %result = edge.special_shifted_chebyshev_polynomial_w %x, %n : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     """
 
     name = "edge.special_shifted_chebyshev_polynomial_w"
