@@ -308,6 +308,12 @@ def heights() -> dict[str, Case]:
 def arithmetic() -> dict[str, Case]:
     """Sizes computed from others, and numbers."""
     functions: dict[str, Callable[[Tensor], Any]] = {
+        "affine_grid": lambda x: F.affine_grid(
+            torch.stack([x, x + 1], 1), (x.shape[0], 2, 4, 5), align_corners=False
+        ),
+        "affine_grid of volumes": lambda x: F.affine_grid(
+            torch.ones(3, 4) * x.sum(1)[:, None, None], (x.shape[0], 2, 3, 2, 5), align_corners=True
+        ),
         "twice": lambda x: torch.zeros(2 * x.shape[0]) + 1,
         "one more": lambda x: torch.arange(x.shape[0] + 1),
         "mean": lambda x: x.sum(0) / x.shape[0],
@@ -320,6 +326,21 @@ def arithmetic() -> dict[str, Case]:
     }
     return {
         **{f"{name}, computed": of(f, lambda n: (r(n, 3),), BATCH) for name, f in functions.items()},
+        "pixel_unshuffle of rows": of(
+            lambda x: F.pixel_unshuffle(x, 2), lambda n: (r(2, 2, 2 * n, 4),), {2: 2 * N}
+        ),
+        "stft": of(
+            lambda x: torch.stft(
+                x, 8, 3, 6, torch.hann_window(6), normalized=True, return_complex=True
+            ).abs(),
+            lambda n: (r(n, 32),),
+            BATCH,
+        ),
+        "stft of any length": of(
+            lambda x: torch.view_as_real(torch.stft(x, 8, window=torch.ones(8), return_complex=True)),
+            lambda n: (r(2, 8 * n),),
+            {1: 8 * N},
+        ),
         "the difference of two": of(
             lambda x, y: torch.ones(x.shape[0], y.shape[0]).tril(y.shape[0] - x.shape[0]),
             lambda n: (r(n, 3), r(n + 2, 3)),

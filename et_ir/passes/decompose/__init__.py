@@ -38,6 +38,7 @@ from et_ir.passes.decompose import (  # noqa: F401
     creation,  # pyright: ignore[reportUnusedImport]
     data_dependent,  # pyright: ignore[reportUnusedImport]
     einsum,  # pyright: ignore[reportUnusedImport]
+    grids,  # pyright: ignore[reportUnusedImport]
     indexing,  # pyright: ignore[reportUnusedImport]
     loss,  # pyright: ignore[reportUnusedImport]
     matmul,  # pyright: ignore[reportUnusedImport]
@@ -47,6 +48,7 @@ from et_ir.passes.decompose import (  # noqa: F401
     random,  # pyright: ignore[reportUnusedImport]
     reduction,  # pyright: ignore[reportUnusedImport]
     renamed,  # pyright: ignore[reportUnusedImport]
+    spectral,  # pyright: ignore[reportUnusedImport]
     views,  # pyright: ignore[reportUnusedImport]
 )
 from et_ir.passes.decompose.chain import DECOMPOSITIONS, Chain

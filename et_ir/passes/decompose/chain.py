@@ -25,7 +25,7 @@ from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten.generated import ops as aten
 from et_ir.dialects.aten.inference.dtypes import BF16, F16, F32, DType
 from et_ir.dialects.aten.inference.meta import Meta, meta_of
-from et_ir.dialects.program import LiteralOp
+from et_ir.dialects.program import FUNCTIONS, ComputeOp, LiteralOp
 from et_ir.dialects.schema import compatible
 
 __all__ = [
@@ -111,6 +111,16 @@ class Chain:
     def number(self, value: Number) -> SSAValue:
         """A Python number, to stand in a tensor slot, where it promotes as such."""
         return self._insert(LiteralOp(value)).results[0]
+
+    def value(self, size: Size) -> SSAValue:
+        """A size, to stand in a tensor slot."""
+        return self.number(size) if isinstance(size, int) else size
+
+    def compute(self, function: str, *sizes: Size) -> Size:
+        """A size computed from others by a function of `program.compute`."""
+        if all(isinstance(size, int) for size in sizes):
+            return int(FUNCTIONS[function].apply(*sizes))
+        return self._insert(ComputeOp(function, [self.value(size) for size in sizes])).results[0]
 
     def scalar(self, value: Number, dtype: DType) -> SSAValue:
         """A tensor without dimensions."""

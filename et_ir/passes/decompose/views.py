@@ -383,15 +383,13 @@ def pixel_shuffle(b: Chain, op: aten.PixelShuffleOp) -> SSAValue | None:
 
 
 @decomposes(aten.PixelUnshuffleOp)
-def pixel_unshuffle(b: Chain, op: aten.PixelUnshuffleOp) -> SSAValue | None:
-    if not is_static(op.self):
-        return None
-    r, shape = op.downscale_factor, meta(op.self).shape
-    batch, (channels, height, width) = shape[:-3], shape[-3:]
+def pixel_unshuffle(b: Chain, op: aten.PixelUnshuffleOp) -> SSAValue:
+    r, (*batch, channels, height, width) = op.downscale_factor, b.sizes(op.self)
     n = len(batch)
-    x = b.view(op.self, (*batch, channels, height // r, r, width // r, r))
+    rows, columns = (b.compute("floordiv", size, r) for size in (height, width))
+    x = b.view(op.self, (*batch, channels, rows, r, columns, r))
     x = b.permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return b.view(x, (*batch, channels * r**2, height // r, width // r))
+    return b.view(x, (*batch, b.compute("mul", channels, r**2), rows, columns))
 
 
 @decomposes(aten.ChannelShuffleOp, aten.NativeChannelShuffleOp)

@@ -136,3 +136,47 @@ func.func @forward(%q: tensor<2x5x?xf32>, %k: tensor<2x5x?xf32>, %v: tensor<2x5x
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[SCALED_DOT_PRODUCT_ATTENTION:.*]] = aten.scaled_dot_product_attention %q, %k, %v
 // CHECK-NEXT: func.return %[[SCALED_DOT_PRODUCT_ATTENTION]]
+
+// -----
+
+// Of blocks of any height.
+func.func @forward(%x: tensor<2x?x4xf32>) -> tensor<8x?x2xf32> {
+  %0 = aten.pixel_unshuffle %x {downscale_factor = 2} : (tensor<2x?x4xf32>) -> tensor<8x?x2xf32>
+  func.return %0 : tensor<8x?x2xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[SIZE:.*]] = aten.sym_size.int %x {dim = 1}
+// CHECK-NEXT: %[[TWO:.*]] = program.literal 2 : i64
+// CHECK-NEXT: %[[ROWS:.*]] = program.compute "floordiv" %[[SIZE]], %[[TWO]]
+// CHECK-NEXT: %[[VIEW:.*]] = aten.view %x {size = [2, %[[ROWS]], 2, 2, 2]}
+// CHECK-NEXT: %[[PERMUTE:.*]] = aten.permute %[[VIEW]] {dims = [0, 2, 4, 1, 3]}
+// CHECK-NEXT: aten.view %[[PERMUTE]] {size = [8, %[[ROWS]], 2]}
+
+// -----
+
+// Windows are copies here too; a shorter one stands in the middle.
+func.func @forward(%x: tensor<?x32xf32>, %w: tensor<6xf32>) -> tensor<?x5x9xcomplex<f32>> {
+  %0 = aten.stft %x, %w {n_fft = 8, hop_length = 3, win_length = 6, return_complex = true} : (tensor<?x32xf32>, tensor<6xf32>) -> tensor<?x5x9xcomplex<f32>>
+  func.return %0 : tensor<?x5x9xcomplex<f32>>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[PIECES:.*]] = aten.unfold_copy %x {dimension = -1, size = 8, step = 3}
+// CHECK-NEXT: %[[WINDOW:.*]] = aten.constant_pad_nd %w {pad = [1, 1]}
+// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Tensor %[[PIECES]], %[[WINDOW]]
+// CHECK-NEXT: %[[FFT:.*]] = aten._fft_r2c %[[MUL]] {dim = [2], normalization = 0, onesided = true}
+// CHECK-NEXT: aten.permute %[[FFT]] {dims = [0, 2, 1]}
+
+// -----
+
+// Grids of any number.
+func.func @forward(%x: tensor<?x2x3xf32>) -> tensor<?x4x1x2xf32> {
+  %n = aten.sym_size.int %x {dim = 0} : (tensor<?x2x3xf32>) -> i64
+  %0 = aten.affine_grid_generator %x {size = [%n, 3, 4, 1], align_corners = true} : (tensor<?x2x3xf32>, i64) -> tensor<?x4x1x2xf32>
+  func.return %0 : tensor<?x4x1x2xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: aten.full {size = [1], fill_value = 0, dtype = f32}
+// CHECK:      aten.arange.start_step
+// CHECK:      %[[MUL:.*]] = aten.mul.Tensor
+// CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList %[[MUL]] {dim = [-2]}
+// CHECK-NEXT: aten.view %[[SUM]] {size = [-1, 4, 1, 2]}

@@ -12,7 +12,17 @@ from aten_interpreter import Interpreter
 from decompose_cases import FAMILIES, Case, random, unchanged, unspecified
 from torch._ops import OpOverloadPacket
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, TensorType, f32, i1, i64
+from xdsl.dialects.builtin import (
+    ComplexType,
+    FileLineColLoc,
+    IntAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    f32,
+    i1,
+    i64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.exceptions import PassFailedException
@@ -110,7 +120,7 @@ def test_every_decomposition_has_a_case() -> None:
 NUMBERS = {"aten.equal", "aten.item"}
 """Their results are numbers: `test_numbers_of_tensors`."""
 
-UNSIZED_ONLY = {"aten.empty.memory_format", "aten.unfold"}
+UNSIZED_ONLY = {"aten.affine_grid_generator", "aten.empty.memory_format", "aten.stft", "aten.unfold"}
 """Decomposed only where sizes are known at run time only: `UNSIZED`."""
 
 
@@ -169,7 +179,33 @@ def test_type_of_the_program_is_kept_where_it_says_more_or_less() -> None:
 
 # -- sizes known at run time only
 
+C64 = ComplexType(f32)
+
+
+def grids(theta: SSAValue, spatial: tuple[int, ...], align_corners: bool) -> SchemaOp:
+    count = aten.SymSizeIntOp.make(theta, 0)
+    theta.block.add_op(count)
+    return aten.AffineGridGeneratorOp.make(theta, (count.result, 3, *spatial), align_corners)
+
+
 UNSIZED = [
+    ([tensor(DYNAMIC, 2, 3)], lambda x: grids(x, (4, 5), False)),
+    ([tensor(DYNAMIC, 2, 3)], lambda x: grids(x, (1, 3), True)),
+    ([tensor(DYNAMIC, 3, 4)], lambda x: grids(x, (3, 1, 2), False)),
+    (
+        [tensor(DYNAMIC, 16), tensor(8)],
+        lambda x, w: aten.StftOp.make(
+            x, 8, window=w, return_complex=True, result_types=[TensorType(C64, [DYNAMIC, 5, 5])]
+        ),
+    ),
+    (
+        [tensor(DYNAMIC, 16), tensor(5)],
+        lambda x, w: aten.StftOp.make(
+            x, 8, 3, 5, w, True, False, False, result_types=[tensor(DYNAMIC, 8, 3, 2)]
+        ),
+    ),
+    ([tensor(2, 8, 6)], lambda x: aten.PixelUnshuffleOp.make(x, 2)),
+    ([tensor(DYNAMIC, 8, 6)], lambda x: aten.PixelUnshuffleOp.make(x, 2)),
     ([tensor(DYNAMIC, 3), tensor(4, 3), tensor(4)], lambda x, w, b: aten.LinearOp.make(x, w, b)),
     ([tensor(DYNAMIC, 5, 3), tensor(4, 3), tensor(4)], lambda x, w, b: aten.LinearOp.make(x, w, b)),
     ([tensor(2, DYNAMIC, 3), tensor(4, 3)], lambda x, w: aten.LinearOp.make(x, w)),
