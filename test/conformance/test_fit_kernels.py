@@ -34,6 +34,7 @@ def index(*shape: int) -> torch.Tensor:
 
 
 I64, F16, BF16, F64 = torch.int64, torch.float16, torch.bfloat16, torch.float64
+PLACES = torch.tensor([[0, 0, 2], [1, 1, 1], [2, 0, 2], [0, 1, 0]])
 VOLUME = (2, 4, 5, 6, 7)
 NONE = rand()
 
@@ -56,6 +57,28 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "scatter by i32": (aten.scatter.src, (rand(4, 3), 1, index(4, 1), rand(4, 1)), {}),
     "scatter value by i32": (aten.scatter.value, (rand(4, 3), 1, index(4, 1), 2), {}),
     "scatter_add by i32": (aten.scatter_add.default, (rand(4, 3), 1, index(4, 1), rand(4, 1)), {}),
+    "scatter sum": (aten.scatter_reduce.two, (rand(4, 3), 1, PLACES, rand(4, 5), "sum"), {}),
+    "scatter sum, others": (
+        aten.scatter_reduce.two,
+        (rand(4, 3, dtype=I64), -1, PLACES, rand(4, 5, dtype=I64), "sum"),
+        {"include_self": False},
+    ),
+    "scatter mean": (aten.scatter_reduce.two, (rand(4, 3), 1, PLACES, rand(4, 5), "mean"), {}),
+    "scatter mean, others": (
+        aten.scatter_reduce.two,
+        (rand(4, 3), 1, PLACES, rand(4, 5), "mean"),
+        {"include_self": False},
+    ),
+    "scatter mean i64": (
+        aten.scatter_reduce.two,
+        (rand(4, 3, dtype=I64), 1, PLACES, rand(4, 5, dtype=I64), "mean"),
+        {"include_self": False},
+    ),
+    "scatter mean i32": (
+        aten.scatter_reduce.two,
+        (rand(4, 3, dtype=torch.int32), 1, PLACES, rand(4, 5, dtype=torch.int32), "mean"),
+        {},
+    ),
     "logit f16": (aten.logit.default, (torch.rand(3, 4).to(F16),), {}),
     "logit bf16": (aten.logit.default, (torch.rand(3, 4).to(BF16), 0.1), {}),
     "variance bf16": (aten.var.correction, (rand(40, 50, dtype=BF16) * 3 + 8,), {}),

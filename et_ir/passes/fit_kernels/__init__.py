@@ -24,6 +24,7 @@ the kernels compute rightly is touched; for other targets the pass does nothing.
 | `narrow_copy` along a negative dimension | `slice_copy` |
 | `remainder`, which may have the sign of the dividend | `fmod`, corrected |
 | `sum.dim_IntList` of f64 over one dimension, added up in f32 | the same over that and one of one element |
+| `scatter_reduce` of sums and means, which there is no kernel for | `scatter_add`, divided by how many were added |
 | `max_pool2d_with_indices_backward`, which adds to what was in its result | `scatter_add` to zeros |
 | complex tensors, in most kernels; the whole of a Fourier transform | the same of real and imaginary parts |
 | `convolution` in three dimensions, transposed or not | one in two, with planes for images and channels |
@@ -37,12 +38,22 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from et_ir.passes.fit_kernels import arguments, complex_numbers, empty, ranks, remainder, sums, types, volumes
+from et_ir.passes.fit_kernels import (
+    arguments,
+    complex_numbers,
+    empty,
+    ranks,
+    remainder,
+    scatters,
+    sums,
+    types,
+    volumes,
+)
 from et_ir.passes.rewriting import rewrite
 
 __all__ = ["FAMILIES", "FitKernelsPass"]
 
-FAMILIES = (empty, complex_numbers, arguments, types, remainder, volumes, ranks, sums)
+FAMILIES = (empty, complex_numbers, scatters, arguments, types, remainder, volumes, ranks, sums)
 """The modules with patterns, in the order they are tried in: what is left of a tensor may be empty."""
 
 

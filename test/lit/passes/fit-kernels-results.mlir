@@ -163,3 +163,40 @@ func.func @forward(%x: tensor<1x1x3x4x4xf32>, %y: tensor<2x1x2x3x3xf32>) -> tens
 // CHECK-NEXT: %[[VIEW_COPY3:.*]] = edge.view_copy %[[CONVOLUTION]] {size = [1, 2, 2, 2, 2]}
 // CHECK-NEXT: %[[PERMUTE_COPY:.*]] = edge.permute_copy %[[VIEW_COPY3]] {dims = [0, 2, 1, 3, 4]}
 // CHECK-NEXT: func.return %[[PERMUTE_COPY]]
+
+// -----
+
+func.func @forward(%x: tensor<4x3xf32>, %i: tensor<4x2xi64>, %y: tensor<4x2xf32>) -> tensor<4x3xf32> {
+  %0 = edge.scatter_reduce.two %x, %i, %y {dim = 1, reduce = "sum"} : (tensor<4x3xf32>, tensor<4x2xi64>, tensor<4x2xf32>) -> tensor<4x3xf32>
+  func.return %0 : tensor<4x3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[ADDED:.*]] = edge.scatter_add %x, %i, %y {dim = 1}
+// CHECK-NEXT: func.return %[[ADDED]]
+
+// -----
+
+// Of what is scattered alone; where nothing is, the tensor stays as it was.
+func.func @forward(%x: tensor<4x3xi64>, %i: tensor<4x2xi64>, %y: tensor<4x2xi64>) -> tensor<4x3xi64> {
+  %0 = edge.scatter_reduce.two %x, %i, %y {dim = 1, reduce = "mean", include_self = false} : (tensor<4x3xi64>, tensor<4x2xi64>, tensor<4x2xi64>) -> tensor<4x3xi64>
+  func.return %0 : tensor<4x3xi64>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[CLEARED:.*]] = edge.scatter.value %x, %i {dim = 1, value = 0}
+// CHECK-NEXT: %[[TOTAL:.*]] = edge.scatter_add %[[CLEARED]], %i, %y {dim = 1}
+// CHECK-NEXT: %[[ZEROS:.*]] = edge.full {size = [4, 3], fill_value = 0, dtype = i64}
+// CHECK-NEXT: %[[ONES:.*]] = edge.full {size = [4, 2], fill_value = 1, dtype = i64}
+// CHECK-NEXT: %[[COUNT:.*]] = edge.scatter_add %[[ZEROS]], %i, %[[ONES]] {dim = 1}
+// CHECK-NEXT: %[[CLAMP:.*]] = edge.clamp %[[COUNT]] {min = 1}
+// CHECK-NEXT: %[[MEAN:.*]] = edge.div.Tensor_mode %[[TOTAL]], %[[CLAMP]] {rounding_mode = "floor"}
+// CHECK-NEXT: func.return %[[MEAN]]
+
+// -----
+
+func.func @forward(%x: tensor<4x3xf32>, %i: tensor<4x2xi64>, %y: tensor<4x2xf32>) -> tensor<4x3xf32> {
+  %0 = edge.scatter_reduce.two %x, %i, %y {dim = 1, reduce = "amax"} : (tensor<4x3xf32>, tensor<4x2xi64>, tensor<4x2xf32>) -> tensor<4x3xf32>
+  func.return %0 : tensor<4x3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[REDUCED:.*]] = edge.scatter_reduce.two %x, %i, %y
+// CHECK-NEXT: func.return %[[REDUCED]]
