@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from operator import floordiv, mul
 from typing import NamedTuple
 
 __all__ = ["ANY", "Interval", "Sizes", "computed", "element_count", "largest", "smallest"]
@@ -41,7 +40,7 @@ def computed(function: str, *numbers: Interval) -> Interval:
             least = None if None in (a.least, b.least) else smallest(a.least, b.least)
             return Interval(least, smallest(a.most, b.most))
         case "mul" | "floordiv", (a, b):
-            return _at_corners(mul if function == "mul" else floordiv, a, b)
+            return _at_corners(int.__mul__ if function == "mul" else int.__floordiv__, a, b)
         case "float" | "int" | "trunc" | "ceil", (a,):
             return a
         case "truediv", (a, b) if b.least is not None and b.least > 0:
