@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 __all__ = ["ANY", "Interval", "Sizes", "computed", "element_count", "largest", "smallest"]
@@ -40,7 +40,7 @@ def computed(function: str, *numbers: Interval) -> Interval:
             least = None if None in (a.least, b.least) else smallest(a.least, b.least)
             return Interval(least, smallest(a.most, b.most))
         case "mul" | "floordiv", (a, b):
-            return _at_corners(int.__mul__ if function == "mul" else int.__floordiv__, a, b)
+            return _at_corners(a, b, quotient=function == "floordiv")
         case "float" | "int" | "trunc" | "ceil", (a,):
             return a
         case "truediv", (a, b) if b.least is not None and b.least > 0:
@@ -61,13 +61,14 @@ def _negative(a: int | None) -> int | None:
     return None if a is None else -a
 
 
-def _at_corners(function: Callable[[int, int], int], a: Interval, b: Interval) -> Interval:
+def _at_corners(a: Interval, b: Interval, *, quotient: bool) -> Interval:
     """The range of a function that is monotonic in each number: of products, and of quotients of positive divisors."""
-    if function is floordiv and (b.least is None or b.least <= 0):
+    function = int.__floordiv__ if quotient else int.__mul__
+    if quotient and (b.least is None or b.least <= 0):
         return ANY
     if a.least is not None and b.least is not None and a.least >= 0 and b.least >= 0:
         # Sizes, of which the largest need not be known.
-        ends = (b.most, b.least) if function is floordiv else (b.least, b.most)
+        ends = (b.most, b.least) if quotient else (b.least, b.most)
         least = 0 if ends[0] is None else function(a.least, ends[0])
         most = None if a.most is None or ends[1] is None else function(a.most, ends[1])
         return Interval(least, most)
