@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from vm_commands import add, run
-from vm_programs import BOUND, Build
+from vm_programs import Build
 
 from et_schema.generated.program import Frame
 from et_schema.scalar_type import ScalarType
@@ -231,88 +231,6 @@ class TestFailures:
     )
     def test_usage(self, capsys, arguments):
         assert "--help" in run(capsys, *arguments, code=ExitCode.USAGE)
-
-
-class TestInfo:
-    def model(self) -> Build:
-        build = add(2, 3)
-        weight = build.constant(np.ones((2, 3), np.float32), name="linear.weight")
-        build.constant(np.ones(2, np.int64))
-        build.state(np.zeros(4, np.float32), name="cache", memory_id=2)
-        x, _, out, one = 0, 1, 2, 3
-        build.call("aten::add.out", x, weight, one, out, out)
-        build.call("acme::scale.out", out, out, out)
-        build.jump_false(build.scalar(True), 3)
-        build.delegate("Acme", b"", x, out)
-        build.inputs(*build.plan.inputs, build.scalar(2.5))
-        return build
-
-    def test_text(self, capsys, file):
-        text = run(capsys, "info", file(self.model()))
-        for part in (
-            "ET12",
-            "extended header",
-            "segment 0",
-            "method forward: 5 instructions",
-            "input 0   float32 [2, 3]",
-            "input 2   Double 2.5",
-            "output 0",
-            "buffer 0   float32 [4] cache",
-            "arena 2 ",
-            "delegate Acme: 1 subgraph",
-            "     2  aten::add.out",
-            "     1  acme::scale.out  no portable kernel",
-            "     1  jump_false",
-            "2 weights: 40 bytes",
-            "24  float32 [2, 3] linear.weight",
-        ):
-            assert part in text, part
-
-    def test_json(self, capsys, file):
-        facts = json.loads(run(capsys, "info", file(self.model()), "--json"))
-        (method,) = facts["methods"]
-        assert method["operators"] == [
-            {"name": "aten::add.out", "calls": 2, "kernel": True},
-            {"name": "acme::scale.out", "calls": 1, "kernel": False},
-        ]
-        assert method["arenas"] == {"1": 96, "2": 16}
-        assert method["inputs"][2] == {"type": "Double", "value": 2.5}
-        assert facts["weights"] == [
-            {
-                "dtype": "float32",
-                "shape": [2, 3],
-                "nbytes": 24,
-                "name": "linear.weight",
-                "external": False,
-                "uses": 1,
-            },
-            {"dtype": "int64", "shape": [2], "nbytes": 16, "external": False, "uses": 1},
-        ]
-        assert facts["header"]["length"] == 32
-
-    def test_many_weights(self, capsys, file):
-        build = add(2)
-        for size in range(1, 15):
-            build.constant(np.ones(size, np.float32))
-        assert "40  in 4 more" in run(capsys, "info", file(build))
-
-    def test_layouts_and_dynamic_shapes(self, capsys, file):
-        build = Build()
-        x = build.tensor(1, 2, 3, 4, dim_order=(0, 2, 3, 1), dynamism=BOUND)
-        y = build.tensor(2, planned=False)
-        build.inputs(x, y)
-        text = run(capsys, "info", file(build))
-        assert "float32 [1, 2, 3, 4] dim order [0, 2, 3, 1] at most" in text
-        assert "float32 [2] unplanned" in text
-
-    def test_without_segments(self, capsys, file):
-        from et_schema.pte import serialize_pte
-
-        build = add(2)
-        program = build.program()
-        program.constant_segment = None
-        program.mutable_data_segments = []
-        assert "no extended header" in run(capsys, "info", file(serialize_pte(program)))
 
 
 class TestValidate:
