@@ -8,30 +8,27 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
 from typing import Any, Final, cast
 
 import torch
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, i32, i64
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from et_ir.dialects.aten import OP_BY_NAME, AtenOp
-from et_ir.dialects.program import LiteralOp
-from et_ir.dialects.schema.literals import DYNAMIC, DYNAMIC_ATTR, attribute_of
-from et_ir.dialects.schema.op import OpInfo
-from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
+from et_ir.dialects.aten import OP_BY_NAME
+from et_ir.frontend.calls import CallBuilder, op_class
 from et_ir.frontend.corrections import traced_value
 from et_ir.frontend.mutation import IDENTITIES, Mutations, writes_memory
-from et_ir.frontend.operators import Operator, as_operator, name_of, schema_of
+from et_ir.frontend.operators import Operator, as_operator, schema_of
 from et_ir.frontend.run_time_sizes import SizedTensors
 from et_ir.frontend.size_arithmetic import SizeArithmetic
-from et_ir.frontend.types import QUANTISED_FIX, UnsupportedType, element_type, result_type
-from et_ir.frontend.unsupported import Reasons
+from et_ir.frontend.strides import STRIDED, check_strided
+from et_ir.frontend.types import QUANTISED_FIX, UnsupportedType, result_type
+from et_ir.frontend.unsupported import Reasons, Unknown
 
-__all__ = ["Converted", "NodeConverter", "op_class"]
+__all__ = ["Converted", "NodeConverter"]
 
 Converted = Any
 """What a node became: an SSA value, a tuple of them for operators with several results, or a Python
@@ -54,21 +51,6 @@ _DROPPED: Final = frozenset(
         "aten::sym_constrain_range_for_size",
     }
 )
-# Operators that address the memory of their operand, which values of the IR do not have.
-_STRIDED: Final = frozenset({"aten::as_strided", "aten::as_strided_copy", "aten::as_strided_scatter"})
-# Operators that make out one of the sizes that they are given.
-_VIEWS: Final = frozenset({"view", "view_copy", "reshape", "_unsafe_view", "_reshape_copy"})
-# Operators whose shape functions say other types of results than their kernels give, which inference says.
-_MISDECLARED: Final = frozenset(
-    f"aten.{name}"
-    for name in (
-        "quantized_decomposed.choose_qparams_per_token",
-        "_embedding_bag",
-        "_embedding_bag_forward_only",
-        "embedding_bag",
-        "embedding_bag.padding_idx",
-    )
-)
 # Operators that no value stands for: why, and what to do.
 _RESIZES: Final = (
     "it gives a tensor another size in place",
@@ -77,46 +59,6 @@ _RESIZES: Final = (
 _REFUSED: Final = {"aten::resize": _RESIZES, "aten::resize_": _RESIZES}
 _SET_GRAD: Final = "wrap_with_set_grad_enabled"
 _CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "map", "scan", "associative_scan"})
-
-
-class Unknown(Exception):
-    """A node cannot be converted; `fix` says what the user can do. Without a message, because an operand
-    already was.
-    """
-
-    def __init__(self, message: str = "", fix: str = ""):
-        super().__init__(message)
-        self.fix = fix
-
-
-@cache
-def op_class(target: Operator) -> type[AtenOp] | None:
-    """The op class of a torch operator, if the dialect has it and its schema is the one the class was made
-    from.
-    """
-    cls = OP_BY_NAME.get(name_of(target))
-    if cls is None or [a.name for a in cls.schema().args] != [a.name for a in schema_of(target).arguments]:
-        return None
-    return cls
-
-
-@lru_cache(maxsize=4096)
-def _integers(values: tuple[int, ...]) -> Attribute:
-    return DenseArrayBase.from_list(i64, list(values))
-
-
-@lru_cache(maxsize=1024)
-def _segments(sizes: tuple[int, ...]) -> Attribute:
-    return DenseArrayBase.from_list(i32, list(sizes))
-
-
-_LAYOUTS: Final = {torch.strided: "strided"}
-_MEMORY_FORMATS: Final = {
-    torch.contiguous_format: "contiguous_format",
-    torch.preserve_format: "preserve_format",
-    torch.channels_last: "channels_last",
-    torch.channels_last_3d: "channels_last_3d",
-}
 
 
 class NodeConverter:
@@ -147,6 +89,7 @@ class NodeConverter:
         """Tensors that have the sizes which the program computes."""
         self._computed: dict[Node, LocationAttr] = {}
         self._location: LocationAttr | None = None
+        self._builder = CallBuilder(self)
 
     # -- graphs
 
@@ -269,14 +212,14 @@ class NodeConverter:
         self.place(op)
         return op.results[0]
 
-    def _is_left_to_view(self, item: Any, others: Sequence[Any]) -> bool:
+    def is_left_to_view(self, item: Any, others: Sequence[Any]) -> bool:
         """Whether a size is computed, no tensor has it, and it is the only one of a view that is not given."""
         if not isinstance(item, Node) or item in self.values or item not in self._computed:
             return False
         if self.sized.find(item.meta.get("val")) is not None:
             return False
         return not any(
-            other == -1 or self._is_left_to_view(other, ()) for other in others if other is not item
+            other == -1 or self.is_left_to_view(other, ()) for other in others if other is not item
         )
 
     def place(self, op: Operation) -> None:
@@ -316,15 +259,15 @@ class NodeConverter:
         if cls is None:
             self._rename(node, self._convert_decomposed(target, node))
             return
-        if name in _STRIDED:
-            _check_strided(target, node)
+        if name in STRIDED:
+            check_strided(target, node)
         value = traced_value(node)
         if functional is not None and name == "aten::copy":
-            source = self._tensor(node.args[1])
+            source = self._builder.tensor(node.args[1])
             if source.type == result_type(value):
                 self._rename(node, source)
                 return
-        self._rename(node, self.create(cls, node.args, node.kwargs, value))
+        self._rename(node, self._builder.create(cls, node.args, node.kwargs, value))
 
     def _convert_decomposed(self, target: Operator, node: Node) -> Converted:
         """Convert what an operator that the dialect lacks comes down to; all of it has the operator's
@@ -376,131 +319,6 @@ class NodeConverter:
         for other in self.mutations.renamed.get(node, ()):
             self.values[other] = value
 
-    def create(
-        self, cls: type[AtenOp], args: Sequence[Any], kwargs: Mapping[str, Any], value: Any
-    ) -> SSAValue | tuple[SSAValue, ...] | None:
-        """Append an op for a call of an operator whose result torch knows as `value`; returns its result(s).
-
-        Raises `Unknown` and `UnsupportedType`.
-        """
-        info = cls.info()
-        operands: list[SSAValue] = []
-        symbols: list[SSAValue] = []
-        segments: list[int] = []
-        properties: dict[str, Attribute] = {}
-        given = len(args)
-        for index, arg in enumerate(info.schema.args):
-            item: Any = args[index] if index < given else kwargs.get(arg.name)
-            if not arg.type.is_tensor:
-                if item is not None:
-                    attribute = self._literal(item, arg, symbols, left_out=info.schema.name in _VIEWS)
-                    if attribute is not None:
-                        properties[arg.name] = attribute
-                continue
-            before = len(operands)
-            if arg.type.is_list:
-                items = cast("Sequence[Any]", () if item is None else item)
-                if isinstance(items, Node):
-                    items = cast("Sequence[Any]", self.value_of(items))
-                if arg.type.element_optional:
-                    properties[present(arg)] = attribute_of(tuple(i is not None for i in items), BOOL_LIST)
-                operands.extend(self._tensor(entry) for entry in items if entry is not None)
-            elif item is not None:
-                operands.append(self._tensor(item))
-            segments.append(len(operands) - before)
-        if info.needs_segments:
-            properties[SEGMENTS] = _segments((*segments, len(symbols)))
-        if symbols:
-            operands += symbols
-        types: Sequence[Attribute] = _result_types(info, value)
-        if cls.name in _MISDECLARED:
-            declared = cls.create(operands=operands, result_types=types, properties=properties)
-            types = cls.infer(declared) or types
-            declared.drop_all_references()
-        op = cls.create(operands=operands, result_types=types, properties=properties, location=self._location)
-        self.ops.append(op)
-        results = op.results
-        if info.variadic_results or len(results) > 1:
-            return tuple(results)
-        return results[0] if results else None
-
-    def _tensor(self, item: Any) -> SSAValue:
-        """The SSA value for something in a tensor slot; Python numbers become literals."""
-        if isinstance(item, Node):
-            item = self.value_of(item)
-        if isinstance(item, SSAValue):
-            return cast("SSAValue[Attribute]", item)
-        if isinstance(item, int | float):
-            literal = LiteralOp(item)
-            self.place(literal)
-            return literal.result
-        raise Unknown(
-            f"a value of type {type(item).__name__} stands where a tensor is expected", "pass a tensor"
-        )
-
-    def _literal(
-        self, item: Any, arg: Arg, symbols: list[SSAValue], *, left_out: bool = False
-    ) -> Attribute | None:
-        """The property for a literal, or `None` to leave it out; run-time values are added to `symbols`.
-
-        With `left_out`, one size may be -1 in place of a number that nothing has.
-        """
-        if isinstance(item, Node):
-            item = self.value_of(item)
-            if item is None:
-                return None
-        match item:
-            case SSAValue():
-                if not arg.type.may_be_symbolic:
-                    raise Unknown(
-                        f"its argument '{arg.name}' is known at run time only", "make it a Python constant"
-                    )
-                symbols.append(cast("SSAValue[Attribute]", item))
-                return DYNAMIC_ATTR
-            case torch.dtype():
-                try:
-                    return element_type(item)
-                except UnsupportedType as problem:
-                    raise Unknown(
-                        f"its argument '{arg.name}' is the unsupported dtype {item}", problem.fix
-                    ) from None
-            case torch.device():
-                # Programs have no devices; only an argument that cannot be left out is kept.
-                return None if arg.type.optional else attribute_of(item.type, arg.type)
-            case torch.layout():
-                if item not in _LAYOUTS:
-                    raise Unknown(f"its argument '{arg.name}' is the unsupported {item}", "use dense tensors")
-                return None if arg.type.optional else attribute_of(_LAYOUTS[item], arg.type)
-            case torch.memory_format():
-                return attribute_of(_MEMORY_FORMATS[item], arg.type)
-            case False if arg.name == "pin_memory":
-                return None
-            case list() | tuple() if arg.type.base in ("int", "SymInt"):
-                values = cast("Sequence[Any]", item)
-                if all(type(entry) is int for entry in values):
-                    return _integers(tuple(values))
-                entries: list[int] = []
-                for entry in values:
-                    if left_out and self._is_left_to_view(entry, values):
-                        entries.append(-1)
-                        continue
-                    number: Any = self.value_of(entry) if isinstance(entry, Node) else entry
-                    if isinstance(number, SSAValue):
-                        symbols.append(cast("SSAValue[Attribute]", number))
-                        number = DYNAMIC
-                    entries.append(int(number))
-                return _integers(tuple(entries))
-            case _:
-                if arg.type.is_list and arg.type.list_size is not None and isinstance(item, int | float):
-                    item = [item] * arg.type.list_size
-                try:
-                    return attribute_of(item, arg.type)
-                except TypeError:
-                    raise Unknown(
-                        f"its argument '{arg.name}' is {item!r}, which is no {arg.type}",
-                        "pass a plain Python value",
-                    ) from None
-
     # -- higher-order operators
 
     def _convert_higher_order(self, target: HigherOrderOperator, module: GraphModule, node: Node) -> None:
@@ -519,40 +337,6 @@ class NodeConverter:
                 "compute both branches and select with torch.where, or unroll the loop",
             )
         raise Unknown("the higher-order operator is not supported", "export without it")
-
-
-def _result_types(info: OpInfo, value: Any) -> list[Attribute]:
-    returns = info.schema.returns
-    if not returns:
-        return []
-    if len(returns) == 1 and not info.variadic_results:
-        if value is None:
-            raise Unknown("the node has no metadata to take its type from", "export the program again")
-        return [result_type(value)]
-    if not isinstance(value, list | tuple):
-        raise Unknown("the node has no metadata to take its types from", "export the program again")
-    return [result_type(item) for item in cast("Sequence[Any]", value)]
-
-
-def _check_strided(target: Operator, node: Node) -> None:
-    """Refuse an operator that reads memory beyond its operand, or an operand that is not laid out as its value is."""
-    names = [argument.name for argument in schema_of(target).arguments]
-    arguments: dict[str, Any] = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
-    operand: Any = arguments["self"].meta.get("val")
-    sizes, strides = arguments["size"], arguments["stride"]
-    start = arguments.get("storage_offset")
-    fits = (
-        isinstance(operand, torch.Tensor)
-        and operand.is_contiguous()
-        and operand.storage_offset() == 0
-        and all(type(number) is int for number in (*operand.shape, *sizes, *strides, start or 0))
-        and (start or 0) + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) < operand.numel()
-    )
-    if not fits:
-        raise Unknown(
-            "it addresses memory outside of its operand, or by strides that the operand's value does not have",
-            "call contiguous() on the operand first, or use narrow, unfold and expand",
-        )
 
 
 def _subject(target: Any) -> str:

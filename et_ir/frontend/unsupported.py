@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 
 from et_ir.locations import source_line
 
-__all__ = ["Reason", "Reasons", "UnsupportedProgram"]
+__all__ = ["Reason", "Reasons", "Unknown", "UnsupportedProgram"]
 
 
 @dataclass(frozen=True)
@@ -61,3 +61,13 @@ class Reasons:
         """Raise `UnsupportedProgram` if anything was collected."""
         if self._found:
             raise UnsupportedProgram(list(self._found), module)
+
+
+class Unknown(Exception):
+    """A node cannot be converted; `fix` says what the user can do. Without a message, because an operand
+    already was.
+    """
+
+    def __init__(self, message: str = "", fix: str = ""):
+        super().__init__(message)
+        self.fix = fix
