@@ -8,6 +8,7 @@ from et_schema.errors import Error, InvalidFile
 from et_schema.flatbuffer import Reader, Source, Writer
 from et_schema.generated import bundled_program as schema
 from et_schema.generated.bundled_program import BundledMethodTestSuite, BundledProgram
+from et_schema.generated.program import FILE_IDENTIFIER
 from et_schema.segments import OutputStream
 
 VERSION = 2
@@ -41,6 +42,8 @@ def read_bpte(buffer: Source) -> BpteFile:
             f"a file of {len(file)} bytes is too short to be a program with test cases",
             code=Error.InvalidArgument,
         )
+    if file[4:8] == FILE_IDENTIFIER:
+        raise InvalidFile("it is a program without test cases", offset=4, hint="et-vm run runs it")
     bundled = schema.read(Reader(file))
     if not bundled.program:
         raise InvalidFile("there is no program in it", where="program")

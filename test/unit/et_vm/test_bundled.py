@@ -182,4 +182,4 @@ class TestCommand:
 
     def test_usage(self, capsys, file):
         assert "tolerance" in run(capsys, "verify", "x", "--rtol", "-1", code=ExitCode.USAGE)
-        assert "file identifier" in run(capsys, "verify", file(add(2)), code=ExitCode.INVALID_INPUT)
+        assert "without test cases" in run(capsys, "verify", file(add(2)), code=ExitCode.INVALID_INPUT)
