@@ -42,7 +42,7 @@ def read_bpte(buffer: Source) -> BpteFile:
             f"a file of {len(file)} bytes is too short to be a program with test cases",
             code=Error.InvalidArgument,
         )
-    if file[4:8] == FILE_IDENTIFIER:
+    if bytes(file[4:8]) == FILE_IDENTIFIER:
         raise InvalidFile("it is a program without test cases", offset=4, hint="et-vm run runs it")
     bundled = schema.read(Reader(file))
     if not bundled.program:
