@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from vm_programs import BOUND, Build, f32, load
 
 from et_schema.errors import InputError
@@ -33,7 +34,6 @@ def test_the_result_is_where_it_was_asked_for(mode):
 
 
 def test_torch_tensors():
-    torch = pytest.importorskip("torch")
     method = load(adding())
     target = torch.zeros(2)
     method.set_output(0, target)
