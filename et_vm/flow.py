@@ -13,6 +13,7 @@ amount of work for each register and instruction, they may hold anything at the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from heapq import heappop, heappush
 from itertools import pairwise
 
@@ -63,12 +64,22 @@ Signature = Callable[[Instruction], Sequence[Param] | None]
 State = dict[int, int]
 
 
+@cache
 def bits_of(kinds: frozenset[str]) -> int:
     """The states a parameter that takes ``kinds`` can be given; a tensor must have data."""
     bits = 0
     for kind in kinds:
         bits |= DATA | CONSTANT if kind == "Tensor" else BIT[kind]
     return bits
+
+
+@cache
+def _taken(kinds: frozenset[str]) -> int:
+    """The states that are no wrong kind for a parameter that takes ``kinds``. A tensor without data is another
+    fault.
+    """
+    wanted = bits_of(kinds)
+    return wanted | (TENSOR if wanted & DATA else 0)
 
 
 def describe(bits: int) -> str:
@@ -98,6 +109,11 @@ class Flow:
             if instruction.opcode.mnemonic == "move" or instruction.is_view
         }
         self._initial = self._initial_states()
+        # Registers of which nothing has to be asked as long as they hold what the file says.
+        self._sound = [
+            bits != NO_DATA and not isinstance(value.val, _REGISTER_LISTS)
+            for bits, value in zip(self._initial, plan.values, strict=True)
+        ]
         self.rebound = self._rebound_registers()
         """Registers that come to hold another object, or a tensor with other bytes, while the method runs."""
         jumps = [instruction for instruction in instructions if instruction.target >= 0]
@@ -185,6 +201,8 @@ class Flow:
             if instruction.opcode.mnemonic == "call" and instruction.prim is None:
                 params = signature(instruction) or ()
                 for at, (register, param) in enumerate(zip(instruction.args, params, strict=False)):
+                    if register not in state and self._initial[register] & _taken(param.kinds):
+                        continue
                     self._check_kind(instruction, at, register, state, param, problems)
 
     def _check_end(self, problems: Problems) -> None:
@@ -282,6 +300,8 @@ class Flow:
             if prim is not None and not prim.in_place:
                 state[args[-1]] = bits_of(prim.result)
                 return
+            if not state:
+                return
             for register in written_tensors(instruction, self._plan):
                 if self._grows(register) and register in state:
                     state[register] = DATA
@@ -306,6 +326,8 @@ class Flow:
                 return
             outputs = set(call_outputs(instruction, self._plan))
             for at, register in enumerate(args):
+                if self._sound[register] and register not in state:
+                    continue
                 is_output = register in outputs
                 self._check_data(instruction, at, str(at), register, state, is_output, missing, problems)
             self._check_writes(instruction, state, problems)
@@ -347,6 +369,8 @@ class Flow:
 
     def _check_writes(self, instruction: Instruction, state: State, problems: Problems) -> None:
         """Report writes to a constant by another name; to constants themselves they are reported before."""
+        if not state:
+            return
         for register in written_tensors(instruction, self._plan):
             if self.state(state, register) == CONSTANT and not is_constant(self._plan.values[register].val):
                 problems.add(
@@ -409,8 +433,7 @@ class Flow:
             return
         bits = self.state(state, register)
         wanted = bits_of(param.kinds)
-        taken = wanted | (TENSOR if wanted & DATA else 0)
-        if not bits & taken and not self._empty_list(register, wanted):
+        if not bits & _taken(param.kinds) and not self._empty_list(register, wanted):
             problems.add(self._wrong_kind(instruction, at, param.name, wanted, bits))
 
     def _empty_list(self, register: int, wanted: int) -> bool:

@@ -53,6 +53,12 @@ class Preparation:
         self._calls = calls
         self._delegates = delegates
         self._scratch = scratch
+        # Only these need a second look: a list, and a tensor that may change its shape.
+        self._unsettled = [
+            isinstance(value, ListRegister)
+            or (isinstance(value, Tensor) and value.dynamism != TensorShapeDynamism.STATIC)
+            for value in registers
+        ]
         self._has_jumps = any(instruction.target >= 0 for instruction in instructions)
         self._writers = self._count_writers()
 
@@ -68,7 +74,7 @@ class Preparation:
             call = self._calls.get(instruction.index)
             if call is None:
                 steps.append(self._step(instruction))
-            elif any(is_volatile(register, self._registers, self._rebound) for register in call.schema_args):
+            elif self._is_volatile(call):
                 steps.append((DynamicCall(call).run, ()))
             else:
                 steps.append(self._prepare_static(call))
@@ -78,6 +84,13 @@ class Preparation:
             if generation != self._scratch.generation:
                 steps[index] = self._prepare_static(call)
         return steps
+
+    def _is_volatile(self, call: Call) -> bool:
+        return any(
+            (self._unsettled[register] or register in self._rebound)
+            and is_volatile(register, self._registers, self._rebound)
+            for register in call.schema_args
+        )
 
     def _step(self, instruction: Instruction) -> Step:
         """The step of anything but a kernel call."""

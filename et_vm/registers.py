@@ -62,6 +62,7 @@ class RegisterFile:
         self._pte = pte
         self._platform = platform
         self._external = external
+        self._where = where
         self._banks = {
             memory_id: memory.bank(memory_id, size)
             for memory_id, size in enumerate(plan.non_const_buffer_sizes)
@@ -76,8 +77,7 @@ class RegisterFile:
         for index, value in enumerate(plan.values):
             table = value.val
             if isinstance(table, TensorTable):
-                path = f"{where}.values[{index}].val"
-                register: object = self._tensor(table, index, path, index in owned)
+                register: object = self._tensor(table, index, index in owned)
             elif isinstance(table, Int):
                 register = table.int_val
             elif isinstance(table, Bool):
@@ -94,7 +94,7 @@ class RegisterFile:
                 register = None
             self.registers.append(register)
 
-    def _tensor(self, table: TensorTable, index: int, path: str, owned: bool) -> Tensor:
+    def _tensor(self, table: TensorTable, index: int, owned: bool) -> Tensor:
         extra = table.extra_tensor_info
         allocation = table.allocation_info
         external = extra is not None and extra.location == TensorDataLocation.EXTERNAL
@@ -108,28 +108,20 @@ class RegisterFile:
             offset = allocation.memory_offset_high << 32 | allocation.memory_offset_low
             bank = self._banks.get(allocation.memory_id)
             storage = np.empty(0, np.uint8) if bank is None else bank[offset : offset + nbytes]
-            state = (tensor_place(table), initial_state(table))
-            if state[1] is not None and state not in self._initialised:
-                self._initialised.add(state)
-                data = (
-                    self._external_data(table, nbytes, path)
-                    if external
-                    else tensor_data(table, nbytes, self._pte)
-                )
-                storage[:] = np.frombuffer(data, np.uint8)
+            if external or table.data_buffer_idx:
+                state = (tensor_place(table), initial_state(table))
+                if state not in self._initialised:
+                    self._initialised.add(state)
+                    storage[:] = np.frombuffer(self._data(table, index, nbytes, external), np.uint8)
         elif external or table.data_buffer_idx:
             constant = True
-            data = (
-                self._external_data(table, nbytes, path)
-                if external
-                else tensor_data(table, nbytes, self._pte)
-            )
-            storage = self._aligned(np.frombuffer(data, np.uint8), table.scalar_type.itemsize)
+            data = self._data(table, index, nbytes, external)
+            storage = np.frombuffer(data, np.uint8)
         unbound = table.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND and storage is None
         if owned and storage is None:
             storage = self._platform.allocate(nbytes)
             self.owned_bytes += nbytes
-        return Tensor(
+        tensor = Tensor(
             table.scalar_type,
             table.sizes,
             table.dim_order,
@@ -139,6 +131,15 @@ class RegisterFile:
             name=name,
             allocate=self._platform.allocate if unbound else None,
         )
+        if constant and storage is not None and not tensor.array.flags.aligned:
+            tensor.bind(self._aligned(storage, table.scalar_type.itemsize))
+        return tensor
+
+    def _data(self, table: TensorTable, index: int, nbytes: int, external: bool) -> memoryview:
+        """The bytes that a tensor is made of or starts with."""
+        if external:
+            return self._external_data(table, nbytes, f"{self._where}.values[{index}].val")
+        return tensor_data(table, nbytes, self._pte)
 
     def _external_data(self, table: TensorTable, nbytes: int, path: str) -> memoryview:
         name = table.extra_tensor_info.fully_qualified_name if table.extra_tensor_info else ""
@@ -169,12 +170,10 @@ class RegisterFile:
         return data[:nbytes]
 
     def _aligned(self, data: Array, alignment: int) -> Array:
-        """``data``, or a read-only copy when its address would make every kernel take numpy's slow path. Constants
-        that overlap are not all copied: together the copies are not longer than the segments.
+        """A read-only copy of ``data``, whose address would make every kernel take numpy's slow path. Constants that
+        overlap are not all copied: together the copies are not longer than the segments.
         """
         address = data.ctypes.data
-        if address % alignment == 0:
-            return data
         known = self._copies.get((address, data.nbytes))
         if known is not None and known.ctypes.data % alignment == 0:
             return known

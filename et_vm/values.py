@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -46,6 +47,23 @@ def element_count(sizes: Sequence[int]) -> int:
     for size in sizes:
         count *= size
     return count
+
+
+class Layout(NamedTuple):
+    """What the shape and the dim order of a dense tensor say, with elements of some size."""
+
+    strides: tuple[int, ...]
+    """In elements, by logical dimension: :func:`contiguous_strides`."""
+    byte_strides: tuple[int, ...]
+    nbytes: int
+
+
+# Most tensors of a program have one of few shapes, and making this takes as long as the rest of making a tensor.
+@lru_cache(1024)
+def layout_of(sizes: tuple[int, ...], dim_order: tuple[int, ...], itemsize: int) -> Layout:
+    """The layout of a dense tensor whose elements have ``itemsize`` bytes."""
+    strides = contiguous_strides(sizes, dim_order)
+    return Layout(strides, tuple([stride * itemsize for stride in strides]), element_count(sizes) * itemsize)
 
 
 class Tensor:
@@ -112,8 +130,9 @@ class Tensor:
         self._allocate = allocate
         self.storage = None
         self.version = 0
-        self.strides = contiguous_strides(self.sizes, self.dim_order)
-        self.capacity_bytes = element_count(self.sizes) * self.dtype.itemsize
+        layout = layout_of(self.sizes, self.dim_order, self.dtype.itemsize)
+        self.strides = layout.strides
+        self.capacity_bytes = layout.nbytes
         if storage is not None:
             self.bind(storage)
 
@@ -208,10 +227,8 @@ class Tensor:
             raise self._resize_error(sizes, "it is static")
 
     def _make_array(self, storage: Array) -> None:
-        itemsize = self.dtype.itemsize
-        self.array = np.ndarray(
-            self.sizes, self.dtype, storage, 0, [stride * itemsize for stride in self.strides]
-        )
+        layout = layout_of(self.sizes, self.dim_order, self.dtype.itemsize)
+        self.array = np.ndarray(self.sizes, self.dtype, storage, 0, layout.byte_strides)
         self.version = _next_version()
 
     def _resize_error(self, sizes: tuple[int, ...], why: str) -> ExecutorchError:

@@ -25,6 +25,8 @@ _HELD_TYPES = frozenset(ScalarType) - {
     ScalarType.BITS8,
 }
 
+_CONTIGUOUS = [bytes(range(rank)) for rank in range(MAX_RANK + 1)]
+
 
 class Place(NamedTuple):
     """Bytes ``start`` to ``end`` of an arena."""
@@ -107,7 +109,7 @@ def verify_tensor(
         return False
     if len(table.dim_order) != rank:
         report(f"dim order of {len(table.dim_order)} dimensions, the tensor has {rank}", "dim_order")
-    elif sorted(table.dim_order) != list(range(rank)):
+    elif table.dim_order != _CONTIGUOUS[rank] and sorted(table.dim_order) != list(range(rank)):
         message = f"dim order {list(table.dim_order)} is no permutation of {rank} dimensions"
         report(message, "dim_order", Error.Internal)
     if rank and min(table.sizes) < 0:
@@ -117,7 +119,7 @@ def verify_tensor(
     if nbytes > INT64_MAX:
         report(f"shape {table.sizes} overflows a 64-bit size", "sizes")
         return False
-    _verify_place(table, plan, report)
+    _verify_place(table, nbytes, plan, report)
     if table.data_buffer_idx > 0 and not external and not _is_lost(table, pte):
         try:
             data = tensor_data(table, nbytes, pte)
@@ -159,23 +161,24 @@ def _verify_extra(table: Tensor, report: Callable[..., None]) -> bool:
     return external
 
 
-def _verify_place(table: Tensor, plan: ExecutionPlan, report: Callable[..., None]) -> None:
-    place = tensor_place(table)
-    if place is None:
+def _verify_place(table: Tensor, nbytes: int, plan: ExecutionPlan, report: Callable[..., None]) -> None:
+    allocation = table.allocation_info
+    if allocation is None:
         return
     arenas = len(plan.non_const_buffer_sizes)
-    if not 0 < place.memory_id < arenas:
+    if not 0 < allocation.memory_id < arenas:
         report(
-            f"memory id {place.memory_id}, the method has {max(arenas - 1, 0)} from 1",
+            f"memory id {allocation.memory_id}, the method has {max(arenas - 1, 0)} from 1",
             "allocation_info.memory_id",
             Error.InvalidArgument,
         )
         return
-    size = plan.non_const_buffer_sizes[place.memory_id]
+    size = plan.non_const_buffer_sizes[allocation.memory_id]
+    start = allocation.memory_offset_high << 32 | allocation.memory_offset_low
     # A negative arena is reported as such.
-    if place.end > size >= 0:
+    if start + nbytes > size >= 0:
         report(
-            f"{place.end - place.start} bytes from {place.start} do not fit arena {place.memory_id} of {size} bytes",
+            f"{nbytes} bytes from {start} do not fit arena {allocation.memory_id} of {size} bytes",
             "allocation_info",
             Error.MemoryAllocationFailed,
         )
@@ -202,7 +205,8 @@ def verify_initial_states(tensors: Sequence[tuple[int, Tensor]], where: str, pro
     """
     found: list[tuple[Place, int, object]] = []
     for index, table in tensors:
-        state, place = initial_state(table), tensor_place(table)
+        state = initial_state(table)
+        place = None if state is None else tensor_place(table)
         if state is not None and place is not None and place.start < place.end:
             found.append((place, index, state))
     if len(found) < 2:

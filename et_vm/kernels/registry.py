@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -229,6 +230,7 @@ def _split_union(annotation: str) -> list[str]:
     return parts
 
 
+@cache
 def _parse_annotation(annotation: object) -> tuple[frozenset[str], bool]:
     if isinstance(annotation, type):
         annotation = annotation.__name__

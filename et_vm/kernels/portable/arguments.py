@@ -17,6 +17,7 @@ from et_vm.values import Array, Tensor
 
 _KIND_NAMES = ("bool", "integer", "float", "complex")
 BOOL, INTEGER, FLOAT, COMPLEX = range(4)
+_SMALL = 127
 
 
 def describe(tensor: Tensor) -> str:
@@ -48,13 +49,16 @@ def dimensions(
 
 def broadcast(ctx: PrepareContext, *tensors: Tensor) -> tuple[int, ...]:
     """The shape that ``tensors`` broadcast to."""
-    return broadcast_shapes(ctx, *(tensor.sizes for tensor in tensors))
+    return broadcast_shapes(ctx, *[tensor.sizes for tensor in tensors])
 
 
 def broadcast_shapes(ctx: PrepareContext, *shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that ``shapes`` broadcast to."""
     first = tuple(shapes[0])
-    if all(tuple(shape) == first for shape in shapes[1:]):
+    for shape in shapes[1:]:
+        if tuple(shape) != first:
+            break
+    else:
         return first
     result = [1] * max(len(shape) for shape in shapes)
     for shape in shapes:
@@ -118,6 +122,10 @@ def check_shape(ctx: PrepareContext, tensor: Tensor, shape: Sequence[int], *, ar
 
 def constant(value: Scalar, scalar_type: ScalarType) -> Array:
     """``value`` as a 0-d array; integers wrap and floats round to ``scalar_type`` as torch's own casts do."""
+    if -_SMALL <= value <= _SMALL:
+        # Overflows nothing, so that no warning has to be kept back, which takes longer than the rest.
+        number = int(value) if kind(scalar_type) == INTEGER else value
+        return np.array(number).astype(numpy_dtype(scalar_type))
     with np.errstate(all="ignore"):
         if isinstance(value, float) and not math.isfinite(value) and kind(scalar_type) == INTEGER:
             return np.array(np.iinfo(numpy_dtype(scalar_type)).min, numpy_dtype(scalar_type))

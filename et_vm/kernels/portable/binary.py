@@ -62,13 +62,15 @@ def _scaled(
         raise ctx.trap(arg="alpha", expected=f"a number of type {promoted.torch_name}", got=alpha)
     compute = arithmetic(promoted)
     first, second = (b, a) if reverse else (a, b)
-    scale = constant(alpha, compute)
-
-    def scaled(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
-        return [call(np.multiply, inputs[1], scale, result), call(ufunc, inputs[0], result, result)]
-
-    body = apply(ufunc) if alpha == 1 else scaled
+    body = apply(ufunc) if alpha == 1 else _scaled_body(ufunc, constant(alpha, compute))
     return elementwise(ctx, _operands(compute, first, second), out, body, compute=compute, promoted=promoted)
+
+
+def _scaled_body(ufunc: Callable[..., object], scale: Array) -> Body:
+    return lambda inputs, out, temporaries: [
+        call(np.multiply, inputs[1], scale, out),
+        call(ufunc, inputs[0], out, out),
+    ]
 
 
 @kernel("aten::add.out")

@@ -10,7 +10,8 @@ keep image, product and sum in the L2 cache.
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -96,44 +97,77 @@ def _first(
     slack = max(column for _, _, column in phases.taps)
     plane = phases.rows * phases.columns + slack
     block = min(channels, max(1, TILE // (plane * len(phases.which))))
+    # Blocks of one size have one tile.
+    block = -(-channels // -(-channels // block))
     planes = ctx.scratch((len(phases.which), block, plane), image.dtype)
     total = ctx.scratch((block, many, flat), image.dtype)
     part = ctx.scratch((block, many, flat), image.dtype)
     calls: list[Step] = [copy(filled(image.dtype, 0), planes)]
-    filters = weight.reshape(channels, many, -1, 1)
+    filters = weight.reshape(channels, many, -1, 1).transpose(2, 0, 1, 3)
     targets = out.reshape(samples, channels, many, height, width) if many > 1 else out[:, :, None]
     column = None if bias is None else bias.reshape(channels, many, 1, 1)
+    tiles: dict[int, _Tile] = {}
     for sample, start in itertools.product(range(samples), range(0, channels, block)):
         end = min(start + block, channels)
         count = end - start
-        calls += _take_apart(image[sample, start:end], planes[:, :count], phases, window)
-        sums, products = total[:count], part[:count]
-        for at, (phase, row, column_at) in enumerate(phases.taps):
-            offset = row * phases.columns + column_at
-            shifted = planes[phase, :count, None, offset : offset + flat]
-            factor = filters[start:end, :, at]
-            calls.append(call(np.multiply, shifted, factor, products if at else sums))
-            if at:
-                calls.append(call(np.add, sums, products, sums))
-        kept = sums.reshape(count, many, height, phases.columns)[..., :width]
+        tile = tiles.get(count)
+        if tile is None:
+            tile = tiles[count] = _tile(planes[:, :count], total[:count], part[:count], phases, window)
+        pixels = image[sample, start:end]
+        calls += [copy(pixels[index], inside) for index, inside in tile.insides]
+        factors = list(filters[:, start:end])
+        calls.append((_sum_products, (tile.shifted, factors, tile.sums, tile.products)))
         target = targets[sample, start:end]
-        calls.append(copy(kept, target) if column is None else call(np.add, kept, column[start:end], target))
+        calls.append(
+            copy(tile.kept, target) if column is None else (np.add, (tile.kept, column[start:end], target))
+        )
     return calls
 
 
-def _take_apart(image: Array, planes: Array, phases: _Phases, window: Window) -> list[Step]:
-    """Copy ``image`` (C, H, W) into the inside of each of ``planes`` (phase, C, plane)."""
-    calls: list[Step] = []
+class _Tile(NamedTuple):
+    """Views of the scratch of :func:`_first` for a number of channels: the same for every such block."""
+
+    insides: list[tuple[tuple[Any, ...], Array]]
+    """Per phase, which elements of the image it holds, and where."""
+    shifted: list[Array]
+    """Per tap, what it is multiplied with."""
+    sums: Array
+    products: Array
+    kept: Array
+    """The sums without those across the row ends."""
+
+
+def _sum_products(shifted: Sequence[Array], factors: Sequence[Array], sums: Array, products: Array) -> None:
+    np.multiply(shifted[0], factors[0], sums)
+    for image, factor in zip(shifted[1:], factors[1:], strict=True):
+        np.multiply(image, factor, products)
+        np.add(sums, products, sums)
+
+
+def _tile(planes: Array, sums: Array, products: Array, phases: _Phases, window: Window) -> _Tile:
+    count, many, flat = sums.shape
+    height = window.out[0]
     size = phases.rows * phases.columns
+    insides: list[tuple[tuple[Any, ...], Array]] = []
     for at, (p, q) in enumerate(phases.which):
         rows, from_rows = _overlap(window.size[0], window.stride[0], window.padding[0], p, phases.rows)
         columns, from_columns = _overlap(
             window.size[1], window.stride[1], window.padding[1], q, phases.columns
         )
-        inside = planes[at, :, :size].reshape(image.shape[0], phases.rows, phases.columns)[:, rows, columns]
+        inside = planes[at, :, :size].reshape(count, phases.rows, phases.columns)[:, rows, columns]
         if inside.size:
-            calls.append(copy(image[:, from_rows, from_columns], inside))
-    return calls
+            insides.append(((slice(None), from_rows, from_columns), inside))
+    shifted: list[Array] = []
+    for phase, row, column in phases.taps:
+        offset = row * phases.columns + column
+        shifted.append(planes[phase, :, None, offset : offset + flat])
+    return _Tile(
+        insides,
+        shifted,
+        sums,
+        products,
+        sums.reshape(count, many, height, phases.columns)[..., : window.out[1]],
+    )
 
 
 def _last(

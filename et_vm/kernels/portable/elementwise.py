@@ -63,6 +63,11 @@ def elementwise(
     check_out_type(ctx, written if promoted is None else promoted, out)
     out.resize(broadcast(ctx, *[operand for operand in inputs if isinstance(operand, Tensor)]))
     target = numpy_dtype(written)
+    if not temporaries and out.scalar_type == written and out.array.size:
+        plain = _unconverted(inputs, types)
+        calls = () if plain is None else body(plain, out.array, ())
+        if len(calls) == 1:
+            return chain(calls)
     dtypes = [numpy_dtype(scalar_type) for scalar_type in types]
     arrays: list[Array] = []
     for at, (operand, dtype) in enumerate(zip(inputs, dtypes, strict=True)):
@@ -84,6 +89,19 @@ def elementwise(
         temporaries=[target] * temporaries if isinstance(temporaries, int) else list(temporaries),
         dim_order=out.dim_order,
     )
+
+
+def _unconverted(inputs: Sequence[Tensor | Array], types: Sequence[ScalarType]) -> list[Array] | None:
+    """The arrays of the inputs, if each of them has the type it is computed in."""
+    arrays: list[Array] = []
+    for operand, scalar_type in zip(inputs, types, strict=True):
+        if not isinstance(operand, Tensor):
+            arrays.append(operand)
+        elif operand.scalar_type == scalar_type:
+            arrays.append(operand.array)
+        else:
+            return None
+    return arrays
 
 
 def _converted(array: Array, dtype: DType) -> Array:

@@ -27,13 +27,21 @@ REDUCED = frozenset({ScalarType.HALF, ScalarType.BFLOAT16})
 """The 16-bit floats."""
 
 
+_KINDS = {
+    scalar_type: 0
+    if scalar_type == ScalarType.BOOL
+    else 3
+    if scalar_type.is_complex
+    else 2
+    if scalar_type.is_floating
+    else 1
+    for scalar_type in ScalarType
+}
+
+
 def kind(scalar_type: ScalarType) -> int:
     """0 bool, 1 integer, 2 float, 3 complex."""
-    if scalar_type == ScalarType.BOOL:
-        return 0
-    if scalar_type.is_complex:
-        return 3
-    return 2 if scalar_type.is_floating else 1
+    return _KINDS[scalar_type]
 
 
 def promote(a: ScalarType, b: ScalarType) -> ScalarType:
@@ -91,6 +99,11 @@ def result_type(*operands: Tensor | Scalar) -> ScalarType:
     """The type in which torch computes an operation on ``operands``, at least one of them
     (torch.result_type).
     """
+    first = operands[0] if operands else None
+    if isinstance(first, Tensor) and all(
+        isinstance(operand, Tensor) and operand.scalar_type == first.scalar_type for operand in operands
+    ):
+        return first.scalar_type
     ranked: list[ScalarType | None] = [None, None, None]
     for operand in operands:
         if isinstance(operand, Tensor):
@@ -136,6 +149,8 @@ def can_cast(source: ScalarType, target: ScalarType) -> bool:
     """Whether torch stores a result of type ``source`` into an out tensor of type ``target``
     (torch.can_cast).
     """
+    if source == target:
+        return True
     source_kind, target_kind = kind(source), kind(target)
     if source_kind > 1 and target_kind < source_kind:
         return False
