@@ -21,6 +21,7 @@ __all__ = ["DIALECTS", "ET_UNIVERSE", "dialect_factories", "published_passes"]
 DIALECTS: Final = {
     "aten": "et_ir.dialects.aten:Aten",
     "backend": "et_ir.dialects.backend:Backend",
+    "control": "et_ir.dialects.control:Control",
     "edge": "et_ir.dialects.edge:Edge",
     "executorch": "et_ir.dialects.executorch:Executorch",
     "program": "et_ir.dialects.program:Program",

@@ -9,12 +9,14 @@ from typing import Any, Final, cast
 from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from et_ir.bounds.control import control_bounds
 from et_ir.bounds.intervals import ANY, Interval, Sizes, computed, element_count, smallest
 from et_ir.bounds.rules import RULES, Call, broadcast
 from et_ir.bounds.same import Identity, SameSizes
 from et_ir.bounds.sources import sources
 from et_ir.dialects.aten.inference.meta import RULES as SHAPES
 from et_ir.dialects.aten.inference.meta import Meta, read_args
+from et_ir.dialects.control import ControlOp
 from et_ir.dialects.edge.layout import is_dim_order_op
 from et_ir.dialects.program import ComputeOp, LiteralOp, RangeOp
 from et_ir.dialects.schema import DYNAMIC, SchemaOp
@@ -42,7 +44,7 @@ class SizeBounds:
         self._caps: dict[tuple[SSAValue, int], int] = {}
         self._same = SameSizes()
         self._stated_sizes: dict[Identity, Interval] = {}
-        ops = list(block.ops)
+        ops = list(block.walk())
         for op in ops:
             if isinstance(op, RangeOp):
                 self._state(op)
@@ -50,10 +52,8 @@ class SizeBounds:
             if isinstance(op, SchemaOp) and len(op.results) == 1:
                 self._cap_sources(op)
         for argument in block.args:
-            self._settle(argument, None)
-        for op in ops:
-            self._op(op)
-            self._same.note(op)
+            self.settle(argument, None)
+        self.block(block)
 
     def sizes(self, value: SSAValue) -> Sizes:
         """The largest size of each dimension of a tensor, `None` where none is known."""
@@ -63,6 +63,31 @@ class SizeBounds:
     def number(self, value: SSAValue) -> Interval:
         """The range of a number."""
         return self._numbers.get(value, ANY)
+
+    def block(self, block: Block) -> None:
+        """Derive the bounds of what the ops of a block compute; its arguments have theirs."""
+        for op in block.ops:
+            if isinstance(op, ControlOp):
+                control_bounds(self, op)
+            else:
+                self._op(op)
+            self._same.note(op)
+
+    def settle(self, value: SSAValue, found: Sizes | None, number: Interval = ANY) -> None:
+        """Note the bounds of a value, which its type and what is stated of it may make tighter."""
+        type = value.type
+        if not is_tensor(type):
+            self._numbers[value] = number & self._stated.get(value, ANY)
+            return
+        if type.has_static_shape():
+            return
+        known = _known(type)
+        if found is None or len(found) != len(known):
+            found = (None,) * len(known)
+        self._sizes[value] = tuple(
+            size if size is not None else smallest(bound, self._caps.get((value, dim)))
+            for dim, (size, bound) in enumerate(zip(known, found, strict=True))
+        )
 
     # -- what the program states
 
@@ -95,22 +120,6 @@ class SizeBounds:
 
     # -- what follows
 
-    def _settle(self, value: SSAValue, found: Sizes | None) -> None:
-        """Note the bounds of a value, which its type and what is stated of it may make tighter."""
-        type = value.type
-        if not is_tensor(type):
-            self._numbers[value] = self._numbers.get(value, ANY) & self._stated.get(value, ANY)
-            return
-        if type.has_static_shape():
-            return
-        known = _known(type)
-        if found is None or len(found) != len(known):
-            found = (None,) * len(known)
-        self._sizes[value] = tuple(
-            size if size is not None else smallest(bound, self._caps.get((value, dim)))
-            for dim, (size, bound) in enumerate(zip(known, found, strict=True))
-        )
-
     def _op(self, op: Operation) -> None:
         if isinstance(op, LiteralOp):
             number = literal_of(op.value)
@@ -130,7 +139,8 @@ class SizeBounds:
             elif not all(cast("TensorType[Attribute]", r.type).has_static_shape() for r in op.results):
                 found = self._shapes(op)
         for index, result in enumerate(op.results):
-            self._settle(result, None if found is None or index >= len(found) else found[index])
+            sizes = None if found is None or index >= len(found) else found[index]
+            self.settle(result, sizes, self.number(result))
 
     def _number_op(self, op: SchemaOp) -> None:
         """The range of a number that an operator gives."""

@@ -25,7 +25,14 @@ from torch.fx import Graph, Node
 
 from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, schema_of
 
-__all__ = ["IDENTITIES", "Mutations", "functionalise_by_tracing", "plan_mutations", "writes_memory"]
+__all__ = [
+    "IDENTITIES",
+    "Mutations",
+    "functionalise_by_tracing",
+    "is_batching",
+    "plan_mutations",
+    "writes_memory",
+]
 
 # Composite operators that compute a new tensor although nothing in their registration says so. All other
 # composite ones may return their input or a view of it (`dropout`, `einsum`, `pad` do).
@@ -288,6 +295,11 @@ def _same_type(node: Node, written: Node, functional: Operator) -> bool:
         )
         _checked[tuple(key)] = found
     return found
+
+
+def is_batching(node: Node) -> bool:
+    """Whether a node is a mark that `torch.vmap` has left, as in `associative_scan`: a trace resolves these."""
+    return str(getattr(node.target, "__module__", "")).startswith("torch._functorch.predispatch")
 
 
 def functionalise_by_tracing(program: ExportedProgram) -> ExportedProgram:

@@ -36,6 +36,12 @@ class SizedTensors:
             if isinstance(size, torch.SymInt):
                 self._found.setdefault(expression(size), (value, dim))
 
+    def copy(self) -> SizedTensors:
+        """The same, to be added to on its own."""
+        made = SizedTensors()
+        made._found = dict(self._found)
+        return made
+
     def find(self, size: Any) -> tuple[SSAValue, int] | None:
         """A tensor, and which of its dimensions is of a size."""
         return self._found.get(expression(size))

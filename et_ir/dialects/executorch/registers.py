@@ -192,6 +192,11 @@ class TensorRegisterOp(RegisterOp, ABC):
         name = self.properties.get("dynamism")
         return _DYNAMISM[name.data] if isinstance(name, StringAttr) else TensorShapeDynamism.STATIC
 
+    def set_dynamism(self, dynamism: TensorShapeDynamism) -> None:
+        """Say how far the sizes are known."""
+        self.properties.pop("dynamism", None)
+        self.properties.update(dynamism_property(dynamism))
+
     @property
     def is_static(self) -> bool:
         return "dynamism" not in self.properties

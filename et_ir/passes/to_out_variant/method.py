@@ -1,54 +1,19 @@
-"""Turn methods of the edge and backend levels into plans of registers and calls that write to them.
-
-Each result gets a register of its own and each op becomes a call of its operator's out variant, with the
-arguments in the order of that variant's schema. Constants, state and inputs become registers; numbers stand
-inline. Stores to mutable buffers, and writes to inputs, stay as they are for the pass `write-back`.
-
-```mlir
-func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
-  %b = program.get @"b" : tensor<4xf32>
-  %1 = edge.add.Tensor %x, %b : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
-  func.return %1 : tensor<2x4xf32>
-}
-// becomes
-executorch.plan @forward {
-  %x = executorch.input : tensor<2x4xf32>
-  %b = executorch.constant @"b" : tensor<4xf32>
-  %1 = executorch.alloc : tensor<2x4xf32>
-  executorch.kernel_call "aten::add.out"(%x, %b, 1) outs(%1)
-  executorch.return %1
-}
-```
-
-A tensor whose sizes only the data or the caller tells becomes a `bound` register, as large as it can get
-(`et_ir.bounds`); kernels give it its sizes. Statements about numbers have served their purpose then, and go.
-
-```mlir
-%0 = edge.nonzero %x : (tensor<2x3xf32>) -> tensor<?x2xi64>
-%n = edge.sym_size.int %0 {dim = 0} : (tensor<?x2xi64>) -> i64
-program.range %n from 0 to 6
-// becomes
-%0 = executorch.alloc bound : tensor<6x2xi64>
-executorch.kernel_call "aten::nonzero.out"(%x) outs(%0)
-```
-"""
+"""One method on its way from ops with results to calls that write to registers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, cast
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, f64, i1, i64
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.bounds import SizeBounds
 from et_ir.dialects.backend import CallOp, PartitionOp
+from et_ir.dialects.control import ControlOp
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import (
     AllocOp,
@@ -68,7 +33,6 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.arguments import Scalar, literal_value
 from et_ir.dialects.executorch.layout import scalar_type
 from et_ir.dialects.program import (
-    FUNCTIONS,
     ComputeOp,
     GetOp,
     LiteralOp,
@@ -76,55 +40,35 @@ from et_ir.dialects.program import (
     OverwriteOp,
     RangeOp,
     StoreOp,
-    StringType,
     TreeAttr,
 )
+from et_ir.dialects.program.arithmetic import primitive
 from et_ir.dialects.schema import Arg, Schema, parse_schema
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
-from et_ir.passes.report import Finding, PassReport
+from et_ir.passes.missing_out_variant import missing_out_variant
+from et_ir.passes.report import Finding
+from et_ir.passes.to_out_variant.control_flow import lower_control
+from et_ir.passes.to_out_variant.registers import default_of
 from et_schema.generated.program import TensorShapeDynamism
 
-__all__ = ["MissingOutVariants", "ToOutVariantPass"]
+__all__ = ["Method"]
 
 _MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 """Torch's memory formats in the order of their numbers."""
 
 
-class MissingOutVariants(PassReport):
-    """Operations that no call of a kernel can stand for."""
-
-
-@dataclass(frozen=True)
-class ToOutVariantPass(ModulePass):
-    """Turn methods into plans that write to registers."""
-
-    name = "to-out-variant"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        findings: list[Finding] = []
-        plans: list[tuple[FuncOp, PlanOp]] = []
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp):
-                method = _Method(function)
-                plans.append((function, method.run()))
-                findings.extend(method.findings)
-        MissingOutVariants.raise_if("some operations have no out variant", findings)
-        for function, plan in plans:
-            block = function.parent_block()
-            assert block is not None
-            block.insert_op_before(plan, function)
-            function.detach()
-            function.erase()
-
-
-class _Method:
+class Method:
     """One function as it becomes a plan."""
 
     def __init__(self, function: FuncOp):
         self.function = function
-        self.block = Block()
+        self.entry = self.block = Block()
+        """Where registers are declared, and where instructions are added."""
+        self._body = Region(self.entry)
         self.findings: list[Finding] = []
         self.values: dict[SSAValue, Scalar | SSAValue] = {}
+        self.places: dict[SSAValue, SSAValue] = {}
+        """The registers that some results go to, which exist before."""
         self._constants: dict[str, SSAValue] = {}
         self._states: dict[str, SSAValue] = {}
         self._stored: dict[str, SSAValue] = {}
@@ -137,24 +81,37 @@ class _Method:
         for index, argument in enumerate(arguments):
             self._input(index, argument, attributes[index].data if index < len(attributes) else EMPTY)
         for op in function.body.block.ops if function.body.blocks else ():
-            self._op(op)
+            self.lower(op)
         plan = PlanOp(
             function.sym_name.data,
-            Region(self.block),
+            self._body,
             in_spec=_text(function.attributes.get("program.in_spec")),
             out_spec=_text(function.attributes.get("program.out_spec")),
         )
         plan.location = function.location
         return plan
 
-    # -- registers
+    # -- blocks and registers
 
-    def _add(self, op: Operation, like: Operation) -> None:
+    def add(self, op: Operation, like: Operation) -> None:
+        """Add an instruction, with the location of what it stands for."""
         op.location = like.location
         self.block.add_op(op)
 
-    def _register(self, op: RegisterOp, like: Operation, hint: str | None) -> SSAValue:
-        self._add(op, like)
+    def begin(self, block: Block) -> None:
+        """Go on in another block, which the jumps before lead to."""
+        self._body.add_block(block)
+        self.block = block
+
+    def register(self, op: RegisterOp, like: Operation, hint: str | None) -> SSAValue:
+        """Declare a register, with the location of what it is for. All stand in the first block."""
+        op.location = like.location
+        if self.block is self.entry:
+            self.entry.add_op(op)
+        else:
+            end = self.entry.last_op
+            assert end is not None
+            self.entry.insert_op_before(op, end)
         op.result.name_hint = hint
         return op.result
 
@@ -170,9 +127,9 @@ class _Method:
             )
         elif "program.value" in attributes:
             value = literal_value(attributes["program.value"])
-        elif type in _DEFAULTS:
-            value = _DEFAULTS[type]
-        self.values[argument] = self._register(InputOp(type, value, dynamism=dynamism), self.function, hint)
+        else:
+            value = default_of(type)
+        self.values[argument] = self.register(InputOp(type, value, dynamism=dynamism), self.function, hint)
 
     def _largest(
         self, op: Operation, what: str, value: SSAValue, fix: str
@@ -191,22 +148,26 @@ class _Method:
         """Whether a tensor has a size without a bound, which is reported where it first comes up."""
         return is_tensor(value.type) and self._bounds is not None and None in self._bounds.sizes(value)
 
-    def _result(self, op: Operation, result: SSAValue) -> SSAValue:
+    def result_register(self, op: Operation, result: SSAValue) -> SSAValue:
         """The register for a result."""
+        place = self.places.get(result)
+        if place is not None:
+            self.values[result] = place
+            return place
         type = result.type
         if is_tensor(type):
             fix = "state in the program what it is at most: torch._check(n <= N) for the size or number n"
             bounded, dynamism = self._largest(op, "a result", result, fix)
             register: RegisterOp = AllocOp(bounded, dynamism=dynamism)
         else:
-            register = ValueOp(_DEFAULTS.get(type))
-        found = self._register(register, op, result.name_hint)
+            register = ValueOp(default_of(type))
+        found = self.register(register, op, result.name_hint)
         self.values[result] = found
         return found
 
     # -- operations
 
-    def _op(self, op: Operation) -> None:
+    def lower(self, op: Operation) -> None:
         match op:
             case EdgeOp():
                 self._edge_op(op)
@@ -217,25 +178,27 @@ class _Method:
                 self.values[op.result] = self._symbol(op, self._states, StateOp) if stored is None else stored
             case StoreOp():
                 # A load behind a store is the stored value: the state's register means what it held before.
-                name, value = op.symbol.string_value(), self._tensor(op, op.value)
+                name, value = op.symbol.string_value(), self.tensor(op, op.value)
                 self._stored[name] = value
-                self._add(StoreOp(name, value), op)
+                self.add(StoreOp(name, value), op)
             case OverwriteOp():
-                self._add(OverwriteOp(self._tensor(op, op.target), self._tensor(op, op.value)), op)
+                self.add(OverwriteOp(self.tensor(op, op.target), self.tensor(op, op.value)), op)
             case LiteralOp():
                 self.values[op.result] = literal_value(op.value)
             case RangeOp():
                 pass
             case ComputeOp():
                 inputs = [self.values[value] for value in op.inputs]
-                returns = [self._result(op, op.result)]
-                self._add(KernelCallOp(_PRIMITIVES[op.function.data], inputs, returns=returns), op)
+                returns = [self.result_register(op, op.result)]
+                self.add(KernelCallOp(primitive(op.function.data), inputs, returns=returns), op)
             case CallOp():
-                inputs = [self._argument_register(value, op) for value in op.inputs]
-                outs = [self._result(op, result) for result in op.outputs]
-                self._add(DelegateCallOp(op.callee.string_value(), inputs, outs), op)
+                inputs = [self.argument_register(value, op) for value in op.inputs]
+                outs = [self.result_register(op, result) for result in op.outputs]
+                self.add(DelegateCallOp(op.callee.string_value(), inputs, outs), op)
+            case ControlOp():
+                lower_control(self, op)
             case FuncReturnOp():
-                self._add(ReturnOp([self.values[value] for value in op.operands]), op)
+                self.add(ReturnOp([self.values[value] for value in op.operands]), op)
             case PartitionOp():
                 self._fail(
                     op,
@@ -252,7 +215,7 @@ class _Method:
     def _fail(self, op: Operation, message: str, fix: str) -> None:
         self.findings.append(Finding.at(op, message, fix))
         for result in op.results:
-            self._result(op, result)
+            self.result_register(op, result)
 
     def _symbol(
         self, op: GetOp | LoadOp, known: dict[str, SSAValue], kind: type[ConstantOp | StateOp]
@@ -260,24 +223,24 @@ class _Method:
         name = op.symbol.string_value()
         found = known.get(name)
         if found is None:
-            found = known[name] = self._register(kind(name, op.result.type), op, op.result.name_hint)
+            found = known[name] = self.register(kind(name, op.result.type), op, op.result.name_hint)
         return found
 
-    def _argument_register(self, value: SSAValue, op: Operation) -> SSAValue:
+    def argument_register(self, value: SSAValue, op: Operation) -> SSAValue:
         """The register of a delegate's input, which has to be one."""
         found = self.values[value]
         if not isinstance(found, SSAValue):
-            found = self._register(ValueOp(found), op, None)
+            found = self.register(ValueOp(found), op, None)
         return found
 
-    def _tensor(self, op: Operation, value: SSAValue) -> SSAValue:
+    def tensor(self, op: Operation, value: SSAValue) -> SSAValue:
         found = self.values[value]
         if isinstance(found, SSAValue):
             return found
         self._fail(
             op, f"[out_variant_c4] the number {found!r} stands where a tensor is needed", "make it a tensor"
         )
-        return self._register(ValueOp(found), op, None)
+        return self.register(ValueOp(found), op, None)
 
     def _edge_op(self, op: EdgeOp) -> None:
         if op.results and all(_is_only_stated(result) for result in op.results):
@@ -289,24 +252,20 @@ class _Method:
         )
         if not op.out_schema:
             if any(isinstance(result.type, TensorType) for result in op.results):
-                self._fail(
-                    op,
-                    f"[out_variant_c1] torch has no out variant of '{functional.qualified_name}'",
-                    "decompose the operator, or register an out variant of it",
-                )
+                self._fail(op, *missing_out_variant(op))
                 return
             arguments = self._arguments(op, functional)
             if functional.qualified_name == "sym_size.int":
                 # The primitive operator of the stock runtime counts from the front only.
                 arguments[1] = op.arg("dim") % max(tensor_type(op.operands[0]).get_num_dims(), 1)
-            returns = [self._result(op, result) for result in op.results]
+            returns = [self.result_register(op, result) for result in op.results]
             name = f"{namespace}::{functional.qualified_name}"
-            self._add(KernelCallOp(name, arguments, returns=returns), op)
+            self.add(KernelCallOp(name, arguments, returns=returns), op)
             return
         schema = parse_schema(op.out_schema)
         arguments = self._arguments(op, schema)
-        outs = [self._result(op, result) for result in op.results]
-        self._add(
+        outs = [self.result_register(op, result) for result in op.results]
+        self.add(
             KernelCallOp(
                 f"{namespace}::{schema.qualified_name}",
                 arguments,
@@ -329,7 +288,7 @@ class _Method:
     def _item(self, op: EdgeOp, arg: Arg, value: object) -> Scalar | SSAValue:
         if isinstance(value, SSAValue):
             operand = cast(SSAValue, value)
-            return self._tensor(op, operand) if arg.type.is_tensor else self.values[operand]
+            return self.tensor(op, operand) if arg.type.is_tensor else self.values[operand]
         match arg.type.base:
             case "ScalarType" if isinstance(value, Attribute):
                 try:
@@ -353,13 +312,6 @@ class _Method:
 
 
 EMPTY: Final[Mapping[str, Attribute]] = {}
-_PRIMITIVES: Final = {
-    name: f"executorch_prim::{'sym_' if name in ('max', 'min', 'float', 'int') else ''}{name}.Scalar"
-    for name in FUNCTIONS
-}
-"""The primitive operators that compute numbers."""
-_DEFAULTS: Final[dict[Attribute, Scalar]] = {i64: 0, f64: 0.0, i1: False, StringType(): ""}
-"""What registers hold before the first execution, by type."""
 
 
 def _is_only_stated(result: SSAValue) -> bool:

@@ -1,0 +1,20 @@
+"""What registers of numbers hold before anything has been written to them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xdsl.dialects.builtin import f64, i1, i64
+from xdsl.ir import Attribute
+
+from et_ir.dialects.executorch.arguments import Scalar
+from et_ir.dialects.program import StringType
+
+__all__ = ["default_of"]
+
+_DEFAULTS: Final[dict[Attribute, Scalar]] = {i64: 0, f64: 0.0, i1: False, StringType(): ""}
+
+
+def default_of(type: Attribute) -> Scalar:
+    """What a register of a type holds before the first execution; `None` for what is neither number nor string."""
+    return _DEFAULTS.get(type)
