@@ -16,6 +16,7 @@ the kernels compute rightly is touched; for other targets the pass does nothing.
 | reductions and scans of a tensor without dimensions | a view of one dimension in front, and one behind |
 | results without elements; `mm` and `bmm` over no elements, whose results stay as they were | `full` |
 | indices of i32 in `gather` and `scatter` | a conversion to i64 |
+| a number added to i1 | to i64 |
 | `logit` and variances of f16 and bf16 | in f32, as torch does |
 | `_log_softmax` of f64 | `x - max - log(sum(exp(x - max)))` |
 | `add` with a factor where the first operand has one element: multiplies that | the operand expanded |
@@ -24,6 +25,7 @@ the kernels compute rightly is touched; for other targets the pass does nothing.
 | `narrow_copy` along a negative dimension | `slice_copy` |
 | `remainder`, which may have the sign of the dividend | `fmod`, corrected |
 | `sum.dim_IntList` of f64 over one dimension, added up in f32 | the same over that and one of one element |
+| functions without a kernel (`erfc`, `erfinv`, `lgamma`, `digamma`, `i0`, Bessel functions) | formulas in f64 |
 | `scatter_reduce` of sums and means, which there is no kernel for | `scatter_add`, divided by how many were added |
 | `max_pool2d_with_indices_backward`, which adds to what was in its result | `scatter_add` to zeros |
 | complex tensors, in most kernels; the whole of a Fourier transform | the same of real and imaginary parts |
@@ -45,6 +47,7 @@ from et_ir.passes.fit_kernels import (
     ranks,
     remainder,
     scatters,
+    special_functions,
     sums,
     types,
     volumes,
@@ -53,7 +56,18 @@ from et_ir.passes.rewriting import rewrite
 
 __all__ = ["FAMILIES", "FitKernelsPass"]
 
-FAMILIES = (empty, complex_numbers, scatters, arguments, types, remainder, volumes, ranks, sums)
+FAMILIES = (
+    empty,
+    complex_numbers,
+    special_functions,
+    scatters,
+    arguments,
+    types,
+    remainder,
+    volumes,
+    ranks,
+    sums,
+)
 """The modules with patterns, in the order they are tried in: what is left of a tensor may be empty."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from xdsl.dialects.builtin import TensorType, f32, f64, i64
+from xdsl.dialects.builtin import TensorType, f32, f64, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -98,4 +98,17 @@ class LogSoftmaxInDouble(RewritePattern):
         rewriter.replace(op, edge.SubTensorOp.make(shifted.results[0], log.results[0], result_types=[type]))
 
 
-PATTERNS: Final = (WideIndex, LogitInSingle, VarianceInSingle, LogSoftmaxInDouble)
+class NumberAddedToTruth(RewritePattern):
+    """A number added to truth values: these in the type of the result."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: edge.AddScalarOp, rewriter: PatternRewriter) -> None:
+        result = tensor_type(op.results[0])
+        if tensor_type(op.operands[0]).element_type != i1 or result.element_type == i1:
+            return
+        number = converted(op.operands[0], result.element_type, rewriter)
+        made = edge.AddScalarOp.make(number, op.arg("other"), op.arg("alpha"), result_types=[result])
+        rewriter.replace(op, made)
+
+
+PATTERNS: Final = (WideIndex, LogitInSingle, VarianceInSingle, LogSoftmaxInDouble, NumberAddedToTruth)
