@@ -23,6 +23,8 @@ class Interval(NamedTuple):
 
 
 ANY = Interval()
+TRUTH = Interval(0, 1)
+"""What is true or not."""
 
 
 def computed(function: str, *numbers: Interval) -> Interval:
@@ -41,8 +43,18 @@ def computed(function: str, *numbers: Interval) -> Interval:
             return Interval(least, smallest(a.most, b.most))
         case "mul" | "floordiv", (a, b):
             return _at_corners(a, b, quotient=function == "floordiv")
-        case "float" | "int" | "trunc" | "ceil", (a,):
+        case "float" | "int" | "trunc" | "ceil" | "round", (a,):
             return a
+        case "eq" | "lt" | "le" | "gt" | "ge", (a, b):
+            return _compared(function, a, b)
+        case "not", (a,):
+            return _compared("eq", a, Interval(0, 0))
+        case "ite", (condition, a, b):
+            chosen = _compared("eq", condition, Interval(0, 0))
+            if chosen != TRUTH:
+                return b if chosen.least else a
+            least = None if None in (a.least, b.least) else smallest(a.least, b.least)
+            return Interval(least, largest(a.most, b.most))
         case "truediv", (a, b) if b.least is not None and b.least > 0:
             below, above = (
                 computed("floordiv", a, b),
@@ -51,6 +63,26 @@ def computed(function: str, *numbers: Interval) -> Interval:
             return Interval(below.least, above.most)
         case _:
             return ANY
+
+
+def _compared(function: str, a: Interval, b: Interval) -> Interval:
+    """Whether a comparison holds for all numbers of two ranges, for none, or for some."""
+    match function:
+        case "gt" | "ge":
+            return _compared("lt" if function == "gt" else "le", b, a)
+        case "lt":
+            always, never = _below(a.most, b.least, 1), _below(b.most, a.least, 0)
+        case "le":
+            always, never = _below(a.most, b.least, 0), _below(b.most, a.least, 1)
+        case _:
+            always = None not in (*a, *b) and a.least == a.most == b.least == b.most
+            never = _below(a.most, b.least, 1) or _below(b.most, a.least, 1)
+    return Interval(int(always), int(not never))
+
+
+def _below(most: int | None, least: int | None, by: int) -> bool:
+    """Whether what is at most `most` is less than what is at least `least`, by so much."""
+    return most is not None and least is not None and most + by <= least
 
 
 def _plus(a: int | None, b: int | None) -> int | None:

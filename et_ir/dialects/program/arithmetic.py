@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from xdsl.dialects.builtin import StringAttr, f64, i64
+from xdsl.dialects.builtin import StringAttr, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 _Apply = Callable[..., int | float]
 
-__all__ = ["FUNCTIONS", "ComputeOp", "Function", "compute_type"]
+__all__ = ["FUNCTIONS", "ComputeOp", "Function", "compute_type", "primitive"]
 
 
 class Function(NamedTuple):
@@ -23,11 +23,23 @@ class Function(NamedTuple):
 
     arity: int
     result: Attribute | None
-    """`None` for an i64 if all operands are, else an f64."""
+    """`None` for an f64 if an operand is one, else an i64."""
     apply: _Apply
-    operands: Attribute | None = None
-    """What all operands have to be; `None` for either."""
+    operands: tuple[Attribute, ...] = (i64, f64)
+    """What each operand can be."""
+    prefix: str = ""
+    """What runtimes have before the function's name."""
 
+    def takes(self, types: Sequence[Attribute]) -> bool:
+        """Whether operands can be of these types."""
+        return len(types) == self.arity and all(type in self.operands for type in types)
+
+
+def _chosen(condition: bool, a: int | float, b: int | float) -> int | float:
+    return a if condition else b
+
+
+_ALL: Final = (i64, f64, i1)
 
 FUNCTIONS: Final[dict[str, Function]] = {
     "add": Function(2, None, operator.add),
@@ -36,14 +48,27 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "floordiv": Function(2, None, cast(_Apply, operator.floordiv)),
     "truediv": Function(2, f64, cast(_Apply, operator.truediv)),
     "neg": Function(1, None, cast(_Apply, operator.neg)),
-    "max": Function(2, i64, max, i64),
-    "min": Function(2, i64, min, i64),
-    "float": Function(1, f64, float),
-    "int": Function(1, i64, int),
-    "ceil": Function(1, i64, math.ceil, f64),
-    "trunc": Function(1, i64, int, f64),
+    "max": Function(2, i64, max, (i64,), "sym_"),
+    "min": Function(2, i64, min, (i64,), "sym_"),
+    "float": Function(1, f64, float, _ALL, "sym_"),
+    "int": Function(1, i64, int, _ALL, "sym_"),
+    "ceil": Function(1, i64, math.ceil, (f64,)),
+    "trunc": Function(1, i64, int, (f64,)),
+    "round": Function(1, i64, round, (f64,)),
+    "eq": Function(2, i1, operator.eq, _ALL),
+    "lt": Function(2, i1, operator.lt),
+    "le": Function(2, i1, operator.le),
+    "gt": Function(2, i1, operator.gt),
+    "ge": Function(2, i1, operator.ge),
+    "not": Function(1, i1, operator.not_, (i1,), "sym_"),
+    "ite": Function(3, None, _chosen, _ALL, "sym_"),
 }
 """Those that both runtimes have as primitive operators. Their Python is that of numbers of any size."""
+
+
+def primitive(function: str) -> str:
+    """The operator of the runtimes that computes a function."""
+    return f"executorch_prim::{FUNCTIONS[function].prefix}{function}.Scalar"
 
 
 def compute_type(function: str, operands: Sequence[Attribute]) -> Attribute:
@@ -51,6 +76,8 @@ def compute_type(function: str, operands: Sequence[Attribute]) -> Attribute:
     found = FUNCTIONS[function].result
     if found is not None:
         return found
+    if function == "ite":
+        return operands[-1]
     return f64 if f64 in operands else i64
 
 
@@ -59,11 +86,14 @@ class ComputeOp(IRDLOperation):
     """A number computed from others, of which some are known at run time only: sizes, and what tensors hold.
 
     The functions are `add`, `sub`, `mul`, `floordiv` (rounds down), `truediv`, `neg`, `max`, `min`, `float`, `int` and
-    `trunc` (towards zero), and `ceil`. Rules: `compute_c1` the function is one of these, `compute_c2` the operands and
-    the result are numbers of its types.
+    `trunc` (towards zero), `ceil`, `round` (ties to even), `eq`, `lt`, `le`, `gt`, `ge`, `not`, and `ite`: the second
+    operand if the first is true, else the third, which is of the same type. Rules: `compute_c1` the function is one of
+    these, `compute_c2` the operands and the result are numbers of its types.
 
     ```mlir
     %2 = program.compute "mul" %n, %two : (i64, i64) -> i64
+    %3 = program.compute "lt" %n, %2 : (i64, i64) -> i1
+    %4 = program.compute "ite" %3, %n, %2 : (i1, i64, i64) -> i64
     ```
     """
 
@@ -91,10 +121,13 @@ class ComputeOp(IRDLOperation):
         if function is None:
             raise VerifyException(f"[compute_c1] {name} is no function of numbers: {', '.join(FUNCTIONS)}")
         types = [value.type for value in self.inputs]
-        allowed = (i64, f64) if function.operands is None else (function.operands,)
-        if len(types) != function.arity or any(type not in allowed for type in types):
-            wanted = " or ".join(map(str, allowed))
+        if not function.takes(types):
+            wanted = " or ".join(map(str, function.operands))
             raise VerifyException(f"[compute_c2] {name} takes {function.arity} of type {wanted}")
+        if name == "ite" and (types[0] != i1 or types[1] != types[2]):
+            raise VerifyException("[compute_c2] ite takes an i1 and two numbers of the same type")
+        if name == "eq" and (types[0] == i1) != (types[1] == i1):
+            raise VerifyException("[compute_c2] eq takes two numbers or two of type i1")
         expected = compute_type(name, types)
         if self.result.type != expected:
             raise VerifyException(f"[compute_c2] {name} of these gives {expected}, not {self.result.type}")

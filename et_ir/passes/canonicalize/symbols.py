@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from et_ir.dialects.program import ComputeOp, LiteralOp
@@ -60,6 +60,35 @@ class KnownNumber(RewritePattern):
             rewriter.replace(op, LiteralOp(found))
 
 
+class KnownChoice(RewritePattern):
+    """One of two numbers that are the same, or by a condition that is known or turned around."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ComputeOp, rewriter: PatternRewriter) -> None:
+        if op.function.data == "not":
+            negated = _negated(op.result)
+            twice = None if negated is None else _negated(negated)
+            if twice is not None:
+                rewriter.replace(op, (), [twice])
+        if op.function.data != "ite":
+            return
+        condition, a, b = op.inputs
+        if isinstance(condition.owner, LiteralOp):
+            rewriter.replace(op, (), [a if literal_of(condition.owner.value) else b])
+        elif a is b:
+            rewriter.replace(op, (), [a])
+        else:
+            negated = _negated(condition)
+            if negated is not None:
+                rewriter.replace(op, ComputeOp("ite", [negated, b, a]))
+
+
+def _negated(value: SSAValue) -> SSAValue | None:
+    """What a value is the negation of."""
+    op = value.owner
+    return op.inputs[0] if isinstance(op, ComputeOp) and op.function.data == "not" else None
+
+
 class InlineLiteral(RewritePattern):
     """A number that stands for a literal known at run time only is the literal."""
 
@@ -90,4 +119,4 @@ def _inlined(value: Any, literal: LiteralOp, number: float) -> Any:
     return value
 
 
-PATTERNS: Final = (KnownSize, KnownElementCount, KnownNumber, InlineLiteral)
+PATTERNS: Final = (KnownSize, KnownElementCount, KnownNumber, KnownChoice, InlineLiteral)

@@ -79,3 +79,23 @@ func.func @stays(%x: tensor<4xf32>, %n: tensor<4xi64>) -> (tensor<4xf32>, tensor
   %5 = aten.logical_not %4 : tensor<4xi1>
   func.return %0, %1, %2, %3, %5 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi1>
 }
+
+// -----
+
+// Choices: by a condition that is known, between two that are the same, by one that is turned around.
+// CHECK-LABEL: func.func @choices
+func.func @choices(%n: i64, %m: i64, %c: i1) -> (i64, i64, i64, i64, i1) {
+  %two = program.literal 2 : i64
+  %three = program.literal 3 : i64
+  %known = program.compute "lt" %two, %three : (i64, i64) -> i1
+  %0 = program.compute "ite" %known, %n, %m : (i1, i64, i64) -> i64
+  %1 = program.compute "ite" %c, %m, %m : (i1, i64, i64) -> i64
+  // CHECK-NEXT: %[[TURNED:.*]] = program.compute "ite" %c, %m, %n
+  %not = program.compute "not" %c : (i1) -> i1
+  %2 = program.compute "ite" %not, %n, %m : (i1, i64, i64) -> i64
+  // CHECK-NEXT: %[[STAYS:.*]] = program.compute "ite" %c, %n, %m
+  %3 = program.compute "ite" %c, %n, %m : (i1, i64, i64) -> i64
+  %twice = program.compute "not" %not : (i1) -> i1
+  // CHECK-NEXT: func.return %n, %m, %[[TURNED]], %[[STAYS]], %c
+  func.return %0, %1, %2, %3, %twice : i64, i64, i64, i64, i1
+}

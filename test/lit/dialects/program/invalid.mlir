@@ -45,6 +45,15 @@ func.func @compute_c2(%n: i64, %f: f64, %x: tensor<i64>) {
   %2 = program.compute "neg" %x : (tensor<i64>) -> i64
   // expected-error@+1 {{[compute_c2] mul of these gives f64, not i64}}
   %3 = program.compute "mul" %n, %f : (i64, f64) -> i64
+  %4 = program.compute "lt" %n, %f : (i64, f64) -> i1
+  // expected-error@+1 {{[compute_c2] lt takes 2 of type i64 or f64}}
+  %5 = program.compute "lt" %4, %4 : (i1, i1) -> i1
+  // expected-error@+1 {{[compute_c2] not takes 1 of type i1}}
+  %6 = program.compute "not" %n : (i64) -> i1
+  // expected-error@+1 {{[compute_c2] ite takes an i1 and two numbers of the same type}}
+  %7 = program.compute "ite" %4, %n, %f : (i1, i64, f64) -> f64
+  // expected-error@+1 {{[compute_c2] eq takes two numbers or two of type i1}}
+  %8 = program.compute "eq" %4, %n : (i1, i64) -> i1
   func.return
 }
 

@@ -54,9 +54,15 @@ func.func @forward(%x: tensor<1x8xf32>, %n: i64, %s: !program.string) -> (i64, f
   // CHECK-NEXT: program.compute "mul" %n, %0 : (i64, i64) -> i64
   // CHECK-NEXT: program.compute "truediv" %n, %1 : (i64, f64) -> f64
   // CHECK-NEXT: program.compute "neg" %n : (i64) -> i64
+  // CHECK-NEXT: program.compute "lt" %n, %1 : (i64, f64) -> i1
+  // CHECK-NEXT: program.compute "not" %{{.*}} : (i1) -> i1
+  // CHECK-NEXT: program.compute "ite" %2, %n, %0 : (i1, i64, i64) -> i64
   %5 = program.compute "mul" %n, %0 : (i64, i64) -> i64
   %6 = program.compute "truediv" %n, %1 : (i64, f64) -> f64
   %7 = program.compute "neg" %n : (i64) -> i64
+  %8 = program.compute "lt" %n, %1 : (i64, f64) -> i1
+  %9 = program.compute "not" %8 : (i1) -> i1
+  %10 = program.compute "ite" %2, %n, %0 : (i1, i64, i64) -> i64
   // CHECK-NEXT: program.range %n from 0 to 6
   // CHECK-NEXT: program.range %n from -1
   // CHECK-NEXT: program.range %n to 6

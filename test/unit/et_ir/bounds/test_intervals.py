@@ -65,3 +65,9 @@ def test_what_sizes_give():
     assert computed("min", size, ANY) == Interval(None, 8)
     assert computed("max", size, ANY) == Interval(2, None)
     assert computed("floordiv", size, Interval(0, 2)) == ANY
+    assert computed("lt", size, Interval(9, None)) == Interval(1, 1)
+    assert computed("ge", size, Interval(9, None)) == Interval(0, 0)
+    assert computed("gt", size, Interval(4, 4)) == Interval(0, 1)
+    assert computed("eq", size, Interval(1, 1)) == Interval(0, 0)
+    assert computed("ite", Interval(0, 1), size, Interval(1, 4)) == Interval(1, 8)
+    assert computed("ite", Interval(1, 1), size, ANY) == size
