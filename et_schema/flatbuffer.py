@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from mmap import mmap
 from struct import Struct
 from struct import error as StructError
@@ -114,7 +114,7 @@ class Reader:
         self.tables_left = end // 8
         self.problems = problems
         self.offsets: dict[int, int] | None = {} if locate or problems.collects else None
-        self.lost: list[tuple[object, str, InvalidFile]] = []
+        self.lost: list[tuple[object, InvalidFile]] = []
         self._layouts: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
         self._strings: dict[int, str] = {}
 
@@ -126,16 +126,25 @@ class Reader:
         if self.offsets is not None:
             self.offsets[id(value)] = at
 
-    def substitute(self, table: _Table, at: int, path: str, problem: InvalidFile) -> _Table:
-        """Report the ``problem`` of the element ``path`` at ``at``; if that is no exception, ``table`` stands for it
-        and the problem's own path still begins at the element.
+    def substitute(
+        self, table: _Table, at: int, path: str, problem: InvalidFile, known: int | None = None
+    ) -> _Table:
+        """Report the ``problem`` of the element ``path`` at ``at``; if that is no exception, ``table`` stands for it.
+
+        ``known`` is how many were lost before the element, for one that has such elements itself.
         """
-        if not self.problems.collects:
-            problem.nest(path)
+        if known is not None:
+            self.within(path, known)
+        problem.nest(path)
         self.problems.add(problem)
         self.place(table, at)
-        self.lost.append((table, path, problem))
+        self.lost.append((table, problem))
         return table
+
+    def within(self, path: str, known: int) -> None:
+        """Say of all problems but the first ``known`` that they are in the element ``path``."""
+        for _, problem in self.lost[known:]:
+            problem.nest(path)
 
     def unknown(self, kind: str, number: int, at: int, field: str) -> InvalidFile:
         return InvalidFile(
@@ -148,14 +157,18 @@ class Reader:
             raise self.fault(f"bool is {number}, neither 0 nor 1", at, field)
         return number == 1
 
-    def root(self, identifier: bytes) -> int:
-        """Position of the root table. Raises ``InvalidFile``."""
+    def root(self, identifier: bytes, read: Callable[[Reader, int], _Table]) -> _Table:
+        """The root table as ``read`` decodes it. Raises ``InvalidFile``."""
         if self.end < 8:
-            raise self.fault(f"a flatbuffer of {self.end} bytes is too short", 0)
+            raise self.fault(f"a flatbuffer of {self.end} bytes is too short", self.end, "root table")
         found = bytes(self.u8[4:8])
         if found != identifier:
-            raise self.fault(f"file identifier is {found!r}, not {identifier!r}", 4)
-        return self.u32[0]
+            raise self.fault(f"this is {found!r}, not {identifier!r}", 4, "file identifier")
+        try:
+            return read(self, self.u32[0])
+        except InvalidFile as error:
+            error.where = error.where or "root table"
+            raise
 
     def table(self, at: int, kind: TableType) -> tuple[int, ...]:
         """Positions of the fields relative to ``at``: 0 if absent, else inside of the buffer and aligned."""
@@ -192,11 +205,13 @@ class Reader:
             if field == 0:
                 continue
             if field < 4 or field + slot.size > table_size:
-                raise self.fault(f"field {slot.name} lies outside of its {kind.name} table", vtable + entry)
+                message = f"field {slot.name} lies outside of its {kind.name} table"
+                raise self.fault(message, vtable + entry, slot.name)
             if slot.size == 8 and mask == 0:
                 mask, residue = 7, -field & 7
             if (slot.size == 4 and field & 3) or (slot.size == 8 and (field + residue) & 7):
-                raise self.fault(f"field {slot.name} of {kind.name} is misaligned", vtable + entry)
+                message = f"field {slot.name} of {kind.name} is misaligned"
+                raise self.fault(message, vtable + entry, slot.name)
         return table_size, mask, residue, tuple(fields)
 
     def vector(self, at: int, itemsize: int, field: str) -> tuple[int, int]:

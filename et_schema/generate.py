@@ -538,6 +538,17 @@ class Emitter:
             self.emit("    )")
         self.emit("    if r.offsets is not None:\n        r.place(value, at)\n    return value")
 
+    def _has_tables(self, name: str) -> bool:
+        """Whether a table has vectors of tables, some elements of which may be lost while the rest is read."""
+        slots = self.slots(self.schema.tables[name])
+        single = [slot.element for slot in slots if slot.kind == "table"]
+        for slot in slots:
+            if slot.kind == "union":
+                single += self.schema.unions[slot.element].members
+        if any(self._has_tables(table) for table in single):
+            raise NotImplementedError(f"{name}: a vector of tables below a table that is no element of one")
+        return any(slot.kind == "tables" for slot in slots)
+
     def _read_slot(self, slot: Slot) -> list[str]:
         position, type_position, name = f"at + f{slot.index}", f"at + f{slot.index - 1}", slot.name
         default = self.python_default(slot)[1]
@@ -588,6 +599,23 @@ class Emitter:
                     "    except InvalidFile as error:",
                     f'        error.nest("{name}")',
                     "        raise",
+                ]
+            case "tables" if self._has_tables(slot.element):
+                return [
+                    f"{name}: list[{slot.element}] = []",
+                    f"if f{slot.index}:",
+                    f'    first, count = r.table_vector({position}, "{name}")',
+                    "    u32 = r.u32",
+                    "    for item in range(first, first + 4 * count, 4):",
+                    "        known = len(r.lost)",
+                    "        try:",
+                    f"            {name}.append(_read_{snake_case(slot.element)}(r, item + u32[item >> 2]))",
+                    "        except InvalidFile as error:",
+                    f'            path = f"{name}[{{len({name})}}]"',
+                    f"            {name}.append(r.substitute({slot.element}(), item, path, error, known))",
+                    "        else:",
+                    "            if len(r.lost) > known:",
+                    f'                r.within(f"{name}[{{len({name}) - 1}}]", known)',
                 ]
             case "tables":
                 return [
@@ -684,7 +712,7 @@ class Emitter:
         root = self.schema.root
         self.emit(f"\n\ndef read(reader: Reader) -> {root}:")
         self.emit('    """Decode a whole buffer. Raises ``InvalidFile`` with the table path and the byte."""')
-        self.emit(f"    return _read_{snake_case(root)}(reader, reader.root(FILE_IDENTIFIER))")
+        self.emit(f"    return reader.root(FILE_IDENTIFIER, _read_{snake_case(root)})")
         self.emit(f"\n\ndef write(writer: Writer, value: {root}) -> int:")
         self.emit('    """Encode ``value``; the result is the root for ``Writer.finish``."""')
         self.emit(f"    return _write_{snake_case(root)}(writer, value)")

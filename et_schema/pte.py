@@ -168,6 +168,8 @@ def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST
         raise InvalidFile(
             f"a file of {len(file)} bytes is too short to be a program",
             code=Error.InvalidArgument,
+            where="file",
+            offset=len(file),
             hint=f"the least is {MINIMUM_FILE_SIZE} bytes",
         )
     header = ExtendedHeader.parse(file)
@@ -176,13 +178,10 @@ def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST
         _check_header(header, len(file))
         program_size = header.program_size
     reader = Reader(file[:program_size], locate=locate, problems=problems)
-    try:
-        program = schema.read(reader)
-    except InvalidFile:
-        _place(reader, {})
-        raise
+    program = schema.read(reader)
     locations = None if reader.offsets is None else locate_tables(program, reader.offsets)
-    malformed: set[int] = set() if locations is None else _place(reader, locations)
+    # Of those that are part of the program: what was lost with its parent is no table of it.
+    malformed = {id(table) for table, _ in reader.lost if locations is not None and id(table) in locations}
     try:
         segments = _segments(program, header, file, problems, malformed)
         _check_references(program, segments, problems, malformed)
@@ -281,30 +280,6 @@ def _check_header(header: ExtendedHeader, file_size: int) -> None:
             offset=HEADER_AT + 24,
             hint="the file may be truncated",
         )
-
-
-def _place(reader: Reader, locations: dict[int, Location]) -> set[int]:
-    """Complete the paths of the problems of the reader; returns the ids of the tables that stand for malformed
-    ones.
-    """
-    malformed: set[int] = set()
-    outer = ""
-    for table, path, problem in reversed(reader.lost):
-        place = locations.get(id(table))
-        if place is not None:
-            outer = place.path
-            problem.nest(outer)
-        else:
-            # What it was part of was malformed too, and found so after it: of the path the ends are known.
-            problem.nest(f"{outer}….{path}")
-        malformed.add(id(table))
-    if reader.lost and id(reader.lost[0][0]) not in locations:
-        # The first problem is the one that is raised when problems are not collected.
-        try:
-            schema.read(Reader(reader.u8))
-        except InvalidFile as first:
-            reader.lost[0][2].where = first.where
-    return malformed
 
 
 def _segments(

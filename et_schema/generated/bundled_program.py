@@ -229,11 +229,15 @@ def _read_bundled_method_test_suite(r: Reader, at: int) -> BundledMethodTestSuit
         first, count = r.table_vector(at + f1, "test_cases")
         u32 = r.u32
         for item in range(first, first + 4 * count, 4):
+            known = len(r.lost)
             try:
                 test_cases.append(_read_bundled_method_test_case(r, item + u32[item >> 2]))
             except InvalidFile as error:
                 path = f"test_cases[{len(test_cases)}]"
-                test_cases.append(r.substitute(BundledMethodTestCase(), item, path, error))
+                test_cases.append(r.substitute(BundledMethodTestCase(), item, path, error, known))
+            else:
+                if len(r.lost) > known:
+                    r.within(f"test_cases[{len(test_cases) - 1}]", known)
     value = BundledMethodTestSuite(method_name, test_cases)
     if r.offsets is not None:
         r.place(value, at)
@@ -248,11 +252,15 @@ def _read_bundled_program(r: Reader, at: int) -> BundledProgram:
         first, count = r.table_vector(at + f1, "method_test_suites")
         u32 = r.u32
         for item in range(first, first + 4 * count, 4):
+            known = len(r.lost)
             try:
                 method_test_suites.append(_read_bundled_method_test_suite(r, item + u32[item >> 2]))
             except InvalidFile as error:
                 path = f"method_test_suites[{len(method_test_suites)}]"
-                method_test_suites.append(r.substitute(BundledMethodTestSuite(), item, path, error))
+                method_test_suites.append(r.substitute(BundledMethodTestSuite(), item, path, error, known))
+            else:
+                if len(r.lost) > known:
+                    r.within(f"method_test_suites[{len(method_test_suites) - 1}]", known)
     program = r.blob(at + f2, "program") if f2 else b""
     value = BundledProgram(version, method_test_suites, program)
     if r.offsets is not None:
@@ -361,7 +369,7 @@ def _write_bundled_program(w: Writer, value: BundledProgram) -> int:
 
 def read(reader: Reader) -> BundledProgram:
     """Decode a whole buffer. Raises ``InvalidFile`` with the table path and the byte."""
-    return _read_bundled_program(reader, reader.root(FILE_IDENTIFIER))
+    return reader.root(FILE_IDENTIFIER, _read_bundled_program)
 
 
 def write(writer: Writer, value: BundledProgram) -> int:

@@ -208,7 +208,7 @@ def _write_flat_tensor(w: Writer, value: FlatTensor) -> int:
 
 def read(reader: Reader) -> FlatTensor:
     """Decode a whole buffer. Raises ``InvalidFile`` with the table path and the byte."""
-    return _read_flat_tensor(reader, reader.root(FILE_IDENTIFIER))
+    return reader.root(FILE_IDENTIFIER, _read_flat_tensor)
 
 
 def write(writer: Writer, value: FlatTensor) -> int:

@@ -895,11 +895,15 @@ def _read_chain(r: Reader, at: int) -> Chain:
         first, count = r.table_vector(at + f3, "stacktrace")
         u32 = r.u32
         for item in range(first, first + 4 * count, 4):
+            known = len(r.lost)
             try:
                 stacktrace.append(_read_frame_list(r, item + u32[item >> 2]))
             except InvalidFile as error:
                 path = f"stacktrace[{len(stacktrace)}]"
-                stacktrace.append(r.substitute(FrameList(), item, path, error))
+                stacktrace.append(r.substitute(FrameList(), item, path, error, known))
+            else:
+                if len(r.lost) > known:
+                    r.within(f"stacktrace[{len(stacktrace) - 1}]", known)
     value = Chain(inputs, outputs, instructions, stacktrace)
     if r.offsets is not None:
         r.place(value, at)
@@ -1004,11 +1008,15 @@ def _read_execution_plan(r: Reader, at: int) -> ExecutionPlan:
         first, count = r.table_vector(at + f5, "chains")
         u32 = r.u32
         for item in range(first, first + 4 * count, 4):
+            known = len(r.lost)
             try:
                 chains.append(_read_chain(r, item + u32[item >> 2]))
             except InvalidFile as error:
                 path = f"chains[{len(chains)}]"
-                chains.append(r.substitute(Chain(), item, path, error))
+                chains.append(r.substitute(Chain(), item, path, error, known))
+            else:
+                if len(r.lost) > known:
+                    r.within(f"chains[{len(chains) - 1}]", known)
     operators: list[Operator] = []
     if f6:
         first, count = r.table_vector(at + f6, "operators")
@@ -1024,11 +1032,15 @@ def _read_execution_plan(r: Reader, at: int) -> ExecutionPlan:
         first, count = r.table_vector(at + f7, "delegates")
         u32 = r.u32
         for item in range(first, first + 4 * count, 4):
+            known = len(r.lost)
             try:
                 delegates.append(_read_backend_delegate(r, item + u32[item >> 2]))
             except InvalidFile as error:
                 path = f"delegates[{len(delegates)}]"
-                delegates.append(r.substitute(BackendDelegate(), item, path, error))
+                delegates.append(r.substitute(BackendDelegate(), item, path, error, known))
+            else:
+                if len(r.lost) > known:
+                    r.within(f"delegates[{len(delegates) - 1}]", known)
     non_const_buffer_sizes = r.i64_vector(at + f8, "non_const_buffer_sizes") if f8 else []
     non_const_buffer_device: list[NonConstBufferDevice] = []
     if f9:
@@ -1113,11 +1125,15 @@ def _read_program(r: Reader, at: int) -> Program:
         first, count = r.table_vector(at + f1, "execution_plan")
         u32 = r.u32
         for item in range(first, first + 4 * count, 4):
+            known = len(r.lost)
             try:
                 execution_plan.append(_read_execution_plan(r, item + u32[item >> 2]))
             except InvalidFile as error:
                 path = f"execution_plan[{len(execution_plan)}]"
-                execution_plan.append(r.substitute(ExecutionPlan(), item, path, error))
+                execution_plan.append(r.substitute(ExecutionPlan(), item, path, error, known))
+            else:
+                if len(r.lost) > known:
+                    r.within(f"execution_plan[{len(execution_plan) - 1}]", known)
     constant_buffer: list[Buffer] = []
     if f2:
         first, count = r.table_vector(at + f2, "constant_buffer")
@@ -1667,7 +1683,7 @@ def _write_program(w: Writer, value: Program) -> int:
 
 def read(reader: Reader) -> Program:
     """Decode a whole buffer. Raises ``InvalidFile`` with the table path and the byte."""
-    return _read_program(reader, reader.root(FILE_IDENTIFIER))
+    return reader.root(FILE_IDENTIFIER, _read_program)
 
 
 def write(writer: Writer, value: Program) -> int:

@@ -142,5 +142,5 @@ def test_absent_vectors_read_as_empty() -> None:
 def test_wrong_identifier() -> None:
     data = bytearray(encode(Program()))
     data[4:8] = b"ET11"
-    with pytest.raises(InvalidFile, match="file identifier is b'ET11', not b'ET12' at byte 0x4"):
+    with pytest.raises(InvalidFile, match="this is b'ET11', not b'ET12' at file identifier, byte 0x4"):
         decode(bytes(data))

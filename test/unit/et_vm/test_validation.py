@@ -1,13 +1,16 @@
 """Every problem of a file at once: each with its path and byte, and none that only follows from another."""
 
 import itertools
+from dataclasses import fields
+from random import Random
 
 import pytest
 from test_verify import ROWS, Good
 from vm_programs import Build
 
 from et_schema.errors import Error
-from et_schema.generated.program import EValue, Instruction, KernelCall, MoveCall
+from et_schema.generated.program import EValue, FrameList, Instruction, KernelCall, MoveCall
+from et_schema.generated.program import Program as Tables
 from et_schema.pte import read_pte
 from et_vm.program import Program
 from et_vm.validation import validate
@@ -141,7 +144,6 @@ def test_a_table_inside_of_a_table_that_cannot_be_read():
         "execution_plan[0].container_meta_type"
     ]
     good.plan.non_const_buffer_sizes = [0, 2**40]
-    good.file()
     file = bytearray(damage(good.file(), "execution_plan[0].values[3].val"))
     at = file.index((2).to_bytes(4, "little") + bytes(8) + (2**40).to_bytes(8, "little"))
     file[at : at + 4] = b"\xff\xff\xff\x7f"
@@ -157,7 +159,55 @@ def test_a_header_that_leaves_nothing_to_read():
     file = bytearray(Good().file())
     file[4:8] = b"ET99"
     (problem,) = validate(memoryview(bytes(file))).problems
-    assert (problem.code, problem.offset) == (Error.InvalidProgram, 4)
+    assert (problem.code, problem.where, problem.offset) == (Error.InvalidProgram, "file identifier", 4)
+
+
+def cut_off(damaged: bytes, file: bytes, path: str, field: str) -> bytes:
+    """``damaged``, which was ``file``, with the vector ``field`` of the table at ``path`` outside of it."""
+    pte = read_pte(file, locate=True)
+    tables = {"execution_plan[0]": pte.program.execution_plan[0]}
+    tables["execution_plan[0].chains[0]"] = tables["execution_plan[0]"].chains[0]
+    names = [item.name for item in fields(tables[path])]
+    assert pte.locations is not None
+    at = pte.locations[id(tables[path])].offset
+    vtable = at - int.from_bytes(file[at : at + 4], "little", signed=True)
+    slot = vtable + 4 + 2 * names.index(field)
+    at += int.from_bytes(file[slot : slot + 2], "little")
+    return damaged[:at] + b"\xf0\xff\xff\x7f" + damaged[at + 4 :]
+
+
+@pytest.mark.parametrize(
+    ("lost", "field"),
+    [("execution_plan[0].chains[0]", "stacktrace"), ("execution_plan[0]", "non_const_buffer_sizes")],
+)
+def test_what_is_lost_with_what_it_is_part_of_has_its_whole_path(lost, field):
+    """Instructions that cannot be read are found before the chain, or the method with the chain, is given up."""
+    good = Good()
+    good.chain.stacktrace = [FrameList() for _ in good.chain.instructions]
+    file = good.file()
+    broken = [f"execution_plan[0].chains[0].instructions[{at}].instr_args" for at in (1, 3)]
+    found = validate(memoryview(cut_off(damage(file, *broken), file, lost, field))).problems
+    assert [problem.where for problem in found[:3]] == [*broken, f"{lost}.{field}"]
+    assert all(problem.offset for problem in found)
+
+
+def test_every_problem_of_damaged_files_has_a_whole_path_and_a_byte():
+    first = {field.name for field in fields(Tables)}
+    first |= {"extended header", "file identifier", "root table"}
+    for seed in range(400):
+        random = Random(seed)
+        file = bytearray(Good().file())
+        for _ in range(random.randint(1, 4)):
+            file[random.randrange(len(file))] = random.choice((0, 1, 127, 255, random.randrange(256)))
+        for problem in validate(memoryview(bytes(file))).problems:
+            assert problem.offset is not None
+            assert (problem.where or "").partition(".")[0].partition("[")[0] in first
+
+
+@pytest.mark.parametrize("length", [0, 7, 63])
+def test_too_short(length):
+    (problem,) = validate(memoryview(bytes(length))).problems
+    assert (problem.code, problem.where, problem.offset) == (Error.InvalidArgument, "file", length)
 
 
 def test_a_segment_outside_of_the_file():
