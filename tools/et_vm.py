@@ -35,6 +35,7 @@ examples:
   et-vm run model.pte --kernels aten --repeat 100      torch's kernels; latency as minimum and median
   et-vm run model.pte --data weights.ptd               weights from another file
   et-vm run model.pte --poison                         overwrite dead memory while running
+  et-vm run model.pte --instruction-limit 100000       end a loop that does not end by itself
 """
 
 INFO = """et-vm info: print what is in a file.
@@ -135,6 +136,12 @@ def _parser() -> CommandParser:
     run.add_argument("--repeat", type=_positive, metavar="N", help="execute N times and print the latency")
     run.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     run.add_argument("--poison", action="store_true", help="overwrite memory that nothing may read any more")
+    limit = {
+        "type": _positive,
+        "metavar": "N",
+        "help": "an execution ends with a trap after N instructions (default: 10,000,000)",
+    }
+    run.add_argument("--instruction-limit", **limit)
     run.add_argument("--json", action="store_true", help="print JSON")
 
     info = verb("info", "print what is in a file", INFO)
@@ -172,6 +179,7 @@ def _parser() -> CommandParser:
         "--poison", action="store_true", help="overwrite memory that nothing may read any more"
     )
     verify.add_argument("--data", **data)
+    verify.add_argument("--instruction-limit", **limit)
     verify.add_argument("--json", action="store_true", help="print JSON")
 
     validate = verb("validate", "check a file", VALIDATE)

@@ -16,6 +16,7 @@ from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder
 from et_tools.vm_files import WIDTH, count, fit, open_data, open_program, show_bytes
+from et_vm.interpreter import MAX_INSTRUCTIONS
 
 if TYPE_CHECKING:
     from et_vm.meta import MethodMeta, TensorInfo
@@ -44,11 +45,16 @@ def run_file(args: argparse.Namespace) -> None:
     """
     if args.output_dir is not None:
         check_output_folder(args.output_dir)
+
     program = open_program(args.file)
     name = _method_name(program, args.method)
     inputs = _inputs(program.method_meta(name), args.input or ["random:0"])
     method = program.load_method(
-        name, kernels=args.kernels, poison=args.poison, external=open_data(args.data)
+        name,
+        kernels=args.kernels,
+        poison=args.poison,
+        external=open_data(args.data),
+        instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,
     )
     values: list[Any] = []
     outputs: list[Any] = []

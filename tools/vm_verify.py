@@ -19,11 +19,18 @@ def verify_file(args: argparse.Namespace) -> int:
     Raises what loading the file and its methods raises.
     """
     from et_vm.bundled import BundledProgram, Mismatch
+    from et_vm.interpreter import MAX_INSTRUCTIONS
 
     bundled = BundledProgram.load(sys.stdin.buffer.read() if args.file == "-" else args.file)
     external = open_data(args.data)
     methods = {
-        name: bundled.program.load_method(name, kernels=args.kernels, poison=args.poison, external=external)
+        name: bundled.program.load_method(
+            name,
+            kernels=args.kernels,
+            poison=args.poison,
+            external=external,
+            instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,
+        )
         for name in dict.fromkeys(name for name, _ in bundled.cases())
     }
     code = ExitCode.OK

@@ -175,6 +175,13 @@ class TestCommand:
         path = file(bpte(("forward", [ONE], [ONE])), "net.bpte")
         assert "forward" in run(capsys, "verify", path, code=ExitCode.USAGE)
 
+    def test_endless_loops_end(self, capsys, file):
+        build = Build()
+        build.jump_false(build.tensor(1, dtype=ScalarType.BOOL), 0)
+        path = file(bpte(("forward", [], []), program=build), "net.bpte")
+        error = run(capsys, "verify", path, "--instruction-limit", "9", code=ExitCode.TRAP)
+        assert "more than 9 instructions" in error
+
     def test_other_verbs_take_the_program_in_it(self, capsys, file):
         path = file(bpte(), "net.bpte")
         assert "output 0" in run(capsys, "run", path)

@@ -194,6 +194,16 @@ class TestFailures:
         for part in ("broadcast", "instruction 0: aten::add.out", "model.py:12", "return x + y"):
             assert part in error
 
+    def test_endless_loops_end(self, capsys, file):
+        build = Build()
+        build.jump_false(build.tensor(1, dtype=ScalarType.BOOL), 0)
+        error = run(capsys, "run", file(build), "--instruction-limit", "1000", code=ExitCode.TRAP)
+        assert "more than 1,000 instructions" in error
+
+    def test_the_instruction_limit_is_of_one_execution(self, capsys, file):
+        path = file(add(2))
+        assert "5 runs" in run(capsys, "run", path, "--repeat", "5", "--instruction-limit", "1")
+
     def test_missing_operators(self, capsys, file):
         build = add(2)
         build.plan.operators[0].name = "acme::add"
@@ -226,6 +236,8 @@ class TestFailures:
             ["run"],
             ["run", "x.pte", "--kernels", "fast"],
             ["run", "x.pte", "--repeat", "0"],
+            ["run", "x.pte", "--instruction-limit", "0"],
+            ["run", "x.pte", "--instruction-limit", "many"],
             ["run", "--bad"],
         ],
     )
