@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from stock import StockRuntime
-from stock_probe import LIST, operators, refused, rows_of
+from stock_probe import LIST, header, operators, refused, rows_of
 
 from et_ir.dialects.aten.inference.dtypes import dtype_of
 from et_ir.dialects.edge import OP_BY_NAME
@@ -11,6 +13,9 @@ from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.passes.document_operators import kernel_of
 
 ROWS = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+
+ENDING = ("max_pool2d_with_indices_backward", "_adaptive_avg_pool2d")
+"""What kernels do not take ends the runtime, which takes seconds to start again."""
 
 
 def test_every_row_is_of_a_kernel_and_its_arguments() -> None:
@@ -26,6 +31,22 @@ def test_a_refused_type_is_found(stock: StockRuntime) -> None:
     (row,) = rows_of("_local_scalar_dense", stock)
     assert row in ROWS
     assert list(rows_of("relu", stock)) == []
+
+
+def test_the_list_is_current(stock: StockRuntime) -> None:
+    """Operators with rows and operators without, chosen by a seed, have the rows that the list has of them."""
+    kernels = {row.split(" | ")[0] for row in ROWS}
+    names = [name for name in operators() if name not in ENDING]
+    listed, others = (
+        [n for n in names if (kernel_of(OP_BY_NAME[n]) in kernels) is has] for has in (True, False)
+    )
+    chosen = [n for group in (listed, others) for n in Random(4).sample(group, 15)]
+    found = {name: sorted(rows_of(name, stock)) for name in chosen}
+    assert found == {n: [r for r in ROWS if r.split(" | ")[0] == kernel_of(OP_BY_NAME[n])] for n in chosen}
+
+
+def test_the_list_names_its_command() -> None:
+    assert LIST.read_text(encoding="utf-8").startswith(header())
 
 
 def test_a_type_is_refused_when_nothing_with_it_is_taken() -> None:

@@ -99,12 +99,16 @@ class LogSoftmaxInDouble(RewritePattern):
 
 
 class NumberAddedToTruth(RewritePattern):
-    """A number added to truth values: these in the type of the result."""
+    """A number added to truth values: these in the type of the result; a truth value added to them: either."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: edge.AddScalarOp, rewriter: PatternRewriter) -> None:
         result = tensor_type(op.results[0])
-        if tensor_type(op.operands[0]).element_type != i1 or result.element_type == i1:
+        if tensor_type(op.operands[0]).element_type != i1:
+            return
+        if result.element_type == i1:
+            added = bool(op.arg("other")) and bool(op.arg("alpha"))
+            rewriter.replace(op, edge.BitwiseOrScalarOp.make(op.operands[0], added, result_types=[result]))
             return
         number = converted(op.operands[0], result.element_type, rewriter)
         made = edge.AddScalarOp.make(number, op.arg("other"), op.arg("alpha"), result_types=[result])

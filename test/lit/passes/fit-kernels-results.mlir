@@ -200,3 +200,16 @@ func.func @forward(%x: tensor<4x3xf32>, %i: tensor<4x2xi64>, %y: tensor<4x2xf32>
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[REDUCED:.*]] = edge.scatter_reduce.two %x, %i, %y
 // CHECK-NEXT: func.return %[[REDUCED]]
+
+// -----
+
+func.func @forward(%x: tensor<3xi1>, %y: tensor<3xi1>) -> (tensor<3xi64>, tensor<3xi1>) {
+  %0 = edge.add.Scalar %x {other = 2} : (tensor<3xi1>) -> tensor<3xi64>
+  %1 = edge.add.Scalar %y {other = true} : tensor<3xi1>
+  func.return %0, %1 : tensor<3xi64>, tensor<3xi1>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[NUMBER:.*]] = edge.dim_order_ops._to_dim_order_copy %x {dtype = i64}
+// CHECK-NEXT: edge.add.Scalar %[[NUMBER]] {other = 2} : tensor<3xi64>
+// CHECK-NEXT: edge.bitwise_or.Scalar %y {other = true} : tensor<3xi1>
+// CHECK-NEXT: func.return
