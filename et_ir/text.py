@@ -25,6 +25,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLit
 from et_ir.data import Blob
 from et_ir.data.store import WeightStore, write_store
 from et_ir.dialects.program.attributes import INLINE_ELEMENTS, DataAttr
+from et_ir.dialects.program.operators import DeclareOperatorOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_schema.atomic import atomic_writer
 
@@ -81,6 +82,8 @@ class _LocatingParser(Parser):
         self._line_starts = [0]
         self._uses: dict[str, Span] = {}
         self._types: dict[str, TypeAttribute] = {}
+        self._declared: dict[str, type[Operation]] = {}
+        """Op classes of operators that the text declares: another text may declare others of these names."""
         position = text.find("\n")
         while position >= 0:
             self._line_starts.append(position + 1)
@@ -119,7 +122,13 @@ class _LocatingParser(Parser):
             self.raise_error(str(error))
         if op.location == UNKNOWN_LOC:
             op.location = self._location(start)
+        if isinstance(op, DeclareOperatorOp):
+            self.declare(op)
         return op
+
+    def declare(self, op: DeclareOperatorOp) -> None:
+        """Note an operator that ops from here on may call."""
+        self._declared.update((made.name, made) for made in op.classes())
 
     def _parse_optional_builtin_parametrized_type(self) -> TypeAttribute | None:
         token = self._current_token
@@ -165,10 +174,15 @@ class _LocatingParser(Parser):
         return super()._parse_block()
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
-        op = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        op = self._declared.get(name)
         if op is None:
-            near = get_close_matches(name, (known.name for known in self.ctx.loaded_ops), n=1, cutoff=0.8)
+            op = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if op is None:
+            names = [*self._declared, *(known.name for known in self.ctx.loaded_ops)]
+            near = get_close_matches(name, names, n=1, cutoff=0.8)
             hint = f", did you mean {near[0]}?" if near else ""
+            if not near and name.startswith(("aten.", "edge.")) and name.count(".") > 1:
+                hint = "; an operator of a library of one's own is declared by program.operator, before it is used"
             start = self._current_token.span.input.content.rfind(name, 0, self.pos)
             self.raise_error(f"Operation {name} is not registered{hint}", start, start + len(name))
         return op

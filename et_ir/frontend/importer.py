@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -34,13 +34,20 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, OverwriteOp, StoreOp
+from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, OverwriteOp, StoreOp, declare_operators
 from et_ir.dialects.program.ops import literal_attribute
 from et_ir.dialects.program.trees import tree_attribute
 from et_ir.frontend.complex_numbers import with_lifted_complex_numbers
 from et_ir.frontend.constant_methods import constant_method
+from et_ir.frontend.custom_operators import CustomOperators
 from et_ir.frontend.decomposition import decompose_call
-from et_ir.frontend.mutation import Mutations, functionalise_by_tracing, plan_mutations, writes_memory
+from et_ir.frontend.mutation import (
+    Mutations,
+    functionalise_by_tracing,
+    is_batching,
+    plan_mutations,
+    writes_memory,
+)
 from et_ir.frontend.nodes import NodeConverter
 from et_ir.frontend.ranges import with_ranges
 from et_ir.frontend.sources import Frames, locate
@@ -79,6 +86,7 @@ def import_program(
     *,
     constant_methods: Mapping[str, Any] | None = None,
     frames: Frames = "innermost",
+    preserve: Collection[str] = (),
 ) -> ModuleOp:
     """Import exported programs, one method each, into one module of the `aten` dialect.
 
@@ -88,7 +96,8 @@ def import_program(
     inputs that the program writes to are overwritten. Weights are not copied: the module refers to the tensors'
     memory. `constant_methods` adds methods without inputs, by what they return (tensors, numbers, strings, None,
     nested as the outputs of a program). Locations keep the innermost line of user code, or with `frames="all"` the
-    whole call stack.
+    whole call stack. Operators of other libraries than torch's stay whole if they have out variants
+    (`et_ir.frontend.custom_operators`) or are in `preserve` (`mylib::foo`); the module declares them.
 
     Raises `UnsupportedProgram` with everything that stands in the way, over all methods, `TypeError` for what is
     no exported program, and `ValueError` for two methods of one name.
@@ -104,12 +113,14 @@ def import_program(
             )
     reasons = Reasons()
     state = State(reasons)
+    custom = CustomOperators(preserve)
     methods = [_prepare(name, each, state, reasons) for name, each in programs.items()]
     state.check_aliases()
-    functions = [_import_method(method, state, reasons, frames) for method in methods]
+    functions = [_import_method(method, state, reasons, frames, custom) for method in methods]
     functions += [constant_method(name, value, state, reasons) for name, value in constants.items()]
     globals_: list[Operation] = [symbol.op() for symbol in state.symbols.values()]
     module = ModuleOp([*globals_, *functions])
+    declare_operators(module)
     reasons.check(module)
     return module
 
@@ -127,10 +138,12 @@ def _functionalise(
     """The program without writes, or with writes that the converter knows how to replace."""
     program = with_lifted_complex_numbers(program)
     module = program.graph_module
-    writing = [m for m in _submodules(module) if any(writes_memory(n) for n in m.graph.nodes)]
-    if not writing:
+    graphs = _submodules(module)
+    writing = [m for m in graphs if any(writes_memory(n) for n in m.graph.nodes)]
+    batched = any(is_batching(n) for m in graphs for n in m.graph.nodes)
+    if not writing and not batched:
         return program, Mutations()
-    if writing == [module]:
+    if writing == [module] and not batched:
         signature = program.graph_signature
         writable = {
             spec.arg.name
@@ -150,7 +163,7 @@ def _functionalise(
         message = str(error).strip().partition("\n")[0]
         reasons.add(
             f"method {name}",
-            f"torch cannot turn its writes into new values: {message}",
+            f"torch cannot turn its writes, or calls of vmap, into new values: {message}",
             "return new tensors instead of writing in place",
         )
         return program, Mutations()
@@ -200,9 +213,15 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
 # -- conversion
 
 
-def _import_method(method: _Method, state: State, reasons: Reasons, frames: Frames) -> FuncOp:
+def _import_method(
+    method: _Method, state: State, reasons: Reasons, frames: Frames, custom: CustomOperators
+) -> FuncOp:
     converter = NodeConverter(
-        reasons, lambda node: locate(node, frames), mutations=method.mutations, decompose=decompose_call
+        reasons,
+        lambda node: locate(node, frames),
+        mutations=method.mutations,
+        decompose=decompose_call,
+        custom=custom,
     )
     block, attributes = _arguments(method, reasons)
 
@@ -231,9 +250,10 @@ def _import_method(method: _Method, state: State, reasons: Reasons, frames: Fram
         # Without those whose types the IR lacks.
         if isinstance(argument.type, TensorType) or not isinstance(node.meta.get("val"), torch.Tensor)
     }
+    ranges = cast("dict[Any, Any]", method.program.range_constraints)  # pyright: ignore[reportUnknownMemberType] sympy
+    converter.ranges = ranges
     outputs = converter.convert(method.program.graph_module, dict(arguments))
     results = _results(method, converter, cast("tuple[Any, ...]", outputs), arguments, reasons)
-    ranges = cast("dict[Any, Any]", method.program.range_constraints)  # pyright: ignore[reportUnknownMemberType] sympy
     block.add_ops(with_ranges(converter.ops, method.program.graph.nodes, converter.values, ranges))
     block.add_op(ReturnOp(*results))
     function = FuncOp(

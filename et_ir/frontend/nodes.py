@@ -7,7 +7,8 @@ One `NodeConverter` fills one list of ops. It is used for whole programs and for
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, cast
 
 import torch
@@ -19,9 +20,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.frontend.calls import CallBuilder, op_class
+from et_ir.frontend.control_flow import CONTROL_FLOW, convert_control_flow
 from et_ir.frontend.corrections import traced_value
+from et_ir.frontend.custom_operators import CustomOperators, is_known_namespace, write_refusal
 from et_ir.frontend.mutation import IDENTITIES, Mutations, writes_memory
 from et_ir.frontend.operators import Operator, as_operator, schema_of
+from et_ir.frontend.ranges import Ranges
 from et_ir.frontend.run_time_sizes import SizedTensors
 from et_ir.frontend.size_arithmetic import SizeArithmetic
 from et_ir.frontend.strides import STRIDED, check_strided
@@ -58,7 +62,6 @@ _RESIZES: Final = (
 )
 _REFUSED: Final = {"aten::resize": _RESIZES, "aten::resize_": _RESIZES}
 _SET_GRAD: Final = "wrap_with_set_grad_enabled"
-_CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "map", "scan", "associative_scan"})
 
 
 class NodeConverter:
@@ -74,6 +77,7 @@ class NodeConverter:
         *,
         mutations: Mutations | None = None,
         decompose: Decompose | None = None,
+        custom: CustomOperators | None = None,
     ):
         self.reasons = reasons
         self.locate: Locate = locate
@@ -84,9 +88,12 @@ class NodeConverter:
         self.stand_in: Callable[[Attribute], SSAValue] | None = None
         """Gives a value of a type for one that could not be made, so that what depends on it is looked at as well."""
         self.decompose = decompose
+        self.custom = custom
         self.mutations = mutations if mutations is not None else Mutations()
         self.sized = SizedTensors()
         """Tensors that have the sizes which the program computes."""
+        self.ranges: Ranges = {}
+        """What is known of the program's symbols."""
         self._computed: dict[Node, LocationAttr] = {}
         self._location: LocationAttr | None = None
         self._builder = CallBuilder(self)
@@ -102,7 +109,7 @@ class NodeConverter:
         """
         self.values.update(placeholders)
         for node, value in placeholders.items():
-            self._note_sizes(node, value)
+            self.note_sizes(node, value)
         for node in module.graph.nodes:
             match node.op:
                 case "call_function":
@@ -189,9 +196,27 @@ class NodeConverter:
 
     # -- sizes known at run time only
 
-    def _note_sizes(self, node: Node, value: Converted) -> None:
+    def note_sizes(self, node: Node, value: Converted) -> None:
+        """Note which sizes the tensors have that a node became."""
+        fake: Any = node.meta.get("val")
         if isinstance(value, SSAValue):
-            self.sized.add(cast("SSAValue[Attribute]", value), node.meta.get("val"))
+            self.sized.add(cast("SSAValue[Attribute]", value), fake)
+        elif isinstance(value, tuple) and isinstance(fake, list | tuple):
+            for item, like in zip(cast("tuple[Any, ...]", value), cast("Sequence[Any]", fake), strict=False):
+                if isinstance(item, SSAValue):
+                    self.sized.add(cast("SSAValue[Attribute]", item), like)
+
+    @contextmanager
+    def inside(self, graph: GraphModule) -> Generator[None]:
+        """Collect the ops of a region in a list of its own. What they compute is known in the region only."""
+        outer, sized, location = self.ops, self.sized, self._location
+        self.ops, self.sized = [], sized.copy()
+        try:
+            yield
+        finally:
+            self.ops, self.sized, self._location = outer, sized, location
+            for node in graph.graph.nodes:
+                self.values.pop(node, None)
 
     def _read_size(self, node: Node) -> SSAValue:
         """A size that is computed from others: read off a tensor that has it, else computed. Raises `Unknown`."""
@@ -251,11 +276,15 @@ class NodeConverter:
             target = functional
             name = schema_of(target).name
         elif writes_memory(node):
+            if not is_known_namespace(target):
+                raise write_refusal(target)
             raise Unknown(
                 "it writes into a tensor that others can see, which has no functional form",
                 "return a new tensor instead of writing in place",
             )
         cls = op_class(target)
+        if cls is None and self.custom is not None:
+            cls = self.custom.kept(target)
         if cls is None:
             self._rename(node, self._convert_decomposed(target, node))
             return
@@ -295,14 +324,9 @@ class NodeConverter:
             self.value_of(operand)  # what is wrong with an operand says why
         for item in pytree.tree_leaves(node.meta.get("val")):
             result_type(item)
-        namespace = schema_of(target).name.partition("::")[0]
-        if namespace != "aten":
-            raise Unknown(
-                f"it has no kernel: the namespace '{namespace}' is not known, and its implementation does not"
-                " decompose into aten operators",
-                "express it in torch operators before export, or implement it with them: a torch.library.custom_op"
-                " that calls nothing but torch is compiled as what it calls",
-            )
+        if self.custom is not None and not is_known_namespace(target):
+            cls = self.custom.opaque(target)
+            return self._builder.create(cls, node.args, node.kwargs, node.meta.get("val"))
         if "quantize" in schema_of(target).name:
             raise Unknown("quantised tensors of torch's eager mode are not supported", QUANTISED_FIX)
         refused = _REFUSED.get(schema_of(target).name)
@@ -314,7 +338,7 @@ class NodeConverter:
         )
 
     def _rename(self, node: Node, value: Converted) -> None:
-        self._note_sizes(node, value)
+        self.note_sizes(node, value)
         self.values[node] = value
         for other in self.mutations.renamed.get(node, ()):
             self.values[other] = value
@@ -322,7 +346,7 @@ class NodeConverter:
     # -- higher-order operators
 
     def _convert_higher_order(self, target: HigherOrderOperator, module: GraphModule, node: Node) -> None:
-        name = target.name()
+        name: str = target.name()  # pyright: ignore[reportUnknownMemberType]  (not annotated)
         if name == _SET_GRAD:
             # Gradients are no matter of inference: the body is inlined.
             body = node.args[1]
@@ -331,11 +355,14 @@ class NodeConverter:
             placeholders = [n for n in inner.graph.nodes if n.op == "placeholder"]
             self.values[node] = self.convert(inner, dict(zip(placeholders, arguments, strict=True)))
             return
-        if name in _CONTROL_FLOW:
-            raise Unknown(
-                "control flow that depends on tensor values is not supported",
-                "compute both branches and select with torch.where, or unroll the loop",
-            )
+        if name in CONTROL_FLOW:
+            self.values[node] = convert_control_flow(self, name, module, node)
+            return
+        inner = as_operator(node.args[0]) if node.args else None
+        if name.startswith("auto_functionalized") and inner is not None:
+            problem = write_refusal(inner)
+            self.reasons.add(_subject(inner), str(problem), problem.fix, self.locate(node))
+            raise Unknown
         raise Unknown("the higher-order operator is not supported", "export without it")
 
 

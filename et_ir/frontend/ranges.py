@@ -20,6 +20,8 @@ from et_ir.dialects.aten.generated.ops import SymSizeIntOp
 from et_ir.dialects.program import RangeOp
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.frontend.corrections import understates
+from et_ir.frontend.custom_operators import is_known_namespace
+from et_ir.frontend.operators import as_operator
 
 __all__ = ["Ranges", "with_ranges"]
 
@@ -47,7 +49,7 @@ def with_ranges(
     """Ops with the ranges of the numbers that they make. `values` says what nodes, inputs among them, became."""
     stated: dict[Operation | None, list[Operation]] = {}
     for node in nodes:
-        for one in _of_input(node, ranges) if node.op == "placeholder" else _of_node(node, ranges):
+        for one in _of_sizes(node, ranges) if _is_opaque(node) else _of_node(node, ranges):
             number = _number(values.get(node), one)
             if number is None:
                 continue
@@ -96,17 +98,25 @@ def _of_node(node: Node, ranges: Ranges) -> Iterator[_Stated]:
             yield _Stated(result, steps[1].idx, *ends)
 
 
-def _of_input(node: Node, ranges: Ranges) -> Iterator[_Stated]:
-    """The ranges of the sizes of an input."""
-    example: object = node.meta.get("val")
-    if not isinstance(example, torch.Tensor):
-        return
-    sizes: tuple[Any, ...] = tuple(example.shape)
-    for dim, size in enumerate(sizes):
-        if type(size) is not int:
-            ends = _ends(cast(Any, value_ranges).bound_sympy(size.node.expr, dict(ranges)))
-            if ends is not None:
-                yield _Stated(None, dim, *ends)
+def _is_opaque(node: Node) -> bool:
+    """Whether nothing but torch says what sizes a node's results have: inputs, and operators of other libraries."""
+    op = as_operator(node.target)
+    return node.op == "placeholder" or (op is not None and not is_known_namespace(op))
+
+
+def _of_sizes(node: Node, ranges: Ranges) -> Iterator[_Stated]:
+    """The ranges of the sizes of an input, or of the results of an operator."""
+    value: Any = node.meta.get("val")
+    several = isinstance(value, list | tuple)
+    for index, result in enumerate(cast("Sequence[object]", value if several else (value,))):
+        if not isinstance(result, torch.Tensor):
+            continue
+        sizes: tuple[Any, ...] = tuple(result.shape)
+        for dim, size in enumerate(sizes):
+            if type(size) is not int:
+                ends = _ends(cast(Any, value_ranges).bound_sympy(size.node.expr, dict(ranges)))
+                if ends is not None:
+                    yield _Stated(index if several else None, dim, *ends)
 
 
 def _ends(found: Any) -> tuple[int | None, int] | None:

@@ -7,6 +7,8 @@ on the CPU. An operator that the edge dialect does not have is an error; the rep
 %1 = aten.full {size = [4], fill_value = 0.0, dtype = f32, device = "cpu"} : () -> tensor<4xf32>     // before
 %1 = edge.full {size = [4], fill_value = 0.0, dtype = f32} : () -> tensor<4xf32>                     // after
 ```
+
+Operators that the program declares (`program.operator`) are at both levels.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from et_ir.dialects.aten import OP_BY_NAME as ATEN_OPS
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.program import DeclareOperatorOp
 from et_ir.passes.report import Finding, PassReport
 from et_ir.passes.rewriting import rewrite
 from et_ir.passes.views_to_copies import COPIES
@@ -43,14 +46,15 @@ _DROPPED: Final[dict[str, frozenset[str]]] = {
 class ReplaceByEdge(RewritePattern):
     """Replaces one op; collects what cannot be replaced."""
 
-    roots = tuple(ATEN_OPS.values())
-
-    def __init__(self) -> None:
+    def __init__(self, module: ModuleOp) -> None:
+        declared = [op for op in module.body.block.ops if isinstance(op, DeclareOperatorOp) and op.classes()]
+        self.forms = {**_EDGE, **{op.aten_class(): op.edge_class() for op in declared}}
+        self.roots = (*ATEN_OPS.values(), *self.forms)
         self.findings: list[Finding] = []
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, AtenOp)
-        cls = _EDGE.get(type(op))
+        cls = self.forms.get(type(op))
         if cls is None:
             self.findings.append(_unknown(op))
             return
@@ -92,6 +96,6 @@ class AtenToEdgePass(ModulePass):
     name = "aten-to-edge"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        pattern = ReplaceByEdge()
+        pattern = ReplaceByEdge(op)
         rewrite(op, [pattern])
         PassReport.raise_if("operators without a form at the edge level", pattern.findings)

@@ -5,14 +5,15 @@ executorch.kernel_call "aten::cumprod.out"(%x, 0) outs(%r)
 // error: no kernel of 'stock-1.4' implements 'aten::cumprod.out'
 ```
 
-The operators of a target are listed in `et_ir/targets/<target>.txt`. All calls without a kernel are reported
-at once.
+The operators of a target are listed in `et_ir/targets/<target>.txt`; `extra` are those that a user adds.
+All calls without a kernel are reported at once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -40,19 +41,43 @@ class LinkCheckPass(ModulePass):
     name = "link-check"
 
     target: str = "stock-1.4"
+    extra: tuple[str, ...] = ()
+    """Operators that the runtime has beside those of the target, as `mylib::foo.out`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         try:
-            kernels = load_manifest(self.target)
+            kernels = load_manifest(self.target) | frozenset(self.extra)
         except ValueError as error:
             raise PassFailedException(f"link-check: {error}") from None
-        message = f"no kernel of '{self.target}' implements it"
         findings = [
-            Finding(call.key, call.location, message, _fix(call.key, kernels))
+            Finding(call.key, call.location, *_missing(call.key, self.target, kernels))
             for call in op.walk()
             if isinstance(call, KernelCallOp) and call.key not in kernels
         ]
         MissingKernels.raise_if(f"operators without a kernel in '{self.target}'", findings)
+
+
+@cache
+def _namespaces() -> frozenset[str]:
+    """The namespaces that some target has kernels of."""
+    return frozenset(name.partition("::")[0] for target in TARGETS for name in load_manifest(target))
+
+
+def _missing(operator: str, target: str, kernels: frozenset[str]) -> tuple[str, str]:
+    """What is wrong with a call of an operator that a target has no kernel for, and what may help."""
+    namespace = operator.partition("::")[0]
+    if namespace in _namespaces():
+        return f"no kernel of '{target}' implements it", _fix(operator, kernels)
+    said = sorted(name for name in kernels if name.partition("::")[0] == namespace)
+    also = f" (what is added of '{namespace}' is {', '.join(said)})" if said else ""
+    runtime = "et-vm" if target.startswith("et-vm") else "the runtime of the executorch wheel"
+    kernel = (
+        "say which file has the kernel: --load FILE, as for et-vm run"
+        if target.startswith("et-vm")
+        else f"if the runtime that you build has a kernel for it, say so: --extra-operators {operator}; "
+        "et-vm takes kernels in Python: --target et-vm --load FILE"
+    )
+    return f"it is an operator of a library of your own, which {runtime} has no kernel for{also}", kernel
 
 
 def _fix(operator: str, kernels: frozenset[str]) -> str:

@@ -13,6 +13,7 @@ The rules are part of the contract of each level and are checked by its `verify-
 | `program_c6` | a method has a body of one block |
 | `program_c7` | inputs and outputs of a method are tensors, numbers, strings or none |
 | `program_c8` | what `overwrite` writes to is an input of the method, each at most once |
+| `program_c9` | an operator that is in no registry is declared, once |
 | `<level>_c1` | an op of a method belongs to the level's dialect, or to one that all levels share |
 """
 
@@ -27,12 +28,23 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.traits import SymbolOpInterface
 
-from et_ir.dialects.program import BufferOp, GetOp, GlobalOp, LoadOp, OverwriteOp, StoreOp, StringType
+from et_ir.dialects.program import (
+    BufferOp,
+    DeclareOperatorOp,
+    GetOp,
+    GlobalOp,
+    LoadOp,
+    OverwriteOp,
+    StoreOp,
+    StringType,
+)
+from et_ir.dialects.schema.custom import is_custom
+from et_ir.dialects.schema.operator import OperatorOp
 from et_ir.passes.report import Finding
 
 __all__ = ["SHARED_DIALECTS", "OpRule", "ProgramRules", "dialect_of"]
 
-SHARED_DIALECTS: Final = frozenset({"program", "func", "builtin"})
+SHARED_DIALECTS: Final = frozenset({"program", "control", "func", "builtin"})
 """Dialects whose ops may stand in a method at every level."""
 
 OpRule = Callable[[Operation], Iterable[Finding]]
@@ -64,6 +76,8 @@ class ProgramRules:
         self.level = level
         self.dialects = SHARED_DIALECTS | {level, *dialects}
         self.symbols = {op.key: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+        self.operators: dict[str, type[OperatorOp]] = {}
+        """The operators that the module declares, by the names of their ops."""
 
     def check(self, rule: OpRule) -> list[Finding]:
         """All findings in program order; `rule` is called for each op of the level's own dialects."""
@@ -76,6 +90,8 @@ class ProgramRules:
                         self._op(inner, rule, found)
             elif isinstance(op, GlobalOp):
                 found.extend(self._symbol(op))
+            elif isinstance(op, DeclareOperatorOp):
+                found.extend(self._operator(op))
             elif not op.has_trait(SymbolOpInterface, value_if_unregistered=False):
                 message = "[program_c1] is neither a symbol nor a method"
                 found.append(Finding.at(op, message, "move it into a func.func"))
@@ -95,7 +111,20 @@ class ProgramRules:
         elif dialect == "program":
             found.extend(self._access(op))
         elif dialect not in SHARED_DIALECTS:
+            if isinstance(op, OperatorOp) and is_custom(type(op)) and op.name not in self.operators:
+                fix = "et_ir.dialects.program.declare_operators(module) declares what a module uses"
+                found.append(
+                    Finding.at(op, "[program_c9] is an operator that the module does not declare", fix)
+                )
             found.extend(rule(op))
+
+    def _operator(self, op: DeclareOperatorOp) -> Iterator[Finding]:
+        for made in op.classes():
+            if made.name in self.operators:
+                message = f"[program_c9] the operator of {made.name} is declared already"
+                yield Finding.at(op, message, "keep one declaration")
+                return
+            self.operators[made.name] = made
 
     def _symbol(self, op: GlobalOp) -> Iterator[Finding]:
         if op.value is None and not isinstance(op, BufferOp):

@@ -2,10 +2,11 @@
 
 | label | rule |
 |---|---|
-| `core_aten_c1` | an op is tagged `core` or `view_copy` by torch, is a leaf or quantised, or is in `preserve` |
+| `core_aten_c1` | an op is `core` or `view_copy` to torch, a leaf, quantised, declared by the program, or preserved |
 
 together with all rules of `verify-aten`. Leaves are the operators that nothing decomposes soundly and that runtimes
-can have kernels for: `et_ir/registry/leaves.txt` lists them with the reasons. Whether the target has the kernel
+can have kernels for: `et_ir/registry/leaves.txt` lists them with the reasons. Operators of a user's own, which the
+program declares (`program.operator`), have kernels of the user's. Whether the target has the kernel
 is for `link-check` to say.
 
 ```mlir
@@ -27,6 +28,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from et_ir.dialects.aten import AtenOp
+from et_ir.dialects.schema.custom import is_custom
 from et_ir.passes.program_rules import ProgramRules
 from et_ir.passes.report import Finding, PassReport
 from et_ir.passes.verify_aten import aten_findings
@@ -43,8 +45,8 @@ def is_core(op: type[AtenOp]) -> bool:
 
 
 def is_leaf(op: type[AtenOp]) -> bool:
-    """Whether an operator stays whole though it is not core: a leaf, or a runtime's own."""
-    return is_kept_whole(op.name.removeprefix("aten."))
+    """Whether an operator stays whole though it is not core: a leaf, a runtime's own, or a user's."""
+    return is_custom(op) or is_kept_whole(op.name.removeprefix("aten."))
 
 
 _DATA_DEPENDENT: Final = {

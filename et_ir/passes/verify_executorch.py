@@ -18,7 +18,7 @@ A plan may leave inputs and outputs to the caller, and unbounded tensors to run 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -42,8 +42,9 @@ from et_ir.dialects.executorch import (
     ViewOp,
 )
 from et_ir.dialects.executorch.layout import Tensor, nbytes, scalar_type
-from et_ir.dialects.executorch.signatures import call_problems
-from et_ir.dialects.program import GlobalOp, OverwriteOp, StoreOp
+from et_ir.dialects.executorch.signatures import call_problems, declared_schemas
+from et_ir.dialects.program import DeclareOperatorOp, GlobalOp, OverwriteOp, StoreOp
+from et_ir.dialects.schema import Schema
 from et_ir.passes.register_liveness import Liveness, root_of
 from et_ir.passes.report import Finding, PassReport
 from et_ir.planning import Buffer, conflicts
@@ -62,9 +63,10 @@ class VerifyExecutorchPass(ModulePass):
         findings = list(_module_findings(op))
         symbols = {symbol.key: symbol for symbol in op.body.block.ops if isinstance(symbol, GlobalOp)}
         lowered = {symbol.key for symbol in op.body.block.ops if isinstance(symbol, LoweredOp)}
+        declared = declared_schemas(op)
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
-                findings.extend(_PlanRules(plan, symbols, lowered).findings())
+                findings.extend(_PlanRules(plan, symbols, lowered, declared).findings())
         PassReport.raise_if("the program breaks the contract of the executorch level", findings)
 
 
@@ -72,7 +74,7 @@ def _module_findings(module: ModuleOp) -> Iterator[Finding]:
     named: set[str] = set()
     for op in module.body.block.ops:
         match op:
-            case GlobalOp() | PlanOp() | LoweredOp():
+            case GlobalOp() | PlanOp() | LoweredOp() | DeclareOperatorOp():
                 pass
             case NamedDataOp():
                 if op.key in named:
@@ -87,8 +89,11 @@ def _module_findings(module: ModuleOp) -> Iterator[Finding]:
 class _PlanRules:
     """The rules of one plan."""
 
-    def __init__(self, plan: PlanOp, symbols: dict[str, GlobalOp], lowered: set[str]):
+    def __init__(
+        self, plan: PlanOp, symbols: dict[str, GlobalOp], lowered: set[str], declared: Mapping[str, Schema]
+    ):
         self.plan = plan
+        self.declared = declared
         self.symbols = symbols
         self.lowered = lowered
         self.registers = plan.registers
@@ -109,7 +114,7 @@ class _PlanRules:
                             "declare it in the module",
                         )
                 case KernelCallOp():
-                    for problem in call_problems(op):
+                    for problem in call_problems(op, self.declared):
                         yield Finding(
                             op.key, op.location, f"[executorch_c4] {problem}", "call it as its schema says"
                         )

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
-from xdsl.dialects.builtin import f64, i1, i64
+from xdsl.dialects.builtin import ModuleOp, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.executorch.arguments import Argument, ListValue
 from et_ir.dialects.executorch.attributes import ListKind
 from et_ir.dialects.executorch.instructions import KernelCallOp
+from et_ir.dialects.program import DeclareOperatorOp
 from et_ir.dialects.schema import Arg, ArgType, Schema, parse_schema
+from et_ir.dialects.schema.custom import namespace_of
 from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["call_problems", "schema_of"]
+__all__ = ["call_problems", "declared_schemas", "schema_of"]
 
 
 @cache
@@ -39,9 +41,19 @@ def schema_of(operator: str) -> Schema | None:
     return None if text is None else parse_schema(text)
 
 
-def call_problems(op: KernelCallOp) -> Iterator[str]:
-    """What does not fit the operator's schema in a call; nothing if the schema is not known."""
-    schema = schema_of(op.key)
+def declared_schemas(module: ModuleOp) -> dict[str, Schema]:
+    """The schemas of out variants that a module declares, by the name that files give them."""
+    found: dict[str, Schema] = {}
+    for op in module.body.block.ops:
+        if isinstance(op, DeclareOperatorOp) and op.out_schema:
+            schema = parse_schema(op.out_schema)
+            found[f"{namespace_of(op.out_schema)}::{schema.qualified_name}"] = schema
+    return found
+
+
+def call_problems(op: KernelCallOp, declared: Mapping[str, Schema]) -> Iterator[str]:
+    """What does not fit the operator's schema in a call; nothing if the schema is neither known nor declared."""
+    schema = schema_of(op.key) or declared.get(op.key)
     if schema is None:
         return
     written = schema.out_args

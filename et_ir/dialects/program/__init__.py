@@ -3,6 +3,7 @@
 Weights, buffers and constants are module-level symbols that all methods share; `get` reads one that never
 changes, `load` and `store` access mutable state, `overwrite` changes what the caller gave. `literal` is a Python
 value that is no tensor, `compute` a number made of others, `range` what is known of a number that only the data tells.
+`operator` declares an operator that no registry knows.
 """
 
 from xdsl.ir import Dialect
@@ -10,6 +11,7 @@ from xdsl.ir import Dialect
 from et_ir.dialects.program.arithmetic import FUNCTIONS, ComputeOp
 from et_ir.dialects.program.attributes import DataAttr, StringType
 from et_ir.dialects.program.inputs import OverwriteOp
+from et_ir.dialects.program.operators import DeclareOperatorOp, declare_operators
 from et_ir.dialects.program.ops import (
     BufferOp,
     ConstantOp,
@@ -28,6 +30,7 @@ __all__ = [
     "ComputeOp",
     "ConstantOp",
     "DataAttr",
+    "DeclareOperatorOp",
     "GetOp",
     "GlobalOp",
     "Globals",
@@ -40,6 +43,7 @@ __all__ = [
     "StoreOp",
     "StringType",
     "TreeAttr",
+    "declare_operators",
 ]
 
 from et_ir.dialects.program.symbols import Globals
@@ -47,6 +51,18 @@ from et_ir.dialects.program.trees import TreeAttr
 
 Program = Dialect(
     "program",
-    [ParameterOp, BufferOp, ConstantOp, GetOp, LoadOp, StoreOp, OverwriteOp, LiteralOp, ComputeOp, RangeOp],
+    [
+        ParameterOp,
+        BufferOp,
+        ConstantOp,
+        DeclareOperatorOp,
+        GetOp,
+        LoadOp,
+        StoreOp,
+        OverwriteOp,
+        LiteralOp,
+        ComputeOp,
+        RangeOp,
+    ],
     [DataAttr, StringType, TreeAttr],
 )

@@ -1,0 +1,159 @@
+"""Operators of libraries other than torch's: which are kept whole, and the out variants that runtimes call for them.
+
+An operator that a library registers (`torch.library`) may be there for the kernel that a device has for it, or only
+to give a name to what it does with torch's operators. The out variant tells: kernels are called by it. So
+
+- an operator with an out variant is kept whole, and so is one that the user asks to preserve;
+- one without is compiled as what it calls, if that is torch's operators;
+- where it does something else it is kept whole as well, for a backend to take over. Without one, the step that calls
+  kernels reports it.
+
+An out variant is an overload of the operator (`foo.out`), an operator called like it (`foo_out`), or what
+`torch._library._out_variant.register_out_variant` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple, cast
+
+import torch
+
+from et_ir.dialects.aten import OP_BY_NAME, AtenOp
+from et_ir.dialects.schema.custom import custom_class
+from et_ir.dialects.schema.schema import Schema, parse_schema
+from et_ir.dialects.schema.variants import functional_problem, out_variant_definition, out_variant_problem
+from et_ir.frontend.operators import Operator, as_operator, name_of, schema_of
+from et_ir.frontend.unsupported import Unknown
+
+__all__ = ["CustomOperators", "OutVariant", "find_out_variant", "is_known_namespace", "write_refusal"]
+
+_KNOWN = frozenset(
+    {"aten", "prims", "quantized_decomposed", "quantized", "dim_order_ops", "_c10d_functional"}
+)
+"""Namespaces of torch's own, whose operators the dialects have, decompose, or refuse."""
+
+
+class OutVariant(NamedTuple):
+    """The out variant of an operator, empty if there is none, and what is there but is none, with the reason."""
+
+    text: str
+    unfit: tuple[str, ...] = ()
+
+
+def is_known_namespace(op: Operator) -> bool:
+    """Whether an operator is of a library of torch's own."""
+    return op.namespace in _KNOWN
+
+
+def _schema(op: Operator) -> Schema:
+    """The schema of an operator. Raises `Unknown` where it has types that programs do not have."""
+    try:
+        return parse_schema(str(schema_of(op)))
+    except (ValueError, SyntaxError) as error:
+        raise Unknown(
+            f"its schema '{schema_of(op)}' is not supported: {error}",
+            "take and return tensors, numbers, strings, and lists of them",
+        ) from None
+
+
+def _overloads(namespace: str, name: str) -> Iterator[Operator]:
+    packet = getattr(getattr(torch.ops, namespace), name, None)
+    for overload in cast("list[str]", packet.overloads() if packet is not None else []):
+        found = as_operator(getattr(packet, overload))
+        if found is not None:
+            yield found
+
+
+def _registered(op: Operator) -> Operator | None:
+    """What is registered as the out variant of an operator, whatever it is called."""
+    from torch._library import _out_variant
+
+    return cast("Operator | None", cast(Any, _out_variant).lookup_manual_out_variant(op))
+
+
+def find_out_variant(op: Operator) -> OutVariant:
+    """The out variant of an operator. Raises `Unknown` if the operator has a schema that cannot be read."""
+    schema = _schema(op)
+    given = _registered(op)
+    name = schema.name
+    candidates = (
+        [given]
+        if given is not None
+        else [*_overloads(op.namespace, name), *_overloads(op.namespace, f"{name}_out")]
+    )
+    fitting: list[Schema] = []
+    unfit: list[str] = []
+    for candidate in candidates:
+        if candidate is op or not schema_of(candidate).is_mutable:
+            continue
+        other = _schema(candidate)
+        problem = out_variant_problem(schema, other)
+        if candidate.namespace != op.namespace:
+            problem = f"it is not of the namespace '{op.namespace}'"
+        if problem is None:
+            fitting.append(other)
+        else:
+            unfit.append(f"{candidate.namespace}::{other.qualified_name} is none: {problem}")
+    if not fitting:
+        return OutVariant("", tuple(unfit))
+    wanted = (f"{schema.overload}_out" if schema.overload else "out", f"{schema.overload}.out", "out")
+    fitting.sort(key=lambda s: (s.name != name, wanted.index(s.overload) if s.overload in wanted else 9))
+    return OutVariant(fitting[0].text)
+
+
+def write_refusal(op: Operator) -> Unknown:
+    """Why a call of an operator that writes into its arguments cannot be compiled, and what to write instead."""
+    name = schema_of(op).name
+    written = [a.name for a in schema_of(op).arguments if a.alias_info is not None and a.alias_info.is_write]
+    functional = name.removesuffix("_")
+    return Unknown(
+        f"it writes to its argument '{', '.join(written)}', and is no form of an operator that returns the new value",
+        f"define one that returns it, with an out variant, and copy: {written[0] if written else 'x'}.copy_("
+        f"torch.ops.{functional.replace('::', '.')}{'_new' if functional == name else ''}(…))",
+    )
+
+
+class CustomOperators:
+    """The operators of a program that are not torch's own.
+
+    `preserve` are those to keep whole though they have no out variant, as `mylib::foo`.
+    """
+
+    def __init__(self, preserve: Collection[str] = ()):
+        self._preserve = frozenset(preserve)
+        self._known: dict[Operator, type[AtenOp] | None] = {}
+
+    def kept(self, op: Operator) -> type[AtenOp] | None:
+        """The op class of an operator that is kept whole before it is decomposed; `None` for one that is not.
+
+        Raises `Unknown` where the operator cannot be an op, or has what was meant as its out variant and is none.
+        """
+        if is_known_namespace(op):
+            return None
+        if op not in self._known:
+            self._known[op] = self._kept(op)
+        return self._known[op]
+
+    def _kept(self, op: Operator) -> type[AtenOp] | None:
+        if schema_of(op).is_mutable:
+            return None
+        preserved = not self._preserve.isdisjoint((op.name(), name_of(op)))
+        found = find_out_variant(op)
+        if found.unfit and not found.text:
+            raise Unknown(
+                f"its out variant does not fit: {'; '.join(found.unfit)}",
+                f"define it as {out_variant_definition(str(schema_of(op)))}",
+            )
+        return self.opaque(op, found.text) if found.text or preserved else None
+
+    def opaque(self, op: Operator, out: str = "") -> type[AtenOp]:
+        """The op class of an operator. Raises `Unknown` where it cannot be an op."""
+        schema = _schema(op)
+        problem = functional_problem(schema)
+        if problem is not None:
+            raise Unknown(f"{problem}, which no op can stand for", "return new tensors, and nothing else")
+        if name_of(op) in OP_BY_NAME:
+            raise Unknown("an operator of torch has its name", "register it in another namespace")
+        random = torch.Tag.nondeterministic_seeded in op.tags
+        return custom_class(AtenOp, "aten", schema.text, out, random=random)
