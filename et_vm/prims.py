@@ -345,7 +345,7 @@ def _run_copy_index(registers: Registers, to: int, source: int, index: int) -> N
         raise ExecutorchError(
             Error.NotSupported, f"index {at} is outside of a static tensor of {target.sizes[0]} items"
         )
-    np.copyto(target.array[at], item.array)
+    np.copyto(target.array[at, ...], item.array)  # an array also where the item is a number
 
 
 def _unary(

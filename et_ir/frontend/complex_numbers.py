@@ -28,13 +28,19 @@ aten: Any = torch.ops.aten
 
 def with_lifted_complex_numbers(program: ExportedProgram) -> ExportedProgram:
     """The program without complex numbers; itself if it has none, else a copy that shares its tensors."""
-    if not any(map(_has_complex, program.graph.nodes)):
+    if not any(_has_complex(node) for graph in _graphs(program.graph_module) for node in graph.graph.nodes):
         return program
     changed = copy.copy(program)
     module = copy.deepcopy(program.graph_module)
-    lift_complex_numbers(module)
+    for graph in _graphs(module):
+        lift_complex_numbers(graph)
     cast(Any, changed)._graph_module = module
     return changed
+
+
+def _graphs(module: GraphModule) -> list[GraphModule]:
+    """A graph, and those of its branches and bodies."""
+    return [m for m in module.modules() if isinstance(m, GraphModule)]
 
 
 def lift_complex_numbers(module: GraphModule) -> None:

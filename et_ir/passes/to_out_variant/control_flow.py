@@ -145,8 +145,9 @@ def _slices(
         method.values[argument] = item
         method.add(KernelCallOp("aten::select_copy.int_out", [sequence, 0, count], outs=[item]), op)
     yielded = _region(method, op.body)
-    for item, stack in zip(yielded[len(state) :], stacks, strict=True):
-        source = _as_register(method, op, item)
+    items = [_as_register(method, op, item) for item in yielded[len(state) :]]
+    _shape_stacks(method, op, count, items, stacks)
+    for source, stack in zip(items, stacks, strict=True):
         method.add(KernelCallOp("executorch_prim::et_copy_index.tensor", [stack, source, count]), op)
     _assign(method, op, yielded[: len(state)], state)
     finished = method.register(ValueOp(False), op, "finished")
@@ -275,3 +276,33 @@ def _begin_stack(method: Method, op: Operation, stack: SSAValue) -> None:
     """Make a stack empty."""
     sizes = (0, *tensor_type(stack).get_shape()[1:])
     method.add(KernelCallOp(_EMPTY, [ListValue(ListKind.INTS, sizes), None], outs=[stack]), op)
+
+
+def _shape_stacks(
+    method: Method, op: Operation, count: SSAValue, items: Sequence[SSAValue], stacks: Sequence[SSAValue]
+) -> None:
+    """In the first turn, give empty stacks the sizes of items that are known at run time only."""
+    dynamic = [
+        (item, stack)
+        for item, stack in zip(items, stacks, strict=True)
+        if not isinstance(item.owner, AllocOp) or not item.owner.is_static
+    ]
+    if not dynamic:
+        return
+    later = method.register(ValueOp(False), op, "later")
+    method.add(_prim("gt", [count, 0], later), op)
+    first, rest = Block(), Block()
+    method.add(JumpFalseOp(later, first, rest), op)
+    # The file has one jump, which goes on behind itself where the condition holds.
+    method.begin(rest)
+    fill = Block()
+    method.add(JumpOp(fill), op)
+    method.begin(first)
+    for item, stack in dynamic:
+        sizes: list[int | SSAValue] = [0]
+        for dim in range(tensor_type(item).get_num_dims()):
+            sizes.append(method.register(ValueOp(0), op, "size"))
+            method.add(KernelCallOp("aten::sym_size.int", [item, dim], returns=[sizes[-1]]), op)
+        method.add(KernelCallOp(_EMPTY, [ListValue(ListKind.INTS, tuple(sizes)), None], outs=[stack]), op)
+    method.add(JumpOp(fill), op)
+    method.begin(fill)
