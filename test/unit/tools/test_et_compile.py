@@ -141,7 +141,7 @@ FAULTS = {
     "aten.quantize_per_tensor": ("bytes = ", "quantise with PT2E"),
     "aten.dequantize.self": ("bytes = ", "quantise with PT2E"),
     "edge.nonzero": ("waves = ", "convert to another type around it"),
-    "aten::lgamma.out": ("gamma = ", "compile for a target that has a kernel for it"),
+    "aten::_linalg_eigh.eigenvalues": ("modes = ", "compile for a target that has a kernel for it"),
 }
 """What is at fault in `Faulty`, the line's beginning and the fix's; the stages that find it are three."""
 
