@@ -166,3 +166,30 @@ def test_names_what_has_no_rule() -> None:
         "the kernel 'dim_order_ops::_to_dim_order_copy.out' of 'stock-1.4' does not convert complex numbers",
     ]
     assert "test_complex_on_stock.py" in str(caught.value)
+
+
+def test_product_of_any_size(stock: StockRuntime, tmp_path: Path) -> None:
+    """The kernel takes a tensor of one element for a number, which run-time sizes may come to."""
+    sizes = {0: torch.export.Dim("n", min=0, max=8)}
+    program = torch.export.export(
+        Calls(torch.mul), (numbers(3), numbers(3)), dynamic_shapes=((sizes, sizes),), strict=False
+    )
+    path = tmp_path / "product.pte"
+    path.write_bytes(to_edge(program).to_executorch(ExecutorchBackendConfig(target="stock-1.4")).buffer)
+    for size in (0, 1, 2, 8):
+        inputs = numbers(size), numbers(size) + 1
+        assert difference(stock.run(path, inputs), [torch.mul(*inputs)]) is None
+
+
+def test_random_numbers_are_named() -> None:
+    """Where sizes are known at run time only, no parts take the place of complex random numbers."""
+    shapes = (({0: torch.export.Dim("n", max=8)},),)
+    for draw in (
+        torch.rand_like,
+        torch.randn_like,
+        lambda x: x.clone().uniform_(),
+        lambda x: x.clone().normal_(),
+    ):
+        program = torch.export.export(Calls(draw), (numbers(3),), dynamic_shapes=shapes, strict=False)
+        with pytest.raises(MissingKernels, match=r"draws no complex numbers|view_as_complex"):
+            to_edge(program).to_executorch(ExecutorchBackendConfig(target="stock-1.4"))

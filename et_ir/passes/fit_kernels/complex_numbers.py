@@ -6,7 +6,6 @@ is named if its kernel refuses them.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Final
 
 from xdsl.ir import Operation, SSAValue
@@ -24,6 +23,7 @@ from et_ir.passes.fit_kernels import (  # noqa: F401
     complex_truth,  # pyright: ignore[reportUnusedImport]
 )
 from et_ir.passes.fit_kernels.complex_parts import RULES, Pair, Parts, fits, is_complex
+from et_ir.passes.fit_kernels.complex_sizes import ProductOfTwice, may_be_one
 from et_ir.passes.kernel_names import kernel_of
 from et_ir.targets.manifest import load_manifest, load_refused_types
 
@@ -61,7 +61,7 @@ def complex_limit(op: EdgeOp) -> str | None:
         case edge.MulTensorOp():
             # It takes an operand of one element for a number, which is real.
             shape = tensor_type(op.results[0]).get_shape()
-            if prod(shape) == 1 or any(tensor_type(value).get_shape() != shape for value in op.operands):
+            if may_be_one(shape) or any(tensor_type(value).get_shape() != shape for value in op.operands):
                 return "multiplies complex tensors of one shape only, of more than one element"
         case edge.UnderscoreFftR2cOp():
             return None if op.arg("onesided") else "gives only half of the transform"
@@ -91,5 +91,5 @@ def _is_refused(op: EdgeOp) -> bool:
     )
 
 
-PATTERNS: Final = (OnParts,)
-"""The one pattern: parts are known across operators."""
+PATTERNS: Final = (OnParts, ProductOfTwice)
+"""One pattern for all that has parts: they are known across operators."""

@@ -76,3 +76,28 @@ func.func @transform(%x: tensor<2x5xf32>) -> tensor<2x5x2xf32> {
   %1 = edge.view_as_real_copy %0 : (tensor<2x5xcomplex<f32>>) -> tensor<2x5x2xf32>
   func.return %1 : tensor<2x5x2xf32>
 }
+
+// -----
+
+// What may turn out to have one element stands twice in a product.
+// CHECK-LABEL: func.func @any_size
+func.func @any_size(%x: tensor<?x1xcomplex<f32>>, %y: tensor<?x1xcomplex<f32>>) -> tensor<?x1xcomplex<f32>> {
+  // CHECK-NEXT: %[[X:.*]] = edge.unsqueeze_copy %x {dim = 0}
+  // CHECK-NEXT: %[[XX:.*]] = edge.expand_copy %[[X]] {size = [2, -1, 1]}
+  // CHECK-NEXT: %[[Y:.*]] = edge.unsqueeze_copy %y {dim = 0}
+  // CHECK-NEXT: %[[YY:.*]] = edge.expand_copy %[[Y]] {size = [2, -1, 1]}
+  // CHECK-NEXT: %[[P:.*]] = edge.mul.Tensor %[[XX]], %[[YY]] : tensor<2x?x1xcomplex<f32>>
+  // CHECK-NEXT: edge.select_copy.int %[[P]] {dim = 0, index = 0}
+  %0 = edge.mul.Tensor %x, %y : tensor<?x1xcomplex<f32>>
+  func.return %0 : tensor<?x1xcomplex<f32>>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @three_at_least
+func.func @three_at_least(%x: tensor<?x3xcomplex<f32>>) -> tensor<?x3xcomplex<f32>> {
+  // CHECK-NEXT: edge.mul.Tensor %x, %x : tensor<?x3xcomplex<f32>>
+  // CHECK-NEXT: func.return
+  %0 = edge.mul.Tensor %x, %x : tensor<?x3xcomplex<f32>>
+  func.return %0 : tensor<?x3xcomplex<f32>>
+}
