@@ -95,9 +95,9 @@ class BackendRegistry:
             )
         self._backends[backend_id] = backend
 
-    def is_available(self, backend_id: str) -> bool:
+    def is_available(self, backend_name: str) -> bool:
         """Whether the backend is registered and can run here."""
-        backend = self._backends.get(backend_id)
+        backend = self._backends.get(backend_name)
         return backend is not None and backend.is_available
 
     def lookup(self, backend_id: str) -> Backend | None:

@@ -55,17 +55,19 @@ class TensorInfo:
 class MethodMeta:
     """Inputs, outputs, attributes and memory of one method."""
 
-    __slots__ = ("_attributes", "_plan")
+    __slots__ = ("_attribute_registers", "_attributes", "_plan")
 
     def __init__(self, plan: ExecutionPlan) -> None:
         self._plan = plan
         self._attributes: list[TensorInfo] = []
-        for value in plan.values:
+        self._attribute_registers: dict[str, int] = {}
+        for register, value in enumerate(plan.values):
             table = value.val
             if isinstance(table, Tensor) and table.extra_tensor_info is not None:
                 name = table.extra_tensor_info.fully_qualified_name
                 if name and table.allocation_info is not None:
                     self._attributes.append(TensorInfo(table, name))
+                    self._attribute_registers[name] = register
 
     def name(self) -> str:
         """Name of the method."""
@@ -116,6 +118,20 @@ class MethodMeta:
         if not 0 <= index < len(self._attributes):
             raise self._no_such("attribute", index, len(self._attributes))
         return self._attributes[index]
+
+    def attribute_register(self, name: str) -> int:
+        """The register that holds a named mutable buffer. Raises ExecutorchError(InvalidArgument) when there is none of
+        that name.
+        """
+        register = self._attribute_registers.get(name)
+        if register is None:
+            raise ExecutorchError(
+                Error.InvalidArgument,
+                f"there is no buffer {name!r}",
+                where=self.name(),
+                hint=f"the buffers are {', '.join(self._attribute_registers) or 'none'}",
+            )
+        return register
 
     def memory_planned_buffer_sizes(self) -> dict[int, int]:
         """Bytes of each arena the method needs, by memory id."""

@@ -261,6 +261,25 @@ class Method:
             )
         return self._output(self._registers[self._plan.outputs[index]], True, False)
 
+    def get_outputs(self, *, clone_outputs: bool = True) -> list[Any]:
+        """All outputs as the last execution left them, as :meth:`execute` returns them to a caller without torch:
+        after :meth:`step` has come to the end.
+        """
+        return [
+            self._output(self._registers[register], clone_outputs, False) for register in self._plan.outputs
+        ]
+
+    def get_attribute(self, name: str) -> Array:
+        """The memory of a mutable buffer, such as ``cache.keys``: what is written there is the state of the next
+        execution.
+
+        Raises ExecutorchError(InvalidArgument) when there is no such buffer.
+        """
+        register = self.metadata.attribute_register(name)
+        value = self._registers[register]
+        assert isinstance(value, Tensor)  # a buffer is never assigned another value
+        return value.array
+
     def memory_report(self) -> dict[str, int]:
         """Bytes by what they are for: each arena, inputs and outputs nobody planned, scratch, data derived
         from constants.

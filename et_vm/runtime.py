@@ -120,6 +120,23 @@ class Program:
         """
         return self._program.method_meta(method_name)
 
+    def has_etdump(self) -> bool:
+        """Whether :meth:`write_etdump_result_to_file` has something to write: never, see there."""
+        return False
+
+    def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str) -> None:
+        """Raises ExecutorchError(NotImplemented): what an ETDump would hold goes to the ``tracer`` of
+        :meth:`Runtime.load_program`.
+        """
+        del etdump_path, debug_buffer_path
+        raise _no_etdump()
+
+
+def _no_etdump() -> ExecutorchError:
+    return ExecutorchError(
+        Error.NotImplemented, "ETDump files are not written", hint="pass tracer= an EventTracer"
+    )
+
 
 class Runtime:
     """Kernels and backends, and the programs that run with them. :meth:`get` is the one most programs
@@ -177,16 +194,18 @@ class Runtime:
         execution traps after ``instruction_limit`` instructions.
         ``debug_buffer_size`` has no effect without ``enable_etdump``.
 
-        Raises InvalidFile; ExecutorchError with AccessFailed for a file that cannot be read, NotImplemented
+        Raises TypeError; InvalidFile; ExecutorchError with AccessFailed for a file that cannot be read, NotImplemented
         for ``enable_etdump`` (pass a ``tracer`` instead), and those of :meth:`kernels`.
         """
         if enable_etdump:
-            raise ExecutorchError(
-                Error.NotImplemented, "ETDump files are not written", hint="pass tracer= an EventTracer"
-            )
+            raise _no_etdump()
         del debug_buffer_size
         if isinstance(data, (bytes, bytearray, memoryview, str, os.PathLike)):
             core = CoreProgram.load(data, verification, platform=self._platform)
+        elif not hasattr(data, "read"):
+            raise TypeError(
+                f"a program is a path, bytes or a file that can be read, not {type(data).__name__}"
+            )
         else:
             loader = BytesDataLoader(data.read(), getattr(data, "name", "<file>"))
             core = CoreProgram(loader, verification, platform=self._platform)
