@@ -14,6 +14,7 @@ The rules are part of the contract of each level and are checked by its `verify-
 | `program_c7` | inputs and outputs of a method are tensors, numbers, strings or none |
 | `program_c8` | what `overwrite` writes to is an input of the method, each at most once |
 | `program_c9` | an operator that is in no registry is declared, once |
+| `program_c10` | state and inputs are written by the method itself, not in branches and loops |
 | `<level>_c1` | an op of a method belongs to the level's dialect, or to one that all levels share |
 """
 
@@ -106,6 +107,9 @@ class ProgramRules:
             )
             message = f"[{self.level}_c1] belongs to the dialect '{dialect}', not to the {self.level} level"
             found.append(Finding(name, op.location, message, fix))
+        elif isinstance(op, OverwriteOp | StoreOp) and not isinstance(op.parent_op(), FuncOp):
+            fix = "yield the new value, and write it behind the branch or loop"
+            found.append(Finding.at(op, "[program_c10] writes in a branch or loop", fix))
         elif isinstance(op, OverwriteOp):
             found.extend(_overwrite(op))
         elif dialect == "program":
