@@ -103,7 +103,7 @@ func.func @map(%xs: tensor<?x4xf32>) -> tensor<?x4xf32> {
 // CHECK: %s = executorch.alloc bound : tensor<9x4xf32>
 // CHECK: executorch.kernel_call "aten::sym_size.int"(%xs, 0) returns(%length)
 // CHECK: executorch.kernel_call "executorch_prim::eq.Scalar"(%length, 0) returns(%empty)
-// CHECK-NEXT: executorch.jump_false %empty, ^bb2, ^bb1
+// CHECK: executorch.jump_false %empty, ^bb2, ^bb1
 // CHECK-NEXT: ^bb1:
 // CHECK-NEXT: executorch.jump ^bb3
 // CHECK-NEXT: ^bb2:
