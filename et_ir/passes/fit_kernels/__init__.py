@@ -26,8 +26,11 @@ the kernels compute rightly is touched; for other targets the pass does nothing.
 | `remainder`, which may have the sign of the dividend | `fmod`, corrected |
 | `sum.dim_IntList` of f64 over one dimension, added up in f32 | the same over that and one of one element |
 | functions without a kernel (`erfc`, `erfinv`, `lgamma`, `digamma`, `i0`, Bessel functions) | formulas in f64 |
-| `scatter_reduce` of sums and means, which there is no kernel for | `scatter_add`, divided by how many were added |
+| `scatter_reduce`, which there is no kernel for | `scatter_add`, divided by how many were added; a sort and a scan |
+| `cummax`, `cummin`, `logcumsumexp` | scans by doubling |
+| `sort` that is stable or of booleans, `mode` | `topk`, twice |
 | `max_pool2d_with_indices_backward`, which adds to what was in its result | `scatter_add` to zeros |
+| `mul` of complex tensors that may have one element, taken for a real number | of twice as many |
 | complex tensors, in most kernels; the whole of a Fourier transform | the same of real and imaginary parts |
 | `convolution` in three dimensions, transposed or not | one in two, with planes for images and channels |
 """
@@ -46,7 +49,9 @@ from et_ir.passes.fit_kernels import (
     empty,
     ranks,
     remainder,
+    scans,
     scatters,
+    sorts,
     special_functions,
     sums,
     types,
@@ -61,6 +66,8 @@ FAMILIES = (
     complex_numbers,
     special_functions,
     scatters,
+    scans,
+    sorts,
     arguments,
     types,
     remainder,

@@ -193,16 +193,6 @@ func.func @forward(%x: tensor<4x3xi64>, %i: tensor<4x2xi64>, %y: tensor<4x2xi64>
 
 // -----
 
-func.func @forward(%x: tensor<4x3xf32>, %i: tensor<4x2xi64>, %y: tensor<4x2xf32>) -> tensor<4x3xf32> {
-  %0 = edge.scatter_reduce.two %x, %i, %y {dim = 1, reduce = "amax"} : (tensor<4x3xf32>, tensor<4x2xi64>, tensor<4x2xf32>) -> tensor<4x3xf32>
-  func.return %0 : tensor<4x3xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[REDUCED:.*]] = edge.scatter_reduce.two %x, %i, %y
-// CHECK-NEXT: func.return %[[REDUCED]]
-
-// -----
-
 func.func @forward(%x: tensor<3xi1>, %y: tensor<3xi1>) -> (tensor<3xi64>, tensor<3xi1>) {
   %0 = edge.add.Scalar %x {other = 2} : (tensor<3xi1>) -> tensor<3xi64>
   %1 = edge.add.Scalar %y {other = true} : tensor<3xi1>
