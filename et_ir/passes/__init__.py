@@ -26,6 +26,7 @@ PASSES: Final[dict[str, str]] = {
     "externalize-constants": "externalize_constants:ExternalizeConstantsPass",
     "fit-kernels": "fit_kernels:FitKernelsPass",
     "fold-batch-norm": "fold_batch_norm:FoldBatchNormPass",
+    "fold-sizes": "fold_sizes:FoldSizesPass",
     "in-place": "in_place:InPlacePass",
     "kernel-limits": "kernel_limits:KernelLimitsPass",
     "link-check": "link_check:LinkCheckPass",

@@ -60,6 +60,7 @@ def core_aten_pipeline(preserve: Sequence[str] = (), *, dequantize: bool = False
             f"decompose{kept}",  # what torch's decompositions come down to
             "canonicalize",
             "constant-fold{dequantize=true}" if dequantize else "constant-fold",
+            "fold-sizes",
             "canonicalize",  # constants are known now
             "cse",
             "dce",

@@ -19,6 +19,8 @@ from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.passes.report import PassReport
+from et_schema.generated import program as schema
+from et_schema.pte import read_pte
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 
@@ -207,6 +209,31 @@ def test_results(name: str, tmp_path: Path, stock: StockRuntime) -> None:
         path.write_bytes(file)
         for inputs, results in zip(case.inputs, expected, strict=True):
             check(stock.run(path, inputs), results)
+
+
+REPEATS, MASK = torch.tensor([1, 2, 0, 3]), torch.tensor([True, False, True, True])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.repeat_interleave(x, REPEATS, dim=0).flatten() + 1,
+        lambda x: x[MASK] @ x[MASK].T,
+        lambda x: x.sum() * torch.bincount(REPEATS, minlength=6),
+    ],
+    ids=["repeat_interleave", "mask", "bincount"],
+)
+def test_sizes_that_constants_tell(function: Callable[..., Any], tmp_path: Path, stock: StockRuntime) -> None:
+    """They are known at compile time: no register of the file has a size of its own."""
+    x = torch.rand(4, 2)
+    path = tmp_path / "model.pte"
+    path.write_bytes(file := compiled(Case(function, [(x,)]), "stock-1.4"))
+    values = [value.val for value in read_pte(file).program.execution_plan[0].values]
+    assert {v.shape_dynamism for v in values if isinstance(v, schema.Tensor)} == {
+        schema.TensorShapeDynamism.STATIC
+    }
+    check(list(Runtime.get().load_program(file).load_method("forward").execute([x])), [function(x)])
+    check(stock.run(path, [x]), [function(x)])
 
 
 @pytest.mark.parametrize(
