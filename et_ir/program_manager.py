@@ -29,6 +29,7 @@ from et_ir.passes.pipelines import (
     executorch_pipeline,
     quiet_collector,
     run_pipeline,
+    split_preserved,
 )
 from et_schema.atomic import atomic_writer
 
@@ -59,7 +60,9 @@ class EdgeCompileConfig:
     transform_passes: Sequence[ModulePass] = ()
     """Passes of the user's own, run on the edge module before it is checked."""
     preserve_ops: Sequence[str | OpOverload] = ()
-    """Operators to keep though they are not Core ATen, such as `linear`: the target must have kernels for them."""
+    """Operators to keep though they are not Core ATen, such as `linear`: the target must have kernels for them. Of a
+    library of your own, `mylib::foo`, one that would be compiled as what it calls because it has no out variant.
+    """
     dequantize_weights: bool = False
     """Whether quantised weights become floats at compile time. The file is up to four times as large, and nothing is
     restored while the program runs. Otherwise they stay what they are.
@@ -75,6 +78,8 @@ class ExecutorchBackendConfig:
     """The runtime whose kernels the program must make do with: `stock-1.4`; `stock-1.4-quantized`, the same with the
     library of quantised kernels; `et-vm`; or `et-vm-aten` for et-vm with the kernels of torch.
     """
+    extra_operators: Sequence[str] = ()
+    """Operators that the runtime has kernels for beside the target's own: `mylib::foo.out`, as files name them."""
     memory_planning: str = "greedy"
     """Planning algorithm: `greedy` or `naive`."""
     alloc_graph_input: bool = True
@@ -116,10 +121,10 @@ def to_edge(
     config = compile_config or EdgeCompileConfig()
     report = config.progress or _silent
     with quiet_collector():
-        module = import_program(programs, constant_methods=constant_methods)
+        preserve, custom = split_preserved([_operator_name(op) for op in config.preserve_ops])
+        module = import_program(programs, constant_methods=constant_methods, preserve=custom)
         run_pipeline(module, ATEN)
         report("aten", module)
-        preserve = [_operator_name(op) for op in config.preserve_ops]
         run_pipeline(module, core_aten_pipeline(preserve, dequantize=config.dequantize_weights))
         report("core-aten", module)
         lower, _, check = EDGE.rpartition(",")
@@ -145,8 +150,8 @@ def to_edge_transform_and_lower(
 
 
 def _operator_name(operator: str | OpOverload) -> str:
-    """The name of an operator as passes take it: `linear`, `add.Tensor`."""
-    name = operator if isinstance(operator, str) else str(operator)
+    """The name of an operator as passes take it: `linear`, `add.Tensor`, `mylib::foo`."""
+    name = operator if isinstance(operator, str) else operator.name()
     return name.removeprefix("aten.").removesuffix(".default")
 
 
@@ -195,6 +200,7 @@ class EdgeProgramManager:
                     algorithm=config.memory_planning,
                     plan_inputs=config.alloc_graph_input,
                     plan_outputs=config.alloc_graph_output,
+                    extra_operators=config.extra_operators,
                 ),
             )
             if config.external_constants:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from et_vm.backend import Backend, BackendRegistry
+    from et_vm.kernels.loading import load_kernels
     from et_vm.kernels.registry import KernelRegistry
+    from et_vm.kernels.user import kernel, kernels_of
     from et_vm.loader import BytesDataLoader, DataLoader, FileDataLoader, MmapDataLoader
     from et_vm.memory import MemoryManager
     from et_vm.meta import MethodMeta, TensorInfo
@@ -41,6 +43,9 @@ __all__ = [
     "Tensor",
     "TensorInfo",
     "Verification",
+    "kernel",
+    "kernels_of",
+    "load_kernels",
 ]
 
 _MODULES = {
@@ -62,6 +67,9 @@ _MODULES = {
     "Tensor": "values",
     "TensorInfo": "meta",
     "Verification": "program",
+    "kernel": "kernels.user",
+    "kernels_of": "kernels.user",
+    "load_kernels": "kernels.loading",
 }
 
 

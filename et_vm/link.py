@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from et_schema.errors import InvalidFile, MissingOperator
+from et_schema.errors import Error, ExecutorchError, InvalidFile, MissingOperator
 from et_vm.calls import Call
 from et_vm.instructions import call_outputs
 from et_vm.kernels.registry import PrepareContext, parameters_of
@@ -48,7 +48,7 @@ def link(
     if missing:
         for name in missing:
             platform.log(LogLevel.INFO, f"no kernel for {name} in method {plan.name!r}")
-        raise MissingOperator(missing, where=plan.name)
+        raise MissingOperator(missing, where=plan.name, hint=_missing_hint(missing))
     signature = cache(parameters_of)
 
     def params_of(instruction: Instruction) -> Sequence[Param] | None:
@@ -56,7 +56,9 @@ def link(
         return None if prepare is None else signature(prepare)
 
     for instruction in calls:
-        _check_arity(instruction, params_of(instruction), plan, registers)
+        _check_arity(
+            instruction, params_of(instruction), plan, registers, kernels.origins.get(instruction.name)
+        )
     flow.check_calls(params_of)
     linked: dict[int, Call] = {}
     for instruction in calls:
@@ -98,13 +100,36 @@ def _kernel_key(args: Sequence[object]) -> KernelKey:
     return tuple([(arg.scalar_type, arg.dim_order) for arg in args if isinstance(arg, Tensor)])
 
 
+_NAMESPACES = frozenset({"aten", "dim_order_ops", "executorch_prim", "quantized_decomposed"})
+"""Namespaces of operators that come with runtimes; others are of libraries of users."""
+
+
+def _missing_hint(operators: Sequence[str]) -> str | None:
+    custom = [name for name in operators if name.partition("::")[0] not in _NAMESPACES]
+    if not custom:
+        return None
+    return f"write the kernel in Python, @et_vm.kernel({custom[0]!r}), and load it: et-vm run --load FILE"
+
+
 def _check_arity(
-    instruction: Instruction, params: Sequence[Param] | None, plan: ExecutionPlan, registers: Sequence[object]
+    instruction: Instruction,
+    params: Sequence[Param] | None,
+    plan: ExecutionPlan,
+    registers: Sequence[object],
+    origin: str | None,
 ) -> None:
     """Raise InvalidFile when the call has not the arguments of the operator's schema, then its outputs once
-    more.
+    more; ExecutorchError(InvalidArgument) when the kernel is one that a user wrote, at ``origin``.
     """
     args = instruction.args
+    if params is not None and origin is not None and len(args) != len(params) + 1:
+        raise ExecutorchError(
+            Error.InvalidArgument,
+            f"the kernel of {instruction.name} takes {len(params)} arguments "
+            f"({', '.join(param.name for param in params)}), the call has {len(args) - 1}",
+            where=f"{instruction.where}.args",
+            hint=f"{origin}: its parameters are those of the operator's out variant, in order",
+        )
     if params is not None and len(args) != len(params) + 1:
         raise InvalidFile(
             f"{instruction.name} takes {len(params)} arguments and its outputs again, got {len(args)}",

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import BinaryIO
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendRegistry
 from et_vm.interpreter import MAX_INSTRUCTIONS
 from et_vm.kernels.libraries import load_library
-from et_vm.kernels.registry import KernelRegistry
+from et_vm.kernels.registry import KernelLibrary, KernelRegistry
 from et_vm.loader import BytesDataLoader
 from et_vm.memory import MemoryManager
 from et_vm.meta import MethodMeta, TensorInfo
@@ -146,12 +146,21 @@ class Runtime:
     _instance: Runtime | None = None
     _instance_lock = threading.Lock()
 
-    def __init__(self, *, backends: BackendRegistry | None = None, platform: Platform | None = None) -> None:
-        """A runtime apart from the process's own, with its own backends."""
+    def __init__(
+        self,
+        *,
+        backends: BackendRegistry | None = None,
+        platform: Platform | None = None,
+        kernels: Iterable[KernelLibrary] = (),
+    ) -> None:
+        """A runtime apart from the process's own, with its own backends, and ``kernels`` beside those that come with
+        it (:func:`et_vm.load_kernels`).
+        """
         self.backend_registry = backends or BackendRegistry()
         self.operator_registry = OperatorRegistry(self)
         self._platform = platform or Platform()
         self._libraries: dict[str, KernelRegistry] = {}
+        self._added = list(kernels)
         self._lock = threading.Lock()
 
     @classmethod
@@ -171,8 +180,19 @@ class Runtime:
         with self._lock:
             registry = self._libraries.get(library)
             if registry is None:
-                registry = self._libraries[library] = load_library(library)
+                registry = self._libraries[library] = load_library(library, self._added)
             return registry
+
+    def add_kernels(self, kernels: KernelLibrary) -> None:
+        """Add kernels of one's own to the libraries of this runtime, for the methods that are loaded from now on:
+        ``runtime.add_kernels(et_vm.load_kernels("mykernels.py"))``.
+
+        Raises ExecutorchError(RegistrationAlreadyRegistered) for an operator that has a kernel.
+        """
+        with self._lock:
+            for registry in self._libraries.values():
+                kernels(registry)
+            self._added.append(kernels)
 
     def load_program(
         self,

@@ -6,6 +6,7 @@ examples:
   et-compile model.pt2 --emit edge                        stop at a level, text on stdout
   et-compile edge.mlir -o model.pte                       go on from a text, whatever level it is at
   et-compile model.py:net -o net.pte --target et-vm       kernels that only et-vm has are allowed
+  et-compile model.py:net -o net.pte --target et-vm --load mykernels.py      and kernels of your own
   et-compile model.py:net -o net.pte --table              which ops there are at each level
   et-compile model.py:net -o net.pte --debug-map net.json the module and source line of each instruction
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -49,11 +51,25 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
     add("--target", default="stock-1.4", choices=TARGETS, help="whose kernels to use")
     add(
+        "--load",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Python file or module with operators of your own, or kernels for et-vm (@et_vm.kernel); repeatable",
+    )
+    add(
+        "--extra-operators",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="operators that your runtime has kernels for beside the target's: 'mylib::foo.out,mylib::bar.out'",
+    )
+    add(
         "--preserve",
         action="append",
         default=[],
         metavar="OP",
-        help="keep an operator that is not Core ATen whole",
+        help="keep whole an operator that is not Core ATen, or one of your own without an out variant ('mylib::foo')",
     )
     add(
         "--dequantize-weights",
@@ -120,25 +136,30 @@ def _compile(args: argparse.Namespace) -> None:
         EDGE,
         core_aten_pipeline,
         executorch_pipeline,
+        link_check,
         parse_passes,
+        split_preserved,
     )
 
+    preserved, custom = split_preserved(args.preserve)
     try:
-        core_aten = core_aten_pipeline(args.preserve, dequantize=args.dequantize_weights)
+        core_aten = core_aten_pipeline(preserved, dequantize=args.dequantize_weights)
     except ValueError as error:
         raise UsageError(f"--preserve: {error}") from None
+    extra = _extra_operators(args)
     stages = _Stages(args.quiet)
     lower = executorch_pipeline(
         target=args.target,
         algorithm=args.memory_planning,
         plan_inputs=not args.no_plan_inputs,
         plan_outputs=not args.no_plan_outputs,
+        extra_operators=extra,
     )
     externalize = [_externalize_pass(wanted) for wanted in args.external_constants]
     lower = ",".join((lower, *externalize))
     pipelines: dict[str, str] = dict(zip(LEVELS, (ATEN, core_aten, EDGE, BACKEND, lower), strict=False))
     try:
-        module = _load(args, stages)
+        module = _load(args, stages, custom)
     except UnsupportedProgram as error:
         passes = parse_passes(",".join(pipelines[level] for level in _up_to(args.emit)))
         raise with_later_faults(error, error.module, passes) from error
@@ -149,9 +170,7 @@ def _compile(args: argparse.Namespace) -> None:
     if reached == "edge":
         pipelines[reached] = "verify-edge"
     elif reached == "executorch":
-        pipelines[reached] = ",".join(
-            (f'link-check{{target="{args.target}"}},verify-executorch', *externalize)
-        )
+        pipelines[reached] = ",".join((link_check(args.target, extra), "verify-executorch", *externalize))
     for level in LEVELS[LEVELS.index(reached) : -1]:
         _run(module, [pipelines[later] for later in _up_to(args.emit, level)])
         stages.reached(level, module)
@@ -195,7 +214,27 @@ def _run(module: ModuleOp, pipelines: list[str]) -> None:
         raise with_later_faults(error, module, passes) from error
 
 
-def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:
+def _extra_operators(args: argparse.Namespace) -> list[str]:
+    """The operators that the runtime has beside the target's: those that are named, and for et-vm those of the files
+    that are loaded. Raises `UsageError`.
+    """
+    from et_tools.vm_kernels import load_files
+
+    names = [name.strip() for given in args.extra_operators for name in given.split(",")]
+    for name in names:
+        if re.fullmatch(r"\w+::\w+(\.\w+)?", name) is None:
+            raise UsageError(f"--extra-operators {name}: expected names as files have them, 'mylib::foo.out'")
+    loaded = load_files(args.load)
+    if args.target.startswith("et-vm"):
+        names += [name for kernels in loaded for name in kernels.names]
+    if args.load and args.target == "et-vm-aten":
+        from et_vm.kernels.aten.schema import custom_operators
+
+        names += custom_operators()
+    return sorted(set(names))
+
+
+def _load(args: argparse.Namespace, stages: _Stages, preserve: list[str]) -> ModuleOp:
     for spec in args.backend:
         from et_ir.backends import find_backend
 
@@ -222,7 +261,10 @@ def _load(args: argparse.Namespace, stages: _Stages) -> ModuleOp:
     stages.done("export")
     from et_ir.frontend import import_program
 
-    module = import_program(programs)
+    try:
+        module = import_program(programs, preserve=preserve)
+    except ValueError as error:
+        raise UsageError(f"--preserve: {error}") from None
     stages.done("import")
     return module
 

@@ -50,6 +50,12 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         metavar="FILE",
         help="a data file (.ptd) of the .pte; repeatable",
     )
+    parser.add_argument(
+        "--load",
+        action="append",
+        metavar="FILE",
+        help="Python file or module that defines operators of your own, for --pt2-to-mlir; repeatable",
+    )
     parser.add_argument("--no-debuginfo", action="store_true", help="leave source locations out of the text")
     parser.add_version()
     return parser.parse_args(arguments)
@@ -75,9 +81,11 @@ def _has_locations(module: ModuleOp) -> bool:
 
 def _pt2_to_mlir(args: argparse.Namespace) -> None:
     from et_tools.loading import load_pt2
+    from et_tools.vm_kernels import load_files
 
     if args.input == "-":
         raise UsageError("--pt2-to-mlir needs a file: a .pt2 is an archive that is read by its path")
+    load_files(args.load)
     program = load_pt2(Path(args.input))
     from et_ir.frontend import import_program
 
@@ -112,6 +120,8 @@ def run(arguments: list[str]) -> int:
     args: Any = _arguments(arguments)
     if args.data and args.translation is not _pte_to_mlir:
         raise UsageError("--data is for --pte-to-mlir")
+    if args.load and args.translation is not _pt2_to_mlir:
+        raise UsageError("--load is for --pt2-to-mlir: other translations need no definitions of operators")
     check_output(args.output)
     from et_tools.failures import report_failures
 

@@ -19,6 +19,7 @@ import sys
 
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import ExitCode, guarded
+from et_tools.vm_kernels import LOAD
 
 __all__ = ["main"]
 
@@ -36,6 +37,7 @@ examples:
   et-vm run model.pte --data weights.ptd               weights from another file
   et-vm run model.pte --poison                         overwrite dead memory while running
   et-vm run model.pte --instruction-limit 100000       end a loop that does not end by itself
+  et-vm run model.pte --load mykernels.py              kernels of your own
 """
 
 INFO = """et-vm info: print what is in a file.
@@ -135,6 +137,7 @@ def _parser() -> CommandParser:
     run.add_argument("--data", **data)
     run.add_argument("--repeat", type=_positive, metavar="N", help="execute N times and print the latency")
     run.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
+    run.add_argument("--load", **LOAD)
     run.add_argument("--poison", action="store_true", help="overwrite memory that nothing may read any more")
     limit = {
         "type": _positive,
@@ -151,6 +154,7 @@ def _parser() -> CommandParser:
         default="portable",
         help="mark the operators this library has no kernel for (default: portable)",
     )
+    info.add_argument("--load", **LOAD)
     for name, summary in SECTIONS:
         info.add_argument(f"--{name}", action="store_true", help=summary)
     info.add_argument("--json", action="store_true", help="print JSON, with every weight")
@@ -175,6 +179,7 @@ def _parser() -> CommandParser:
         "--atol", type=_tolerance, default=1e-8, help="absolute tolerance of floats (default: 1e-8)"
     )
     verify.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
+    verify.add_argument("--load", **LOAD)
     verify.add_argument(
         "--poison", action="store_true", help="overwrite memory that nothing may read any more"
     )
@@ -186,6 +191,7 @@ def _parser() -> CommandParser:
     validate.add_argument(
         "--kernels", choices=KERNEL_LIBRARIES, help="also load every method with the kernels of this library"
     )
+    validate.add_argument("--load", **LOAD)
     validate.add_argument("--data", **data)
     validate.add_argument("--json", action="store_true", help="print JSON")
     return parser

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from et_tools.info import container, delegates, listing, methods, operators, plan, sizes, weights
 from et_tools.vm_files import open_program
+from et_tools.vm_kernels import chosen_kernels
 
 if TYPE_CHECKING:
+    from et_vm.kernels.registry import KernelRegistry
     from et_vm.program import Program
 
 Section = tuple[Callable[["Program"], Any], Callable[[Any], Iterator[str]]]
@@ -35,7 +37,7 @@ def print_info(args: argparse.Namespace) -> None:
     if chosen:
         facts |= {name: SECTIONS[name][0](program) for name in chosen}
     else:
-        facts |= _summary(program, args.kernels)
+        facts |= _summary(program, args)
         if args.json:
             # The text counts them; hashing and decoding blobs is for those who ask.
             facts["delegates"] = delegates.facts(program)
@@ -51,12 +53,20 @@ def print_info(args: argparse.Namespace) -> None:
     print("\n".join(text))
 
 
-def _summary(program: Program, library: str) -> dict[str, Any]:
-    from et_vm.kernels.libraries import load_library
-    from et_vm.prims import PRIMS
+class _Known:
+    """The operators that there are kernels for, prims among them."""
 
-    kernels = {*load_library(library).names(), *PRIMS}
+    def __init__(self, registry: KernelRegistry) -> None:
+        self._registry = registry
+
+    def __contains__(self, name: object) -> bool:
+        from et_vm.prims import PRIMS
+
+        return name in PRIMS or name in self._registry
+
+
+def _summary(program: Program, args: argparse.Namespace) -> dict[str, Any]:
     return {
-        "methods": methods.facts(program, kernels),
+        "methods": methods.facts(program, _Known(chosen_kernels(args, args.kernels))),
         "weights": weights.facts(program),
     }

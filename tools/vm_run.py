@@ -16,6 +16,7 @@ from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder
 from et_tools.vm_files import WIDTH, count, fit, open_data, open_program, show_bytes
+from et_tools.vm_kernels import chosen_kernels
 from et_vm.interpreter import MAX_INSTRUCTIONS
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run_file(args: argparse.Namespace) -> None:
     inputs = _inputs(program.method_meta(name), args.input or ["random:0"])
     method = program.load_method(
         name,
-        kernels=args.kernels,
+        kernels=chosen_kernels(args, args.kernels),
         poison=args.poison,
         external=open_data(args.data),
         instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,

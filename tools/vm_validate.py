@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from et_schema.errors import ExecutorchError, MissingOperator
 from et_tools.exit_codes import ExitCode
 from et_tools.vm_errors import describe, exit_code_of_error
 from et_tools.vm_files import open_data
+from et_tools.vm_kernels import chosen_kernels
+
+if TYPE_CHECKING:
+    from et_vm.kernels.registry import KernelRegistry
 
 __all__ = ["validate_file"]
 
@@ -19,7 +23,8 @@ SHOWN = 16
 
 
 def validate_file(args: argparse.Namespace) -> int:
-    """Report everything that is wrong with the file, and with ``--kernels`` what loading its methods raises.
+    """Report everything that is wrong with the file, and with ``--kernels`` or ``--load`` what loading its methods
+    raises.
 
     Returns the exit code, which is that of the first problem.
 
@@ -33,8 +38,8 @@ def validate_file(args: argparse.Namespace) -> int:
     file = memoryview(sys.stdin.buffer.read()) if standard_input else MmapDataLoader(args.file).load_all()
     found = validate(file)
     problems: list[ExecutorchError] = found.problems
-    if args.kernels and not problems:
-        problems = _load_methods(file, args.kernels, args.data)
+    if (args.kernels or args.load) and not problems:
+        problems = _load_methods(file, chosen_kernels(args, args.kernels or "portable"), args.data)
     everything = (*problems, *found.clashes)
     for problem in everything[:SHOWN]:
         print(f"et-vm: error: {describe(problem, args.file)}", file=sys.stderr)
@@ -54,7 +59,7 @@ def validate_file(args: argparse.Namespace) -> int:
     return ExitCode.CHECK_FAILED if found.clashes else ExitCode.OK
 
 
-def _load_methods(file: memoryview, kernels: str, data: list[str] | None) -> list[ExecutorchError]:
+def _load_methods(file: memoryview, kernels: KernelRegistry, data: list[str] | None) -> list[ExecutorchError]:
     """What loading each method raises."""
     from et_vm.program import Program
 

@@ -11,6 +11,7 @@ from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import ExitCode
 from et_tools.vm_errors import describe, exit_code_of_error
 from et_tools.vm_files import count, open_data
+from et_tools.vm_kernels import chosen_kernels
 
 
 def verify_file(args: argparse.Namespace) -> int:
@@ -23,10 +24,11 @@ def verify_file(args: argparse.Namespace) -> int:
 
     bundled = BundledProgram.load(sys.stdin.buffer.read() if args.file == "-" else args.file)
     external = open_data(args.data)
+    kernels = chosen_kernels(args, args.kernels)
     methods = {
         name: bundled.program.load_method(
             name,
-            kernels=args.kernels,
+            kernels=kernels,
             poison=args.poison,
             external=external,
             instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,

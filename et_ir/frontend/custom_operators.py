@@ -114,6 +114,14 @@ def write_refusal(op: Operator) -> Unknown:
     )
 
 
+def _is_registered(name: str) -> bool:
+    """Whether torch's registry has an operator: `mylib::foo`, `mylib.foo.overload`."""
+    namespace, _, rest = name.replace("::", ".").partition(".")
+    packet, _, overload = rest.partition(".")
+    found = getattr(getattr(torch.ops, namespace), packet, None) if packet else None
+    return found is not None and (not overload or overload in cast("list[str]", found.overloads()))
+
+
 class CustomOperators:
     """The operators of a program that are not torch's own.
 
@@ -121,7 +129,11 @@ class CustomOperators:
     """
 
     def __init__(self, preserve: Collection[str] = ()):
-        self._preserve = frozenset(preserve)
+        """Raises `ValueError` for a name that torch's registry does not have."""
+        for name in preserve:
+            if not _is_registered(name):
+                raise ValueError(f"there is no operator {name}")
+        self._preserve = frozenset(name.replace("::", ".") for name in preserve)
         self._known: dict[Operator, type[AtenOp] | None] = {}
 
     def kept(self, op: Operator) -> type[AtenOp] | None:
@@ -138,7 +150,7 @@ class CustomOperators:
     def _kept(self, op: Operator) -> type[AtenOp] | None:
         if schema_of(op).is_mutable:
             return None
-        preserved = not self._preserve.isdisjoint((op.name(), name_of(op)))
+        preserved = name_of(op) in self._preserve
         found = find_out_variant(op)
         if found.unfit and not found.text:
             raise Unknown(

@@ -26,12 +26,22 @@ __all__ = [
     "LEVELS",
     "core_aten_pipeline",
     "executorch_pipeline",
+    "link_check",
     "parse_passes",
     "quiet_collector",
     "run_pipeline",
+    "split_preserved",
 ]
 
 ATEN: Final = "verify-aten"
+
+
+def split_preserved(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Operators to preserve: those of torch, which passes leave alone, and those of other libraries (`mylib::foo`),
+    which the import keeps whole.
+    """
+    torch_names = [name.removeprefix("aten::") for name in names]
+    return [n for n in torch_names if "::" not in n], [n for n in torch_names if "::" in n]
 
 
 def core_aten_pipeline(preserve: Sequence[str] = (), *, dequantize: bool = False) -> str:
@@ -103,8 +113,10 @@ def executorch_pipeline(
     algorithm: str = "greedy",
     plan_inputs: bool = True,
     plan_outputs: bool = True,
+    extra_operators: Sequence[str] = (),
 ) -> str:
-    """The passes from `backend` to a planned and checked `executorch` module.
+    """The passes from `backend` to a planned and checked `executorch` module. `extra_operators` are those that the
+    runtime has kernels for beside the target's own.
 
     Stock's portable convolution is a plain loop, its matrix product is not.
     """
@@ -132,11 +144,17 @@ def executorch_pipeline(
             "write-back",
             "views",
             "in-place",
-            f'link-check{{target="{target}"}}',
+            link_check(target, extra_operators),
             plan,
             "verify-executorch",
         )
     )
+
+
+def link_check(target: str, extra: Sequence[str] = ()) -> str:
+    """The pass that checks that a runtime has the kernels of a program."""
+    names = ",".join(f'"{name}"' for name in extra)
+    return f'link-check{{target="{target}"{f" extra={names}" if names else ""}}}'
 
 
 def parse_passes(pipeline: str) -> list[ModulePass]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.kernels.registry import KernelRegistry
+
+if TYPE_CHECKING:
+    from et_vm.kernels.registry import KernelLibrary, Prepare
 
 LIBRARIES: dict[str, str] = {
     "portable": "et_vm.kernels.portable",
@@ -14,8 +20,9 @@ LIBRARIES: dict[str, str] = {
 """Module of each library; it has a function ``register(registry)``."""
 
 
-def load_library(name: str) -> KernelRegistry:
-    """A new registry with the kernels of one library.
+def load_library(name: str, kernels: Iterable[KernelLibrary] = ()) -> KernelRegistry:
+    """A new registry with the kernels of one library, those of ``kernels``, and those that installed packages publish
+    for operators of their own.
 
     Raises ExecutorchError: NotFound for an unknown name, NotSupported when what the library builds on is
     not installed.
@@ -36,4 +43,14 @@ def load_library(name: str) -> KernelRegistry:
             f"the {name} kernels need the package {error.name!r}, which is not installed",
             hint="pip install 'executorch-ir[compiler]', or use the portable kernels",
         ) from error
+    for add in kernels:
+        add(registry)
+    registry.finders.append(partial(_published, registry))
     return registry
+
+
+def _published(registry: KernelRegistry, name: str) -> Prepare | None:
+    # Looking through the installed packages takes longer than loading a small model: only where a kernel is missing.
+    from et_vm.kernels.loading import published_kernel
+
+    return published_kernel(registry, name)

@@ -195,7 +195,7 @@ class Param(NamedTuple):
     is_float: bool
 
 
-_ANNOTATION_KINDS: dict[str, tuple[str, ...]] = {
+ANNOTATION_KINDS: dict[str, tuple[str, ...]] = {
     "None": ("Null",),
     "Tensor": ("Tensor",),
     "int": ("Int",),
@@ -210,6 +210,7 @@ _ANNOTATION_KINDS: dict[str, tuple[str, ...]] = {
     "list[Tensor | None]": ("TensorList", "OptionalTensorList"),
     "list[Tensor|None]": ("TensorList", "OptionalTensorList"),
 }
+"""The value kinds that a parameter takes, by what it is annotated with."""
 
 
 _QUALIFIER = re.compile(r"\w+\.")
@@ -231,13 +232,14 @@ def _split_union(annotation: str) -> list[str]:
 
 
 @cache
-def _parse_annotation(annotation: object) -> tuple[frozenset[str], bool]:
+def parse_annotation(annotation: object) -> tuple[frozenset[str], bool]:
+    """The value kinds that a parameter of an annotation takes, none for an unknown one; whether it is a float."""
     if isinstance(annotation, type):
         annotation = annotation.__name__
     parts = _split_union(_QUALIFIER.sub("", str(annotation)))
-    if any(part not in _ANNOTATION_KINDS for part in parts):
+    if any(part not in ANNOTATION_KINDS for part in parts):
         return frozenset(), False
-    kinds = {kind for part in parts for kind in _ANNOTATION_KINDS[part]}
+    kinds = {kind for part in parts for kind in ANNOTATION_KINDS[part]}
     if "int" in parts and "float" in parts:
         kinds.add("Bool")
     return frozenset(kinds), "float" in parts and "int" not in parts
@@ -258,7 +260,7 @@ def parameters_of(prepare: Prepare) -> tuple[Param, ...] | None:
         return None
     annotations: dict[str, object] = getattr(prepare, "__annotations__", {})
     names: Iterable[str] = code.co_varnames[1 : code.co_argcount]
-    return tuple(Param(name, *_parse_annotation(annotations.get(name, ""))) for name in names)
+    return tuple(Param(name, *parse_annotation(annotations.get(name, ""))) for name in names)
 
 
 class KernelRegistry:
@@ -268,32 +270,43 @@ class KernelRegistry:
     thread-safe; looking up is.
     """
 
-    __slots__ = ("_fallback", "_keyed", "_lazy", "guard")
+    __slots__ = ("_fallback", "_keyed", "_lazy", "finders", "guard", "origins")
 
     guard: Callable[[], AbstractContextManager[object]]
     """Makes the context in which each execution's steps run: what a library would otherwise enter in every
     step (torch's inference mode)."""
 
+    finders: list[Callable[[str], Prepare | None]]
+    """Asked, in order, for the kernel of an operator that has none; what they find is kept."""
+
+    origins: dict[str, str]
+    """Where the kernels are that users have written, for messages."""
+
     def __init__(self, libraries: Iterable[KernelLibrary] = ()) -> None:
         self.guard = nullcontext
+        self.finders = []
+        self.origins = {}
         self._fallback: dict[str, Prepare] = {}
         self._keyed: dict[str, dict[KernelKey, Prepare]] = {}
         self._lazy: dict[str, Callable[[], Prepare]] = {}
         for library in libraries:
             library(self)
 
-    def register(self, name: str, prepare: Prepare, key: KernelKey | None = None) -> None:
-        """Add a kernel for ``name``, for one ``key`` or as the fallback for all.
+    def register(
+        self, name: str, prepare: Prepare, key: KernelKey | None = None, *, replace: bool = False
+    ) -> None:
+        """Add a kernel for ``name``, for one ``key`` or as the fallback for all; with ``replace``, in the place of
+        one that is there.
 
         Raises ExecutorchError(RegistrationAlreadyRegistered) when there is one already.
         """
         if key is None:
-            if name in self._fallback or name in self._lazy:
+            if not replace and (name in self._fallback or name in self._lazy):
                 raise self._twice(name)
             self._fallback[name] = prepare
             return
         keyed = self._keyed.setdefault(name, {})
-        if key in keyed:
+        if key in keyed and not replace:
             raise self._twice(name)
         keyed[key] = prepare
 
@@ -304,10 +317,17 @@ class KernelRegistry:
         self._lazy[name] = load
 
     def lookup(self, name: str, key: KernelKey) -> Prepare | None:
-        """The kernel for exactly ``key``, else the fallback, else None."""
+        """The kernel for exactly ``key``, else the fallback, else what a finder has, else None.
+
+        Raises what finders raise.
+        """
         keyed = self._keyed.get(name)
         if keyed is not None and key in keyed:
             return keyed[key]
+        return self.registered(name) or self._found(name)
+
+    def registered(self, name: str) -> Prepare | None:
+        """The fallback that is registered, None where there is none."""
         prepare = self._fallback.get(name)
         if prepare is None:
             load = self._lazy.get(name)
@@ -316,15 +336,24 @@ class KernelRegistry:
             prepare = self._fallback[name] = load()
         return prepare
 
+    def _found(self, name: str) -> Prepare | None:
+        for find in self.finders:
+            prepare = find(name)
+            if prepare is not None:
+                return self._fallback.setdefault(name, prepare)
+        return None
+
     def is_keyed(self, name: str) -> bool:
         """Whether some kernel of ``name`` is for one key only, so that :meth:`lookup` looks at the key."""
         return name in self._keyed
 
     def __contains__(self, name: object) -> bool:
-        return name in self._fallback or name in self._lazy or name in self._keyed
+        if name in self._fallback or name in self._lazy or name in self._keyed:
+            return True
+        return isinstance(name, str) and self._found(name) is not None
 
     def names(self) -> list[str]:
-        """The operators that have a kernel, sorted."""
+        """The operators that have a kernel, sorted, without those that finders have."""
         return sorted({*self._fallback, *self._lazy, *self._keyed})
 
     @staticmethod

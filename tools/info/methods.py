@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
 from et_tools.info.tensors import cut, describe, tensor_facts
 from et_tools.vm_files import count
+from et_vm.guards import guards_of
 
 if TYPE_CHECKING:
     from et_vm.meta import MethodMeta
     from et_vm.program import Program
 
 
-def facts(program: Program, kernels: Set[str]) -> list[dict[str, Any]]:
+def facts(program: Program, kernels: Container[str]) -> list[dict[str, Any]]:
     """One object for each method. ``kernels`` are the operators there are kernels for."""
     return [_method(program, name, kernels) for name in program.method_names]
 
 
-def _method(program: Program, name: str, kernels: Set[str]) -> dict[str, Any]:
+def _method(program: Program, name: str, kernels: Container[str]) -> dict[str, Any]:
     meta = program.method_meta(name)
     operators: Counter[str] = Counter()
     others: Counter[str] = Counter()
@@ -28,10 +29,12 @@ def _method(program: Program, name: str, kernels: Set[str]) -> dict[str, Any]:
             operators[instruction.name] += 1
         else:
             others[instruction.opcode.mnemonic] += 1
+    guards = guards_of(program.pte, program.plan(name))
     return {
         "name": name,
         "inputs": [_slot(meta, "input", index) for index in range(meta.num_inputs())],
         "outputs": [_slot(meta, "output", index) for index in range(meta.num_outputs())],
+        "guards": [] if guards is None else [condition.text for condition in guards.conditions],
         "buffers": [tensor_facts(meta.attribute_tensor_meta(at)) for at in range(meta.num_attributes())],
         "instructions": meta.num_instructions(),
         "operators": [
@@ -60,6 +63,8 @@ def lines(methods: list[dict[str, Any]], library: str) -> Iterator[str]:
         for which in ("inputs", "outputs", "buffers"):
             for index, slot in enumerate(method[which]):
                 yield cut(f"  {which[:-1]} {index:<4}{describe(slot)}")
+        for guard in method["guards"]:
+            yield cut(f"  guard     {guard}")
         for memory_id, size in method["arenas"].items():
             yield f"  arena {memory_id:<5} {size:>15,} bytes"
         for name, calls in method["delegates"].items():

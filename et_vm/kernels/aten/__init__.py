@@ -3,7 +3,8 @@ memory.
 
 Importing this package imports torch. Any operator that torch's registry knows by an out variant (or an
 in-place form) has a kernel, so the library is as complete as the torch that is installed; :mod:`special`
-and :mod:`convolution` hold the few that have a faster way than their out variant.
+and :mod:`convolution` hold the few that have a faster way than their out variant. Operators of a user's own are called
+as torch has them registered (:mod:`custom`) when a program asks for one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import functools
 import torch
 
 from et_vm.kernels.aten import convolution, special
+from et_vm.kernels.aten.custom import custom_kernel
 from et_vm.kernels.aten.declare import SPECIAL
 from et_vm.kernels.aten.out_variant import out_variant_kernel
 from et_vm.kernels.aten.quantized import NAMES, quantized_kernel
@@ -32,4 +34,5 @@ def register(registry: KernelRegistry) -> None:
             registry.register_lazy(name, functools.partial(out_variant_kernel, name))
     for name in NAMES:
         registry.register_lazy(name, functools.partial(quantized_kernel, name))
+    registry.finders.append(custom_kernel)
     registry.guard = torch.inference_mode

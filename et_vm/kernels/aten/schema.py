@@ -99,6 +99,19 @@ def operators() -> Iterator[str]:
             yield f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
 
 
+_OWN = frozenset(
+    {"aten", "prim", "prims", "quantized", "onednn", "mkldnn", "inductor", "profiler", "static_runtime"}
+)
+
+
+def custom_operators() -> Iterator[str]:
+    """The names of the out variants in torch's registry that are of other libraries than torch's own, now."""
+    for schema in torch._C._jit_get_all_schemas():  # pyright: ignore[reportPrivateUsage]
+        written = [a for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+        if schema.name.partition("::")[0] not in _OWN and any(a.kwarg_only for a in written):
+            yield f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+
+
 @functools.cache
 def operator(name: str) -> Operator:
     """The operator called ``name`` (``aten::add.out``). Raises AttributeError when torch has none."""

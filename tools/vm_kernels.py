@@ -1,0 +1,67 @@
+"""The kernels that a verb of et-vm runs with: those of a library, and of the files that ``--load`` names."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+from et_schema.errors import ExecutorchError
+from et_tools.exit_codes import UsageError
+
+if TYPE_CHECKING:
+    from et_vm.kernels.registry import KernelRegistry
+    from et_vm.kernels.user import KernelsOf
+
+__all__ = ["LOAD", "chosen_kernels", "load_files"]
+
+LOAD: dict[str, Any] = {
+    "action": "append",
+    "metavar": "FILE",
+    "help": "Python file or module with kernels of your own (@et_vm.kernel); repeatable",
+}
+"""The option ``--load``."""
+
+
+def load_files(places: list[str] | None) -> list[KernelsOf]:
+    """The kernels of files and modules. What these print goes to stderr.
+
+    Raises UsageError for one that cannot be had.
+    """
+    if not places:
+        return []
+    from et_vm.kernels.loading import load_kernels
+
+    found: list[KernelsOf] = []
+    for place in places:
+        try:
+            with redirect_stdout(sys.stderr):
+                found.append(load_kernels(place))
+        except ExecutorchError as error:
+            raise _usage(place, error) from None
+    return found
+
+
+def chosen_kernels(args: argparse.Namespace, library: str) -> KernelRegistry:
+    """A library's kernels and those of ``args.load``. Raises UsageError, and what loading the library raises."""
+    from et_vm.kernels.libraries import load_library
+
+    added = load_files(args.load)
+    registry = load_library(library)
+    for place, kernels in zip(args.load or (), added, strict=True):
+        if not kernels.names and library == "portable":
+            raise UsageError(
+                f'--load {place}: no kernel in it: mark its functions, as in @et_vm.kernel("mylib::scale.out")'
+            )
+        try:
+            kernels(registry)
+        except ExecutorchError as error:
+            raise _usage(place, error) from None
+    return registry
+
+
+def _usage(place: str, error: ExecutorchError) -> UsageError:
+    where = error.where or place
+    told = where if where.startswith(place) else f"{place}: {where}"
+    return UsageError(f"--load {told}: {error.message}" + (f"; {error.hint}" if error.hint else ""))
