@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,58 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "remainder -3": (aten.remainder.Scalar, (rand(5, 4, dtype=I64), -3), {}),
     "remainder 2.5": (aten.remainder.Scalar, (rand(5, 4, dtype=F64), 2.5), {}),
     "remainder i8": (aten.remainder.Scalar, (rand(5, 4, dtype=torch.int8), 3), {}),
+    "average of volumes, ceil": (
+        aten.avg_pool3d.default,
+        (rand(*VOLUME), [2, 3, 2], [2, 2, 3], [1, 1, 0], True, False),
+        {},
+    ),
+    "average of volumes, padding counts": (
+        aten.avg_pool3d.default,
+        (rand(4, 5, 6, 7, dtype=F64), [3, 3, 2], [2, 2, 3], [1, 1, 1], True, True),
+        {},
+    ),
+    "average of volumes, divisor": (
+        aten.avg_pool3d.default,
+        (rand(4, 5, 6, 7), [3, 3, 2], [2, 2, 3], [1, 1, 1], True, True, -7),
+        {},
+    ),
+    "average of volumes i64": (
+        aten.avg_pool3d.default,
+        (rand(2, 5, 6, 7, dtype=I64) * 2**40 + 3, [3, 3, 2], [2, 2, 3], [1, 1, 1], False, False),
+        {},
+    ),
+    "average of volumes i64, divisor": (
+        aten.avg_pool3d.default,
+        (rand(2, 5, 6, 7, dtype=I64), [3, 3, 2], [2, 2, 3], [1, 1, 1], False, False, -7),
+        {},
+    ),
+    "adaptive average f64": (
+        aten._adaptive_avg_pool2d.default,
+        (rand(2, 3, 50, 70, dtype=F64) + 100, [2, 3]),
+        {},
+    ),
+    "adaptive average f64, larger": (
+        aten._adaptive_avg_pool2d.default,
+        (torch.tensor([[[1.0, math.inf, 3], [4, 5, math.nan]]], dtype=F64), [3, 5]),
+        {},
+    ),
+    "layer norm f64": (
+        aten.native_layer_norm.default,
+        (rand(2, 3, 4, 5, dtype=F64) + 1e4, [4, 5], rand(4, 5, dtype=F64), rand(4, 5, dtype=F64), 1e-5),
+        {},
+    ),
+    "layer norm f64, all": (
+        aten.native_layer_norm.default,
+        (rand(4, 5, dtype=F64) + 1e4, [4, 5], None, rand(4, 5, dtype=F64), 1e-5),
+        {},
+    ),
+    "group norm f64": (
+        aten.native_group_norm.default,
+        (rand(2, 6, 3, 5, dtype=F64), rand(6, dtype=F64), rand(6, dtype=F64), 2, 6, 15, 3, 1e-5),
+        {},
+    ),
+    "power i64": (aten.pow.Tensor_Scalar, (rand(4, 5, dtype=I64), 41), {}),
+    "power u8": (aten.pow.Tensor_Scalar, (rand(4, 5).abs().to(torch.uint8), 11), {}),
     "conv3d": (
         aten.convolution.default,
         (rand(*VOLUME), rand(6, 2, 3, 2, 3), rand(6), [2, 1, 2], [1, 0, 2], [2, 1, 1], False, [0, 0, 0], 2),
@@ -160,6 +213,7 @@ RIGHT = (
     "sum f64, all",
     "stack of nothing",
     "sub of one",
+    "adaptive average f64, larger",
     "bool to bool",
     "remainder 2.5",
     "remainder f64",

@@ -29,6 +29,9 @@ the kernels compute rightly is touched; for other targets the pass does nothing.
 | `scatter_reduce`, which there is no kernel for | `scatter_add`, divided by how many were added; a sort and a scan |
 | `cummax`, `cummin`, `logcumsumexp` | scans by doubling |
 | `sort` that is stable or of booleans, `mode` | `topk`, twice |
+| `avg_pool3d`; `_adaptive_avg_pool2d` of f64, computed in f32 | sums over windows, divided |
+| normalisations of f64, computed in f32 | their formula, in f64 |
+| powers of integers with a known exponent, computed in f64 | products |
 | `max_pool2d_with_indices_backward`, which adds to what was in its result | `scatter_add` to zeros |
 | `mul` of complex tensors that may have one element, taken for a real number | of twice as many |
 | complex tensors, in most kernels; the whole of a Fourier transform | the same of real and imaginary parts |
@@ -47,6 +50,9 @@ from et_ir.passes.fit_kernels import (
     arguments,
     complex_numbers,
     empty,
+    normalizations,
+    pools,
+    powers,
     ranks,
     remainder,
     scans,
@@ -68,6 +74,9 @@ FAMILIES = (
     scatters,
     scans,
     sorts,
+    pools,
+    normalizations,
+    powers,
     arguments,
     types,
     remainder,

@@ -104,12 +104,15 @@ class Lines:
         pads = [0, 0] * (len(self.shape(value)) - 1 - self.dim) + [before, after]
         return self(edge.ConstantPadNdOp, value, pads, number)
 
+    def places_of(self, size: int) -> SSAValue:
+        """The numbers from 0 on, as i64."""
+        type = TensorType[Attribute](i64, [size])
+        return self(edge.ArangeStartStepOp, 0, size, 1, dtype=i64, result_types=[type])
+
     def places(self, shape: Sequence[int]) -> SSAValue:
         """How far along each element of a tensor stands, as i64."""
         size = shape[self.dim]
-        type = TensorType[Attribute](i64, [size])
-        line = self(edge.ArangeStartStepOp, 0, size, 1, dtype=i64, result_types=[type])
-        line = self.view(line, [size if at == self.dim else 1 for at in range(len(shape))])
+        line = self.view(self.places_of(size), [size if at == self.dim else 1 for at in range(len(shape))])
         return line if self.shape(line) == tuple(shape) else self(edge.ExpandCopyOp, line, list(shape))
 
     def scanned(self, group: Group, combine: Callable[[Group, Group, int], Group]) -> Group:
