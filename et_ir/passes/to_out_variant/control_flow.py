@@ -24,8 +24,8 @@ computed on the graph of blocks, so nothing of one branch can be where something
 ```
 
 What a branch computes for a result alone is computed in its register. A loop computes the next values beside the
-current ones, and copies them where all are known. A scan counts in a register, selects slices, and writes items to
-their places in the stack (`executorch_prim::et_copy_index`).
+current ones, and copies them where all are known, or in the place of those that are needed no more. A scan counts in a
+register, selects slices, and writes items to their places in the stack (`executorch_prim::et_copy_index`).
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from et_ir.dialects.control import CondOp, ControlOp, MapOp, ScanOp, WhileOp, YieldOp
 from et_ir.dialects.control.types import slice_type
+from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import (
     AllocOp,
     JumpFalseOp,
@@ -49,7 +50,9 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.arguments import Argument, Scalar
 from et_ir.dialects.executorch.layout import dim_order
+from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.passes.in_place import POINTWISE
 from et_ir.passes.to_out_variant.registers import default_of
 from et_schema.generated.program import TensorShapeDynamism
 
@@ -102,6 +105,7 @@ def _while(method: Method, op: WhileOp) -> None:
     method.add(JumpFalseOp(method.argument_register(condition, op), done, body), op)
     method.begin(body)
     _bind(method, op.body.block.args, carried)
+    _advance_in_place(method, op.body, carried)
     _assign(method, op, _region(method, op.body), carried)
     method.add(JumpOp(head), op)
     method.begin(done)
@@ -140,6 +144,7 @@ def _slices(
     method.begin(loop)
     arguments = op.body.block.args
     _bind(method, arguments[: len(state)], state)
+    _advance_in_place(method, op.body, state)
     for argument, sequence in zip(arguments[len(state) :], inputs, strict=True):
         item = _slice_register(method, op, argument, sequence)
         method.values[argument] = item
@@ -208,6 +213,47 @@ def _compute_in_place(method: Method, op: CondOp, region: Region, results: Seque
             and values.count(value) == 1
         ):
             method.places[value] = register
+
+
+def _advance_in_place(method: Method, body: Region, registers: Sequence[SSAValue]) -> None:
+    """Have the next of what a loop carries computed in its register, where the current one is no longer needed then.
+
+    All reads of the current one have to come before, or be those of a kernel that may write over its argument.
+    """
+    block = body.block
+    order: dict[Operation, int] = {inner: position for position, inner in enumerate(block.ops)}
+    values = _yielded(body)
+    for register, argument, value in zip(registers, block.args, values, strict=False):
+        owner = value.owner
+        if (
+            isinstance(owner, Operation)
+            and owner.parent is block
+            and is_tensor(value.type)
+            and value.type == register.type
+            and values.count(value) == 1
+            and all(
+                order[_in_block(use.operation, block)] < order[owner]
+                or (use.operation is owner and _writes_over(owner, argument))
+                for use in argument.uses
+            )
+        ):
+            method.places[value] = register
+
+
+def _in_block(op: Operation, block: Block) -> Operation:
+    """The op of a block that an op is, or is in a region of."""
+    while op.parent is not block:
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op
+
+
+def _writes_over(op: Operation, argument: SSAValue) -> bool:
+    """Whether the kernel of an op may write over an argument."""
+    if not isinstance(op, EdgeOp) or not op.out_schema or op.results[0].type != argument.type:
+        return False
+    return f"aten::{parse_schema(op.out_schema).qualified_name}" in POINTWISE
 
 
 def _assign(
@@ -301,8 +347,9 @@ def _shape_stacks(
     for item, stack in dynamic:
         sizes: list[int | SSAValue] = [0]
         for dim in range(tensor_type(item).get_num_dims()):
-            sizes.append(method.register(ValueOp(0), op, "size"))
-            method.add(KernelCallOp("aten::sym_size.int", [item, dim], returns=[sizes[-1]]), op)
+            size = method.register(ValueOp(0), op, "size")
+            method.add(KernelCallOp("aten::sym_size.int", [item, dim], returns=[size]), op)
+            sizes.append(size)
         method.add(KernelCallOp(_EMPTY, [ListValue(ListKind.INTS, tuple(sizes)), None], outs=[stack]), op)
     method.add(JumpOp(fill), op)
     method.begin(fill)

@@ -108,3 +108,31 @@ func.func @map(%xs: tensor<?x4xf32>) -> tensor<?x4xf32> {
 // CHECK-NEXT: executorch.jump ^bb3
 // CHECK-NEXT: ^bb2:
 // CHECK: executorch.jump_false %finished, ^bb2, ^bb3
+
+// -----
+
+// The next value is computed in the place of the current one where that is needed no more; a counter counts in place.
+func.func @in_place(%x: tensor<4xf32>, %w: tensor<4xf32>, %z: tensor<i64>, %one: tensor<i64>, %n: tensor<i64>) -> tensor<4xf32> {
+  %i, %y, %s = control.while (%z, %x, %x) : (tensor<i64>, tensor<4xf32>, tensor<4xf32>) -> (tensor<i64>, tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%a: tensor<i64>, %b: tensor<4xf32>, %c: tensor<4xf32>):
+    %p = edge.lt.Tensor %a, %n : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    control.yield %p : tensor<i1>
+  } do {
+  ^bb0(%a: tensor<i64>, %b: tensor<4xf32>, %c: tensor<4xf32>):
+    %j = edge.add.Tensor %a, %one : tensor<i64>
+    %d = edge.mul.Tensor %b, %w : tensor<4xf32>
+    %e = edge.flip %d {dims = [0]} : tensor<4xf32>
+    %f = edge.flip %c {dims = [0]} : tensor<4xf32>
+    control.yield %j, %e, %f : tensor<i64>, tensor<4xf32>, tensor<4xf32>
+  }
+  func.return %y : tensor<4xf32>
+}
+// CHECK-LABEL: executorch.plan @in_place
+// CHECK: executorch.jump_false
+// CHECK-NEXT: ^bb2:
+// CHECK-NEXT: executorch.kernel_call "aten::add.out"(%i, %one, 1) outs(%i)
+// CHECK-NEXT: executorch.kernel_call "aten::mul.out"(%y, %w) outs(%d)
+// CHECK-NEXT: executorch.kernel_call "aten::flip.out"(%d, [0]) outs(%y)
+// CHECK-NEXT: executorch.kernel_call "aten::flip.out"(%s, [0]) outs(%f)
+// CHECK-NEXT: executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%f, false, [0]) outs(%s)
+// CHECK-NEXT: executorch.jump ^bb1
