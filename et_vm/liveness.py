@@ -181,7 +181,8 @@ class Liveness:
 
         for at, (borrowed, written) in enumerate(zip(self._borrowed, self._writes, strict=True)):
             read(borrowed)
-            for register in _members(written):
+            # What is written in place is part of what it has been a view of before.
+            for register in _members(written & ~borrowed):
                 extents.add(self._own[register])
                 writers.update(
                     (piece, Clash(at, register, register)) for piece in _members(self._own[register])

@@ -41,6 +41,7 @@ PASSES: Final[dict[str, str]] = {
     "scalars-to-tensors": "scalars_to_tensors:ScalarsToTensorsPass",
     "select-kernels": "select_kernels:SelectKernelsPass",
     "to-out-variant": "to_out_variant:ToOutVariantPass",
+    "update-in-place": "update_in_place:UpdateInPlacePass",
     "verify-aten": "verify_aten:VerifyAtenPass",
     "verify-backend": "verify_backend:VerifyBackendPass",
     "verify-core-aten": "verify_core_aten:VerifyCoreAtenPass",

@@ -143,6 +143,7 @@ def executorch_pipeline(
             "to-out-variant",
             "write-back",
             "views",
+            f'update-in-place{{target="{target}"}}',
             "in-place",
             link_check(target, extra_operators),
             plan,

@@ -13,6 +13,7 @@ needed; what is written in place is needed before as well.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ from et_ir.dialects.executorch import (
     PlanOp,
     ReferenceOp,
     RegisterOp,
+    ReturnOp,
     StateOp,
     ViewOp,
 )
@@ -92,7 +94,15 @@ class Liveness:
         self._bodies = [[op for op in block.ops if isinstance(op, INSTRUCTIONS)] for block in plan.blocks]
         self._needed: list[list[Interval]] = [[] for _ in self._roots]
         """When the memory of each root is needed: intervals with gaps between them, in order."""
+        self._content: list[list[Interval]] = [[] for _ in self._roots]
+        """When what each root holds is needed, in order; of each an interval reaches from a write to the last read."""
         self._written: list[list[int]] = [[] for _ in self._roots]
+        self._kept = frozenset(
+            self._numbers[op.result]
+            for op in self.registers
+            if isinstance(op, StateOp) or (isinstance(op, InputOp) and op.aliased is not None)
+        )
+        """The roots whose content is needed when the plan has ended."""
         self._targets = frozenset[int]().union(*(facts.moved for facts in self._facts.values()))
         self.live_at_entry: list[SSAValue] = []
         """Registers whose content from before the plan is read."""
@@ -120,7 +130,10 @@ class Liveness:
         live_in = self._live_in(blocks)
         referred = self._references(blocks)
         for block, body in zip(blocks, self._bodies, strict=True):
-            self._cover(body, _live_out(block, live_in), referred)
+            self._cover(body, self._live_out(block, live_in), referred)
+        for content, needed in zip(self._content, self._needed, strict=True):
+            lasting = (interval for interval in needed if interval.first < interval.last)
+            content.extend(sorted(lasting, key=lambda interval: interval.first))
         entry = live_in[blocks[0]]
         for root in entry:
             self._need(root, 0, 0)
@@ -140,7 +153,7 @@ class Liveness:
         while changed:
             changed = False
             for block, body in zip(reversed(blocks), reversed(self._bodies), strict=True):
-                live = _live_out(block, live_in)
+                live = self._live_out(block, live_in)
                 for op in reversed(body):
                     facts = self._facts[op]
                     live -= facts.kills
@@ -150,6 +163,12 @@ class Liveness:
                     # A block that nothing jumps back to is done.
                     changed = len(blocks) > 1
         return live_in
+
+    def _live_out(self, block: Block, live_in: dict[Block, set[int]]) -> set[int]:
+        live = set(self._kept) if isinstance(block.last_op, ReturnOp) else set[int]()
+        for successor in _successors(block):
+            live |= live_in[successor]
+        return live
 
     def _references(self, blocks: list[Block]) -> dict[Instruction, References]:
         """What each root that is moved to may refer to before each instruction."""
@@ -220,6 +239,15 @@ class Liveness:
         needed = self._needed[self._numbers[register]]
         return Interval(needed[0].first, needed[-1].last) if needed else None
 
+    def is_needed_after(self, register: SSAValue, time: int) -> bool:
+        """Whether what a register holds after the instruction at a time is needed: it is read before it is written
+        as a whole, or is state, or an aliased input, at the end. Not to be asked for registers that moves, or views
+        at run time, have to do with.
+        """
+        content = self._content[self._numbers[register]]
+        at = bisect_right(content, time, key=lambda interval: interval.first) - 1
+        return at >= 0 and content[at].last > time
+
     def is_gapless(self, register: SSAValue) -> bool:
         """Whether a register's memory is needed throughout its interval."""
         return len(self._needed[self._numbers[register]]) <= 1
@@ -268,13 +296,6 @@ def _successors(block: Block) -> Iterable[Block]:
     return last.successors if isinstance(last, JumpOp | JumpFalseOp) else ()
 
 
-def _live_out(block: Block, live_in: dict[Block, set[int]]) -> set[int]:
-    live: set[int] = set()
-    for successor in _successors(block):
-        live |= live_in[successor]
-    return live
-
-
 def _overwritten(op: Instruction) -> list[SSAValue]:
     """Registers whose whole content an instruction replaces without reading it."""
     match op:
@@ -286,5 +307,5 @@ def _overwritten(op: Instruction) -> list[SSAValue]:
             return [op.target]
         case _:
             return []
-    read = set(op.inputs)
+    read = set(op.reads)
     return [register for register in written if register not in read]

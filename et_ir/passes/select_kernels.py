@@ -82,6 +82,52 @@ class SumOfProduct(RewritePattern):
         rewriter.replace(op, [product, edge.AddTensorOp.make(product, bias, result_types=[result])])
 
 
+class TransposedBatchIsSwapped(RewritePattern):
+    """A batch of products `x yᵀ` with few rows as `(y xᵀ)ᵀ`: what is small is transposed, and `y` stays as it is."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: edge.BmmOp, rewriter: PatternRewriter) -> None:
+        few, transposed = op.operands
+        if any(not isinstance(use.operation, edge.BmmOp) or use.index != 1 for use in transposed.uses):
+            return
+        before = transposed.owner
+        if isinstance(before, edge.ViewCopyOp):
+            before = before.operands[0].owner
+        if not isinstance(before, EdgeOp) or not _swaps_last(before):
+            return
+        types = [tensor_type(value) for value in (few, transposed, before.operands[0], before.results[0])]
+        if any(not is_static(t) or dim_order_of(t) != contiguous(t.get_num_dims()) for t in types):
+            return
+        batch, rows, depth = types[0].get_shape()
+        columns = types[1].get_shape()[2]
+        if types[3].get_shape()[-2:] != (depth, columns) or rows == 1 == columns:
+            return
+        if rows > 1 and rows * (depth + columns) >= depth * columns:
+            return
+        element = types[0].element_type
+        many = _view(before.operands[0], (batch, columns, depth), types[2], rewriter)
+        product: TensorType[Attribute] = TensorType(element, (batch, columns, rows))
+        turned = rewriter.insert(_turned(few, (batch, depth, rows))).results[0]
+        made = edge.BmmOp.make(many, turned, result_types=[product])
+        rewriter.replace(op, [made, _turned(made.results[0], (batch, rows, columns))])
+
+
+def _turned(value: SSAValue, sizes: Sequence[int]) -> EdgeOp:
+    """A batch of matrices transposed, which for vectors is a view."""
+    result: TensorType[Attribute] = TensorType(tensor_type(value).element_type, sizes)
+    if 1 in sizes[1:]:
+        return edge.ViewCopyOp.make(value, sizes, result_types=[result])
+    return edge.PermuteCopyOp.make(value, (0, 2, 1), result_types=[result])
+
+
+def _swaps_last(op: EdgeOp) -> bool:
+    """Whether an op exchanges the last two dimensions."""
+    rank = tensor_type(op.results[0]).get_num_dims()
+    if rank < 3 or not isinstance(op, edge.PermuteCopyOp):
+        return False
+    return [dim % rank for dim in op.dims] == [*range(rank - 2), rank - 1, rank - 2]
+
+
 class PermutationIsTransposition(RewritePattern):
     """A permutation that exchanges two groups of neighbouring dimensions."""
 
@@ -165,6 +211,8 @@ class SelectKernelsPass(ModulePass):
         products: list[RewritePattern] = []
         if _has_kernel(kernels, edge.LinearOp):
             products.append(TransposedProductIsLinear())
+        if _has_kernel(kernels, edge.BmmOp):
+            rewrite(op, [TransposedBatchIsSwapped()])
         if _has_kernel(kernels, edge.MmOp) and _has_kernel(kernels, edge.AddTensorOp):
             products.append(SumOfProduct())
         # `addmm` becomes `mm` first, which may then become `linear`.

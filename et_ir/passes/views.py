@@ -20,7 +20,7 @@ written while the other is needed, so a call stays
 
 - if its argument or its result is written by more than one instruction, or in place;
 - if they are not all in one block, where a loop could bring the writer round again;
-- if the argument is state, whose old content a view would lose, unless the plan only reads it;
+- if the argument is state that is written before the result is used for the last time;
 - if the result is an output of the method and the argument an input: the caller may give the input's memory
   to something else;
 - if a tensor is dynamic, where a `view_copy` becomes a view at run time, and everything else stays:
@@ -93,7 +93,7 @@ class _Elision:
         self.plan = plan
         self.writers: dict[SSAValue, list[Instruction]] = {}
         self.outputs: set[SSAValue] = set()
-        self.order: dict[Instruction, int] = {}
+        self.order: dict[Operation, int] = {}
         for position, op in enumerate(plan.instructions):
             self.order[op] = position
             for register in op.writes:
@@ -209,7 +209,7 @@ class _Elision:
             case InputOp():
                 return not writers and result not in self.outputs
             case StateOp():
-                return not writers and result not in self.outputs
+                return result not in self.outputs and not self._written_meanwhile(op, result, writers)
             case AllocOp():
                 if source.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND or len(writers) != 1:
                     return False
@@ -223,6 +223,14 @@ class _Elision:
                 )
             case _:
                 return False
+
+    def _written_meanwhile(self, op: KernelCallOp, result: SSAValue, writers: list[Instruction]) -> bool:
+        """Whether one of the writers is between a call and the last use of its result, in their block."""
+        block, first = op.parent_block(), self.order[op]
+        last = max((self.order.get(use.operation, first) for use in result.uses), default=first)
+        return any(
+            writer.parent_block() is block and first < self.order[writer] <= last for writer in writers
+        )
 
 
 def _erase(*ops: Operation) -> None:

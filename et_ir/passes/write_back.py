@@ -31,7 +31,7 @@ executorch.kernel_call "aten::copy_"(%x, %r, false) returns(%x)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -48,11 +48,14 @@ from et_ir.dialects.executorch import (
     StateOp,
 )
 from et_ir.dialects.executorch.layout import Tensor, dim_order
+from et_ir.dialects.executorch.operators import COPY
 from et_ir.dialects.program import Globals, OverwriteOp, StoreOp
 from et_ir.passes.register_liveness import root_of
 from et_ir.passes.report import Finding, PassReport
 
-__all__ = ["WriteBackPass", "clone_call"]
+__all__ = ["CLONE", "WriteBackPass", "clone_call"]
+
+CLONE: Final = "dim_order_ops::_clone_dim_order.out"
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def _write_back(plan: PlanOp, symbols: Globals) -> None:
                 if isinstance(written.owner, InputOp):
                     written.owner.aliased = UnitAttr()
                 _save_old(plan, block, op, written)
-                call = KernelCallOp("aten::copy_", [written, op.value, False], returns=[written])
+                call = KernelCallOp(COPY, [written, op.value, False], returns=[written])
                 call.location = op.location
                 block.insert_op_before(call, op)
             block.detach_op(op)
@@ -149,4 +152,4 @@ def _save_old(plan: PlanOp, block: Block, store: StoreOp | OverwriteOp, state: S
 def clone_call(source: SSAValue, target: SSAValue) -> KernelCallOp:
     """A call that copies a tensor to a register of the same type."""
     order = ListValue(ListKind.INTS, dim_order(cast(Tensor, target.type)))
-    return KernelCallOp("dim_order_ops::_clone_dim_order.out", [source, False, order], outs=[target])
+    return KernelCallOp(CLONE, [source, False, order], outs=[target])

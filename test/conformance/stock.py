@@ -63,16 +63,23 @@ class StockRuntime:
         """The outputs of ``method`` of the file at ``path``, flat; raises ``StockError``."""
         return self.run_in_place(path, inputs, method)[0]
 
+    def run_on(self, path: Path, inputs: Sequence[Any], method: str = "forward") -> list[Any]:
+        """The same with the program as the last call for this file left it, if that was the last call: state goes on.
+
+        All methods are loaded at first, which is when state gets its initial values.
+        """
+        return self.run_in_place(path, inputs, method, go_on=True)[0]
+
     def run_in_place(
-        self, path: Path, inputs: Sequence[Any], method: str = "forward"
+        self, path: Path, inputs: Sequence[Any], method: str = "forward", *, go_on: bool = False
     ) -> tuple[list[Any], list[Any]]:
-        """The same, and what the caller's inputs hold afterwards."""
+        """The outputs, and what the caller's inputs hold afterwards."""
         worker = self._started()
         assert worker.stdin is not None
         assert worker.stdout is not None
         mark = self._log.seek(0, os.SEEK_END)
         try:
-            pickle.dump((str(path), method, list(inputs)), worker.stdin)
+            pickle.dump((str(path), method, list(inputs), go_on), worker.stdin)
             worker.stdin.flush()
             answer, failure = pickle.load(worker.stdout)
         except (EOFError, BrokenPipeError):
@@ -109,11 +116,15 @@ class StockRuntime:
         return self._log.read().decode(errors="replace")
 
 
-def answer(path: str, method: str, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
+def load(path: str, methods: Sequence[str]) -> dict[str, Any]:
+    """The methods of a program, all of them if none are named. They share its memory."""
     from executorch.runtime import Runtime, Verification
 
     program = Runtime.get().load_program(path, verification=Verification.InternalConsistency)
-    loaded = program.load_method(method)
+    return {name: program.load_method(name) for name in methods or sorted(program.method_names)}
+
+
+def answer(loaded: Any, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
     assert loaded is not None
     # The outputs live in the program's arena, which is freed with it.
     outputs = [
@@ -128,13 +139,16 @@ def serve() -> None:
     os.dup2(2, 1)  # whatever the runtime prints must not end up between the answers
     if "--quantized" in sys.argv:
         import executorch.kernels.quantized  # noqa: F401 registers them
+    kept: tuple[str, dict[str, Any]] = "", {}
     while True:
         try:
-            path, method, inputs = pickle.load(sys.stdin.buffer)
+            path, method, inputs, go_on = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         try:
-            reply = answer(path, method, inputs), None
+            if not go_on or kept[0] != path:
+                kept = path if go_on else "", load(path, () if go_on else (method,))
+            reply = answer(kept[1][method], inputs), None
         except Exception as error:
             reply = None, f"{type(error).__name__}: {error}"
         pickle.dump(reply, replies)

@@ -63,7 +63,7 @@ from et_ir.dialects.executorch.arguments import (
     print_arguments,
     verify_arguments,
 )
-from et_ir.dialects.executorch.operators import mutated_arguments
+from et_ir.dialects.executorch.operators import COPY, mutated_arguments
 
 __all__ = [
     "INSTRUCTIONS",
@@ -186,7 +186,7 @@ class KernelCallOp(IRDLOperation):
     @property
     def reads(self) -> list[SSAValue]:
         """The registers whose content the call reads."""
-        return list(self.inputs)
+        return list(self.inputs[1:] if self.key == COPY else self.inputs)
 
     def verify_(self) -> None:
         namespace, colons, rest = self.key.partition("::")

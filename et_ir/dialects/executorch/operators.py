@@ -10,7 +10,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-__all__ = ["ET_VIEW", "is_in_place", "mutated_arguments", "returns_nothing"]
+__all__ = ["COPY", "ET_VIEW", "is_in_place", "mutated_arguments", "returns_nothing"]
+
+COPY: Final = "aten::copy_"
+"""Gives its first argument, whose content it does not read, that of its second."""
 
 ET_VIEW: Final = "executorch_prim::et_view.default"
 """Makes its last argument refer to the memory of its first, in another shape."""

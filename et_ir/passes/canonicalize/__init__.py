@@ -17,7 +17,9 @@ of elements becomes `view`, which needs no kernel when memory is planned. The fa
 | `shapes.py` | views, permutations, broadcasts |
 | `pieces.py` | slices, selections, splits, concatenations |
 | `arithmetic.py` | neutral operands, operators that undo or repeat themselves, powers |
+| `updates.py` | copies into a tensor, scattered slices |
 | `symbols.py` | sizes and literals that are known |
+| `control.py` | branches and loops of which more is known |
 | `remove_noops.py`, `prune_empty_tensors.py`, `remove_redundant_copies.py` | the passes of those names |
 
 Patterns are applied, and dead ops erased, until nothing changes. Each either drops an op, or replaces it by one that
@@ -33,8 +35,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import RewritePattern
 
+from et_ir.dialects.program import Globals
 from et_ir.passes import prune_empty_tensors, remove_noops, remove_redundant_copies
-from et_ir.passes.canonicalize import arithmetic, pieces, shapes, symbols
+from et_ir.passes.canonicalize import arithmetic, control, pieces, shapes, symbols, updates
 from et_ir.passes.dce import erase_dead_ops
 from et_ir.passes.rewriting import rewrite
 
@@ -50,8 +53,13 @@ def patterns(module: ModuleOp) -> list[RewritePattern]:
         *symbols.PATTERNS,
         *shapes.PATTERNS,
         *pieces.PATTERNS,
+        *updates.PATTERNS,
     )
-    return [*(pattern() for pattern in simple), *arithmetic.patterns(module)]
+    return [
+        *(pattern() for pattern in simple),
+        *arithmetic.patterns(module),
+        *control.patterns(Globals(module)),
+    ]
 
 
 @dataclass(frozen=True)

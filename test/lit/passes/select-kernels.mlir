@@ -51,3 +51,29 @@ func.func @stays(%x: tensor<2x4xf32>, %w: tensor<8x4xf32>, %b: tensor<8xf32>, %r
   %5 = edge.permute_copy %c {dims = [2, 0, 1]} : (tensor<1x3x4xf32>) -> tensor<4x1x3xf32>
   func.return %1, %0, %2, %3, %4, %5 : tensor<2x8xf32>, tensor<4x8xf32>, tensor<2x8xf32>, tensor<4x3x2xf32>, tensor<3x4x2xf32>, tensor<4x1x3xf32>
 }
+
+// -----
+
+// A query and many keys: the keys stay as they are, vectors are transposed by a view.
+// CHECK-LABEL: @query
+// CHECK:       %[[KEYS:.*]] = edge.view_copy %k {size = [8, 64, 16]}
+// CHECK:       %[[QUERY:.*]] = edge.view_copy %q {size = [8, 16, 1]}
+// CHECK:       %[[SCORES:.*]] = edge.bmm %[[KEYS]], %[[QUERY]] : (tensor<8x64x16xf32>, tensor<8x16x1xf32>) -> tensor<8x64x1xf32>
+// CHECK:       edge.view_copy %[[SCORES]] {size = [8, 1, 64]}
+func.func @query(%q: tensor<8x1x16xf32>, %k: tensor<2x4x64x16xf32>) -> tensor<8x1x64xf32> {
+  %0 = edge.permute_copy %k {dims = [0, 1, 3, 2]} : (tensor<2x4x64x16xf32>) -> tensor<2x4x16x64xf32>
+  %1 = edge.view_copy %0 {size = [8, 16, 64]} : (tensor<2x4x16x64xf32>) -> tensor<8x16x64xf32>
+  %2 = edge.bmm %q, %1 : (tensor<8x1x16xf32>, tensor<8x16x64xf32>) -> tensor<8x1x64xf32>
+  func.return %2 : tensor<8x1x64xf32>
+}
+
+// -----
+
+// Does not fire: as many queries as keys.
+// CHECK-LABEL: @queries
+// CHECK:       edge.bmm %q, %{{.*}} : (tensor<4x64x16xf32>, tensor<4x16x64xf32>) -> tensor<4x64x64xf32>
+func.func @queries(%q: tensor<4x64x16xf32>, %k: tensor<4x64x16xf32>) -> tensor<4x64x64xf32> {
+  %0 = edge.permute_copy %k {dims = [0, 2, 1]} : (tensor<4x64x16xf32>) -> tensor<4x16x64xf32>
+  %1 = edge.bmm %q, %0 : (tensor<4x64x16xf32>, tensor<4x16x64xf32>) -> tensor<4x64x64xf32>
+  func.return %1 : tensor<4x64x64xf32>
+}

@@ -216,3 +216,22 @@ executorch.plan @loops {
 ^end:
   executorch.return %a, %b
 }
+
+// -----
+
+// State may be viewed for as long as it is not written.
+// CHECK-LABEL: executorch.plan @before_it_is_written
+// CHECK:       %v = executorch.view %s : tensor<2x4xf32>
+// CHECK:       executorch.kernel_call "aten::neg.out"(%v) outs(%r)
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%s, %x, false) returns(%s)
+program.buffer mutable @s : tensor<8xf32>
+executorch.plan @before_it_is_written {
+  %x = executorch.input : tensor<8xf32>
+  %s = executorch.state @s : tensor<8xf32>
+  %v = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::view_copy.out"(%s, [2, 4]) outs(%v)
+  %r = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::neg.out"(%v) outs(%r)
+  executorch.kernel_call "aten::copy_"(%s, %x, false) returns(%s)
+  executorch.return %r
+}

@@ -151,3 +151,27 @@ def test_a_view_at_run_time_refers_to_its_argument(operator: str) -> None:
     body = INPUT + declare("a", "b") + "%e = executorch.reference : tensor<2x2xf32>\n" + call("%x", "%a")
     body += f'executorch.kernel_call "{operator}"(%a, [2, 2]) returns(%e)\n' + call("%x", "%b")
     assert intervals(body + "executorch.return %e")["a"] == (1, 4)
+
+
+def test_what_a_register_holds_is_needed_until_it_is_read_last() -> None:
+    body = INPUT + declare("a", "b") + call("%x", "%a") + call("%a", "%b") + call("%x", "%a")
+    found, registers = liveness(body + call("%a", "%b") + "executorch.return %b")
+    assert [found.is_needed_after(registers["a"], time) for time in range(1, 5)] == [True, False, True, False]
+    assert [found.is_needed_after(registers["b"], time) for time in range(1, 5)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_state_and_what_the_caller_gave_are_needed_at_the_end_unless_they_are_written_as_a_whole() -> None:
+    body = "%x = executorch.input aliased : tensor<4xf32>\n%s = executorch.state @s : tensor<4xf32>\n"
+    body += declare("a") + call("%s", "%a")
+    found, registers = liveness(body + "executorch.return")
+    assert found.is_needed_after(registers["s"], 1)
+    assert found.is_needed_after(registers["x"], 1)
+    written = 'executorch.kernel_call "aten::copy_"(%s, %a, false) returns(%s)\n'
+    found, registers = liveness(body + written + "executorch.return")
+    assert not found.is_needed_after(registers["s"], 1)
+    assert found.is_needed_after(registers["s"], 2)
