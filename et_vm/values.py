@@ -23,6 +23,7 @@ DType: TypeAlias = "np.dtype[Any]"
 Allocate: TypeAlias = Callable[[int], Array]
 
 MAX_RANK = 16
+INT64_MAX = 2**63 - 1
 _next_version = itertools.count(1).__next__
 
 
@@ -47,6 +48,16 @@ def element_count(sizes: Sequence[int]) -> int:
     for size in sizes:
         count *= size
     return count
+
+
+def addresses(sizes: Sequence[int], itemsize: int) -> bool:
+    """Whether strides and bytes of a tensor of ``sizes`` fit 64 bits, as if no dimension were empty: numpy makes no
+    array where they do not.
+    """
+    count = itemsize
+    for size in sizes:
+        count *= max(size, 1)
+    return count <= INT64_MAX
 
 
 class Layout(NamedTuple):
@@ -205,6 +216,8 @@ class Tensor:
         if wanted == self.sizes and (storage is not None or self._allocate is None):
             return
         self.check_shape(wanted)
+        if wanted and (min(wanted) < 0 or not addresses(wanted, self.dtype.itemsize)):
+            raise self._resize_error(wanted, "there is no such tensor")
         nbytes = element_count(wanted) * self.dtype.itemsize
         capacity = self.capacity_bytes if storage is None else min(self.capacity_bytes, storage.nbytes)
         if self._allocate is not None and (storage is None or nbytes > capacity):

@@ -12,9 +12,7 @@ from et_schema.generated.program import DeviceType, ExecutionPlan, Tensor, Tenso
 from et_schema.problems import Problems
 from et_schema.pte import PteFile
 from et_schema.scalar_type import ScalarType
-from et_vm.values import MAX_RANK, element_count
-
-INT64_MAX = 2**63 - 1
+from et_vm.values import MAX_RANK, addresses, element_count
 
 # The element types that programs hold. numpy has no complex numbers of half precision.
 _HELD_TYPES = frozenset(ScalarType) - {
@@ -116,7 +114,7 @@ def verify_tensor(
         report(f"negative size in {table.sizes}", "sizes")
         return False
     nbytes = tensor_bytes(table)
-    if nbytes > INT64_MAX:
+    if not addresses(table.sizes, table.scalar_type.itemsize):
         report(f"shape {table.sizes} overflows a 64-bit size", "sizes")
         return False
     _verify_place(table, nbytes, plan, report)

@@ -62,6 +62,7 @@ NOTHING: Step = (nothing, ())
 """What a prepare function returns when the outputs need no work; the loops leave it out."""
 
 SCRATCH_ALIGNMENT = 64
+MOST_SCRATCH = 2**62
 
 
 class Scratch:
@@ -101,6 +102,9 @@ class Scratch:
         end = start + nbytes
         self._used = -(-end // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
         if end > self._buffer.nbytes:
+            if end > MOST_SCRATCH:
+                # What numpy says of it is no MemoryError.
+                raise MemoryError(f"{end} bytes of working memory")
             raw = np.empty(self._used + SCRATCH_ALIGNMENT, np.uint8)
             skip = -raw.ctypes.data % SCRATCH_ALIGNMENT
             self._buffer = raw[skip : skip + self._used]

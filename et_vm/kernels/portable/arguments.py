@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from et_schema.errors import Error
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.declare import Scalar
 from et_vm.kernels.portable.promotion import REDUCED, can_cast, kind
 from et_vm.kernels.registry import PrepareContext
-from et_vm.values import Array, Tensor
+from et_vm.values import Array, Tensor, addresses
 
 _KIND_NAMES = ("bool", "integer", "float", "complex")
 BOOL, INTEGER, FLOAT, COMPLEX = range(4)
@@ -118,6 +119,19 @@ def check_shape(ctx: PrepareContext, tensor: Tensor, shape: Sequence[int], *, ar
     """``tensor`` has exactly ``shape``."""
     if tensor.sizes != tuple(shape):
         raise ctx.trap(arg=arg, expected=f"shape {list(shape)}", got=describe(tensor))
+
+
+def check_memory(ctx: PrepareContext, shape: Sequence[int], itemsize: int, *, arg: str) -> None:
+    """An array of ``shape``, which is as large as ``arg`` says, can be addressed. (Whether there is so much memory is
+    found out by allocating it.)
+    """
+    if not addresses(shape, itemsize):
+        raise ctx.trap(
+            arg=arg,
+            expected="what makes less than 2**63 bytes",
+            got=f"an array of shape {list(shape)}",
+            code=Error.MemoryAllocationFailed,
+        )
 
 
 def constant(value: Scalar, scalar_type: ScalarType) -> Array:

@@ -291,7 +291,8 @@ def fmod_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, out: Tenso
 def _integer_power(base: Array, exponent: Array, out: Array) -> None:
     """Integer powers that wrap; a negative exponent gives the integer part of the fraction, as in torch."""
     negative = exponent < 0
-    np.power(base, np.absolute(exponent), out)
+    # The smallest integer has no absolute value; it is even, like zero, which is all that counts below.
+    np.power(base, np.maximum(np.absolute(exponent), 0), out)
     if negative.any():
         np.copyto(out, 0, where=negative & (base != 1) & (base != -1))
 

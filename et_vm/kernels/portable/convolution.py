@@ -28,6 +28,9 @@ from et_vm.kernels.portable.steps import NOTHING, chain, copy, overlaps
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
 
+# As many elements as the dimension of a tensor has at most. More would overflow the strides of windows.
+_MOST = 2**31 - 1
+
 
 class Operands(NamedTuple):
     """The arrays of a 2-d or 3-d convolution, in the arithmetic type; a 1-d one has a height of 1."""
@@ -42,9 +45,9 @@ def _expand(ctx: PrepareContext, values: Sequence[int], count: int, arg: str, lo
     full = tuple(values) * count if len(values) == 1 else tuple(values)
     ctx.check(len(full) == count, arg=arg, expected=f"{count} numbers", got=list(values))
     ctx.check(
-        all(value >= lowest for value in full),
+        all(lowest <= value <= _MOST for value in full),
         arg=arg,
-        expected=f"numbers of at least {lowest}",
+        expected=f"numbers from {lowest} to {_MOST}",
         got=list(values),
     )
     return full

@@ -12,6 +12,7 @@ from et_vm.kernels.portable.arguments import (
     FLOAT,
     INTEGER,
     check_kinds,
+    check_memory,
     check_out_type,
     check_rank,
     check_shape,
@@ -77,6 +78,8 @@ def bincount_out(
 def _counts(ctx: PrepareContext, minlength: int, numbers: Array, weights: Array | None = None) -> Array:
     if numbers.size and int(numbers.min()) < 0:
         raise ctx.trap(arg="self", expected="non-negative numbers", got=int(numbers.min()))
+    most = int(numbers.max()) + 1 if numbers.size else 0
+    check_memory(ctx, (max(most, minlength),), 8, arg="minlength" if minlength > most else "self")
     if not numbers.size:
         return np.zeros(minlength, np.int64)
     given = None if weights is None else weights.astype(np.float64)

@@ -186,13 +186,19 @@ def arange_start_out(ctx: PrepareContext, start: Scalar, end: Scalar, step: Scal
         ctx.check(by != 0, arg="step", expected="an integer step other than zero", got=step)
         # Torch drops fractions before it counts in int64, and afterwards in narrower types.
         whole = out.dtype == np.int64 or all(isinstance(value, int) for value in (start, end, step))
-        count = max(-((first - last) // by), 0) if whole else math.ceil((end - start) / step)
+        count = max(-((first - last) // by), 0) if whole else _steps(ctx, start, end, step)
     else:
         first, by = float(start), float(step)
-        count = math.ceil((float(end) - first) / by)
+        count = _steps(ctx, first, float(end), by)
     out.resize((count,))
     build = functools.partial(_progression, first, by, count, numpy_dtype(out.scalar_type))
     return copy(ctx.memo((first, by, count), build), out.array) if count else NOTHING
+
+
+def _steps(ctx: PrepareContext, start: Scalar, end: Scalar, step: Scalar) -> int:
+    steps = (end - start) / step
+    ctx.check(math.isfinite(steps), arg="end", expected="a bound in reach", got=end)
+    return math.ceil(steps)
 
 
 def _progression(first: float, by: float, count: int, dtype: np.dtype[np.generic]) -> Array:

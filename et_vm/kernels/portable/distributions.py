@@ -206,6 +206,10 @@ def _chosen(
     return np.argsort(-keys, axis=-1, kind="stable")[..., : shape[-1]]
 
 
+# The draw is an int64, which is some standard deviations more.
+_LARGEST_RATE = 9.2e18
+
+
 @kernel("aten::poisson.out")
 def poisson_out(ctx: PrepareContext, self: Tensor, generator: None, out: Tensor) -> Step:
     """Poisson with the rates in ``self``. Allocates the draw as int64."""
@@ -217,6 +221,8 @@ def poisson_out(ctx: PrepareContext, self: Tensor, generator: None, out: Tensor)
 def _events(ctx: PrepareContext, rates: Array, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     if not (rates >= 0).all():
         raise ctx.trap(arg="self", expected="non-negative rates", got=float(rates.min()))
+    if not (rates <= _LARGEST_RATE).all():
+        raise ctx.trap(arg="self", expected=f"rates of at most {_LARGEST_RATE}", got=float(rates.max()))
     return rng.poisson(rates.astype(np.float64), shape)
 
 
@@ -235,6 +241,8 @@ def _successes(
 ) -> Array:
     if not (count >= 0).all():
         raise ctx.trap(arg="count", expected="non-negative counts", got=float(count.min()))
+    if not (count < 2.0**63).all():
+        raise ctx.trap(arg="count", expected="counts below 2**63", got=float(count.max()))
     return rng.binomial(count.astype(np.int64), _checked_probabilities(ctx, prob, "prob"), shape)
 
 

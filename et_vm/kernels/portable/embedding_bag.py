@@ -150,6 +150,8 @@ def _bags(
     if count and (starts[0] != 0 or starts[-1] > len(indices) or (np.diff(starts) < 0).any()):
         expected = f"offsets that rise from 0 to at most {len(indices)}"
         raise ctx.trap(arg="offsets", expected=expected, got=starts.tolist())
+    if not count and len(indices):
+        raise ctx.trap(arg="offsets", expected=f"a bag for {len(indices)} indices", got=[])
     bags = np.searchsorted(starts, np.arange(len(indices)), side="right") - 1
     kept = indices != padding if padding >= 0 else np.ones(len(indices), np.bool_)
     named, owners = indices[kept], bags[kept]

@@ -89,6 +89,12 @@ def fft_c2c_out(
         raise ctx.trap(arg="self", expected="complex64 or complex128", got=self.scalar_type.torch_name)
     check_type(ctx, self.scalar_type, out, arg="out")
     axes = _axes(ctx, self, dim, normalization)
+    ctx.check(
+        all(self.sizes[axis] for axis in axes),
+        arg="self",
+        expected="dimensions with elements",
+        got=list(self.sizes),
+    )
     out.resize(self.sizes)
     norm = (_FORWARD if forward else _INVERSE)[normalization]
     return _complex, (self.array, axes, forward, norm, out.array)

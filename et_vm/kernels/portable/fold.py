@@ -8,17 +8,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import BOOL, COMPLEX, FLOAT, check_kinds, check_rank, check_type
+from et_vm.kernels.portable.arguments import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    check_kinds,
+    check_memory,
+    check_rank,
+    check_type,
+)
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
+# As many elements as the dimension of a tensor has at most.
+_MOST = 2**31 - 1
+
 
 def _pair(ctx: PrepareContext, values: Sequence[int], arg: str, lowest: int) -> tuple[int, int]:
     full = tuple(values) * 2 if len(values) == 1 else tuple(values)
-    good = len(full) == 2 and min(full) >= lowest
-    ctx.check(good, arg=arg, expected=f"two numbers of at least {lowest}", got=list(values))
+    good = len(full) == 2 and lowest <= min(full) and max(full) <= _MOST
+    ctx.check(good, arg=arg, expected=f"two numbers from {lowest} to {_MOST}", got=list(values))
     return full[0], full[1]
 
 
@@ -43,10 +54,12 @@ class _Blocks:
             (self.size[d] + 2 * self.pad[d] - spread[d] * (self.taps[d] - 1) - 1) // step[d] + 1
             for d in range(2)
         )
+        check_memory(ctx, [self.size[d] + 2 * self.pad[d] for d in range(2)], 16, arg="padding")
         good = min(self.places) > 0
         ctx.check(
             good, arg="kernel_size", expected=f"a kernel that fits in {list(size)}", got=list(kernel_size)
         )
+        check_memory(ctx, (*self.taps, *self.places), 16, arg="kernel_size")
         self.lines = [
             np.arange(self.taps[d])[:, None] * spread[d] + np.arange(self.places[d]) * step[d]
             for d in range(2)
@@ -67,6 +80,12 @@ class _Blocks:
         """The image in its padding."""
         spans = (slice(pad, pad + size) for pad, size in zip(self.pad, self.size, strict=True))
         return (slice(None), slice(None), *spans)
+
+
+def _check_padded(ctx: PrepareContext, blocks: _Blocks, outer: tuple[int, ...]) -> None:
+    """The padded images of ``outer`` (N, C) can be addressed."""
+    padded = (blocks.size[d] + 2 * blocks.pad[d] for d in range(2))
+    check_memory(ctx, (*outer, *padded), 16, arg="padding")
 
 
 @kernel("aten::col2im.out")
@@ -90,6 +109,7 @@ def col2im_out(
     *batch, rows, columns = self.sizes
     ctx.check(rows > 0 and rows % taps == 0, arg="self", expected=f"a multiple of {taps} rows", got=rows)
     ctx.check(columns == places, arg="self", expected=f"{places} columns", got=columns)
+    _check_padded(ctx, blocks, (*batch, rows // taps))
     out.resize((*batch, rows // taps, *size))
     return evaluated(functools.partial(_add_up, blocks, rows // taps, out.sizes), (self,), (out,))
 
@@ -132,6 +152,7 @@ def im2col_out(
     )
     blocks = _Blocks(ctx, (height, width), kernel_size, dilation, padding, stride)
     taps, places = blocks.taps[0] * blocks.taps[1], blocks.places[0] * blocks.places[1]
+    _check_padded(ctx, blocks, (*batch, channels))
     out.resize((*batch, channels * taps, places))
     return evaluated(functools.partial(_cut, blocks, out.sizes), (self,), (out,))
 

@@ -154,6 +154,9 @@ def _trigamma(x: Array, dtype: DType) -> Array:
     return np.where(left, (np.pi / sine) ** 2 - inner, inner)
 
 
+_FIRST_INFINITE_FACTORIAL = 171
+
+
 def polygamma(n: int, x: Array, dtype: DType) -> Array:
     """The ``n``-th derivative of digamma (DLMF 5.15.1); ``dtype`` is the type that torch computes in."""
     if n == 0:
@@ -161,7 +164,7 @@ def polygamma(n: int, x: Array, dtype: DType) -> Array:
     if n == 1:
         return _trigamma(x, dtype)
     sign = 1.0 if n % 2 else -1.0
-    factorial = math.exp(math.lgamma(n + 1)) if n > 20 else float(math.factorial(n))
+    factorial = float(math.factorial(n)) if n < _FIRST_INFINITE_FACTORIAL else math.inf
     return sign * factorial * zeta(np.full_like(x, n + 1.0), x)
 
 

@@ -125,7 +125,7 @@ def _add_rows(
 ) -> Array:
     named = indices.reshape(-1)
     check_range(ctx, named[named != padding], 0, count, "indices")
-    rows = grad.reshape(-1, grad.shape[-1])
+    rows = grad.reshape(named.size, grad.shape[-1])
     kept = named != padding
     named, rows = named[kept], rows[kept]
     if by_frequency and named.size:
@@ -179,6 +179,8 @@ def native_layer_norm_backward_out(
     rows = math.prod(input.sizes[: len(input.sizes) - rank])
     for arg, tensor in (("mean", mean), ("rstd", rstd)):
         ctx.check(tensor.numel == rows, arg=arg, expected=f"{rows} elements", got=list(tensor.sizes))
+    if weight is not None:
+        check_shape(ctx, weight, shape, arg="weight")
     shapes = (input.sizes, shape, shape)
     for out, wanted, extent in zip((out0, out1, out2), output_mask, shapes, strict=True):
         out.resize(extent if wanted or len(out.sizes) == len(extent) else (0,) * len(out.sizes))
@@ -240,6 +242,8 @@ def native_group_norm_backward_out(
     ctx.check(good, arg="input", expected=f"{N * C * HxW} elements", got=list(input.sizes))
     for arg, tensor in (("mean", mean), ("rstd", rstd)):
         check_shape(ctx, tensor, (N, group), arg=arg)
+    if weight is not None:
+        check_shape(ctx, weight, (C,), arg="weight")
     for out, wanted, extent in zip((out0, out1, out2), output_mask, (input.sizes, (C,), (C,)), strict=True):
         out.resize(extent if wanted or len(out.sizes) == len(extent) else (0,) * len(out.sizes))
     factors = [] if weight is None else [weight]

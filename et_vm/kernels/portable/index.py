@@ -333,11 +333,18 @@ def repeat_interleave_out(ctx: PrepareContext, repeats: Tensor, output_size: int
     return _repeat, (ctx, repeats.array, output_size, out)
 
 
+_MOST_REPEATS = 2**48
+
+
 def _repeat(ctx: PrepareContext, repeats: Array, output_size: int | None, out: Tensor) -> None:
     if repeats.size and int(repeats.min()) < 0:
         raise ctx.trap(arg="repeats", expected="non-negative numbers", got=int(repeats.min()))
-    result = np.repeat(np.arange(repeats.size, dtype=repeats.dtype), repeats)
-    if output_size is not None and output_size != result.size:
-        raise ctx.trap(arg="output_size", expected=result.size, got=output_size)
-    out.resize(result.shape)
-    np.copyto(out.array, result)
+    # Summed as floats, which does not wrap: numpy's own sum does, and it writes past the end of what that makes.
+    total = float(repeats.sum(dtype=np.float64))
+    if total > _MOST_REPEATS:
+        raise ctx.trap(arg="repeats", expected=f"at most {_MOST_REPEATS} in all", got=total)
+    size = int(repeats.sum())
+    if output_size is not None and output_size != size:
+        raise ctx.trap(arg="output_size", expected=size, got=output_size)
+    out.resize((size,))
+    np.copyto(out.array, np.repeat(np.arange(repeats.size, dtype=repeats.dtype), repeats))

@@ -20,6 +20,7 @@ from et_vm.kernels.portable.arguments import (
     broadcast_shapes,
     check_kinds,
     check_same_type,
+    check_shape,
     check_type,
 )
 from et_vm.kernels.portable.declare import kernel
@@ -33,6 +34,7 @@ from et_vm.kernels.portable.factorization import (
     solve_lu,
     solve_triangular,
 )
+from et_vm.kernels.portable.index import check_range
 from et_vm.kernels.portable.promotion import real_of
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
@@ -155,6 +157,7 @@ def lu_unpack_out(
     )
 
     def compute(packed: Array, pivots: Array) -> tuple[Array, ...]:
+        check_range(ctx, pivots, 1, rows + 1, "LU_pivots")
         made = _unpacked(packed, pivots if unpack_pivots else None)
         return made if unpack_data else (made[0], packed[:0].reshape(-1), packed[:0].reshape(-1))
 
@@ -171,15 +174,19 @@ def linalg_lu_solve_out(
     check_matrix(ctx, LU, "LU", square=True)
     check_matrix(ctx, B, "B")
     check_type(ctx, _INT, pivots, arg="pivots")
+    check_shape(ctx, pivots, LU.sizes[:-1], arg="pivots")
     check_same_type(ctx, LU, ("B", B), ("out", out))
     size = B.sizes[-2] if left else B.sizes[-1]
     ctx.check(size == LU.sizes[-1], arg="B", expected=f"{LU.sizes[-1]} rows", got=list(B.sizes))
     out.resize((*broadcast_shapes(ctx, LU.sizes[:-2], B.sizes[:-2]), *B.sizes[-2:]))
-    compute = functools.partial(_lu_solved, left, adjoint)
+    compute = functools.partial(_lu_solved, ctx, left, adjoint)
     return evaluated(compute, (LU, pivots, B), (out,))
 
 
-def _lu_solved(left: bool, with_adjoint: bool, packed: Array, pivots: Array, b: Array) -> Array:
+def _lu_solved(
+    ctx: PrepareContext, left: bool, with_adjoint: bool, packed: Array, pivots: Array, b: Array
+) -> Array:
+    check_range(ctx, pivots, 1, packed.shape[-1] + 1, "pivots")
     # X A = B is A* X* = B*, and A* X = B is U* L* P* X = B.
     right = b if left else adjoint(b)
     if with_adjoint != (not left):
@@ -275,7 +282,12 @@ def linalg_solve_ex_out(
     def compute(a: Array, b: Array) -> tuple[Array, ...]:
         packed, rows, failed = lu(a)
         _complain(ctx, "solve", failed, check_errors)
-        return _lu_solved(left, False, packed, rows, b.reshape(matrix)).reshape(shape), packed, rows, failed
+        return (
+            _lu_solved(ctx, left, False, packed, rows, b.reshape(matrix)).reshape(shape),
+            packed,
+            rows,
+            failed,
+        )
 
     return evaluated(compute, (A, B), (result, LU, pivots, info))
 

@@ -15,7 +15,7 @@ from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.factorization import adjoint, solve_triangular
 from et_vm.kernels.portable.linalg import check_matrix
-from et_vm.kernels.portable.symmetric_factorization import ldl, solve_ldl
+from et_vm.kernels.portable.symmetric_factorization import ldl, paired, solve_ldl
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
@@ -65,9 +65,12 @@ def linalg_ldl_solve_out(
     out.resize((*broadcast_shapes(ctx, LD.sizes[:-2], B.sizes[:-2]), *B.sizes[-2:]))
 
     def compute(packed: Array, order: Array, b: Array) -> Array:
-        wrong = (order == 0) | (np.abs(order) > n)
+        rows = np.abs(order.astype(np.int64))
+        wrong = (rows == 0) | (rows > n)
         if wrong.any():
             raise ctx.trap(arg="pivots", expected=f"rows in [1, {n}]", got=int(order[wrong][0]))
+        if not paired(order):
+            raise ctx.trap(arg="pivots", expected="negative numbers in equal pairs", got=order.tolist())
         return solve_ldl(packed, order, b, hermitian)
 
     return evaluated(compute, (LD, pivots, B), (out,))

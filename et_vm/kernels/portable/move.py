@@ -89,7 +89,9 @@ def reshape_moves(ctx: PrepareContext, source: Array, target: Array) -> list[Ste
 
 def as_array(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """A view of ``array`` with the given shape and byte strides."""
-    return np.lib.stride_tricks.as_strided(array, shape, strides)
+    # Those that nothing is reached by may be larger than numpy takes.
+    reached = tuple([step if extent > 1 else 0 for extent, step in zip(shape, strides, strict=True)])
+    return np.lib.stride_tricks.as_strided(array, shape, reached)
 
 
 def borders(array: Array, inside: Sequence[slice]) -> list[Array]:

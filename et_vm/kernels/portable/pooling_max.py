@@ -115,7 +115,7 @@ def _max_parts(counts: tuple[int, ...], image: Array) -> tuple[Array, Array]:
     for at in itertools.product(*map(range, counts)):
         spans = [(k * s // n, -(-(k + 1) * s // n)) for k, s, n in zip(at, size, counts, strict=True)]
         part = image[(..., *(slice(*span) for span in spans))]
-        flat = part.reshape(*part.shape[:-dims], -1)
+        flat = part.reshape(*part.shape[:-dims], math.prod(part.shape[-dims:]))
         best: Array = np.argmax(flat, -1)
         if image.dtype.kind == "f":
             # numpy finds the first NaN, torch the last.
@@ -170,7 +170,7 @@ def _fractional(
     ctx.check(good, arg="output_size", expected=f"sizes whose windows fit in {list(space)}", got=output_size)
     batch = self.sizes[0] if len(self.sizes) == dims + 2 else 1
     channels = self.sizes[-dims - 1]
-    wanted = random_samples.sizes[0] >= batch and random_samples.sizes[1:] == (channels, dims)
+    wanted = random_samples.sizes[1:] == (channels, dims) and random_samples.sizes[0] >= batch
     ctx.check(
         wanted,
         arg="random_samples",
@@ -179,16 +179,19 @@ def _fractional(
     )
     output.resize((*self.sizes[:-dims], *places))
     indices.resize(output.sizes)
-    compute = functools.partial(_fractional_max, tuple(taps), tuple(places))
+    compute = functools.partial(_fractional_max, ctx, tuple(taps), tuple(places))
     return evaluated(compute, (self, random_samples), (output, indices))
 
 
 def _fractional_max(
-    taps: tuple[int, ...], counts: tuple[int, ...], image: Array, samples: Array
+    ctx: PrepareContext, taps: tuple[int, ...], counts: tuple[int, ...], image: Array, samples: Array
 ) -> tuple[Array, Array]:
     """Windows start at the steps of Graham 2015 (arXiv:1412.6071): floor((k + u) a) - floor(u a), a = (s - t) /
     (n - 1), with a random u for each channel and dimension, and the last at the end.
     """
+    inside = (samples >= 0) & (samples <= 1)
+    if not inside.all():
+        raise ctx.trap(arg="random_samples", expected="numbers in [0, 1]", got=float(samples[~inside][0]))
     dims = len(counts)
     size = image.shape[-dims:]
     whole = image.reshape(-1, image.shape[-dims - 1], *size)

@@ -52,6 +52,7 @@ def segment_reduce_out(
     assert segments is not None
     good = segments.scalar_type in (ScalarType.INT, ScalarType.LONG)
     ctx.check(good, arg=arg, expected="int32 or int64", got=segments.scalar_type.torch_name)
+    ctx.check(bool(data.sizes), arg="data", expected="at least one dimension", got=list(data.sizes))
     at = dimension(ctx, axis, len(data.sizes), arg="axis")
     count = segments.sizes[-1] - (lengths is None) if segments.sizes else -1
     good = segments.sizes[:-1] == data.sizes[:at] and count >= 0

@@ -128,6 +128,21 @@ def _eliminate_two(a: Any, k: int, hermitian: bool) -> None:
     a[k + 2 :, k : k + 2] = shares
 
 
+def paired(pivots: Array) -> bool:
+    """Whether each negative pivot belongs to a block of two."""
+    n = pivots.shape[-1]
+    for row in pivots.reshape(math.prod(pivots.shape[:-1]), n).tolist():
+        k = 0
+        while k < n:
+            if row[k] > 0:
+                k += 1
+            elif k + 1 < n and row[k] == row[k + 1]:
+                k += 2
+            else:
+                return False
+    return True
+
+
 def solve_ldl(packed: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
     """The x of a x = ``b`` from :func:`ldl` of a; their batches broadcast."""
     n = packed.shape[-1]

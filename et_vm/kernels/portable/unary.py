@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -183,13 +184,18 @@ def conj_physical_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     return elementwise(ctx, (self,), out, body, compute=self.scalar_type)
 
 
+_FIRST_INFINITE_POWER = 309
+
+
 @kernel("aten::round.decimals_out")
 def round_decimals_out(ctx: PrepareContext, self: Tensor, decimals: int, out: Tensor) -> Step:
     """Round half to even at ``decimals`` decimal places (negative: tens, hundreds, ...) of a float tensor."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
 
     def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
-        scale = filled(result.dtype, 10.0 ** abs(decimals))
+        scale = filled(
+            result.dtype, 10.0 ** abs(decimals) if abs(decimals) < _FIRST_INFINITE_POWER else math.inf
+        )
         enter, leave = (np.multiply, np.divide) if decimals >= 0 else (np.divide, np.multiply)
         return [
             call(enter, inputs[0], scale, result),

@@ -217,6 +217,8 @@ def diagonal_copy_out(
     ctx.check(rank >= 2, arg="self", expected="at least 2 dimensions", got=list(self.sizes))
     a, b = dimension(ctx, dim1, rank, arg="dim1"), dimension(ctx, dim2, rank, arg="dim2")
     ctx.check(a != b, arg="dim2", expected=f"another dimension than {a}", got=dim2)
+    # Further off there is no diagonal either, and numpy takes no larger numbers.
+    offset = max(-self.sizes[a], min(offset, self.sizes[b]))
     return _store(ctx, self, self.array.diagonal(offset, a, b), out)
 
 

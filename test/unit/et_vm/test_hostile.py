@@ -149,7 +149,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         "initial_state_that_is_not_there",
         "initial_state_in_no_table",
     ),
-    "overflow of elements and bytes": ("rank_17", "size_overflow", "byte_overflow"),
+    "overflow of elements and bytes": ("rank_17", "size_overflow", "byte_overflow", "stride_overflow"),
     "negative sizes": ("negative_size",),
     "dim order that is no permutation": (
         "dim_order_repeats",

@@ -135,6 +135,10 @@ class TestScratch:
         scratch.take(100)
         assert scratch.generation != generation
 
+    def test_more_than_there_can_be(self):
+        with pytest.raises(MemoryError):
+            Scratch().take(2**63)
+
     def test_nothing_is_fine(self):
         assert Scratch().take(0).nbytes == 0
 

@@ -26,6 +26,19 @@ def test_element_count_does_not_overflow():
     assert element_count((2**31 - 1,) * 4) == (2**31 - 1) ** 4
 
 
+@pytest.mark.parametrize("sizes", [(2, -1), (0, 2**31, 2**31), (2**62, 2)])
+def test_shapes_that_no_array_has(sizes):
+    tensor = Tensor(
+        ScalarType.FLOAT,
+        [1] * len(sizes),
+        dynamism=UNBOUND,
+        allocate=lambda nbytes: np.empty(nbytes, np.uint8),
+    )
+    with pytest.raises(ExecutorchError, match="there is no such tensor") as caught:
+        tensor.resize(sizes)
+    assert caught.value.code == Error.NotSupported
+
+
 def test_channels_last_is_logical_axes_with_strides():
     image = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
     tensor = Tensor.from_numpy(image, ScalarType.FLOAT, (0, 2, 3, 1))

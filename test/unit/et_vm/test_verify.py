@@ -256,6 +256,12 @@ ROWS = [
         INVALID,
         f"{value(X)}.sizes",
     ),
+    (
+        "stride_overflow",
+        set_tensor(X, sizes=[0, TOO_BIG, TOO_BIG, TOO_BIG], dim_order=bytes(range(4)), allocation_info=None),
+        INVALID,
+        f"{value(X)}.sizes",
+    ),
     ("dim_order_repeats", set_tensor(X, dim_order=b"\0\0"), Error.Internal, f"{value(X)}.dim_order"),
     ("dim_order_out_of_range", set_tensor(X, dim_order=b"\0\2"), Error.Internal, f"{value(X)}.dim_order"),
     ("dim_order_too_short", set_tensor(X, dim_order=b"\0"), INVALID, f"{value(X)}.dim_order"),
