@@ -33,6 +33,7 @@ from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.frontend.complex_numbers import lift_complex_numbers
+from et_ir.frontend.custom_operators import find_out_variant, is_known_namespace
 from et_ir.frontend.formulas import FORMULAS
 from et_ir.frontend.mutation import plan_mutations
 from et_ir.frontend.nodes import NodeConverter
@@ -88,6 +89,11 @@ def _table(preserve: frozenset[str]) -> Table:
     table[torch.ops.aten._neg_view.default] = torch.ops.aten.neg.default
     kept = {overload(name) for name in preserve & OP_BY_NAME.keys()}
     return {op: f for op, f in table.items() if not (is_core(op) or op in kept or writes(op))}
+
+
+def _is_kernel(op: Operator) -> bool:
+    """Whether an operator is one of another library that a runtime has a kernel for."""
+    return not is_known_namespace(op) and bool(find_out_variant(op).text)
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -198,7 +204,7 @@ class _Call:
                 return None
             operators = cast("set[Operator]", called)
             writing = {op for op in operators if writes(op)}
-            composite = {op for op in operators - writing if not (is_core(op) or op in kept)}
+            composite = {op for op in operators - writing if not (is_core(op) or op in kept or _is_kernel(op))}
             unknown = {op for op in composite if op not in table and name_of(op) not in final}
             more = {op: f for op in unknown if (f := _by_kernel(op)) is not None}
             if any(

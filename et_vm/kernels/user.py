@@ -43,6 +43,11 @@ __all__ = ["FunctionKernel", "KernelsOf", "kernel", "kernels_of"]
 
 _MARK = "__et_vm_kernels__"
 _ARRAY = re.compile(r"\b(?:NDArray|ndarray|Array)\b(?:\[(?:[^\[\]]|\[(?:[^\[\]]|\[[^\[\]]*\])*\])*\])?")
+_SHOWN = tuple(
+    name
+    for name in ANNOTATION_KINDS
+    if "|" not in name and name not in ("None", "Scalar") and "Tensor" not in name
+)
 _F = TypeVar("_F", bound=Callable[..., Any])
 _KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -207,10 +212,10 @@ def _param(function: Callable[..., Any], parameter: inspect.Parameter) -> Param:
     optional = re.fullmatch(r"Optional\[(.*)\]", text)
     text = f"{optional[1]} | None" if optional is not None else text
     kinds, is_float = parse_annotation(text)
-    if not kinds and text != "Any":
+    if not kinds and "Any" not in text:
         raise TypeError(
-            f"{_place(function)}: parameter {parameter.name!r} is annotated {text!r}, expected an array or one of "
-            f"{', '.join(name for name in ANNOTATION_KINDS if name not in ('None', 'Scalar'))}"
+            f"{_place(function)}: parameter {parameter.name!r} is annotated {text!r}, expected an array, a list of "
+            f"arrays or one of {', '.join(_SHOWN)}"
         )
     return Param(parameter.name, kinds, is_float)
 
