@@ -403,3 +403,29 @@ def test_one_file_for_all_sizes(name: str, tmp_path: Path, stock: StockRuntime) 
         for label, run in runs.items():
             found = list(run([value.clone() for value in inputs]))
             assert difference(found, wanted) is None, f"{label}, for {size}"
+
+
+EMPTY = {
+    "attention": lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]),
+    "products of rows": lambda x: x.expand(2, *x.shape) @ x.mT,
+    "products of matrices": lambda x: x.expand(2, 5, *x.shape) @ x.mT.expand(2, 5, 3, x.shape[0]),
+    "linear": lambda x: F.linear(x.expand(2, *x.shape), torch.ones(5, 3)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_no_rows(name: str, tmp_path: Path, stock: StockRuntime) -> None:
+    """Where a size may be zero, no view leaves another one to be found by a division."""
+    function = EMPTY[name]
+    program = export(
+        Function(function), (r(4, 3),), dynamic_shapes=(({0: Dim("n", min=0, max=8)},),), strict=False
+    )
+    path = tmp_path / "model.pte"
+    path.write_bytes(to_edge(program).to_executorch(ExecutorchBackendConfig(target="stock-1.4")).buffer)
+    for size in (4, 0, 1, 8):
+        x = r(size, 3)
+        wanted = [function(x)]
+        for library in ("portable", "aten"):
+            method = Runtime.get().load_program(path, kernels=library, poison=True).load_method("forward")
+            assert difference(list(method.execute([x])), wanted) is None, f"{library}, {size}"
+        assert difference(stock.run(path, [x]), wanted) is None, f"stock, {size}"

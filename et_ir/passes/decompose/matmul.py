@@ -8,6 +8,7 @@ magnitude faster where it is not, as on ExecuTorch's portable kernels.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -68,19 +69,23 @@ def _common_batch(b: Chain, x: SSAValue, y: SSAValue) -> list[Size]:
 
 def _rows_times_matrix(b: Chain, x: SSAValue, matrix: SSAValue) -> SSAValue:
     sizes = b.sizes(x)
-    rows = b(aten.MmOp, b.view(x, (_merged(sizes[:-1]), sizes[-1])), matrix)
+    rows = b(aten.MmOp, b.view(x, (_merged(b, sizes[:-1], sizes[-1:]), sizes[-1])), matrix)
     return b.view(rows, (*sizes[:-1], b.size(matrix, 1)))
 
 
 def _as_batch(b: Chain, x: SSAValue) -> SSAValue:
     sizes = b.sizes(x)
-    return x if len(sizes) == 3 else b.view(x, (_merged(sizes[:-2]), *sizes[-2:]))
+    return x if len(sizes) == 3 else b.view(x, (_merged(b, sizes[:-2], sizes[-2:]), *sizes[-2:]))
 
 
-def _merged(sizes: Sequence[Size]) -> int:
-    """The product of sizes, or -1, which a view makes out itself, if one is known at run time only."""
-    known = [size for size in sizes if isinstance(size, int)]
-    return prod(known) if len(known) == len(sizes) else -1
+def _merged(b: Chain, sizes: Sequence[Size], rest: Sequence[Size]) -> Size:
+    """The product of sizes. A view beside the `rest` can make it out itself, by -1, unless one of these may be zero."""
+    known = prod(size for size in sizes if isinstance(size, int))
+    unknown = [size for size in sizes if not isinstance(size, int)]
+    if unknown and all(isinstance(size, int) and size for size in rest):
+        return -1
+    factors = unknown if unknown and known == 1 else [*unknown, known]
+    return reduce(lambda a, size: b.compute("mul", a, size), factors)
 
 
 @decomposes(aten.MatmulOp, aten.LinalgMatmulOp)

@@ -114,3 +114,27 @@ func.func @forward(%b: tensor<4xf32>, %x: tensor<2x3xf32>, %y: tensor<3x4xf32>) 
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[ADDMM:.*]] = aten.addmm %b, %x, %y : (tensor<4xf32>, tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
 // CHECK-NEXT: func.return %[[ADDMM]]
+
+// -----
+
+// Beside a size that may be zero the view cannot make out another.
+func.func @forward(%x: tensor<1x?x?xf32>, %y: tensor<?x4xf32>) -> tensor<1x?x4xf32> {
+  %0 = aten.matmul %x, %y : (tensor<1x?x?xf32>, tensor<?x4xf32>) -> tensor<1x?x4xf32>
+  func.return %0 : tensor<1x?x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK:      %[[ROWS:.*]] = aten.sym_size.int %x {dim = 1}
+// CHECK-NEXT: %[[COLUMNS:.*]] = aten.sym_size.int %x {dim = 2}
+// CHECK-NEXT: %[[VIEW:.*]] = aten.view %x {size = [%[[ROWS]], %[[COLUMNS]]]}
+// CHECK: %[[MM:.*]] = aten.mm %[[VIEW]],
+// CHECK-NEXT: aten.view %[[MM]] {size = [1, %[[ROWS]], 4]}
+
+// -----
+
+func.func @forward(%x: tensor<2x?x?xf32>, %y: tensor<?x4xf32>) -> tensor<2x?x4xf32> {
+  %0 = aten.matmul %x, %y : (tensor<2x?x?xf32>, tensor<?x4xf32>) -> tensor<2x?x4xf32>
+  func.return %0 : tensor<2x?x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK:      %[[ALL:.*]] = program.compute "mul" %{{.*}}, %{{.*}} : (i64, i64) -> i64
+// CHECK-NEXT: aten.view %x {size = [%[[ALL]], %{{.*}}]}
