@@ -14,14 +14,17 @@ from et_vm.values import Tensor
 
 if TYPE_CHECKING:
     from et_schema.generated.program import ExecutionPlan
+    from et_vm.guards import InputGuards
 
 # How close a float input must be to the one that was traced: upstream's tolerances.
 _ATOL, _RTOL = 1e-4, 1e-5
 
 
-def set_input(plan: ExecutionPlan, registers: list[object], index: int, value: object) -> None:
+def set_input(
+    plan: ExecutionPlan, registers: list[object], index: int, value: object, guards: InputGuards | None = None
+) -> None:
     """Set input ``index`` of a plan: copy a numpy array or torch tensor into the register's tensor, which
-    takes its shape, or check that a scalar is the one the method was exported with.
+    takes its shape if the guards let it, or check that a scalar is the one the method was exported with.
 
     Raises InputError for another kind or element type, a shape that the tensor cannot have, another scalar.
     """
@@ -40,14 +43,19 @@ def set_input(plan: ExecutionPlan, registers: list[object], index: int, value: o
             f"expected element type {held.scalar_type.torch_name}, got {array.dtype.name}",
             where=f"input {index}",
         )
-    if array.shape != held.sizes or held.storage is None:
+    if guards is not None and (array.shape != held.sizes or index in guards.unchecked):
+        _check_bounds(plan, index, held, array.shape)
+        if array.ndim == len(held.sizes):
+            guards.check(index, array.shape)
+        _resize(plan, index, held, array.shape)
+        guards.accept(index)
+    elif array.shape != held.sizes or held.storage is None:
         _resize(plan, index, held, array.shape)
     np.copyto(held.array, array)
 
 
-def _resize(plan: ExecutionPlan, index: int, tensor: Tensor, shape: tuple[int, ...]) -> None:
-    table: Any = plan.values[plan.inputs[index]].val
-    bounds: list[int] = table.sizes
+def _check_bounds(plan: ExecutionPlan, index: int, tensor: Tensor, shape: tuple[int, ...]) -> None:
+    bounds = _bounds(plan, index)
     if tensor.dynamism == TensorShapeDynamism.DYNAMIC_BOUND and len(shape) == len(bounds):
         for dim, (size, bound) in enumerate(zip(shape, bounds, strict=True)):
             if size > bound:
@@ -56,13 +64,25 @@ def _resize(plan: ExecutionPlan, index: int, tensor: Tensor, shape: tuple[int, .
                     code=Error.NotSupported,
                     where=f"input {index}",
                 )
+
+
+def _bounds(plan: ExecutionPlan, index: int) -> list[int]:
+    """The sizes of an input as the file states them."""
+    table: Any = plan.values[plan.inputs[index]].val
+    return table.sizes
+
+
+def _resize(plan: ExecutionPlan, index: int, tensor: Tensor, shape: tuple[int, ...]) -> None:
+    _check_bounds(plan, index, tensor, shape)
     try:
         tensor.resize(shape)
     except ExecutorchError as error:
         if error.code != Error.NotSupported:
             raise
         raise InputError(
-            f"expected shape {bounds}, got {list(shape)}", code=error.code, where=f"input {index}"
+            f"expected shape {_bounds(plan, index)}, got {list(shape)}",
+            code=error.code,
+            where=f"input {index}",
         ) from error
 
 

@@ -20,14 +20,17 @@ from et_vm.meta import MethodMeta
 from et_vm.outputs import GivenOutputs
 from et_vm.prepare import Preparation
 from et_vm.registers import RegisterFile
+from et_vm.state import State
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify import verified
 from et_vm.written_inputs import WrittenInputs
 
 if TYPE_CHECKING:
+    from et_schema.generated.program import ExecutionPlan
     from et_schema.pte import PteFile
     from et_vm.backend import BackendRegistry
     from et_vm.flow import Flow
+    from et_vm.guards import InputGuards
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.memory import MemoryManager
     from et_vm.platform import Platform
@@ -79,6 +82,7 @@ class Method:
             owned = {*plan.inputs, *flow.owned_outputs()}
             built = RegisterFile(plan, where, pte, memory, platform, owned, external or {})
         registers = self._registers = built.registers
+        self._buffers = built.buffers
         self._owned_bytes = built.owned_bytes
         started = self._loaded("registers", started)
         # Held here because they are destroyed together with the method.
@@ -100,6 +104,7 @@ class Method:
         # leaves no trace.
         self._changing = [(register, registers[register]) for register in sorted(flow.rebound)]
         self._freed = self._freed_storage()
+        self._guards = _input_guards(pte, plan, registers)
         self._written = WrittenInputs(plan, instructions, registers)
         self._given = GivenOutputs(plan, registers)
         hooks = None
@@ -219,6 +224,7 @@ class Method:
         """
         with self._exclusive(at_start=False):
             if self._position is None:
+                self._check_together()
                 self._begin()
                 self._position, self._stepping_since = 0, self._platform.ticks()
             at = self._position
@@ -280,6 +286,11 @@ class Method:
         assert isinstance(value, Tensor)  # a buffer is never assigned another value
         return value.array
 
+    @property
+    def state(self) -> State:
+        """The mutable buffers by name: to read and set, to reset to initial values, to save and load."""
+        return State(self.name, self._buffers, lambda: self._exclusive(at_start=True))
+
     def memory_report(self) -> dict[str, int]:
         """Bytes by what they are for: each arena, inputs and outputs nobody planned, scratch, data derived
         from constants.
@@ -328,9 +339,14 @@ class Method:
         self._written.forget()
         for index, value in enumerate(values):
             self._set_input(index, value)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        if self._guards is not None:
+            self._guards.check_together()
 
     def _set_input(self, index: int, value: object) -> None:
-        set_input(self._plan, self._registers, index, value)
+        set_input(self._plan, self._registers, index, value, self._guards)
         if self._written.positions:
             self._written.note(index, value)
 
@@ -353,6 +369,17 @@ class Method:
                 raise ExecutorchError(Error.InvalidType, f"an output is a list with a list in it: {value}")
             return [self._output(item, clone, torch) for item in items]
         return list(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _input_guards(pte: PteFile, plan: ExecutionPlan, registers: Sequence[object]) -> InputGuards | None:
+    """What the file demands of the sizes of inputs, if anything."""
+    if not pte.program.named_data:
+        return None
+    # Imported here because starting is part of the time that a run takes.
+    from et_vm.guards import InputGuards, guards_of
+
+    guards = guards_of(pte, plan)
+    return None if guards is None else InputGuards(guards, [registers[index] for index in plan.inputs])
 
 
 def _array_bytes(value: object) -> int:

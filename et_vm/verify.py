@@ -100,6 +100,11 @@ class Verifier:
                 fault = f"key {entry.key!r} occurs twice" if entry.key else "named data without a key"
                 problems.add(InvalidFile(fault, where=f"named_data[{index}].key"))
             keys.add(entry.key)
+        if keys:
+            # Imported here because starting is part of the time that a run takes.
+            from et_vm.guards import verify_guards
+
+            verify_guards(self._pte, problems)
 
     def verify_plan(self, index: int, problems: Problems = FIRST) -> list[Instruction] | None:
         """Check method ``index`` by itself and return its instructions; None if one of them is not what it should

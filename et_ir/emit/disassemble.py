@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from et_ir.data import Blob
 from et_ir.dialects.backend import CompileSpecAttr, LoweredOp, NamedDataOp
@@ -52,7 +53,7 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.arguments import Scalar, literal_attribute, literal_type
 from et_ir.dialects.executorch.layout import Tensor as TensorOfRegister
 from et_ir.dialects.executorch.registers import dynamism_property
-from et_ir.dialects.program import DataAttr
+from et_ir.dialects.program import DataAttr, Guards, GuardsAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
 from et_ir.emit.blocks import block_ranges
@@ -64,6 +65,7 @@ from et_ir.locations import Frame, location_of
 from et_schema.errors import Error, InvalidFile
 from et_schema.generated import program as schema
 from et_schema.generated.program import BackendDelegate, DataLocation, DeviceType, ExecutionPlan, KernelTypes
+from et_schema.guards import KEY, decode, encode
 from et_schema.pte import PteFile
 
 __all__ = ["disassemble"]
@@ -97,6 +99,7 @@ class _Disassembler:
             _PlanBuilder(self, PlanReader(plan, f"execution_plan[{index}]")).run()
             for index, plan in enumerate(program.execution_plan)
         ]
+        guards = self._guards(plans)
         alignments = recover_alignments(self.file, self.symbols.sizes, self.symbols.state_sizes)
         for op, delegate in self._delegates.values():
             reference = delegate.processed
@@ -109,6 +112,7 @@ class _Disassembler:
                 alignment=alignments.own[entry.segment_index],
             )
             for entry in program.named_data
+            if entry is not guards
         ]
         lowered = [op for op, _ in self._delegates.values()]
         module = ModuleOp([*self.symbols.ops, *lowered, *named, *plans])
@@ -119,6 +123,31 @@ class _Disassembler:
             if value != default:
                 module.attributes[name] = IntegerAttr(value, i64)
         return module
+
+    def _guards(self, plans: Sequence[PlanOp]) -> schema.NamedData | None:
+        """The named data with what methods demand of their inputs, which they get as `guards`.
+
+        Data that would not be written like that stays data.
+        """
+        entry = next(iter(self.file.program.named_data[-1:]), None)
+        if entry is None or entry.key != KEY:
+            return None
+        data = bytes(self.file.segments[entry.segment_index])
+        by_name = {plan.key: plan for plan in plans}
+        found: dict[str, GuardsAttr] = {}
+        try:
+            methods = decode(data)
+            if encode(methods) != data or not methods.keys() <= by_name.keys():
+                return None
+            for name, guards in methods.items():
+                conditions = tuple(condition.text for condition in guards.conditions)
+                found[name] = GuardsAttr(Guards(guards.inputs, conditions))
+                found[name].verify_inputs([op.result.type for op in by_name[name].inputs])
+        except (ValueError, VerifyException):
+            return None
+        for name, attr in found.items():
+            by_name[name].guards = attr
+        return entry
 
     def lower(self, delegate: BackendDelegate, position: int, where: str) -> str:
         """The symbol of a delegate; `position` is its number in its method, whose delegates stay apart."""

@@ -17,6 +17,7 @@ from typing import IO
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from et_ir.data import Blob
 from et_ir.dialects.backend import LoweredOp, NamedDataOp
 from et_ir.dialects.executorch import (
     ConstantOp,
@@ -45,6 +46,7 @@ from et_ir.emit.order import block_starts
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import frames_of
 from et_ir.passes.report import Finding, PassReport
+from et_schema import guards as guard_data
 from et_schema.generated.program import (
     AllocationDetails,
     BackendDelegate,
@@ -177,6 +179,10 @@ class _Emitter:
             for op in self.module.body.block.ops
             if isinstance(op, NamedDataOp)
         ]
+        guards = {plan.key: plan.guards.data.checked() for plan in plans if plan.guards is not None}
+        if guards:
+            blob = Blob.of(guard_data.KEY, guard_data.encode(guards))
+            named_data.append(NamedData(guard_data.KEY, segments.add_blob(blob, 1)))
         program = Program(
             execution_plan=tables,
             constant_segment=constant_segment,

@@ -34,13 +34,23 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from et_ir.dialects.program import GetOp, LiteralOp, LoadOp, OverwriteOp, StoreOp, declare_operators
+from et_ir.dialects.program import (
+    GetOp,
+    Guards,
+    GuardsAttr,
+    LiteralOp,
+    LoadOp,
+    OverwriteOp,
+    StoreOp,
+    declare_operators,
+)
 from et_ir.dialects.program.ops import literal_attribute
 from et_ir.dialects.program.trees import tree_attribute
 from et_ir.frontend.complex_numbers import with_lifted_complex_numbers
 from et_ir.frontend.constant_methods import constant_method
 from et_ir.frontend.custom_operators import CustomOperators
 from et_ir.frontend.decomposition import decompose_call
+from et_ir.frontend.guards import UnknownGuard, input_guards
 from et_ir.frontend.mutation import (
     Mutations,
     functionalise_by_tracing,
@@ -49,7 +59,7 @@ from et_ir.frontend.mutation import (
     writes_memory,
 )
 from et_ir.frontend.nodes import NodeConverter
-from et_ir.frontend.ranges import with_ranges
+from et_ir.frontend.ranges import Ranges, with_ranges
 from et_ir.frontend.sources import Frames, locate
 from et_ir.frontend.state import State, Symbol
 from et_ir.frontend.types import UnsupportedType, dim_order_of, result_type
@@ -74,6 +84,8 @@ class _Method:
     name: str
     program: ExportedProgram
     mutations: Mutations
+    guards: list[str]
+    """What export recorded of the sizes of inputs."""
     inputs: list[tuple[Node, InputSpec]] = field(default_factory=list[tuple[Node, InputSpec]])
     symbols: dict[Node, Symbol] = field(default_factory=dict[Node, Symbol])
     """What placeholders of weights and buffers stand for; unused ones are left out."""
@@ -171,6 +183,7 @@ def _functionalise(
 
 
 def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons) -> _Method:
+    guards = cast("list[str]", getattr(program, "_guards_code", None) or [])
     program, mutations = _functionalise(name, program, reasons)
     signature = program.graph_signature
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
@@ -188,7 +201,7 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
                     f"outputs of kind {spec.kind.name} are not supported",
                     "export for inference",
                 )
-    method = _Method(name, program, mutations)
+    method = _Method(name, program, mutations, guards)
     for node, spec in zip(placeholders, signature.input_specs, strict=True):
         kind = _STATE.get(spec.kind)
         if spec.kind is InputKind.USER_INPUT:
@@ -251,6 +264,7 @@ def _import_method(
         if isinstance(argument.type, TensorType) or not isinstance(node.meta.get("val"), torch.Tensor)
     }
     ranges = cast("dict[Any, Any]", method.program.range_constraints)  # pyright: ignore[reportUnknownMemberType] sympy
+    guards = _guards(method, ranges, reasons)
     converter.ranges = ranges
     outputs = converter.convert(method.program.graph_module, dict(arguments))
     results = _results(method, converter, cast("tuple[Any, ...]", outputs), arguments, reasons)
@@ -269,7 +283,23 @@ def _import_method(
         text = _dump_spec(spec, f"{name} of method {method.name}", reasons)
         if text is not None:
             function.attributes[f"program.{name}"] = tree_attribute(text)
+    if guards is not None and guards.conditions:
+        function.attributes["program.guards"] = GuardsAttr(guards)
     return function
+
+
+def _guards(method: _Method, ranges: Ranges, reasons: Reasons) -> Guards | None:
+    """What the sizes of the inputs have to be."""
+    inputs = [(spec.arg.name, node) for node, spec in method.inputs]
+    try:
+        return input_guards(inputs, ranges, method.guards)
+    except UnknownGuard as error:
+        reasons.add(
+            f"method {method.name}",
+            f"what it demands of the sizes of its inputs cannot be written down: {error}",
+            "state simpler conditions in dynamic_shapes or torch._check, or export with static shapes",
+        )
+        return None
 
 
 def _dump_spec(spec: TreeSpec | None, subject: str, reasons: Reasons) -> str | None:

@@ -23,7 +23,7 @@ from et_ir.frontend.corrections import understates
 from et_ir.frontend.custom_operators import is_known_namespace
 from et_ir.frontend.operators import as_operator
 
-__all__ = ["Ranges", "with_ranges"]
+__all__ = ["Ranges", "ends", "range_of", "with_ranges"]
 
 Ranges = Mapping[Any, Any]
 """Ranges by symbol, as `ExportedProgram.range_constraints` has them."""
@@ -87,15 +87,15 @@ def _of_node(node: Node, ranges: Ranges) -> Iterator[_Stated]:
     if understates(node):
         return
     for symbol, path in bindings.items():
-        ends = _ends(ranges.get(symbol))
-        if ends is None:
+        least, most = ends(ranges.get(symbol))
+        if most is None:
             continue
         steps = list(path)
         result: int | None = steps.pop(0).idx if steps and hasattr(steps[0], "idx") else None
         if not steps:
-            yield _Stated(result, None, *ends)
+            yield _Stated(result, None, least, most)
         elif getattr(steps[0], "name", "") == "size" and len(steps) == 2:
-            yield _Stated(result, steps[1].idx, *ends)
+            yield _Stated(result, steps[1].idx, least, most)
 
 
 def _is_opaque(node: Node) -> bool:
@@ -114,14 +114,19 @@ def _of_sizes(node: Node, ranges: Ranges) -> Iterator[_Stated]:
         sizes: tuple[Any, ...] = tuple(result.shape)
         for dim, size in enumerate(sizes):
             if type(size) is not int:
-                ends = _ends(cast(Any, value_ranges).bound_sympy(size.node.expr, dict(ranges)))
-                if ends is not None:
-                    yield _Stated(index if several else None, dim, *ends)
+                least, most = ends(range_of(size.node.expr, ranges))
+                if most is not None:
+                    yield _Stated(index if several else None, dim, least, most)
 
 
-def _ends(found: Any) -> tuple[int | None, int] | None:
-    """The ends of a range of numbers; `None` if it has no upper one."""
-    if found is None or not getattr(found.upper, "is_Integer", False) or int(found.upper) >= _LIMIT:
-        return None
-    least = int(found.lower) if getattr(found.lower, "is_Integer", False) else -_LIMIT
-    return (least if least > -_LIMIT else None), int(found.upper)
+def range_of(expression: Any, ranges: Ranges) -> Any:
+    """The range of an expression of symbols, as torch has it."""
+    return cast(Any, value_ranges).bound_sympy(expression, dict(ranges))
+
+
+def ends(found: Any) -> tuple[int | None, int | None]:
+    """The ends of a range of numbers, `None` where it has no such end."""
+    lower, upper = (getattr(found, name, None) for name in ("lower", "upper"))
+    least = int(lower) if lower is not None and lower.is_Integer else -_LIMIT
+    most = int(upper) if upper is not None and upper.is_Integer else _LIMIT
+    return (least if least > -_LIMIT else None), (most if most < _LIMIT else None)

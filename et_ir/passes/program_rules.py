@@ -15,6 +15,7 @@ The rules are part of the contract of each level and are checked by its `verify-
 | `program_c8` | what `overwrite` writes to is an input of the method, each at most once |
 | `program_c9` | an operator that is in no registry is declared, once |
 | `program_c10` | state and inputs are written by the method itself, not in branches and loops |
+| `program_c11` | guards are about the inputs of their method |
 | `<level>_c1` | an op of a method belongs to the level's dialect, or to one that all levels share |
 """
 
@@ -28,12 +29,14 @@ from xdsl.dialects.builtin import ModuleOp, NoneType, SymbolRefAttr, TensorType,
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.traits import SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.program import (
     BufferOp,
     DeclareOperatorOp,
     GetOp,
     GlobalOp,
+    GuardsAttr,
     LoadOp,
     OverwriteOp,
     StoreOp,
@@ -144,6 +147,9 @@ class ProgramRules:
                 f"[program_c6] method @{name} has {len(op.body.blocks)} blocks, expected one",
                 "express control flow by ops with regions",
             )
+        guards = op.attributes.get("program.guards")
+        if guards is not None:
+            yield from _guards(op, guards)
         for kind, types in (("input", op.function_type.inputs), ("output", op.function_type.outputs)):
             for index, type in enumerate(types):
                 if not _is_value_type(type):
@@ -177,6 +183,16 @@ class ProgramRules:
         elif not isinstance(op, GetOp) and not is_state:
             fix = f"declare 'program.buffer mutable @{name}', or read it with program.get"
             yield Finding.at(op, f"[program_c4] @{name} is not a mutable buffer", fix)
+
+
+def _guards(op: FuncOp, guards: Attribute) -> Iterator[Finding]:
+    fix = "state them for the method's inputs, or drop program.guards"
+    try:
+        if not isinstance(guards, GuardsAttr):
+            raise VerifyException(f"expected #program.guards, not {guards}")
+        guards.verify_inputs(list(op.function_type.inputs))
+    except VerifyException as error:
+        yield Finding.at(op, f"[program_c11] {error}", fix)
 
 
 def _overwrite(op: OverwriteOp) -> Iterator[Finding]:

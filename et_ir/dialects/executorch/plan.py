@@ -25,12 +25,13 @@ from xdsl.utils.exceptions import VerifyException
 from et_ir.dialects.executorch.attributes import ArenaDeviceAttr
 from et_ir.dialects.executorch.instructions import INSTRUCTIONS, Instruction, ReturnOp
 from et_ir.dialects.executorch.registers import InputOp, RegisterOp
+from et_ir.dialects.program.guards import Guards, GuardsAttr
 from et_ir.dialects.program.trees import TreeAttr, tree_attribute
 
 __all__ = ["PlanOp"]
 
 _OPTION_AHEAD = re.compile(r"\{(?:\s|//[^\n]*\n)*\w+(?:\s|//[^\n]*\n)*[=,}]")
-_OPTIONS = ("arenas", "devices", "in_spec", "out_spec", "stack_traces")
+_OPTIONS = ("arenas", "devices", "in_spec", "out_spec", "stack_traces", "guards")
 
 
 @irdl_op_definition
@@ -40,7 +41,7 @@ class PlanOp(IRDLOperation):
     The order of registers in the text is their order in the file. `arenas` are the bytes of each arena from
     number 1 on, written by memory planning, and `devices` those that are not on the CPU. `in_spec` and
     `out_spec` say how nested inputs and outputs flatten (torch's pytree specs as JSON). With `stack_traces`
-    the file has the source lines of each instruction.
+    the file has the source lines of each instruction. `guards` are what it demands of its inputs' sizes.
 
     ```mlir
     executorch.plan @forward {arenas = array<i64: 32>} {
@@ -62,15 +63,26 @@ class PlanOp(IRDLOperation):
     in_spec = opt_prop_def(base(StringAttr) | base(TreeAttr))
     out_spec = opt_prop_def(base(StringAttr) | base(TreeAttr))
     stack_traces = opt_prop_def(UnitAttr)
+    guards = opt_prop_def(base(GuardsAttr))
     body = region_def()
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
-    def __init__(self, name: str, body: Region, *, in_spec: str | None = None, out_spec: str | None = None):
+    def __init__(
+        self,
+        name: str,
+        body: Region,
+        *,
+        in_spec: str | None = None,
+        out_spec: str | None = None,
+        guards: Guards | None = None,
+    ):
         properties: dict[str, Attribute] = {"sym_name": StringAttr(name)}
         if in_spec is not None:
             properties["in_spec"] = tree_attribute(in_spec)
         if out_spec is not None:
             properties["out_spec"] = tree_attribute(out_spec)
+        if guards is not None:
+            properties["guards"] = GuardsAttr(guards)
         super().__init__(properties=properties, regions=[body])
 
     @property
@@ -130,6 +142,8 @@ class PlanOp(IRDLOperation):
                     raise VerifyException(f"[plan_c1] '{op.name}' is neither a register nor an instruction")
         if returns != 1 or not isinstance(blocks[-1].last_op, ReturnOp):
             raise VerifyException("[plan_c2] the last block must end with the only executorch.return")
+        if self.guards is not None:
+            self.guards.verify_inputs([op.result.type for op in self.inputs])
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -10,6 +10,7 @@ from xdsl.ir import Dialect
 
 from et_ir.dialects.program.arithmetic import FUNCTIONS, ComputeOp
 from et_ir.dialects.program.attributes import DataAttr, StringType
+from et_ir.dialects.program.guards import Guards, GuardsAttr
 from et_ir.dialects.program.inputs import OverwriteOp
 from et_ir.dialects.program.operators import DeclareOperatorOp, declare_operators
 from et_ir.dialects.program.ops import (
@@ -34,6 +35,8 @@ __all__ = [
     "GetOp",
     "GlobalOp",
     "Globals",
+    "Guards",
+    "GuardsAttr",
     "LiteralOp",
     "LoadOp",
     "OverwriteOp",
@@ -64,5 +67,5 @@ Program = Dialect(
         ComputeOp,
         RangeOp,
     ],
-    [DataAttr, StringType, TreeAttr],
+    [DataAttr, GuardsAttr, StringType, TreeAttr],
 )

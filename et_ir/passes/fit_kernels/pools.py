@@ -38,7 +38,7 @@ class VolumeAverage(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: edge.AvgPool3dOp, rewriter: PatternRewriter) -> None:
-        (value,) = op.operands
+        value = op.self
         kernel, padding = _known(op.kernel_size, 3), _known(op.padding, 3)
         stride = _known(op.stride or op.kernel_size, 3)
         if not (kernel and padding and stride) or not is_plain(value, op.results[0]):
@@ -108,7 +108,7 @@ class AdaptiveAverageInDouble(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: edge.UnderscoreAdaptiveAvgPool2dOp, rewriter: PatternRewriter) -> None:
-        (value,) = op.operands
+        value = op.self
         if tensor_type(value).element_type != f64 or not is_plain(value, op.results[0]):
             return
         rank = tensor_type(value).get_num_dims()

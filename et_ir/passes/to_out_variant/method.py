@@ -35,6 +35,7 @@ from et_ir.dialects.executorch.layout import scalar_type
 from et_ir.dialects.program import (
     ComputeOp,
     GetOp,
+    GuardsAttr,
     LiteralOp,
     LoadOp,
     OverwriteOp,
@@ -82,11 +83,13 @@ class Method:
             self._input(index, argument, attributes[index].data if index < len(attributes) else EMPTY)
         for op in function.body.block.ops if function.body.blocks else ():
             self.lower(op)
+        guards = function.attributes.get("program.guards")
         plan = PlanOp(
             function.sym_name.data,
             self._body,
             in_spec=_text(function.attributes.get("program.in_spec")),
             out_spec=_text(function.attributes.get("program.out_spec")),
+            guards=guards.data if isinstance(guards, GuardsAttr) else None,
         )
         plan.location = function.location
         return plan

@@ -123,3 +123,15 @@ func.func @computed(%x: tensor<?x3xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
 // CHECK:       executorch.alloc bound : tensor<16xf32>
 // CHECK:       executorch.kernel_call "executorch_prim::sub.Scalar"(20, %0) returns(%4)
 // CHECK:       executorch.alloc bound : tensor<18xf32>
+
+// -----
+
+// What is demanded of the sizes of inputs stays with the method.
+// CHECK:       executorch.plan @guarded {guards = #program.guards<(x), "2 <= x.shape[0] <= 8">} {
+// CHECK-NEXT:    executorch.input bound : tensor<8xf32>
+func.func @guarded(%x: tensor<?xf32>) -> tensor<?xf32> attributes {program.guards = #program.guards<(x), "2 <= x.shape[0] <= 8">} {
+  %n = edge.sym_size.int %x {dim = 0} : (tensor<?xf32>) -> i64
+  program.range %n from 2 to 8
+  %0 = edge.relu %x : tensor<?xf32>
+  func.return %0 : tensor<?xf32>
+}

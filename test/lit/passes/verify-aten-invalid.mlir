@@ -76,3 +76,17 @@ func.func @program_c8(%x: tensor<4xf32>) {
   program.overwrite %x, %0 : tensor<4xf32>
   func.return
 }
+
+// -----
+
+// expected-error@below {{[program_c11] [guards_c1] guards of 1 inputs, the method has 2}}
+func.func @program_c11(%x: tensor<?xf32>, %y: tensor<?xf32>) attributes {program.guards = #program.guards<(x), "x.shape[0] == 1">} {
+  func.return
+}
+
+// -----
+
+// expected-error@below {{[program_c11] expected #program.guards, not 1 : i64}}
+func.func @program_c11(%x: tensor<?xf32>) attributes {program.guards = 1 : i64} {
+  func.return
+}

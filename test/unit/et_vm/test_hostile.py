@@ -105,6 +105,18 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         "output_index",
         "device_of_an_arena_that_is_not_there",
     ),
+    "guards": (
+        "guards_that_are_no_json",
+        "guards_without_end",
+        "guards_of_another_form",
+        "guards_of_no_method",
+        "guards_of_fewer_inputs",
+        "guard_of_no_input",
+        "guard_of_no_dimension",
+        "guard_of_a_tensor_as_number",
+        "guard_that_is_no_condition",
+        "guard_nested_without_end",
+    ),
     "operands of move, free and jump": (
         "move_from",
         "move_to",

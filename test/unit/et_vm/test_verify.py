@@ -1,5 +1,7 @@
 """Malformed programs: each row breaks one rule of a good file and names the error, its code and its place."""
 
+import json
+
 import numpy as np
 import pytest
 from vm_programs import UNBOUND, Build, combine
@@ -130,6 +132,17 @@ def set_program(**fields):
     return mutate
 
 
+def guards(*texts, inputs=("x", "y"), method="forward", data=None):
+    """Conditions on the sizes of the two inputs, or what the file has in their place."""
+    table = {method: {"inputs": list(inputs), "guards": list(texts)}}
+
+    def mutate(good):
+        good.extra_segments.append([json.dumps(table).encode() if data is None else data])
+        good.whole.named_data = [NamedData("et_ir.guards", 2)]
+
+    return mutate
+
+
 def replace_instruction(index, arguments):
     def mutate(good):
         good.chain.instructions[index] = Instruction(arguments)
@@ -196,6 +209,16 @@ ROWS = [
         INVALID,
         "named_data[0].segment_index",
     ),
+    ("guards_that_are_no_json", guards(data=b"\xff{"), INVALID, "named_data[0]"),
+    ("guards_without_end", guards(data=b"[" * 10**5), INVALID, "named_data[0]"),
+    ("guards_of_another_form", guards(data=b'{"forward": ["x"]}'), INVALID, "named_data[0]"),
+    ("guards_of_no_method", guards(method="backward"), INVALID, "named_data[0]"),
+    ("guards_of_fewer_inputs", guards(inputs=("x",)), INVALID, "named_data[0]"),
+    ("guard_of_no_input", guards("z.shape[0] == 2"), INVALID, "named_data[0]"),
+    ("guard_of_no_dimension", guards("x.shape[2] == 2"), INVALID, "named_data[0]"),
+    ("guard_of_a_tensor_as_number", guards("x == 2"), INVALID, "named_data[0]"),
+    ("guard_that_is_no_condition", guards("open(x.shape[0])"), INVALID, "named_data[0]"),
+    ("guard_nested_without_end", guards("-" * 3000 + "x.shape[0]"), INVALID, "named_data[0]"),
     ("constants_in_two_places", both_kinds_of_constants, INVALID, "constant_segment"),
     (
         "constant_offset_outside_of_its_segment",

@@ -243,7 +243,7 @@ executorch.plan @plan_c4 {
 
 // -----
 
-// expected-error@+1 {{'colour' is none of arenas, devices, in_spec, out_spec, stack_traces}}
+// expected-error@+1 {{'colour' is none of arenas, devices, in_spec, out_spec, stack_traces, guards}}
 executorch.plan @option {colour = "red"} {
   executorch.return
 }
@@ -261,5 +261,21 @@ executorch.plan @input_c2 {
 executorch.plan @input_c2 {
   // expected-error@+1 {{[input_c2] only a tensor without a place can be the caller's own}}
   %n = executorch.input aliased 3 : i64
+  executorch.return
+}
+
+// -----
+
+// expected-error@+1 {{[guards_c1] guards of 2 inputs, the method has 1}}
+executorch.plan @guards_of_others {guards = #program.guards<(x, y), "x.shape[0] == 1">} {
+  %x = executorch.input bound : tensor<4xf32>
+  executorch.return
+}
+
+// -----
+
+// expected-error@+1 {{[guards_c1] 'x.shape[1] == 1' is not about an input of type tensor<4xf32>}}
+executorch.plan @guards_of_no_dimension {guards = #program.guards<(x), "x.shape[1] == 1">} {
+  %x = executorch.input bound : tensor<4xf32>
   executorch.return
 }

@@ -92,3 +92,17 @@ func.func @overwrite_c1(%x: tensor<4xf32>, %y: tensor<4xf64>) {
   "program.overwrite"(%x, %y) : (tensor<4xf32>, tensor<4xf64>) -> ()
   func.return
 }
+
+// -----
+
+// expected-error@+1 {{[guards_c1] 'y.shape[0] == 1' is about y, which is no input}}
+func.func @guards_c1() attributes {program.guards = #program.guards<(x), "y.shape[0] == 1">} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{[guards_c1] no condition: 'print(x)'}}
+func.func @guards_c1() attributes {program.guards = #program.guards<(x), "print(x)">} {
+  func.return
+}

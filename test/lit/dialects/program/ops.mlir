@@ -78,3 +78,8 @@ func.func @overwrite(%x: tensor<4xf32>, %y: tensor<4xf32>) {
   program.overwrite %x, %y : tensor<4xf32>
   func.return
 }
+
+// CHECK: func.func @guards(%x: tensor<?x4xf32>, %y: tensor<?xf32>) attributes {program.guards = #program.guards<(x, y), "2 <= x.shape[0] <= 64", "y.shape[0] % 2 == 0">} {
+func.func @guards(%x: tensor<?x4xf32>, %y: tensor<?xf32>) attributes {program.guards = #program.guards<(x, y), "2 <= x.shape[0] <= 64", "y.shape[0] % 2 == 0">} {
+  func.return
+}

@@ -1,0 +1,134 @@
+"""What export demands of sizes, in the words of guards: all of it, and nothing that follows from the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+from xdsl.dialects.func import FuncOp
+
+from et_ir.dialects.program import GuardsAttr
+from et_ir.frontend import UnsupportedProgram, import_program
+
+N = Dim("n", min=2, max=64)
+
+
+class One(nn.Module):
+    def __init__(self, function: Callable[[Tensor], Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x)
+
+
+class Two(nn.Module):
+    def __init__(self, function: Callable[[Tensor, Tensor], Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor, y: Tensor) -> Any:
+        return self.function(x, y)
+
+
+def guards(program: torch.export.ExportedProgram) -> list[str]:
+    module = import_program(program)
+    (method,) = (op for op in module.body.block.ops if isinstance(op, FuncOp))
+    attr = method.attributes.get("program.guards")
+    return list(attr.data.conditions) if isinstance(attr, GuardsAttr) else []
+
+
+def checks(x: Tensor) -> Tensor:
+    torch._check(x.shape[0] < 50)
+    torch._check(x.shape[0] % 3 == 0)
+    torch._check(x.shape[0] != 12)
+    return x * 2
+
+
+def checks_of_two(x: Tensor, y: Tensor) -> Tensor:
+    torch._check(x.shape[0] + y.shape[0] < 50)
+    torch._check(x.shape[0] <= y.shape[0])
+    return x.sum() + y.sum()
+
+
+def is_large(x: Tensor) -> Tensor:
+    return x + 1 if x.shape[0] > 3 else x - 1
+
+
+AUTO, DYNAMIC = Dim.AUTO, Dim.DYNAMIC
+
+
+@pytest.mark.parametrize(
+    ("function", "dynamic", "rows", "expected"),
+    [
+        (lambda x: x + 1, (None,), (6,), []),
+        (lambda x: x + 1, ({0: N},), (6,), ["2 <= x.shape[0] <= 64"]),
+        (lambda x: x + 1, ({0: Dim("n", max=8)},), (6,), ["x.shape[0] <= 8"]),
+        (lambda x: x + 1, ({0: DYNAMIC},), (6,), ["2 <= x.shape[0]"]),
+        (lambda x: x + 1, ({0: DYNAMIC(min=3, max=9)},), (6,), ["3 <= x.shape[0] <= 9"]),
+        (lambda x: x + 1, ({0: 2 * N},), (6,), ["x.shape[0] % 2 == 0", "4 <= x.shape[0] <= 128"]),
+        (
+            lambda x: x.reshape(-1, 2, 4) + 1,
+            ({0: 2 * N},),
+            (6,),
+            ["x.shape[0] % 2 == 0", "4 <= x.shape[0] <= 128"],
+        ),
+        (lambda x, y: x + y, ({0: N}, {0: N}), (6, 6), ["2 <= x.shape[0] <= 64", "y.shape[0] == x.shape[0]"]),
+        (lambda x, y: x + y, ({0: AUTO}, {0: AUTO}), (6, 6), ["2 <= x.shape[0]", "y.shape[0] == x.shape[0]"]),
+        (
+            lambda x, y: x + y[1:],
+            ({0: N}, {0: N + 1}),
+            (6, 7),
+            ["2 <= x.shape[0] <= 64", "y.shape[0] == 1 + x.shape[0]"],
+        ),
+        (checks, ({0: AUTO},), (6,), ["2 <= x.shape[0] <= 49", "x.shape[0] % 3 == 0", "x.shape[0] != 12"]),
+        (
+            checks_of_two,
+            ({0: AUTO}, {0: AUTO}),
+            (6, 7),
+            [
+                "2 <= x.shape[0] <= 47",
+                "2 <= y.shape[0] <= 47",
+                "y.shape[0] + x.shape[0] < 50",
+                "x.shape[0] <= y.shape[0]",
+            ],
+        ),
+        (is_large, ({0: AUTO},), (6,), ["4 <= x.shape[0]"]),
+    ],
+)
+def test_guards(
+    function: Callable[..., Any], dynamic: tuple[Any, ...], rows: tuple[int, ...], expected: list[str]
+) -> None:
+    module = One(function) if len(rows) == 1 else Two(function)
+    inputs = tuple(torch.ones(n, 4) for n in rows)
+    assert guards(torch.export.export(module, inputs, dynamic_shapes=dynamic)) == expected
+
+
+def test_inputs_in_lists_and_dicts() -> None:
+    class Net(nn.Module):
+        def forward(self, x: Tensor, *, d: dict[str, Tensor], several: list[Tensor]) -> Tensor:
+            return x + d["A b"] + several[0]
+
+    x, free = torch.ones(6, 4), {0: AUTO}
+    program = torch.export.export(
+        Net(),
+        (x,),
+        {"d": {"A b": x + 1}, "several": [x + 2]},
+        dynamic_shapes={"x": free, "d": {"A b": free}, "several": [free]},
+    )
+    first, *others = guards(program)
+    assert first == "2 <= x.shape[0]"
+    assert [other.partition(".")[2] for other in others] == ["shape[0] == x.shape[0]"] * 2
+
+
+def test_what_cannot_be_written_down() -> None:
+    program = torch.export.export(One(lambda x: x + 1), (torch.ones(6, 4),), dynamic_shapes=({0: N},))
+    program._guards_code.append("L['x'].size()[0].bit_length() == 3")  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(
+        UnsupportedProgram, match="what it demands of the sizes of its inputs cannot be written down"
+    ):
+        import_program(program)
