@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -113,7 +114,7 @@ class TestWhatIsKept:
                 "et_ops::scale.out(Tensor x, float by=2., *, Tensor(a!) out) -> Tensor(a!)",
             )
         ]
-        assert "aten.et_ops.scale %args_0 : tensor" in str(module)
+        assert re.search(r"aten.et_ops.scale %\w+ : tensor", str(module))
         assert "{by = 3.0}" in str(module)
 
     def test_one_called_after_it(self):
@@ -147,7 +148,7 @@ class TestWhatIsKept:
     def test_sizes_known_at_run_time(self):
         program = export(net(lambda x: ET.scale(x)), (X,), dynamic_shapes=(({0: Dim("n", max=8)},),))
         text = str(import_program(program))
-        assert "aten.et_ops.scale %args_0 : tensor<?x3xf32>" in text
+        assert re.search(r"aten.et_ops.scale %\w+ : tensor<\?x3xf32>", text)
         assert text.count("to 8") == 2  # of the input and of the result
 
     def test_in_a_branch(self):
