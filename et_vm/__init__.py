@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from et_vm.method import Method
     from et_vm.platform import LogLevel, Platform
     from et_vm.program import Program, Verification
+    from et_vm.state import State
     from et_vm.tracer import EventTracer, RecordingTracer
     from et_vm.values import Tensor
 
@@ -40,6 +41,7 @@ __all__ = [
     "Platform",
     "Program",
     "RecordingTracer",
+    "State",
     "Tensor",
     "TensorInfo",
     "Verification",
@@ -64,6 +66,7 @@ _MODULES = {
     "Platform": "platform",
     "Program": "program",
     "RecordingTracer": "tracer",
+    "State": "state",
     "Tensor": "values",
     "TensorInfo": "meta",
     "Verification": "program",

@@ -28,6 +28,8 @@ class MemoryManager:
         """
         platform = platform or Platform()
         self._banks: dict[int, Array] = {}
+        self._initialised: dict[int, tuple[object, set[object]]] = {}
+        """Programs by identity, and what of their state has had its initial value."""
         for memory_id, bank in banks.items():
             if memory_id < 1:
                 raise ValueError(f"memory ids start at 1, got {memory_id}")
@@ -68,6 +70,16 @@ class MemoryManager:
                 hint="give the MemoryManager a larger bank",
             )
         return bank
+
+    def is_new(self, program: object, state: object) -> bool:
+        """Whether this is the first time that this is asked of some state of a program, which then gets its initial
+        value: another method that is loaded later goes on from where the first has come to.
+        """
+        _, known = self._initialised.setdefault(id(program), (program, set()))
+        if state in known:
+            return False
+        known.add(state)
+        return True
 
     def fill(self, pattern: int) -> None:
         """Set every byte of every bank."""

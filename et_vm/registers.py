@@ -24,6 +24,7 @@ from et_schema.generated.program import (
 )
 from et_schema.generated.program import Tensor as TensorTable
 from et_vm.data_files import DataFiles
+from et_vm.state import Buffer
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify_tensor import initial_state, tensor_bytes, tensor_data, tensor_place
 
@@ -69,8 +70,10 @@ class RegisterFile:
             if memory_id and size
         }
         self.owned_bytes = 0
-        # What has been initialised, and copied because it was not aligned, so that neither is done twice.
-        self._initialised: set[tuple[object, object]] = set()
+        self._memory = memory
+        self.buffers: dict[str, Buffer] = {}
+        """The mutable buffers that the file names; the first, where several have one name."""
+        # What has been copied because it was not aligned, so that it is not done twice.
         self._copies: dict[tuple[int, int], Array] = {}
         self._copies_left = sum(segment.nbytes for segment in pte.segments)
         self.registers: list[object] = []
@@ -104,15 +107,15 @@ class RegisterFile:
         nbytes = tensor_bytes(table)
         constant = False
         storage: Array | None = None
+        initial: memoryview | None = None
         if allocation is not None:
             offset = allocation.memory_offset_high << 32 | allocation.memory_offset_low
             bank = self._banks.get(allocation.memory_id)
             storage = np.empty(0, np.uint8) if bank is None else bank[offset : offset + nbytes]
             if external or table.data_buffer_idx:
-                state = (tensor_place(table), initial_state(table))
-                if state not in self._initialised:
-                    self._initialised.add(state)
-                    storage[:] = np.frombuffer(self._data(table, index, nbytes, external), np.uint8)
+                initial = self._data(table, index, nbytes, external)
+                if self._memory.is_new(self._pte, (tensor_place(table), initial_state(table))):
+                    storage[:] = np.frombuffer(initial, np.uint8)
         elif external or table.data_buffer_idx:
             constant = True
             data = self._data(table, index, nbytes, external)
@@ -133,6 +136,8 @@ class RegisterFile:
         )
         if constant and storage is not None and not tensor.array.flags.aligned:
             tensor.bind(self._aligned(storage, table.scalar_type.itemsize))
+        if allocation is not None and extra is not None and extra.fully_qualified_name:
+            self.buffers.setdefault(extra.fully_qualified_name, Buffer(tensor, initial))
         return tensor
 
     def _data(self, table: TensorTable, index: int, nbytes: int, external: bool) -> memoryview:
