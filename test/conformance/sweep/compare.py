@@ -66,7 +66,8 @@ def same_elements(source: torch.Tensor, got: Any, wanted: Any) -> bool:
             *(values.nan_to_num() if values.is_floating_point() else values for values in elements)
         ):
             ordered = pair[0].sort(dim).values
-            return not (ordered.diff(dim=dim) == 0).any()
+            if not (ordered.diff(dim=dim) == 0).any():
+                return True
     return False
 
 
