@@ -38,6 +38,17 @@ def index(*shape: int) -> torch.Tensor:
 I64, F16, BF16, F64 = torch.int64, torch.float16, torch.bfloat16, torch.float64
 PLACES = torch.tensor([[0, 0, 2], [1, 1, 1], [2, 0, 2], [0, 1, 0]])
 VOLUME = (2, 4, 5, 6, 7)
+
+
+def fibonacci(dtype: torch.dtype) -> torch.Tensor:
+    """Neighbours of Fibonacci's series, up to the largest numbers of a type, 0, and some that are negative."""
+    series = [0, 1]
+    while series[-1] + series[-2] <= torch.iinfo(dtype).max:
+        series.append(series[-1] + series[-2])
+    sign = -1 if dtype.is_signed else 1
+    return torch.tensor([0, *series[-4:], sign * series[-2], 12, sign * 18], dtype=dtype)
+
+
 NONE = rand()
 
 CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
@@ -151,6 +162,10 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
         (rand(2, 6, 3, 5, dtype=F64), rand(6, dtype=F64), rand(6, dtype=F64), 2, 6, 15, 3, 1e-5),
         {},
     ),
+    **{
+        f"gcd {dtype}": (aten.gcd.default, (fibonacci(dtype), fibonacci(dtype).view(-1, 1)), {})
+        for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+    },
     "power i64": (aten.pow.Tensor_Scalar, (rand(4, 5, dtype=I64), 41), {}),
     "power u8": (aten.pow.Tensor_Scalar, (rand(4, 5).abs().to(torch.uint8), 11), {}),
     "conv3d": (

@@ -29,6 +29,8 @@ the kernels compute rightly is touched; for other targets the pass does nothing.
 | `scatter_reduce`, which there is no kernel for | `scatter_add`, divided by how many were added; a sort and a scan |
 | `cummax`, `cummin`, `logcumsumexp` | scans by doubling |
 | `sort` that is stable or of booleans, `mode` | `topk`, twice |
+| embedding bags | rows, scattered to their bags |
+| `gcd` | steps of Euclid's, as many as the type can need |
 | `avg_pool3d`; `_adaptive_avg_pool2d` of f64, computed in f32 | sums over windows, divided |
 | normalisations of f64, computed in f32 | their formula, in f64 |
 | powers of integers with a known exponent, computed in f64 | products |
@@ -48,7 +50,9 @@ from xdsl.passes import ModulePass
 
 from et_ir.passes.fit_kernels import (
     arguments,
+    bags,
     complex_numbers,
+    divisors,
     empty,
     normalizations,
     pools,
@@ -71,12 +75,14 @@ FAMILIES = (
     empty,
     complex_numbers,
     special_functions,
+    bags,
     scatters,
     scans,
     sorts,
     pools,
     normalizations,
     powers,
+    divisors,
     arguments,
     types,
     remainder,

@@ -17,7 +17,7 @@ from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.fit_kernels.lines import Group, Lines
 from et_ir.passes.fit_kernels.sorts import ordered
 
-__all__ = ["PATTERNS"]
+__all__ = ["PATTERNS", "combined"]
 
 _COMBINE: Final[dict[str, type[EdgeOp]]] = {
     "amax": edge.MaximumOp,
@@ -67,7 +67,7 @@ class ScatterReduce(RewritePattern):
         if reduce in _COMBINE:
             wide = U8.attr if element == i1 else _wide(b, start) if reduce == "prod" else element
             given = b.to(start, wide), index, b.to(source, wide)
-            made = b.to(_combined(b, *given, _COMBINE[reduce], with_self=with_self), element)
+            made = b.to(combined(b, *given, _COMBINE[reduce], with_self=with_self), element)
         else:
             made = _summed(b, start, index, source, mean=reduce == "mean", with_self=with_self)
         rewriter.replace(op, [], [b.view(made, types[0].get_shape())])
@@ -78,9 +78,12 @@ def _wide(b: Lines, value: SSAValue) -> Attribute:
     return f32 if kind.is_float and kind.bits == 16 else kind.attr
 
 
-def _combined(
+def combined(
     b: Lines, start: SSAValue, index: SSAValue, source: SSAValue, cls: type[EdgeOp], *, with_self: bool
 ) -> SSAValue:
+    """The `source`, combined by an operator of two tensors, where indices along the dimension of `b` are equal, and
+    written to `start`, or with `with_self` combined with what is there. All of `index` and `source` is used.
+    """
     goals, order = ordered(b, index, descending=False)
     size, behind = b.length(goals), b.length(start)
 
