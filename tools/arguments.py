@@ -7,7 +7,24 @@ from typing import NoReturn
 
 from et_tools.exit_codes import UsageError
 
-__all__ = ["CommandParser"]
+__all__ = ["ALIGNMENTS", "CommandParser", "alignment"]
+
+MOST_ALIGNMENT = 1 << 20
+
+ALIGNMENTS = {
+    "tensor_alignment": "of each constant (default: 16, or as the text says)",
+    "segment_alignment": "of each segment (default: 128, or as the text says)",
+    "delegate_alignment": "of what backends have compiled (default: 16)",
+}
+"""Options of the commands that write programs, with what they align, in bytes."""
+
+
+def alignment(text: str) -> int:
+    """An alignment in bytes from the command line."""
+    number = int(text) if text.isdecimal() else 0
+    if not 0 < number <= MOST_ALIGNMENT or number & (number - 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is no alignment, a power of two up to {MOST_ALIGNMENT}")
+    return number
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -35,6 +52,12 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def add_alignments(self) -> None:
+        """Add `--tensor-alignment`, `--segment-alignment` and `--delegate-alignment`."""
+        for name, what in ALIGNMENTS.items():
+            flag = f"--{name.replace('_', '-')}"
+            self.add_argument(flag, type=alignment, metavar="BYTES", help=f"alignment {what}")
 
     def add_version(self) -> None:
         """Add `--version`, which prints the command's name and the version of this project."""

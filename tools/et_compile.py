@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from et_ir.targets.manifest import TARGETS
-from et_tools.arguments import CommandParser
+from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.op_table import count_ops, print_op_table
 from et_tools.output import check_output, write_stdout
@@ -87,7 +87,21 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         metavar="[NAMES=]FILE",
         help="put constants into a data file beside the program (.ptd); NAMES is a pattern: 'encoder.*=encoder.ptd'",
     )
+    add(
+        "--default-bound",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="the largest value of a size that export has no bound of: 's77=4096', or input and dimension, 'x.0=64'",
+    )
+    add(
+        "--unbounded",
+        default="error",
+        choices=("error", "runtime"),
+        help="what tensors without a largest size are: errors, or et-vm finds memory for them while it runs",
+    )
     add("--emit-stacktrace", action="store_true", help="keep source lines in the file for run-time errors")
+    parser.add_alignments()
     add("--debug-map", metavar="FILE", help="write where each instruction comes from, as JSON")
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
     add("--weights", metavar="FILE", help="weight store of a .mlir; default its .safetensors")
@@ -154,6 +168,7 @@ def _compile(args: argparse.Namespace) -> None:
         plan_inputs=not args.no_plan_inputs,
         plan_outputs=not args.no_plan_outputs,
         extra_operators=extra,
+        unbounded=args.unbounded,
     )
     externalize = [_externalize_pass(wanted) for wanted in args.external_constants]
     lower = ",".join((lower, *externalize))
@@ -234,6 +249,17 @@ def _extra_operators(args: argparse.Namespace) -> list[str]:
     return sorted(set(names))
 
 
+def _default_bounds(args: argparse.Namespace) -> dict[str, int]:
+    """The bounds by name. Raises `UsageError`."""
+    bounds: dict[str, int] = {}
+    for given in args.default_bound:
+        name, _, bound = given.partition("=")
+        if not bound.isdecimal():
+            raise UsageError(f"--default-bound {given}: expected NAME=N, as in s77=4096 or x.0=64")
+        bounds[name] = int(bound)
+    return bounds
+
+
 def _load(args: argparse.Namespace, stages: _Stages, preserve: list[str]) -> ModuleOp:
     for spec in args.backend:
         from et_ir.backends import find_backend
@@ -260,9 +286,12 @@ def _load(args: argparse.Namespace, stages: _Stages, preserve: list[str]) -> Mod
         raise UsageError(f"{args.model}: expected file.py:factory, package.module:factory, a .pt2 or a .mlir")
     stages.done("export")
     from et_ir.frontend import import_program
+    from et_ir.frontend.default_bounds import BoundError
 
     try:
-        module = import_program(programs, preserve=preserve)
+        module = import_program(programs, preserve=preserve, default_bounds=_default_bounds(args))
+    except BoundError as error:
+        raise UsageError(f"--default-bound: {error}") from None
     except ValueError as error:
         raise UsageError(f"--preserve: {error}") from None
     stages.done("import")
@@ -282,9 +311,10 @@ def _write_text(module: ModuleOp, args: argparse.Namespace) -> None:
 
 def _write_pte(module: ModuleOp, args: argparse.Namespace, stages: _Stages) -> None:
     from et_ir.emit import EmitOptions
-    from et_tools.program_files import write_program
+    from et_tools.program_files import alignments_of, write_program
 
-    for path in write_program(module, args.output, EmitOptions(stacktraces=args.emit_stacktrace)):
+    options = EmitOptions(stacktraces=args.emit_stacktrace, **alignments_of(args))
+    for path in write_program(module, args.output, options):
         stages.done(path.suffix.removeprefix("."), note=f"{path.stat().st_size} bytes, {path}")
 
 
@@ -311,6 +341,8 @@ def run(arguments: list[str]) -> int:
     args = _arguments(arguments)
     if args.emit == "pte" and args.output is None:
         raise UsageError("-o FILE says where the .pte goes ('-' for standard output)")
+    if args.emit != "pte" and any(getattr(args, name) is not None for name in ALIGNMENTS):
+        raise UsageError(f"alignments are those of a file, which the level {args.emit} is not")
     if args.debug_map is not None and args.emit not in ("executorch", "pte"):
         raise UsageError(f"--debug-map is about instructions, which the level {args.emit} does not have")
     is_text = args.model.endswith(".mlir") or args.model == "-"
@@ -326,6 +358,8 @@ def run(arguments: list[str]) -> int:
         and not (is_text and args.emit != "pte")
     ):
         raise UsageError(f"-o {args.output} would replace the program that is compiled")
+    if args.default_bound and is_text:
+        raise UsageError("--default-bound is for programs of torch: a text has program.range")
     if args.debug_map is not None and any(_is_same_file(args.debug_map, f) for f in (args.output, source)):
         raise UsageError(f"--debug-map {args.debug_map} is another file of this command")
     from et_tools.failures import report_failures

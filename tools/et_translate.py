@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from et_tools.arguments import CommandParser
+from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.output import check_output, write_stdout
 
@@ -56,6 +56,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         metavar="FILE",
         help="Python file or module that defines operators of your own, for --pt2-to-mlir; repeatable",
     )
+    parser.add_alignments()
     parser.add_argument("--no-debuginfo", action="store_true", help="leave source locations out of the text")
     parser.add_version()
     return parser.parse_args(arguments)
@@ -93,14 +94,15 @@ def _pt2_to_mlir(args: argparse.Namespace) -> None:
 
 
 def _mlir_to_pte(args: argparse.Namespace) -> None:
+    from et_ir.emit import EmitOptions
     from et_ir.verification import verify_module
-    from et_tools.program_files import write_program
+    from et_tools.program_files import alignments_of, write_program
     from et_tools.reading import read_text_module, require_weights
 
     module = read_text_module(args.input, args.weights)
     verify_module(module)
     require_weights(module, args.input)
-    write_program(module, args.output)
+    write_program(module, args.output, EmitOptions(**alignments_of(args)))
 
 
 def _pte_to_mlir(args: argparse.Namespace) -> None:
@@ -122,6 +124,8 @@ def run(arguments: list[str]) -> int:
         raise UsageError("--data is for --pte-to-mlir")
     if args.load and args.translation is not _pt2_to_mlir:
         raise UsageError("--load is for --pt2-to-mlir: other translations need no definitions of operators")
+    if args.translation is not _mlir_to_pte and any(getattr(args, name) is not None for name in ALIGNMENTS):
+        raise UsageError("alignments are for --mlir-to-pte: a text says which ones a file was written with")
     check_output(args.output)
     from et_tools.failures import report_failures
 

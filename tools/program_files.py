@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from et_tools.arguments import ALIGNMENTS
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output
 
@@ -15,7 +17,12 @@ if TYPE_CHECKING:
 
     from et_ir.emit import EmitOptions
 
-__all__ = ["write_program"]
+__all__ = ["alignments_of", "write_program"]
+
+
+def alignments_of(args: argparse.Namespace) -> dict[str, int]:
+    """The alignments that a command line gives, as options of :class:`et_ir.emit.EmitOptions`."""
+    return {name: value for name in ALIGNMENTS if (value := getattr(args, name)) is not None}
 
 
 def write_program(module: ModuleOp, output: str, options: EmitOptions | None = None) -> list[Path]:

@@ -86,6 +86,9 @@ class EmitError(PassReport):
     """The module is not a program that can be written."""
 
 
+DEFAULT_DELEGATE = 16
+
+
 @dataclass(frozen=True)
 class EmitOptions:
     """How to write a file. What is `None` is as the module says, else the default in brackets.
@@ -99,8 +102,8 @@ class EmitOptions:
     """Alignment of each constant [16]."""
     segment_alignment: int | None = None
     """Alignment of each segment [128]."""
-    delegate_alignment: int = 16
-    """Alignment of what backends compiled, within its segment's alignment."""
+    delegate_alignment: int = DEFAULT_DELEGATE
+    """Alignment of what backends compiled, if that of its segment is not larger."""
 
 
 @dataclass
@@ -170,6 +173,8 @@ class _Emitter:
         mutable_data = [segments.add_pool(self.state)] if len(self.state) else []
         for reference, lowered in self.delegate_references:
             alignment = 1 if lowered.alignment is None else lowered.alignment.value.data
+            if self.options.delegate_alignment > DEFAULT_DELEGATE:
+                alignment = max(alignment, self.options.delegate_alignment)
             reference.index = segments.add_blob(lowered.value.blob, alignment)
         named_data = [
             NamedData(

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from command_line import Command
 
+from et_schema.pte import open_pte
+
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch")
 
 
@@ -210,6 +212,9 @@ def test_outputs_are_checked_before_the_work(command: Command) -> None:
         (("relu.mlir", "-o", "x.pte", "--preserve", "nope"), "--preserve: there is no operator nope"),
         (("relu.mlir", "--emit", "edge", "--debug-map", "m.json"), "which the level edge does not have"),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "no/m.json"), "no/m.json: the folder "),
+        (("relu.mlir", "--emit", "edge", "--tensor-alignment", "64"), "alignments are those of a file"),
+        (("relu.mlir", "-o", "x.pte", "--segment-alignment", "3"), "no alignment, a power of two"),
+        (("relu.mlir", "-o", "x.pte", "--delegate-alignment", "0"), "no alignment, a power of two"),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "./x.pte"), "is another file of this command"),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "relu.mlir"), "is another file of this command"),
         (("relu.mlir", "-o", "relu.mlir"), "would replace the program that is compiled"),
@@ -226,6 +231,26 @@ def test_options_that_make_no_sense(command: Command, line: tuple[str, ...], mes
     assert message in ran.err
     assert ran.err.count("\n") == 1
     assert {path: path.read_bytes() for path in Path.cwd().iterdir() if path.is_file()} == there
+
+
+def test_alignments(command: Command) -> None:
+    """A file is aligned as the command says, and so is what becomes of it by way of text."""
+    line = ("--tensor-alignment", "256", "--segment-alignment", "4096")
+    assert command("et-compile", "subjects.py:net", "-o", "net.pte", "-q", *line).code == 0
+    file = open_pte("net.pte")
+    assert file.header is not None
+    assert file.header.segment_base_offset % 4096 == 0
+    assert file.program.constant_segment is not None
+    assert all(offset % 256 == 0 for offset in file.program.constant_segment.offsets)
+    assert command("et-translate", "--pte-to-mlir", "net.pte", "-o", "net.mlir").code == 0
+    assert command("et-translate", "--mlir-to-pte", "net.mlir", "-o", "same.pte").code == 0
+    assert Path("same.pte").read_bytes() == Path("net.pte").read_bytes()
+    narrow = ("--tensor-alignment", "16", "--segment-alignment", "128")
+    assert command("et-translate", "--mlir-to-pte", "net.mlir", "-o", "narrow.pte", *narrow).code == 0
+    assert command("et-compile", "subjects.py:net", "-o", "net.pte", "-q").code == 0
+    assert Path("narrow.pte").read_bytes() == Path("net.pte").read_bytes()
+    ran = command("et-translate", "--pte-to-mlir", "net.pte", *narrow)
+    assert (ran.code, "alignments are for --mlir-to-pte" in ran.err) == (2, True)
 
 
 def test_a_text_may_be_lowered_in_its_place(command: Command) -> None:

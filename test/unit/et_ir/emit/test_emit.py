@@ -271,6 +271,26 @@ def test_delegates_share_equal_blobs() -> None:
     assert [segment.alignment for segment in emitted.segments] == [1, 1, 256]
 
 
+DELEGATED = """
+program.constant @w : tensor<1xui8> = #program.data<ui8, [1]>
+backend.lowered @one "demo" = #program.data<ui8, [1, 2]>
+backend.lowered @two "demo" align 1024 = #program.data<ui8, [3]>
+executorch.plan @f {arenas = array<i64>} {
+  %w = executorch.constant @w : tensor<1xui8>
+  executorch.delegate_call @one(%w)
+  executorch.delegate_call @two(%w)
+  executorch.return
+}
+"""
+
+
+@pytest.mark.parametrize(("asked", "written"), [(16, [1, 1, 1024]), (512, [1, 512, 1024])])
+def test_alignment_of_delegates(asked: int, written: list[int]) -> None:
+    """Their own is kept where it is larger."""
+    emitted = emit(parse(DELEGATED), EmitOptions(delegate_alignment=asked))
+    assert [segment.alignment for segment in emitted.segments] == written
+
+
 TRACED = """
 executorch.plan @f {arenas = array<i64> %s} {
   executorch.kernel_call "x::a"() handle 7 loc(fused["forward"("model.py":3:0), "y = a(x)"])
