@@ -19,11 +19,11 @@ def line(number: int) -> FileLineColLoc:
 
 
 def module() -> ModuleOp:
-    """`lgamma` after an op that a stage is to blame."""
+    """`nextafter`, which has no kernel, after an op that a stage is to blame."""
     block = Block(arg_types=[TYPE])
     blamed = aten.ReluOp.make(block.args[0], location=line(1))
-    gamma = aten.LgammaOp.make(blamed, location=line(2))
-    block.add_ops([blamed, gamma, ReturnOp(gamma.result)])
+    without = aten.NextafterOp.make(blamed, blamed, location=line(2))
+    block.add_ops([blamed, without, ReturnOp(without.result)])
     return ModuleOp([FuncOp("forward", ([TYPE], [TYPE]), Region(block))])
 
 
@@ -41,7 +41,7 @@ def test_later_faults_follow() -> None:
     assert isinstance(found, ProgramFaults)
     assert [(f.op_name, f.location) for f in found.findings] == [
         ("aten.relu", line(1)),
-        ("aten::lgamma.out", line(2)),
+        ("aten::nextafter.out", line(2)),
     ]
     assert found.exit_code == 3
 
