@@ -1,6 +1,6 @@
-"""The README's commands do what it shows: each `console` block is run and its output compared.
+"""The README and the tutorials do what they show: each `console` block is run and its output compared.
 
-    python -m test.unit.docs.test_readme        rewrites the outputs in README.md
+    python -m test.unit.docs.test_readme        rewrites the outputs in these pages
 
 A block is a shell session: lines that start with `$ ` are commands, the lines below each what it prints on standard
 output. `…` in an expected line stands for anything. Files that a block names with `<!-- file: PATH -->` before it are
@@ -16,8 +16,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
-README = ROOT / "README.md"
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md")))
 CONSOLE = re.compile(r"```console\n(.*?)```\n", re.S)
 FILE = re.compile(r"(?P<head><!-- file: (?P<path>\S+) -->\n```\w+\n)(?P<text>.*?)```\n", re.S)
 # Run by CI themselves: running them here would run this test in itself.
@@ -46,7 +48,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def workplace(folder: Path) -> Path:
-    """A folder in which the README's paths exist, and files may be written."""
+    """A folder in which the pages' paths exist, and files may be written."""
     for name in ("examples", "test"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "Output"))
     return folder
@@ -57,11 +59,12 @@ def matches(expected: str, actual: str) -> bool:
     return re.fullmatch(pattern, actual.rstrip("\n"), flags=re.S if "…\n" in expected else 0) is not None
 
 
-def test_every_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_prints_what_is_shown(tmp_path: Path, page: Path) -> None:
     folder = workplace(tmp_path)
     shown = [
         (command, output)
-        for command, output in sessions(README.read_text())
+        for command, output in sessions(page.read_text())
         if not command.startswith(NOT_RUN)
     ]
     assert len(shown) >= 6
@@ -73,20 +76,21 @@ def test_every_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
             assert matches(line, other), f"$ {command}\nexpected: {line}\nfound:    {other}"
 
 
-def test_files_are_shown_as_they_are() -> None:
-    shown = list(FILE.finditer(README.read_text()))
-    assert len(shown) >= 3
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_files_are_shown_as_they_are(page: Path) -> None:
+    shown = list(FILE.finditer(page.read_text()))
+    assert len(shown) >= 2
     for block in shown:
         assert block["text"] == (ROOT / block["path"]).read_text(), (
-            f"{block['path']} is not what the README shows"
+            f"{block['path']} is not what {page.name} shows"
         )
 
 
-def refresh() -> None:
-    """Rewrite the outputs and files in the README from what they are now; lines with `…` that still match stay."""
+def refresh(page: Path) -> None:
+    """Rewrite the outputs and files in a page from what they are now; lines with `…` that still match stay."""
     import tempfile
 
-    text = README.read_text()
+    text = page.read_text()
     with tempfile.TemporaryDirectory() as scratch:
         folder = workplace(Path(scratch))
 
@@ -109,8 +113,9 @@ def refresh() -> None:
 
         text = CONSOLE.sub(session, text)
     text = FILE.sub(lambda block: f"{block['head']}{(ROOT / block['path']).read_text()}```\n", text)
-    README.write_text(text)
+    page.write_text(text)
 
 
 if __name__ == "__main__":
-    refresh()
+    for each in PAGES:
+        refresh(each)
