@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -67,6 +67,10 @@ class EdgeCompileConfig:
     """Whether quantised weights become floats at compile time. The file is up to four times as large, and nothing is
     restored while the program runs. Otherwise they stay what they are.
     """
+    default_bounds: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The largest values of sizes that export knows no bound of, by export's symbol (`s77`) or by input and dimension
+    (`x.0`). Memory is planned for them.
+    """
     progress: Progress | None = field(default=None, repr=False)
 
 
@@ -86,6 +90,10 @@ class ExecutorchBackendConfig:
     """Whether inputs get planned memory, or point at the caller's."""
     alloc_graph_output: bool = True
     """Whether outputs get planned memory, or the caller gives it."""
+    unbounded: Literal["error", "runtime"] = "error"
+    """What tensors are that have no largest size: an error, or without a place in the plan; `et-vm` then finds memory
+    for them while it runs, and gives it back.
+    """
     emit_stacktrace: bool = False
     """Whether the file says for each instruction which source lines it comes from."""
     tensor_alignment: int = 16
@@ -122,7 +130,9 @@ def to_edge(
     report = config.progress or _silent
     with quiet_collector():
         preserve, custom = split_preserved([_operator_name(op) for op in config.preserve_ops])
-        module = import_program(programs, constant_methods=constant_methods, preserve=custom)
+        module = import_program(
+            programs, constant_methods=constant_methods, preserve=custom, default_bounds=config.default_bounds
+        )
         run_pipeline(module, ATEN)
         report("aten", module)
         run_pipeline(module, core_aten_pipeline(preserve, dequantize=config.dequantize_weights))
@@ -200,6 +210,7 @@ class EdgeProgramManager:
                     algorithm=config.memory_planning,
                     plan_inputs=config.alloc_graph_input,
                     plan_outputs=config.alloc_graph_output,
+                    unbounded=config.unbounded,
                     extra_operators=config.extra_operators,
                 ),
             )

@@ -5,7 +5,7 @@ bindings.
 from __future__ import annotations
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated.program import ExecutionPlan, Tensor
+from et_schema.generated.program import ExecutionPlan, Tensor, TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
 from et_vm.verify import tensor_bytes
 
@@ -38,6 +38,10 @@ class TensorInfo:
     def is_dynamic(self) -> bool:
         """Whether the shape may change from call to call."""
         return self._table.shape_dynamism != 0
+
+    def is_bounded(self) -> bool:
+        """Whether the shape says how large the tensor can get; else memory is found for it while the method runs."""
+        return self._table.shape_dynamism != TensorShapeDynamism.DYNAMIC_UNBOUND
 
     def nbytes(self) -> int:
         """Bytes of the tensor at its largest."""

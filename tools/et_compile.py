@@ -87,6 +87,19 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         metavar="[NAMES=]FILE",
         help="put constants into a data file beside the program (.ptd); NAMES is a pattern: 'encoder.*=encoder.ptd'",
     )
+    add(
+        "--default-bound",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="the largest value of a size that export has no bound of: 's77=4096', or input and dimension, 'x.0=64'",
+    )
+    add(
+        "--unbounded",
+        default="error",
+        choices=("error", "runtime"),
+        help="what tensors without a largest size are: errors, or et-vm finds memory for them while it runs",
+    )
     add("--emit-stacktrace", action="store_true", help="keep source lines in the file for run-time errors")
     parser.add_alignments()
     add("--debug-map", metavar="FILE", help="write where each instruction comes from, as JSON")
@@ -155,6 +168,7 @@ def _compile(args: argparse.Namespace) -> None:
         plan_inputs=not args.no_plan_inputs,
         plan_outputs=not args.no_plan_outputs,
         extra_operators=extra,
+        unbounded=args.unbounded,
     )
     externalize = [_externalize_pass(wanted) for wanted in args.external_constants]
     lower = ",".join((lower, *externalize))
@@ -235,6 +249,17 @@ def _extra_operators(args: argparse.Namespace) -> list[str]:
     return sorted(set(names))
 
 
+def _default_bounds(args: argparse.Namespace) -> dict[str, int]:
+    """The bounds by name. Raises `UsageError`."""
+    bounds: dict[str, int] = {}
+    for given in args.default_bound:
+        name, _, bound = given.partition("=")
+        if not bound.isdecimal():
+            raise UsageError(f"--default-bound {given}: expected NAME=N, as in s77=4096 or x.0=64")
+        bounds[name] = int(bound)
+    return bounds
+
+
 def _load(args: argparse.Namespace, stages: _Stages, preserve: list[str]) -> ModuleOp:
     for spec in args.backend:
         from et_ir.backends import find_backend
@@ -261,9 +286,12 @@ def _load(args: argparse.Namespace, stages: _Stages, preserve: list[str]) -> Mod
         raise UsageError(f"{args.model}: expected file.py:factory, package.module:factory, a .pt2 or a .mlir")
     stages.done("export")
     from et_ir.frontend import import_program
+    from et_ir.frontend.default_bounds import BoundError
 
     try:
-        module = import_program(programs, preserve=preserve)
+        module = import_program(programs, preserve=preserve, default_bounds=_default_bounds(args))
+    except BoundError as error:
+        raise UsageError(f"--default-bound: {error}") from None
     except ValueError as error:
         raise UsageError(f"--preserve: {error}") from None
     stages.done("import")
@@ -330,6 +358,8 @@ def run(arguments: list[str]) -> int:
         and not (is_text and args.emit != "pte")
     ):
         raise UsageError(f"-o {args.output} would replace the program that is compiled")
+    if args.default_bound and is_text:
+        raise UsageError("--default-bound is for programs of torch: a text has program.range")
     if args.debug_map is not None and any(_is_same_file(args.debug_map, f) for f in (args.output, source)):
         raise UsageError(f"--debug-map {args.debug_map} is another file of this command")
     from et_tools.failures import report_failures

@@ -50,6 +50,7 @@ from et_ir.frontend.complex_numbers import with_lifted_complex_numbers
 from et_ir.frontend.constant_methods import constant_method
 from et_ir.frontend.custom_operators import CustomOperators
 from et_ir.frontend.decomposition import decompose_call
+from et_ir.frontend.default_bounds import DefaultBounds
 from et_ir.frontend.guards import UnknownGuard, input_guards
 from et_ir.frontend.mutation import (
     Mutations,
@@ -99,6 +100,7 @@ def import_program(
     constant_methods: Mapping[str, Any] | None = None,
     frames: Frames = "innermost",
     preserve: Collection[str] = (),
+    default_bounds: Mapping[str, int] | None = None,
 ) -> ModuleOp:
     """Import exported programs, one method each, into one module of the `aten` dialect.
 
@@ -110,9 +112,11 @@ def import_program(
     nested as the outputs of a program). Locations keep the innermost line of user code, or with `frames="all"` the
     whole call stack. Operators of other libraries than torch's stay whole if they have out variants
     (`et_ir.frontend.custom_operators`) or are in `preserve` (`mylib::foo`); the module declares them.
+    `default_bounds` are the largest values of sizes that export knows no bound of, by symbol (`s77`) or input and
+    dimension (`x.0`).
 
     Raises `UnsupportedProgram` with everything that stands in the way, over all methods, `TypeError` for what is
-    no exported program, and `ValueError` for two methods of one name.
+    no exported program, and `ValueError` for two methods of one name, and bounds of what is no such size.
     """
     programs = program if isinstance(program, Mapping) else {"forward": program}
     constants = constant_methods or {}
@@ -128,7 +132,9 @@ def import_program(
     custom = CustomOperators(preserve)
     methods = [_prepare(name, each, state, reasons) for name, each in programs.items()]
     state.check_aliases()
-    functions = [_import_method(method, state, reasons, frames, custom) for method in methods]
+    bounds = DefaultBounds(default_bounds or {})
+    functions = [_import_method(method, state, reasons, frames, custom, bounds) for method in methods]
+    bounds.check_used()
     functions += [constant_method(name, value, state, reasons) for name, value in constants.items()]
     globals_: list[Operation] = [symbol.op() for symbol in state.symbols.values()]
     module = ModuleOp([*globals_, *functions])
@@ -227,7 +233,12 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
 
 
 def _import_method(
-    method: _Method, state: State, reasons: Reasons, frames: Frames, custom: CustomOperators
+    method: _Method,
+    state: State,
+    reasons: Reasons,
+    frames: Frames,
+    custom: CustomOperators,
+    bounds: DefaultBounds,
 ) -> FuncOp:
     converter = NodeConverter(
         reasons,
@@ -264,6 +275,7 @@ def _import_method(
         if isinstance(argument.type, TensorType) or not isinstance(node.meta.get("val"), torch.Tensor)
     }
     ranges = cast("dict[Any, Any]", method.program.range_constraints)  # pyright: ignore[reportUnknownMemberType] sympy
+    ranges = bounds.apply([(spec.arg.name, node) for node, spec in method.inputs], ranges)
     guards = _guards(method, ranges, reasons)
     converter.ranges = ranges
     outputs = converter.convert(method.program.graph_module, dict(arguments))

@@ -27,6 +27,7 @@ PASSES: Final[dict[str, str]] = {
     "fit-kernels": "fit_kernels:FitKernelsPass",
     "fold-batch-norm": "fold_batch_norm:FoldBatchNormPass",
     "fold-sizes": "fold_sizes:FoldSizesPass",
+    "free-unbounded": "free_unbounded:FreeUnboundedPass",
     "in-place": "in_place:InPlacePass",
     "kernel-limits": "kernel_limits:KernelLimitsPass",
     "link-check": "link_check:LinkCheckPass",

@@ -5,6 +5,8 @@ executorch.kernel_call "aten::cumprod.out"(%x, 0) outs(%r)
 // error: no kernel of 'stock-1.4' implements 'aten::cumprod.out'
 ```
 
+Nor does the stock runtime find memory for `unbound` tensors while it runs.
+
 The operators of a target are listed in `et_ir/targets/<target>.txt`; `extra` are those that a user adds.
 All calls without a kernel are reported at once.
 """
@@ -21,9 +23,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.dialects.executorch import KernelCallOp
+from et_ir.dialects.executorch import AllocOp, InputOp, KernelCallOp
 from et_ir.passes.report import Finding, PassReport
 from et_ir.targets.manifest import TARGETS, load_manifest
+from et_schema.generated.program import TensorShapeDynamism
 
 __all__ = ["LinkCheckPass", "MissingKernels"]
 
@@ -32,6 +35,10 @@ class MissingKernels(PassReport):
     """Operators that the target has no kernel for."""
 
     exit_code: ClassVar[int] = 4
+
+
+class UnboundTensors(PassReport):
+    """Tensors that the target has no memory for."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,28 @@ class LinkCheckPass(ModulePass):
             for call in op.walk()
             if isinstance(call, KernelCallOp) and call.key not in kernels
         ]
+        if self.target.startswith("stock"):
+            UnboundTensors.raise_if(f"tensors without a largest size, for '{self.target}'", _unbound(op))
         MissingKernels.raise_if(f"operators without a kernel in '{self.target}'", findings)
+
+
+def _unbound(module: ModuleOp) -> list[Finding]:
+    """Tensors that get memory at run time."""
+    message = "it has no largest size, and the stock runtime finds no memory for tensors while it runs"
+    fix = "give the sizes bounds (Dim(max=N), --default-bound, torch._check), or compile for et-vm: --target et-vm"
+    unbound = {
+        op.result: op
+        for op in module.walk()
+        if isinstance(op, InputOp | AllocOp) and op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+    }
+    # What is computed from another such tensor is no finding of its own.
+    follows = {
+        written
+        for op in module.walk()
+        if isinstance(op, KernelCallOp) and any(read in unbound for read in op.reads)
+        for written in op.writes
+    }
+    return [Finding.at(op, message, fix) for register, op in unbound.items() if register not in follows]
 
 
 @cache

@@ -114,9 +114,11 @@ def executorch_pipeline(
     plan_inputs: bool = True,
     plan_outputs: bool = True,
     extra_operators: Sequence[str] = (),
+    unbounded: str = "error",
 ) -> str:
     """The passes from `backend` to a planned and checked `executorch` module. `extra_operators` are those that the
-    runtime has kernels for beside the target's own.
+    runtime has kernels for beside the target's own. With `unbounded` `runtime`, tensors without a largest size get
+    memory while the program runs.
 
     Stock's portable convolution is a plain loop, its matrix product is not.
     """
@@ -140,13 +142,14 @@ def executorch_pipeline(
     return ",".join(
         (
             *kernels,
-            "to-out-variant",
+            "to-out-variant" if unbounded == "error" else f"to-out-variant{{unbounded={unbounded}}}",
             "write-back",
             "views",
             f'update-in-place{{target="{target}"}}',
             "in-place",
             link_check(target, extra_operators),
             plan,
+            *(() if unbounded == "error" else ("free-unbounded",)),
             "verify-executorch",
         )
     )

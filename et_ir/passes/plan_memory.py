@@ -139,7 +139,8 @@ class PlanMemoryPass(ModulePass):
         outputs = set(plan.return_op.outputs)
         for op in plan.registers:
             if isinstance(op, InputOp):
-                if op.value is not None or op.aliased is not None or not self.plan_inputs:
+                grows = op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+                if op.value is not None or op.aliased is not None or grows or not self.plan_inputs:
                     unplanned.add(op)
             elif isinstance(op, AllocOp) and (
                 op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND

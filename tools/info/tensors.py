@@ -31,6 +31,7 @@ def tensor_facts(tensor: TensorInfo) -> dict[str, Any]:
         facts["dim_order"] = list(tensor.dim_order())
     if tensor.is_dynamic():
         facts["dynamic"] = True
+        facts["bounded"] = tensor.is_bounded()
     return facts
 
 
@@ -42,7 +43,7 @@ def describe(slot: dict[str, Any]) -> str:
     if "dim_order" in slot:
         text += f" dim order {slot['dim_order']}"
     if slot.get("dynamic"):
-        text += " at most"
+        text += " at most" if slot["bounded"] else " or more"
     if "name" in slot:
         text += f" {slot['name']}"
     return text + ("" if slot.get("planned", True) else " unplanned")

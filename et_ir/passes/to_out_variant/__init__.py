@@ -39,6 +39,7 @@ A `control.cond` becomes two blocks that write to the registers of its results, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -62,12 +63,15 @@ class ToOutVariantPass(ModulePass):
 
     name = "to-out-variant"
 
+    unbounded: Literal["error", "runtime"] = "error"
+    """What tensors without a largest size are: errors, or `unbound` registers, which get memory at run time."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         findings: list[Finding] = []
         plans: list[tuple[FuncOp, PlanOp]] = []
         for function in op.body.block.ops:
             if isinstance(function, FuncOp):
-                method = Method(function)
+                method = Method(function, grows=self.unbounded == "runtime")
                 plans.append((function, method.run()))
                 findings.extend(method.findings)
         MissingOutVariants.raise_if("some operations have no out variant", findings)

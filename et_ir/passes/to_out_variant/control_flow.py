@@ -40,6 +40,7 @@ from et_ir.dialects.control.types import slice_type
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import (
     AllocOp,
+    InputOp,
     JumpFalseOp,
     JumpOp,
     KernelCallOp,
@@ -294,7 +295,9 @@ def _slice_register(method: Method, op: Operation, argument: SSAValue, sequence:
     known: Attribute = argument.type
     dynamism = None
     if is_tensor(known) and not known.has_static_shape():
-        dynamism = TensorShapeDynamism.DYNAMIC_BOUND
+        owner = sequence.owner
+        grows = isinstance(owner, AllocOp | InputOp) and owner.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+        dynamism = TensorShapeDynamism.DYNAMIC_UNBOUND if grows else TensorShapeDynamism.DYNAMIC_BOUND
     return method.register(AllocOp(type, dynamism=dynamism), op, argument.name_hint)
 
 
@@ -314,7 +317,8 @@ def _stack_register(method: Method, op: Operation, output: SSAValue) -> SSAValue
     register = method.result_register(op, output)
     owner = register.owner
     assert isinstance(owner, AllocOp)
-    owner.set_dynamism(TensorShapeDynamism.DYNAMIC_BOUND)
+    if owner.dynamism != TensorShapeDynamism.DYNAMIC_UNBOUND:
+        owner.set_dynamism(TensorShapeDynamism.DYNAMIC_BOUND)
     return register
 
 

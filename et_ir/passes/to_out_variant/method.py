@@ -61,8 +61,9 @@ _MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "cha
 class Method:
     """One function as it becomes a plan."""
 
-    def __init__(self, function: FuncOp):
+    def __init__(self, function: FuncOp, *, grows: bool = False):
         self.function = function
+        self._grows = grows
         self.entry = self.block = Block()
         """Where registers are declared, and where instructions are added."""
         self._body = Region(self.entry)
@@ -125,6 +126,9 @@ class Method:
         dynamism = None
         if is_tensor(type):
             fix = f'export with a largest size: dynamic_shapes with Dim("n", max=N) for {hint or "the input"}'
+            name = _text(attributes.get("program.name"))
+            dims = [f"{name}.{dim}=N" for dim, size in enumerate(type.get_shape()) if name and size < 0]
+            fix += "".join(f", or --default-bound {dim}" for dim in dims) + f", or {_AT_RUN_TIME}"
             type, dynamism = self._largest(
                 self.function, f"input {index} ({hint or 'unnamed'})", argument, fix
             )
@@ -142,6 +146,9 @@ class Method:
         if self._bounds is None or type.has_static_shape():
             return type, None
         sizes = [0 if size is None else size for size in self._bounds.sizes(value)]
+        if self._grows and None in self._bounds.sizes(value):
+            unbound = TensorShapeDynamism.DYNAMIC_UNBOUND
+            return TensorType(type.element_type, sizes, type.encoding), unbound
         if None in self._bounds.sizes(value) and not any(self._is_unbounded(v) for v in op.operands):
             message = f"[out_variant_c3] {what} has type {type}, whose largest sizes are not known"
             self.findings.append(Finding.at(op, message, fix))
@@ -159,7 +166,10 @@ class Method:
             return place
         type = result.type
         if is_tensor(type):
-            fix = "state in the program what it is at most: torch._check(n <= N) for the size or number n"
+            fix = (
+                "state in the program what it is at most: torch._check(n <= N) for the size or number n, or "
+                f"{_AT_RUN_TIME}"
+            )
             bounded, dynamism = self._largest(op, "a result", result, fix)
             register: RegisterOp = AllocOp(bounded, dynamism=dynamism)
         else:
@@ -314,6 +324,7 @@ class Method:
                 return cast(Scalar, value)
 
 
+_AT_RUN_TIME: Final = "have et-vm find memory while it runs: --unbounded=runtime --target et-vm"
 EMPTY: Final[Mapping[str, Attribute]] = {}
 
 
