@@ -10,10 +10,12 @@ import importlib
 import inspect
 import io
 import logging
+import re
 import sys
 import sysconfig
 import traceback
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from difflib import get_close_matches
@@ -202,4 +204,30 @@ def load_pt2(path: Path) -> ExportedProgram:
         with _quiet_torch():
             return torch.export.load(path)
     except Exception as error:
+        unknown = _unknown_operators(path)
+        if unknown:
+            raise ProgramError(
+                f"{path} calls {', '.join(unknown)}, which torch does not know: "
+                "--load the file or module that defines what is called"
+            ) from error
         raise ProgramError(f"{path} is no exported program: {_told(error)}") from error
+
+
+def _unknown_operators(path: Path) -> list[str]:
+    """The operators that a saved program calls and torch's registry does not have."""
+    import torch
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            texts = [archive.read(name) for name in archive.namelist() if name.endswith(".json")]
+    except (OSError, zipfile.BadZipFile):
+        return []
+    called = {
+        match.decode() for text in texts for match in re.findall(rb'"torch\.ops\.(\w+\.\w+\.\w+)"', text)
+    }
+    unknown: list[str] = []
+    for name in sorted(called):
+        namespace, packet, overload = name.split(".")
+        if not hasattr(getattr(getattr(torch.ops, namespace), packet, None), overload):
+            unknown.append(f"{namespace}::{packet}" + ("" if overload == "default" else f".{overload}"))
+    return unknown
