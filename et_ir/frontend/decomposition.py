@@ -204,7 +204,9 @@ class _Call:
                 return None
             operators = cast("set[Operator]", called)
             writing = {op for op in operators if writes(op)}
-            composite = {op for op in operators - writing if not (is_core(op) or op in kept or _is_kernel(op))}
+            composite = {
+                op for op in operators - writing if not (is_core(op) or op in kept or _is_kernel(op))
+            }
             unknown = {op for op in composite if op not in table and name_of(op) not in final}
             more = {op: f for op in unknown if (f := _by_kernel(op)) is not None}
             if any(
