@@ -25,7 +25,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, f64, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.data.tensors import blob_of_tensor
@@ -47,7 +47,7 @@ from et_ir.frontend.operators import (
     schema_of,
     writes,
 )
-from et_ir.frontend.run_time_sizes import Like, Numbering, numberings, symbolic_tensors
+from et_ir.frontend.run_time_sizes import Like, Numbering, Unknown, numberings, symbolic_tensors
 from et_ir.frontend.types import ELEMENT_OF, tensor_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -180,7 +180,7 @@ class _Call:
         def call(*tensors: torch.Tensor) -> Any:
             filled = list(leaves)
             for position, tensor in zip(positions, tensors, strict=True):
-                filled[position] = tensor
+                filled[position] = tensor.item() if isinstance(leaves[position], Unknown) else tensor
             args, kwargs = pytree.tree_unflatten(filled, spec)
             return self.target(*args, **kwargs)
 
@@ -221,7 +221,18 @@ class _Call:
                 return None
             else:
                 lift_complex_numbers(module)
+                _take_numbers(module, [isinstance(like, Unknown) for like in tensors])
                 return module
+
+
+def _take_numbers(module: GraphModule, is_number: Sequence[bool]) -> None:
+    """Make the numbers that are read from tensors placeholders themselves."""
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for place in (node for node, number in zip(placeholders, is_number, strict=True) if number):
+        for read in list(place.users):
+            place.meta["val"] = read.meta["val"]
+            read.replace_all_uses_with(place)
+            module.graph.erase_node(read)
 
 
 def _functional(module: GraphModule) -> Callable[..., Any]:
@@ -340,8 +351,9 @@ def derive(
     added to the module's symbols. Returns `None` where torch has no decomposition, or none for these
     operands.
     """
-    operands = [_operand(value) for value in op.operands]
-    if op.symbols or any(operand is None for operand in operands):
+    tensors = op.operands[: len(op.operands) - len(op.symbols)]
+    operands = [*map(_operand, tensors), *map(_number, op.symbols)]
+    if any(operand is None for operand in operands):
         return None
     key = (type(op), frozenset(op.properties.items()), tuple(operands), preserve, last_resort)
     if key not in _derived:
@@ -363,15 +375,25 @@ def _operand(value: SSAValue) -> Attribute | None:
     return type if type.element_type in _DTYPES else None
 
 
+def _number(value: SSAValue) -> Attribute | None:
+    """What tracing depends on of a number in the place of a literal: its value if that is known, else its type."""
+    if isinstance(value.owner, LiteralOp):
+        return value.owner.value
+    return value.type if value.type in (i64, f64) else None
+
+
 def _call_of(op: AtenOp) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of torch's operator for an op, with a `Like` for each tensor."""
+    """The arguments of torch's operator for an op, with a `Like` for each tensor and run-time number."""
 
     def python(value: Any) -> Any:
         match value:
             case SSAValue():
                 if isinstance(value.owner, LiteralOp):
                     return literal_of(value.owner.value)
-                type = cast("TensorType[Attribute]", value.type)
+                given = cast("SSAValue[Attribute]", value)
+                if not isinstance(given.type, TensorType):
+                    return Unknown.number(is_float=given.type == f64)
+                type = cast("TensorType[Attribute]", given.type)
                 return Like(type.get_shape(), _DTYPES[type.element_type])
             case tuple():
                 return [python(item) for item in cast("tuple[Any, ...]", value)]
@@ -423,11 +445,13 @@ def _inline(
 
 
 def _in_schema_order(op: AtenOp) -> list[SSAValue]:
-    """The tensors of an op in the order in which a call lists them: keyword-only ones last."""
+    """The tensors and run-time numbers of an op in the order in which a call lists them: keyword-only ones last."""
     positional: list[SSAValue] = []
     keyword: list[SSAValue] = []
     for arg in op.schema().args:
-        value: Any = op.arg(arg.name) if arg.type.is_tensor else None
-        items = cast("tuple[SSAValue | None, ...]", value if isinstance(value, tuple) else (value,))
-        (keyword if arg.kwarg_only else positional).extend(item for item in items if item is not None)
+        value: Any = op.arg(arg.name)
+        items = cast("tuple[object, ...]", value if isinstance(value, tuple) else (value,))
+        for item in items:
+            if isinstance(item, SSAValue):
+                (keyword if arg.kwarg_only else positional).append(cast("SSAValue[Attribute]", item))
     return positional + keyword

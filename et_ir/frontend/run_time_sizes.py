@@ -15,7 +15,7 @@ from torch._dynamo.source import ConstantSource
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from xdsl.ir import SSAValue
 
-__all__ = ["Like", "Numbering", "SizedTensors", "expression", "numberings", "symbolic_tensors"]
+__all__ = ["Like", "Numbering", "SizedTensors", "Unknown", "expression", "numberings", "symbolic_tensors"]
 
 
 def expression(size: Any) -> Any:
@@ -66,6 +66,15 @@ class Like:
     def of(cls, tensor: torch.Tensor) -> Like:
         """That of a (fake) tensor."""
         return cls(tuple(size if type(size) is int else -1 for size in tensor.shape), tensor.dtype)
+
+
+class Unknown(Like):
+    """A number known at run time only: it is read from a tensor without dimensions."""
+
+    @classmethod
+    def number(cls, *, is_float: bool) -> Unknown:
+        """An integer, or a float."""
+        return cls((), torch.float64 if is_float else torch.int64)
 
 
 Numbering = Callable[[int, int, int], int]

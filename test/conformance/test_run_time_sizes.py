@@ -353,7 +353,38 @@ def arithmetic() -> dict[str, Case]:
     }
 
 
-TABLES = (heights, arithmetic, recurrent, losses, normalizations, attention, images, products, elements)
+def numbers() -> dict[str, Case]:
+    """Operators that take a size for a number, not as the size of something."""
+    functions: dict[str, Callable[[Tensor, Any], Tensor]] = {
+        "linspace": lambda x, n: torch.linspace(0, n, 5),
+        "roll": lambda x, n: torch.roll(x, n // 2, 0),
+        "threshold": lambda x, n: F.threshold(x, 0.1, n),
+        "softplus": lambda x, n: F.softplus(x, beta=n),
+        "lerp": lambda x, n: torch.lerp(x, x + 1, n / 2),
+        "renorm": lambda x, n: torch.renorm(x, 2, 0, n),
+        "celu": lambda x, n: F.celu(x, alpha=n),
+        "xlogy": lambda x, n: torch.xlogy(x.abs(), n),
+        "repeat_interleave": lambda x, n: torch.repeat_interleave(x, n, 1)[:, :3],
+        "a power": lambda x, n: x * n**-0.5,
+    }
+    return {
+        f"number of {name}": of(lambda x, f=function: f(x, x.shape[0]), lambda n: (r(n, 3),), BATCH)
+        for name, function in functions.items()
+    }
+
+
+TABLES = (
+    heights,
+    arithmetic,
+    recurrent,
+    losses,
+    normalizations,
+    attention,
+    images,
+    products,
+    elements,
+    numbers,
+)
 CASES = {name: case for table in TABLES for name, case in table().items()}
 
 

@@ -134,3 +134,17 @@ func.func @forward(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[CONJ:.*]] = aten._conj_physical %x
 // CHECK-NEXT: func.return %[[CONJ]]
+
+// -----
+
+// A number known at run time only stays one.
+func.func @forward(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %n = aten.sym_size.int %x {dim = 0} : (tensor<?x4xf32>) -> i64
+  %0 = aten.threshold %x {threshold = 0.5, value = %n} : (tensor<?x4xf32>, i64) -> tensor<?x4xf32>
+  func.return %0 : tensor<?x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[N:.*]] = aten.sym_size.int %x {dim = 0}
+// CHECK-NOT:  aten.threshold
+// CHECK:      %[[N]]
+// CHECK:      aten.where.self
