@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -239,8 +240,15 @@ def _write(results: list[tuple[str, Any]], folder: Path) -> list[Path]:
         check_output(str(path))
     with ExitStack() as streams:
         for path, (_, value) in zip(files, results, strict=True):
-            np.save(streams.enter_context(atomic_writer(path)), _plain(value), allow_pickle=False)
+            stream = streams.enter_context(atomic_writer(path))
+            np.save(_Sink(stream.write), _plain(value), allow_pickle=False)
     return files
+
+
+class _Sink(NamedTuple):
+    """What numpy writes to piece by piece. Into a file it writes by itself, and forgets why that failed."""
+
+    write: Callable[[bytes], int]
 
 
 def _finite(value: Any) -> Any:
