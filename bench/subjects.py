@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -91,6 +91,28 @@ def file(model: Subject, compiler: str) -> Path:
     return path
 
 
+def methods_file(name: str, methods: Callable[[], Mapping[str, Any]], target: str) -> Path:
+    """The ``.pte`` of an example by our compiler for a target, kept like :func:`file`.
+
+    ``methods`` gives what each method is exported from: module, example arguments, dynamic shapes.
+    """
+    key = digest(package("examples"), torch.__version__, compiler_key())
+
+    def make(path: Path) -> dict[str, Any]:
+        from et_ir import ExecutorchBackendConfig, to_edge
+
+        programs = {
+            method: torch.export.export(module, arguments, dynamic_shapes=shapes)
+            for method, (module, arguments, shapes) in methods().items()
+        }
+        to_edge(programs).to_executorch(ExecutorchBackendConfig(target=target)).save(path)
+        return {}
+
+    path = FOLDER / f"{name}.{target}.pte"
+    keep(path, key, make)
+    return path
+
+
 @contextlib.contextmanager
 def quiet() -> Generator[None]:
     """Send file descriptor 2 to nowhere: the stock runtime logs there from C++ whenever it loads a file."""
@@ -113,6 +135,7 @@ __all__ = [
     "compile_ours",
     "compile_stock",
     "file",
+    "methods_file",
     "quiet",
     "subject",
 ]

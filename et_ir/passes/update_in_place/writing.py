@@ -70,8 +70,15 @@ class Emitter:
         if any(isinstance(index, Range) for index in indices):
             return True
         given = cast("list[SSAValue]", indices)
-        if not given or not is_static(target, update.values, *given):
+        if not given or not is_static(target):
             return False
+        if not is_static(update.values, *given):
+            # Without sizes to go by, values are taken as they are or not at all.
+            dim, shape = update.indices.index(given[0]), type_of(target).get_shape()
+            whole = (*shape[:dim], numel(given[0]), *shape[dim + 1 :])
+            fits = len(type_of(given[0]).get_shape()) == 1 and type_of(update.values).get_shape() == whole
+            bounded = not is_static(update.values) and not is_static(given[0])
+            return len(given) == 1 and not update.accumulate and fits and bounded
         if len(given) > 1 and (
             update.indices[0] is None
             or None in update.indices[: len(given)]
