@@ -95,7 +95,8 @@ def _facts(op: Operator) -> _Facts:
     composite = op.has_kernel_for_dispatch_key(COMPOSITE)
     fresh = not returned and (not composite or schema.name in _FRESH)
     functional: Operator | None = None
-    if schema.is_mutable and len(aliased) == 1 and len(schema.returns) == 1:
+    # Operators of other libraries, which torch allows no views as results, write and return nothing.
+    if schema.is_mutable and len(aliased) == 1 and len(schema.returns) <= 1:
         functional = _functional(op)
     return _Facts(schema.is_mutable, "fresh" if fresh else "may", functional)
 

@@ -291,6 +291,8 @@ class NodeConverter:
         if name in STRIDED:
             check_strided(target, node)
         value = traced_value(node)
+        if functional is not None and value is None:
+            value = cast(Node, node.args[0]).meta["val"]  # what it writes to, as it returns nothing
         if functional is not None and name == "aten::copy":
             source = self._builder.tensor(node.args[1])
             if source.type == result_type(value):

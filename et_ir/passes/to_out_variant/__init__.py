@@ -38,6 +38,7 @@ A `control.cond` becomes two blocks that write to the registers of its results, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,7 +55,11 @@ __all__ = ["MissingOutVariants", "ToOutVariantPass"]
 
 
 class MissingOutVariants(PassReport):
-    """Operations that no call of a kernel can stand for."""
+    """Operations that no call of a kernel can stand for. If nothing else is wrong, it is operators that are missing."""
+
+    def __init__(self, title: str, findings: Sequence[Finding]):
+        super().__init__(title, findings)
+        self.exit_code = 4 if all(f.message.startswith("[out_variant_c1]") for f in findings) else 3
 
 
 @dataclass(frozen=True)

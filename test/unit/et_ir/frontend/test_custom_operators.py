@@ -73,6 +73,15 @@ def around(x: Tensor) -> Tensor:
 around.register_fake(torch.empty_like)
 
 
+@custom_op("et_ops::twice_", mutates_args=("x",))
+def twice_in_place(x: Tensor) -> None:
+    x.mul_(2)
+
+
+define("twice(Tensor x) -> Tensor", "twice.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+LIBRARY._register_fake("twice", torch.empty_like)
+
+
 @custom_op("et_ops::bump_in_place", mutates_args=("x",))
 def bump_in_place(x: Tensor, n: int) -> None:
     x.add_(n)
@@ -164,6 +173,31 @@ class TestWritesInPlace:
     def test_one_with_a_functional_form(self):
         module = imported(lambda x: ET.bump_(x + 1, 2) * 2, X)
         assert ops_of(module) == ["aten.add.Tensor", "aten.et_ops.bump", "aten.mul.Tensor"]
+
+    def test_one_that_returns_nothing(self):
+        def written(x: Tensor) -> Tensor:
+            y = x + 1
+            twice_in_place(y)
+            return y * 3
+
+        module = imported(written, X)
+        assert ops_of(module) == ["aten.add.Tensor", "aten.et_ops.twice", "aten.mul.Tensor"]
+        (add, twice, mul) = [op for op in module.walk() if op.name.startswith("aten.")]
+        assert twice.operands[0] is add.results[0]
+        assert mul.operands[0] is twice.results[0]
+
+    def test_one_on_state(self):
+        class Net(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.register_buffer("total", torch.ones(2, 3))
+
+            def forward(self, x: Tensor) -> Tensor:
+                twice_in_place(self.total)
+                return self.total + x
+
+        text = str(import_program(export(Net(), (X,))))
+        assert re.search(r"%(\d+) = aten.et_ops.twice %total.*program.store @total, %\1 :", text, re.S)
 
     def test_one_without(self):
         def written(x: Tensor) -> Tensor:
