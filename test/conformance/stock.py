@@ -85,6 +85,11 @@ class StockRuntime:
         except (EOFError, BrokenPipeError):
             code = self._stop()
             raise StockError(f"the stock runtime died ({code}) of {path}\n{self._tail(mark)}") from None
+        except BaseException:
+            # Interrupted by a time limit: the answer would be taken for that to the next question.
+            worker.kill()
+            self._stop()
+            raise
         if failure is not None:
             raise StockError(f"{failure}\n{self._tail(mark)}")
         return answer
