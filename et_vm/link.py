@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -59,7 +59,11 @@ def link(
         _check_arity(
             instruction, params_of(instruction), plan, registers, kernels.origins.get(instruction.name)
         )
-    flow.check_calls(params_of)
+    flow.check_calls(
+        lambda instruction: None if instruction.name in kernels.origins else params_of(instruction)
+    )
+    if kernels.origins:
+        _check_own_kernels(flow, params_of, kernels.origins)
     linked: dict[int, Call] = {}
     for instruction in calls:
         context = PrepareContext(
@@ -98,6 +102,24 @@ def _resolve(
 def _kernel_key(args: Sequence[object]) -> KernelKey:
     """Element type and dim order of each argument that is a tensor."""
     return tuple([(arg.scalar_type, arg.dim_order) for arg in args if isinstance(arg, Tensor)])
+
+
+def _check_own_kernels(
+    flow: Flow, params_of: Callable[[Instruction], Sequence[Param] | None], origins: Mapping[str, str]
+) -> None:
+    """Raise ExecutorchError for a call that does not fit a kernel which a user wrote: the file may be right."""
+    name = ""
+
+    def params_of_own(instruction: Instruction) -> Sequence[Param] | None:
+        nonlocal name
+        name = instruction.name
+        return params_of(instruction) if name in origins else None
+
+    try:
+        flow.check_calls(params_of_own)
+    except InvalidFile as error:
+        hint = f"{origins[name]}: its annotations are the types of the operator's out variant"
+        raise ExecutorchError(error.code, error.message, where=error.where, hint=hint) from None
 
 
 _NAMESPACES = frozenset({"aten", "dim_order_ops", "executorch_prim", "quantized_decomposed"})

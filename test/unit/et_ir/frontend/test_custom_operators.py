@@ -40,12 +40,15 @@ define(
     "bump(Tensor x, int n) -> Tensor",
     "bump.out(Tensor x, int n, *, Tensor(a!) out) -> Tensor(a!)",
     "bump_(Tensor(a!) x, int n) -> Tensor(a!)",
+    "padded(Tensor x, SymInt rows, SymInt[] more) -> Tensor",
+    "padded.out(Tensor x, SymInt rows, SymInt[] more, *, Tensor(a!) out) -> Tensor(a!)",
     "pieces(Tensor x) -> Tensor[]",
     "pieces.out(Tensor x, *, Tensor(a!)[] out) -> ()",
 )
 for name in ("scale", "flat", "named", "wrong", "bump"):
     LIBRARY._register_fake(name, lambda x, *_, **__: torch.empty_like(x))
 LIBRARY._register_fake("bump_", lambda x, n: x)
+LIBRARY._register_fake("padded", lambda x, rows, more: x.new_empty(rows + more[0], x.shape[1]))
 LIBRARY._register_fake("pieces", lambda x: [torch.empty_like(x[:1]), torch.empty_like(x[1:])])
 
 
@@ -243,6 +246,12 @@ def pieces_out(x: Any, *, out: list[Any]) -> None:
     out[0][...], out[1][...] = x[:1], x[1:]
 
 
+@kernel("et_ops::padded.out", shape=lambda x, rows, more: (rows + more[0], x.shape[1]))
+def padded_out(x: Any, rows: int, more: list[int], *, out: Any) -> None:
+    out[...] = more[1]
+    out[: x.shape[0]] = x
+
+
 def registry() -> KernelRegistry:
     import sys
 
@@ -251,7 +260,7 @@ def registry() -> KernelRegistry:
 
 class TestTheWholeRoad:
     CONFIG = ExecutorchBackendConfig(
-        target="et-vm", extra_operators=("et_ops::scale.out", "et_ops::pieces.out")
+        target="et-vm", extra_operators=("et_ops::scale.out", "et_ops::pieces.out", "et_ops::padded.out")
     )
 
     def run(self, function: Any, *args: Tensor, dynamic: Any = None, poison: bool = True) -> list[Any]:
@@ -272,6 +281,22 @@ class TestTheWholeRoad:
     def test_sizes_known_at_run_time(self):
         got = self.run(lambda x: ET.scale(x).sum(dim=1), X, dynamic=(({0: Dim("n", max=8)},),))
         assert torch.equal(got[0], (X * 2).sum(dim=1))
+
+    def test_arguments_known_at_run_time(self):
+        def padded(x: Tensor) -> Tensor:
+            return ET.padded(x, x.shape[0], [x.shape[0], 7]) + 1
+
+        got = self.run(padded, X, dynamic=(({0: Dim("n", min=2, max=8)},),))
+        assert torch.equal(got[0], torch.cat([X, torch.full((2, 3), 7.0)]) + 1)
+
+    @pytest.mark.parametrize("sign", [1.0, -1.0])
+    def test_in_branches(self, sign: float):
+        def branch(x: Tensor) -> Tensor:
+            return torch.cond(x.sum() > 0, lambda t: ET.scale(t), lambda t: ET.scale(t, 3.0) + 1, (x,))
+
+        x = X * sign
+        got = self.run(branch, x)
+        assert torch.equal(got[0], x * 2 if sign > 0 else x * 3 + 1)
 
     def test_channels_last_operands(self):
         """A kernel that nothing is known of gets contiguous tensors."""
