@@ -10,7 +10,8 @@ examples:
   et-compile model.py:net -o net.pte --table              which ops there are at each level
   et-compile model.py:net -o net.pte --debug-map net.json the module and source line of each instruction
 
-A factory returns (module, example_args[, dynamic_shapes]) or a dict of method names to that.
+A factory returns (module, example_args[, dynamic_shapes]) or a dict of method names to that; a number, string or tensor
+in a dict is a method that returns it.
 """
 
 from __future__ import annotations
@@ -278,10 +279,11 @@ def _load(args: argparse.Namespace, stages: _Stages, preserve: list[str]) -> Mod
     from et_tools.loading import export_factory, load_pt2
 
     programs: Any
+    constants: dict[str, Any] = {}
     if args.model.endswith(".pt2"):
         programs = load_pt2(Path(args.model))
     elif ":" in args.model:
-        programs = export_factory(args.model)
+        programs, constants = export_factory(args.model)
     else:
         raise UsageError(f"{args.model}: expected file.py:factory, package.module:factory, a .pt2 or a .mlir")
     stages.done("export")
@@ -289,7 +291,12 @@ def _load(args: argparse.Namespace, stages: _Stages, preserve: list[str]) -> Mod
     from et_ir.frontend.default_bounds import BoundError
 
     try:
-        module = import_program(programs, preserve=preserve, default_bounds=_default_bounds(args))
+        module = import_program(
+            programs,
+            constant_methods=constants,
+            preserve=preserve,
+            default_bounds=_default_bounds(args),
+        )
     except BoundError as error:
         raise UsageError(f"--default-bound: {error}") from None
     except ValueError as error:

@@ -1,7 +1,8 @@
 """Finding the program that a command line names: a factory in Python, an exported program, a text.
 
 A factory returns `module, example_args` or `module, example_args, dynamic_shapes`, or a dict of method names to such.
-`example_args` is a tuple of positional arguments, or `(args, kwargs)` with a dict last.
+`example_args` is a tuple of positional arguments, or `(args, kwargs)` with a dict last. A number, a string or a tensor
+in the place of such a tuple, or a list or dict of them, is a method without inputs that returns it.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ class ProgramError(Exception):
     exit_code = ExitCode.INVALID_INPUT
 
 
-def export_factory(spec: str) -> dict[str, ExportedProgram]:
-    """Export what `file.py:factory` or `package.module:factory` returns; method names to exported programs.
+def export_factory(spec: str) -> tuple[dict[str, ExportedProgram], dict[str, Any]]:
+    """Export what `file.py:factory` or `package.module:factory` returns: method names to exported programs, and to what
+    constant methods return.
 
     What the program prints meanwhile goes to stderr. Raises `UsageError` if there is no such file, module or factory,
     `ProgramError` if the factory or the export fails.
@@ -56,7 +58,26 @@ def export_factory(spec: str) -> dict[str, ExportedProgram]:
         methods = made if isinstance(made, dict) else {"forward": made}
         if not methods:
             raise ProgramError(f"the factory {spec} returned no methods")
-        return {str(method): _export(method, parts, spec) for method, parts in methods.items()}
+        constants = {str(method): value for method, value in methods.items() if _is_constant(value)}
+        if len(constants) == len(methods):
+            constants = {}
+        exported = {
+            str(method): _export(method, parts, spec)
+            for method, parts in methods.items()
+            if str(method) not in constants
+        }
+        return exported, constants
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether a method is one that returns a value: nothing that has to be exported."""
+    import torch
+
+    if isinstance(value, list):
+        return all(map(_is_constant, value))
+    if isinstance(value, dict):
+        return all(map(_is_constant, value.values()))
+    return isinstance(value, int | float | str | torch.Tensor)
 
 
 def _find_factory(place: str, name: str) -> Callable[[], Any]:

@@ -404,3 +404,15 @@ def test_letters_outside_of_ascii(command: Command) -> None:
         assert command("et-opt", "text.mlir").code == 0
         assert command("et-compile", "text.mlir", "--emit-stacktrace", "-q", "-o", "again.pte").code == 0
         assert Path("again.pte").read_bytes() == Path("direct.pte").read_bytes(), level
+
+
+def test_methods_that_return_constants(command: Command) -> None:
+    Path("several.py").write_text(
+        "import torch\nfrom subjects import net\n"
+        "def several():\n"
+        "    return {'forward': net(), 'width': 128, 'scales': [torch.ones(2), 0.5], 'name': 'small'}\n"
+    )
+    assert command("et-compile", "several.py:several", "-o", "several.pte", "-q").code == 0
+    for method, shown in (("width", "128"), ("scales", "[1, 1]"), ("name", "small")):
+        ran = command("et-vm", "run", "several.pte", "--method", method)
+        assert (ran.code, shown in ran.out) == (0, True), ran.out
