@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp
 from xdsl.ir import Operation
 
 from et_ir.dialects.executorch import DelegateCallOp, KernelCallOp, PlanOp
-from et_ir.emit.order import instructions
+from et_ir.emit.order import instruction_order
 from et_ir.locations import Frame, frames_of, module_path
 
 __all__ = ["Origin", "debug_handle_map", "origins", "origins_json"]
@@ -35,10 +35,14 @@ class Origin:
     """The Python source lines, outermost first."""
 
 
+def _instructions(plan: PlanOp) -> list[Operation]:
+    return [op for ops in instruction_order(plan.blocks).instructions.values() for op in ops]
+
+
 def origins(module: ModuleOp) -> dict[str, list[Origin]]:
     """The origins of all instructions, by method, in the order of the file."""
     plans = sorted((op for op in module.body.block.ops if isinstance(op, PlanOp)), key=lambda plan: plan.key)
-    calls = {plan.key: [op for block in plan.blocks for op in instructions(block)] for plan in plans}
+    calls = {plan.key: _instructions(plan) for plan in plans}
     given = {handle for ops in calls.values() for op in ops if (handle := _given(op)) is not None}
     numbered: dict[LocationAttr, int] = {}
     last = 0

@@ -42,7 +42,7 @@ from et_ir.dialects.executorch.arguments import literal_value
 from et_ir.dialects.executorch.layout import device, dim_order, scalar_type
 from et_ir.dialects.program import Globals
 from et_ir.emit.data import DataPool, SegmentList
-from et_ir.emit.order import block_starts
+from et_ir.emit.order import instruction_order
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import frames_of
 from et_ir.passes.report import Finding, PassReport
@@ -241,14 +241,14 @@ class _PlanEmitter:
         plan = self.plan
         for register in plan.registers:
             self._declare(register)
-        starts = block_starts(plan.blocks)
+        order = instruction_order(plan.blocks)
         wanted = self.parent.options.stacktraces
         with_traces = plan.stack_traces is not None if wanted is None else wanted
         for block in plan.blocks:
-            for op in block.ops:
-                if isinstance(op, RegisterOp):
-                    continue
-                self._instruction(op, starts)
+            for op in order.instructions[block]:
+                self._instruction(op, order.starts)
+            if isinstance(block.last_op, ReturnOp):
+                self.outputs = [self.table.argument(argument) for argument in block.last_op.arguments]
         devices: list[NonConstBufferDevice] = []
         for entry in () if plan.devices is None else plan.devices:
             kind, index = device(entry.device.data)
@@ -358,14 +358,8 @@ class _PlanEmitter:
             case JumpFalseOp():
                 arguments = JumpFalseCall(table.item(op.condition), starts[op.target])
             case JumpOp():
-                block = op.parent_block()
-                if block is not None and block.next_block is op.target:
-                    return
                 # The file has no other jump than one on a condition.
                 arguments = JumpFalseCall(table.scalar(False), starts[op.target])
-            case ReturnOp():
-                self.outputs = [table.argument(argument) for argument in op.arguments]
-                return
             case _:
                 self.parent.problem(op, "no instruction of a file", "lower it before the program is written")
                 return

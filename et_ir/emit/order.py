@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from xdsl.ir import Block, Operation
 
 from et_ir.dialects.executorch import JumpOp, RegisterOp, ReturnOp
 
-__all__ = ["block_starts", "instructions"]
+__all__ = ["Order", "instruction_order"]
 
 
-def instructions(block: Block) -> Iterator[Operation]:
-    """The ops of a block that the file has an instruction for: not registers, the return, or a jump to the next
-    block.
+class Order(NamedTuple):
+    """The instructions of each block, and the index of the first."""
+
+    instructions: dict[Block, list[Operation]]
+    starts: dict[Block, int]
+
+
+def instruction_order(blocks: Sequence[Block]) -> Order:
+    """The ops of blocks that the file has an instruction for: not registers, the return, or a jump to what comes next
+    anyway, also where blocks without instructions lie between.
     """
-    for op in block.ops:
-        if isinstance(op, RegisterOp | ReturnOp) or (
-            isinstance(op, JumpOp) and block.next_block is op.target
-        ):
-            continue
-        yield op
-
-
-def block_starts(blocks: Sequence[Block]) -> dict[Block, int]:
-    """The index of the instruction at which each block starts."""
-    starts: dict[Block, int] = {}
+    found: dict[Block, list[Operation]] = {}
+    to_the_end: dict[Block, int] = {}
     count = 0
-    for block in blocks:
-        starts[block] = count
-        count += sum(1 for _ in instructions(block))
-    return starts
+    for block in reversed(blocks):
+        kept: list[Operation] = []
+        for op in reversed([*block.ops]):
+            if isinstance(op, RegisterOp | ReturnOp):
+                continue
+            if isinstance(op, JumpOp) and to_the_end.get(op.target) == count:
+                continue
+            kept.append(op)
+            count += 1
+        found[block] = kept[::-1]
+        to_the_end[block] = count
+    return Order(
+        {block: found[block] for block in blocks}, {block: count - to_the_end[block] for block in blocks}
+    )

@@ -28,6 +28,7 @@ executorch.plan @f {arenas = array<i64: 1>} {
 ^holds:
   executorch.jump ^end
 ^otherwise:
+  executorch.free %p
   executorch.jump ^end
 ^end:
   executorch.return
@@ -41,14 +42,14 @@ def test_instructions_of_one_origin_have_one_handle() -> None:
     for op in module.walk():
         if isinstance(op, KernelCallOp) and op.key == "x::b":
             op.location = UNKNOWN_LOC
-    assert debug_handle_map(module) == {"f": {0: 2, 1: 3, 2: 4}, "g": {0: 2, 2: 1, 3: 2, 4: 5}}
+    assert debug_handle_map(module) == {"f": {0: 2, 1: 3, 2: 4, 3: 5}, "g": {0: 2, 2: 1, 3: 2, 4: 6}}
 
 
 def test_indices_are_those_of_the_file() -> None:
     module = parse(TEXT)
     for plan in emit(module).program.execution_plan:
         assert len(origins(module)[plan.name]) == len(plan.chains[0].instructions)
-    assert [row.operator for row in origins(module)["f"]] == ["x::a", "jump_false", "jump"]
+    assert [row.operator for row in origins(module)["f"]] == ["x::a", "jump_false", "jump", "free"]
 
 
 def test_json() -> None:

@@ -153,6 +153,43 @@ def test_jumps_are_absolute_and_conditional() -> None:
     ]
 
 
+def test_no_jump_over_nothing() -> None:
+    plan = plan_of(
+        """
+        executorch.plan @f {arenas = array<i64>} {
+          %c = executorch.value true : i1
+          %a = executorch.reference : tensor<4xf32>
+          %b = executorch.reference : tensor<4xf32>
+          executorch.jump_false %c, ^else, ^then
+        ^then:
+          executorch.move %a to %b
+          executorch.jump ^end
+        ^else:
+          executorch.jump ^after
+        ^after:
+          executorch.jump ^end
+        ^end:
+          executorch.free %a
+          executorch.return
+        }"""
+    )
+    assert calls(plan) == [schema.JumpFalseCall(0, 2), schema.MoveCall(1, 2), schema.FreeCall(1)]
+
+
+def test_a_block_that_is_a_jump_to_itself() -> None:
+    plan = plan_of(
+        """
+        executorch.plan @f {arenas = array<i64>} {
+          executorch.jump ^loop
+        ^loop:
+          executorch.jump ^loop
+        ^end:
+          executorch.return
+        }"""
+    )
+    assert [call.destination_instruction for call in calls(plan)] == [0]
+
+
 def test_tensors() -> None:
     plan = plan_of(
         """
