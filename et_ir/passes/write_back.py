@@ -46,6 +46,7 @@ from et_ir.dialects.executorch import (
     ListValue,
     PlanOp,
     StateOp,
+    TensorRegisterOp,
 )
 from et_ir.dialects.executorch.layout import Tensor, dim_order
 from et_ir.dialects.executorch.operators import COPY
@@ -139,12 +140,17 @@ def _save_old(plan: PlanOp, block: Block, store: StoreOp | OverwriteOp, state: S
                 continue
             copy = copies.get(value)
             if copy is None:
-                alloc = AllocOp(value.type)
+                register = value.owner
+                dynamism = register.dynamism if isinstance(register, TensorRegisterOp | InputOp) else None
+                alloc = AllocOp(value.type, dynamism=dynamism)
                 alloc.result.name_hint = value.name_hint
                 call = clone_call(value, alloc.result)
-                for new in (alloc, call):
-                    new.location = store.location
-                    block.insert_op_before(new, store)
+                alloc.location = call.location = store.location
+                block.insert_op_before(call, store)
+                # Registers are declared where they are used first, or, where a plan has several blocks, in the first.
+                first = blocks[0].first_op
+                assert first is not None
+                blocks[0].insert_op_before(alloc, first if len(blocks) > 1 else call)
                 copy = copies[value] = alloc.result
             op.operands[index] = copy
 

@@ -141,3 +141,41 @@ executorch.plan @same_input {
   program.overwrite %x, %x : tensor<4xf32>
   executorch.return %x
 }
+
+// -----
+
+// Where there are several blocks, the register for what a state held is declared in the first.
+// CHECK-LABEL: executorch.plan @behind_a_branch
+// CHECK-NEXT:  %[[OLD:s[_0-9]*]] = executorch.alloc : tensor<4xf32>
+// CHECK:       %[[S:s[_0-9]*]] = executorch.state
+// CHECK:       ^end:
+// CHECK-NEXT:  executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%[[S]], false, [0]) outs(%[[OLD]])
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%[[S]], %x, false) returns(%[[S]])
+// CHECK-NEXT:  executorch.return %[[OLD]]
+program.buffer mutable @s : tensor<4xf32>
+executorch.plan @behind_a_branch {
+  %x = executorch.input : tensor<4xf32>
+  %p = executorch.input : tensor<i1>
+  %s = executorch.state @s : tensor<4xf32>
+  executorch.jump_false %p, ^end, ^then
+^then:
+  executorch.kernel_call "aten::neg.out"(%x) outs(%x)
+  executorch.jump ^end
+^end:
+  program.store @s, %x : tensor<4xf32>
+  executorch.return %s
+}
+
+// -----
+
+// What an input held is of its sizes.
+// CHECK-LABEL: executorch.plan @sizes_known_at_run_time
+// CHECK:       %[[OLD:x[_0-9]*]] = executorch.alloc bound : tensor<4x3xf32>
+// CHECK-NEXT:  executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%x, false, [0, 1]) outs(%[[OLD]])
+executorch.plan @sizes_known_at_run_time {
+  %x = executorch.input bound : tensor<4x3xf32>
+  %y = executorch.alloc bound : tensor<4x3xf32>
+  executorch.kernel_call "aten::neg.out"(%x) outs(%y)
+  program.overwrite %x, %y : tensor<4x3xf32>
+  executorch.return %x
+}
