@@ -102,8 +102,16 @@ def find_out_variant(op: Operator) -> OutVariant:
     return OutVariant(fitting[0].text)
 
 
-def write_refusal(op: Operator) -> Unknown:
-    """Why a call of an operator that writes into its arguments cannot be compiled, and what to write instead."""
+def write_refusal(op: Operator, form: Operator | None = None) -> Unknown:
+    """Why a call of an operator that writes into its arguments cannot be compiled, and what to write instead. `form` is
+    the operator that returns the new value, if there is one, which is no help where the argument is a view.
+    """
+    if form is not None:
+        call = f"torch.ops.{form.name().replace('::', '.')}"
+        return Unknown(
+            "it writes through a view that is no slice of a tensor",
+            f"write the new value: view.copy_({call}(view, …))",
+        )
     name = schema_of(op).name
     written = [a.name for a in schema_of(op).arguments if a.alias_info is not None and a.alias_info.is_write]
     functional = name.removesuffix("_")

@@ -23,11 +23,13 @@ import torch
 from torch.export import ExportedProgram, default_decompositions
 from torch.fx import Graph, Node
 
+from et_ir.frontend.functional_forms import use_functional_forms
 from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, schema_of
 
 __all__ = [
     "IDENTITIES",
     "Mutations",
+    "functional_form",
     "functionalise_by_tracing",
     "is_batching",
     "plan_mutations",
@@ -97,11 +99,11 @@ def _facts(op: Operator) -> _Facts:
     functional: Operator | None = None
     # Operators of other libraries, which torch allows no views as results, write and return nothing.
     if schema.is_mutable and len(aliased) == 1 and len(schema.returns) <= 1:
-        functional = _functional(op)
+        functional = functional_form(op)
     return _Facts(schema.is_mutable, "fresh" if fresh else "may", functional)
 
 
-def _functional(op: Operator) -> Operator | None:
+def functional_form(op: Operator) -> Operator | None:
     """`relu` for `relu_`: the overload of the same arguments without the underscore."""
     schema = schema_of(op)
     namespace, _, name = schema.name.partition("::")
@@ -320,7 +322,9 @@ def functionalise_by_tracing(program: ExportedProgram) -> ExportedProgram:
         may_view = _facts(op).aliasing == "may" and all(a.alias_info is None for a in schema.returns)
         if may_view or (schema.name in _TRAINING and writes_memory(node)):
             table[op] = known[op]
-    return cast(ExportedProgram, cast(Any, program).run_decompositions(table))
+    functional = cast(ExportedProgram, cast(Any, program).run_decompositions(table))
+    use_functional_forms(functional.graph_module, functional_form)
+    return functional
 
 
 def _with_explicit_identities(program: ExportedProgram) -> ExportedProgram:

@@ -23,7 +23,7 @@ from et_ir.frontend.calls import CallBuilder, op_class
 from et_ir.frontend.control_flow import CONTROL_FLOW, convert_control_flow
 from et_ir.frontend.corrections import traced_value
 from et_ir.frontend.custom_operators import CustomOperators, is_known_namespace, write_refusal
-from et_ir.frontend.mutation import IDENTITIES, Mutations, writes_memory
+from et_ir.frontend.mutation import IDENTITIES, Mutations, functional_form, writes_memory
 from et_ir.frontend.operators import Operator, as_operator, schema_of
 from et_ir.frontend.ranges import Ranges
 from et_ir.frontend.run_time_sizes import SizedTensors
@@ -362,7 +362,7 @@ class NodeConverter:
             return
         inner = as_operator(node.args[0]) if node.args else None
         if name.startswith("auto_functionalized") and inner is not None:
-            problem = write_refusal(inner)
+            problem = write_refusal(inner, functional_form(inner))
             self.reasons.add(_subject(inner), str(problem), problem.fix, self.locate(node))
             raise Unknown
         raise Unknown("the higher-order operator is not supported", "export without it")

@@ -202,6 +202,43 @@ class TestWritesInPlace:
         text = str(import_program(export(Net(), (X,))))
         assert re.search(r"%(\d+) = aten.et_ops.twice %total.*program.store @total, %\1 :", text, re.S)
 
+    def test_a_tensor_that_others_see(self):
+        def written(x: Tensor) -> Any:
+            y = x + 1
+            part = y[:, :2]
+            twice_in_place(y)
+            return part, y
+
+        module = imported(written, X)
+        assert ops_of(module) == ["aten.add.Tensor", "aten.et_ops.twice", "aten.slice.Tensor"]
+
+    def test_a_slice(self):
+        def written(x: Tensor) -> Tensor:
+            y = x + 1
+            twice_in_place(y[:, :2])
+            return y
+
+        module = imported(written, X)
+        assert ops_of(module) == [
+            "aten.add.Tensor",
+            "aten.slice.Tensor",
+            "aten.et_ops.twice",
+            "aten.slice_scatter",
+        ]
+
+    def test_another_view(self):
+        def written(x: Tensor) -> Tensor:
+            y = x + 1
+            twice_in_place(y.t())
+            return y
+
+        with pytest.raises(UnsupportedProgram) as caught:
+            imported(written, X)
+        (reason,) = caught.value.reasons
+        assert reason.subject == "et_ops.twice_"
+        assert reason.message == "it writes through a view that is no slice of a tensor"
+        assert reason.fix == "write the new value: view.copy_(torch.ops.et_ops.twice(view, …))"
+
     def test_one_without(self):
         def written(x: Tensor) -> Tensor:
             y = x + 1
