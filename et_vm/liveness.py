@@ -81,9 +81,11 @@ class Liveness:
         self._writes, self._inputs, self._outputs = writes, inputs, outputs
         byte_reads = [self._pieces_of(registers & borrowed) for registers in reads]
         byte_writes = [self._pieces_of(registers) for registers in writes]
+        named = self._named_pieces()
         live_bytes, state = self._solve(
-            byte_reads, byte_writes, self._pieces_of(outputs & borrowed), self._pieces_of(inputs)
+            byte_reads, byte_writes, self._pieces_of(outputs & borrowed) | named, self._pieces_of(inputs)
         )
+        state |= named
         self.overwritten_by = [
             self._ranges(self._pieces_of(written & ~read), written)
             for read, written in zip(reads, writes, strict=True)
@@ -93,19 +95,26 @@ class Liveness:
             owners = self._pieces_of(live_registers[at] & ~borrowed)
             dying = self._pieces_of(read & ~live_registers[at] & ~borrowed) | byte_reads[at] & ~owners
             self.dead_after.append(self._ranges(dying & ~live_bytes[at] & ~byte_writes[at], read))
-        written = 0
+        written = named
         for at, instruction in enumerate(instructions):
             written |= byte_writes[at]
             in_place = instruction.prim is not None and instruction.prim.in_place
             if in_place or instruction.opcode.mnemonic == "delegate":
                 written |= self._pieces_of(reads[at])
-        for index, value in enumerate(plan.values):
-            table = value.val
-            if isinstance(table, Tensor) and table.extra_tensor_info is not None:
-                written |= self._own[index] if table.extra_tensor_info.fully_qualified_name else 0
         self._state_pieces = state
         self.state = self._ranges(state, 0)
         self.written_state = self._ranges(state & written, 0)
+
+    def _named_pieces(self) -> int:
+        """What the file names is state as a whole, whatever the plan does with it: other methods, and the caller, may
+        read what it leaves there.
+        """
+        named = 0
+        for index, value in enumerate(self._plan.values):
+            table = value.val
+            if isinstance(table, Tensor) and table.extra_tensor_info is not None:
+                named |= self._own[index] if table.extra_tensor_info.fully_qualified_name else 0
+        return named
 
     def clashes(self) -> list[Clash]:
         """Where a result, or an input, is planned onto a tensor whose contents are still needed, or onto an operand of
@@ -116,7 +125,8 @@ class Liveness:
         """
         found = self._overlaps(-1, self._inputs, self._inputs)
         for at, (written, needed) in enumerate(zip(self._writes, self._needed, strict=True)):
-            found += self._overlaps(at, written, needed | written)
+            # What is written in place was needed, and its bytes are those of what it is a view of.
+            found += self._overlaps(at, written & ~self._borrowed[at], needed | written)
         if all(instruction.target < 0 for instruction in self._instructions):
             found += self._foreign()
         return list(dict.fromkeys(found))

@@ -23,6 +23,7 @@ out of state, updated and put back, as of a cache for all layers, is updated whe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -130,7 +131,7 @@ class _Updates:
             return
         if any(root_of(register) is root for register in op.inputs[1:]) and not self._is_put_back(op, update):
             return
-        if self._conflict(result, root, but=op) or self._conflict(root, result):
+        if self._conflict(result, root, but=[op]) or self._conflict(root, result):
             return
         if self._put_back(op, update):
             del self.writes[result]
@@ -198,7 +199,8 @@ class _Updates:
         root, result = root_of(target), root_of(source)
         if root is result or not self._can_be_computed_in(root, result, target, source):
             return
-        if self._conflict(result, root) or self._conflict(root, result):
+        updates = self._updates_of(root, result)
+        if self._conflict(result, root, but=[op for _, op, _ in updates]) or self._conflict(root, result):
             return
         self._declare_first(root, result)
         place = root
@@ -209,6 +211,24 @@ class _Updates:
             place = view.result
         self._merge(result, root, place)
         _erase(cast(Operation, result.owner))
+        for write, updating, update in updates:
+            write.op = self.emitter.emit(update, updating.inputs[0], updating)
+            _erase(updating)
+
+    def _updates_of(self, root: SSAValue, result: SSAValue) -> list[tuple[_Write, KernelCallOp, Update]]:
+        """The updates of a register among what writes another, as in the branches of a condition."""
+        found: list[tuple[_Write, KernelCallOp, Update]] = []
+        for write in self.writes.get(result, []):
+            op = write.op
+            update = update_of(op) if isinstance(op, KernelCallOp) else None
+            if update is None or not isinstance(op, KernelCallOp):
+                continue
+            target = op.inputs[0]
+            whole = root_of(target) is root and target.type == result.type == op.outs[0].type
+            alone = not any(root_of(register) is root for register in op.inputs[1:])
+            if whole and alone and self.emitter.can(update, target):
+                found.append((write, op, update))
+        return found
 
     def _can_be_computed_in(
         self, root: SSAValue, result: SSAValue, target: SSAValue, source: SSAValue
@@ -264,9 +284,9 @@ class _Updates:
             self.liveness.is_needed_after(one, time) for one in (register, *self.merged.get(register, ()))
         )
 
-    def _conflict(self, one: SSAValue, other: SSAValue, but: KernelCallOp | None = None) -> bool:
+    def _conflict(self, one: SSAValue, other: SSAValue, but: Sequence[KernelCallOp] = ()) -> bool:
         """Whether something that writes one register does so while what another holds is needed, or needs it beside
-        what it writes. `but` is the update that makes the other the one, of which only the former is asked.
+        what it writes. `but` are the updates that make the other the one, of which only the former is asked.
         """
         for write in self.writes.get(one, []):
             op = write.op
@@ -274,7 +294,7 @@ class _Updates:
                 continue
             if self._is_needed_after(other, write.time):
                 return True
-            if op is but:
+            if op in but:
                 continue
             for register in op.operands:
                 if root_of(register) is other and not _reads_before_it_writes(op, register):

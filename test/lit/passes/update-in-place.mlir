@@ -302,3 +302,34 @@ executorch.plan @loop {
   executorch.kernel_call "aten::copy_"(%k, %c, false) returns(%k)
   executorch.return
 }
+
+// -----
+
+// One branch updates the state, the other leaves it as it is.
+// CHECK-LABEL: executorch.plan @branches
+// CHECK:       executorch.jump_false %p, ^[[ELSE:.*]], ^[[THEN:.*]]
+// CHECK:       executorch.kernel_call "aten::index_put_"(%k, optional [%{{[0-9]+}}], %x, false) returns(%k)
+// CHECK-NEXT:  executorch.jump
+// CHECK-NOT:   clone
+// CHECK:       executorch.kernel_call "aten::neg.out"(%k) outs(%o)
+// CHECK-NEXT:  executorch.return %o
+program.buffer mutable @k : tensor<8x4xf32>
+executorch.plan @branches {
+  %p = executorch.input : tensor<i1>
+  %x = executorch.input : tensor<1x4xf32>
+  %i = executorch.input : tensor<1xi64>
+  %k = executorch.state @k : tensor<8x4xf32>
+  %r = executorch.alloc : tensor<8x4xf32>
+  %o = executorch.alloc : tensor<8x4xf32>
+  executorch.jump_false %p, ^else, ^then
+^then:
+  executorch.kernel_call "aten::index_put.out"(%k, optional [%i], %x, false) outs(%r)
+  executorch.jump ^join
+^else:
+  executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%k, false, [0, 1]) outs(%r)
+  executorch.jump ^join
+^join:
+  executorch.kernel_call "aten::neg.out"(%r) outs(%o)
+  executorch.kernel_call "aten::copy_"(%k, %r, false) returns(%k)
+  executorch.return %o
+}

@@ -104,6 +104,19 @@ class TestLiveness:
         assert spans(found.state) == [(0, 32)]
         assert spans(found.written_state) == [(0, 16)]
 
+    def test_named_state_is_state_as_a_whole(self):
+        """One part is not used, the other is written before it is read: others may read both."""
+        build = Build()
+        build.tensor(8, name="cache")
+        x, part, out = build.tensor(4), build.tensor(4, offset=0), build.tensor(4)
+        build.add(x, x, part)
+        build.add(part, x, out)
+        build.inputs(x)
+        build.outputs(out)
+        found = liveness(build)
+        assert spans(found.written_state) == [(0, 32)]
+        assert [spans(ranges) for ranges in found.dead_after] == [[], [(32, 48)]]
+
     def test_lists_and_arenas(self):
         build = Build()
         x = build.tensor(4)
@@ -204,6 +217,25 @@ class TestClashes:
         build.add(x, x, y)
         build.inputs(x)
         build.outputs(view)
+        assert liveness(build).clashes() == []
+
+    def test_a_part_that_is_written_in_place(self):
+        build = Build()
+        x, part = build.tensor(4), build.tensor(2, offset=24)
+        y, out = build.tensor(4, offset=16), build.tensor(4)
+        build.add(x, x, y)
+        build.call("test::increment_", part, part)
+        build.add(y, y, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == []
+
+    def test_a_part_of_state_that_is_written_in_place(self):
+        build = Build()
+        state, part, out = build.tensor(4, name="cache"), build.tensor(2, offset=8), build.tensor(4)
+        build.call("test::increment_", part, part)
+        build.add(state, state, out)
+        build.outputs(out)
         assert liveness(build).clashes() == []
 
     def test_state(self):

@@ -158,6 +158,20 @@ def test_mutable_buffers_start_at_zero_and_persist():
     assert [method.execute([f32(5, 5)])[0].tolist() for _ in range(3)] == [[5, 5], [6, 6], [7, 7]]
 
 
+def test_mutable_buffers_keep_what_the_method_does_not_read():
+    build = Build()
+    x, state = build.tensor(2), build.tensor(2, name="state")
+    build.tensor(2, name="unused")
+    build.add(x, x, state)
+    build.inputs(x)
+    method = load(build)
+    method.execute([f32(1, 2)])
+    assert {name: array.tolist() for name, array in method.state.items()} == {
+        "state": [2, 4],
+        "unused": [0, 0],
+    }
+
+
 def test_constants_cannot_be_written():
     build = Build()
     x, weight = build.tensor(2), build.constant(f32(1, 2))
