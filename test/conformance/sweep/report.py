@@ -14,6 +14,7 @@ from stock_faults import FAULTS
 
 from sweep.faults import FAULT
 from sweep.samples import DTYPES
+from sweep.torch_faults import TORCH_FAULTS
 
 KNOWN_FAILURES = Path(__file__).with_name("known.json")
 
@@ -130,6 +131,7 @@ def document(entries: list[Entry], limit: int | None) -> str:
             *_head(entries, limit),
             *_short(entries),
             *_faults(entries),
+            *_torch_faults(),
             *_lacking(entries),
             *_table(entries),
             "",
@@ -232,6 +234,20 @@ def _faults(entries: list[Entry]) -> Iterator[str]:
             f"| `{fault.operator}` | {types} | {fault.does} | {fault.torch_does} | {fault.avoided} | "
             f"{', '.join(found)} |"
         )
+
+
+def _torch_faults() -> Iterator[str]:
+    yield ""
+    yield "## What torch computes wrongly"
+    yield ""
+    yield (
+        "`test/conformance/sweep/torch_faults.py` lists these entries, and a test proves each against values of many "
+        "digits. The portable kernels are held against the results that torch has in float64, rounded once; the aten "
+        "library calls torch, and is held against what torch gives."
+    )
+    yield ""
+    for fault in TORCH_FAULTS:
+        yield f"- `{fault.entry}`, {', '.join(fault.types)}: {fault.does}"
 
 
 def _lacking(entries: list[Entry]) -> Iterator[str]:
