@@ -43,6 +43,11 @@ class Call:
         self.schema_args = instruction.args[:-1]
         self.written = written
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether the kernel is one of those that come with the VM."""
+        return str(getattr(self.prepare, "__module__", "")).startswith("et_vm.kernels.")
+
     def arguments(self) -> list[object]:
         """The current values of the arguments in the types that the kernel declares."""
         values: list[object] = []
@@ -111,6 +116,15 @@ class DynamicCall:
             self._function, self._arguments = self._call.prepare_now()
             self._key = self._current_key()
         self._function(*self._arguments)
+
+    @property
+    def settled(self) -> Step | None:
+        """The step for what the arguments are now; ``None`` if there is none, or a kernel of the user's made it, which
+        may do anything.
+        """
+        if self._function is None or not self._call.is_ours:
+            return None
+        return self._function, self._arguments
 
     def _current_key(self) -> list[object]:
         registers = self._call.registers

@@ -20,6 +20,7 @@ from et_vm.meta import MethodMeta
 from et_vm.outputs import GivenOutputs
 from et_vm.prepare import Preparation
 from et_vm.registers import RegisterFile
+from et_vm.settling import Settling
 from et_vm.state import State
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify import verified
@@ -116,6 +117,7 @@ class Method:
                 plan, instructions, registers, flow.rebound, memory, platform, tracer=tracer, poison=poison
             )
         self._hooks = hooks or UNOBSERVED
+        self._settling = None if hooks else Settling(plan, instructions, self._steps, registers, flow.rebound)
         self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
         self._loaded("prepare", started)
         self._report_allocations()
@@ -179,7 +181,7 @@ class Method:
             self._set_inputs(inputs)
             try:
                 with np.errstate(all="ignore"), self._guard():
-                    self._loop()
+                    self._run()
             except StepFailure as failure:
                 raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
             outputs = self._collect(clone_outputs, any_torch(inputs))
@@ -188,6 +190,16 @@ class Method:
             if self._tracer is not None:
                 self._tracer.on_execute(self.name, started, self._platform.ticks())
             return outputs
+
+    def _run(self) -> None:
+        settling = self._settling
+        if settling is None:
+            self._loop()
+        elif settling.loop is not None:
+            settling.loop()
+        else:
+            self._loop()
+            settling.note_run()
 
     def set_inputs(self, inputs: Sequence[object]) -> None:
         """Set all inputs for :meth:`step`. Raises InputError, or ExecutorchError(InvalidState) in the
@@ -324,6 +336,8 @@ class Method:
 
     def _begin(self) -> None:
         """Put back what the last execution changed, which may be the tensors that inputs are copied into."""
+        if self._settling is not None:
+            self._settling.forget()
         for register, value in self._changing:
             self._registers[register] = value
         for tensor, storage in self._freed:
@@ -335,11 +349,15 @@ class Method:
             raise InputError(
                 f"the method takes {len(self._plan.inputs)} inputs, got {len(values)}", where=self.name
             )
-        self._begin()
+        settling = self._settling
+        if settling is None or settling.loop is None:
+            self._begin()
         self._written.forget()
         for index, value in enumerate(values):
             self._set_input(index, value)
         self._check_together()
+        if settling is not None and settling.loop is not None and not settling.is_settled():
+            self._begin()
 
     def _check_together(self) -> None:
         if self._guards is not None:

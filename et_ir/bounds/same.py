@@ -27,6 +27,9 @@ _KEEPS_SHAPE: Final = frozenset(
 )
 """Operators whose first result has the shape of their first operand."""
 
+_COUNTS: Final = frozenset({"arange", "arange.start", "arange.start_step"})
+"""Operators that count up."""
+
 _PRODUCTS: Final = {
     "mm": (("self", 0), ("mat2", 1)),
     "bmm": (("self", 0), ("self", 1), ("mat2", 2)),
@@ -74,6 +77,8 @@ class SameSizes:
         name = operator_name(type(op))
         if name in ("expand", "view", "reshape", "_unsafe_view"):
             return self._given(op, name, dim)
+        if name in _COUNTS:
+            return self._counted(op)
         if name in _PRODUCTS:
             argument, place = _PRODUCTS[name][dim]
             return self.size(cast(SSAValue, op.arg(argument)), place)
@@ -86,6 +91,16 @@ class SameSizes:
         if "pointwise" in op.tags and not _is_broadcast_from(op, places, dim):
             return None
         return found.pop() if len(found) == 1 else None
+
+    def _counted(self, op: SchemaOp) -> Identity | None:
+        """That of the numbers from 0 on: as many as the number that ends them."""
+        given = op.info().schema.by_name
+        start, step = (op.arg(arg) if arg in given else other for arg, other in (("start", 0), ("step", 1)))
+        end: object = op.arg("end")
+        owner = cast(SSAValue, end).owner if isinstance(end, SSAValue) else None
+        # A tensor's size is never below 0, where there would be no numbers.
+        is_size = isinstance(owner, SchemaOp) and operator_name(type(owner)) == "sym_size.int"
+        return self.number(cast(SSAValue, end)) if is_size and (start, step) == (0, 1) else None
 
     def _given(self, op: SchemaOp, name: str, dim: int) -> Identity | None:
         """That of a size in the list that an operator is given."""

@@ -155,12 +155,7 @@ class _Elision:
             and is_contiguous(whole)
             and is_contiguous(part)
         )
-        if (
-            op.key not in _RESHAPES
-            or not bounded
-            or nbytes(part) > nbytes(whole)
-            or target.result in self.outputs
-        ):
+        if op.key not in _RESHAPES or not bounded or nbytes(part) > nbytes(whole):
             return
         view = ViewOp(base, part, dynamism=target.dynamism)
         call = KernelCallOp(ET_VIEW, op.arguments, returns=[view.result])

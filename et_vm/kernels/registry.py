@@ -16,8 +16,8 @@ rejects a file whose call does not fit them.
 
 Rules: nothing is written to an output, and nothing is resized, before every check has passed. A prepare
 function reads shapes and constants but never the data of other tensors; a step whose output shape depends
-on data resizes the output itself. A prepare function may run more than once for a call; what is expensive
-(a repacked weight) goes through :meth:`PrepareContext.memo`.
+on data resizes the output itself, in a function that is marked :func:`resizing`. A prepare function may run
+more than once for a call; what is expensive (a repacked weight) goes through :meth:`PrepareContext.memo`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -60,6 +60,30 @@ def nothing() -> None:
 
 NOTHING: Step = (nothing, ())
 """What a prepare function returns when the outputs need no work; the loops leave it out."""
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+_RESIZING: set[Callable[..., object]] = set()
+
+
+def resizing(function: _Function) -> _Function:
+    """Mark a function of steps that gives outputs their shapes while it runs: the data tells them."""
+    _RESIZING.add(function)
+    return function
+
+
+def resizes(step: Step) -> bool:
+    """Whether a step, or one of those it consists of, gives outputs their shapes while it runs."""
+    function, arguments = step
+    return function in _RESIZING or any(map(_holds_resizing, arguments))
+
+
+def _holds_resizing(argument: object) -> bool:
+    if callable(argument):
+        return argument in _RESIZING
+    return isinstance(argument, (tuple, list)) and any(
+        map(_holds_resizing, cast("Sequence[object]", argument))
+    )
+
 
 SCRATCH_ALIGNMENT = 64
 MOST_SCRATCH = 2**62

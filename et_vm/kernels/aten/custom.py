@@ -19,7 +19,7 @@ from et_vm.kernels.aten.call import Call
 from et_vm.kernels.aten.inference import first_line
 from et_vm.kernels.aten.out_variant import copy_results
 from et_vm.kernels.aten.schema import Operator, functional, operator
-from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step
+from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step, resizing
 
 __all__ = ["custom_kernel"]
 
@@ -137,6 +137,7 @@ def _check_types(ctx: PrepareContext, call: Call, results: Sequence[torch.Tensor
             raise ctx.trap(arg="out", expected=result.dtype, got=out.scalar_type.torch_name)
 
 
+@resizing
 def _run_and_resize(ctx: PrepareContext, call: Call, compute: Any) -> None:
     positional, keywords = call.arguments(alias)
     made: Any = compute(*positional, **keywords)

@@ -14,7 +14,7 @@ from et_vm.kernels.aten.inference import check_in_place, shape_outputs
 from et_vm.kernels.aten.quick import quick_function
 from et_vm.kernels.aten.schema import Operator, functional, operator
 from et_vm.kernels.aten.view import view_kernel
-from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step
+from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step, resizing
 
 # The out variants of these losses resize their output on the way, or (torch 2.13) give wrong results.
 _BETTER_FUNCTIONAL = frozenset(
@@ -103,6 +103,7 @@ def copy_results(compute: Callable[[], Any], targets: Sequence[Callable[[torch.T
         target(result)
 
 
+@resizing
 def _run_and_resize(ctx: PrepareContext, call: Call) -> None:
     """Compute new tensors, give the outputs their shapes, and copy."""
     positional, keywords = call.arguments(alias)

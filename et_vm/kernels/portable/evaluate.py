@@ -11,7 +11,7 @@ import numpy as np
 
 from et_schema.scalar_type import numpy_dtype
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.registry import Step
+from et_vm.kernels.registry import Step, resizing
 from et_vm.values import Array, DType, Tensor
 
 Compute: TypeAlias = Callable[..., "Array | Sequence[Array]"]
@@ -66,6 +66,7 @@ def evaluated_to_size(
     return _evaluate_to_size, (compute, tuple(tensor.array for tensor in inputs), dtypes, tuple(outs))
 
 
+@resizing
 def _evaluate_to_size(
     compute: Compute, arrays: Sequence[Array], dtypes: Sequence[DType], outs: Sequence[Tensor]
 ) -> None:

@@ -13,7 +13,7 @@ from et_vm.kernels.portable.arguments import broadcast_shapes, check_rank, check
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.move import contiguous, move, moves
 from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext, Step, resizing
 from et_vm.values import Array, Tensor
 
 INDEX_TYPES = (ScalarType.LONG, ScalarType.INT)
@@ -284,6 +284,7 @@ def index_out(ctx: PrepareContext, self: Tensor, indices: list[Tensor | None], o
     return chain([*calls, *checks, take, *tail])
 
 
+@resizing
 def _index_by_mask(self: Tensor, indices: Sequence[Tensor | None], out: Tensor) -> None:
     result: Array = self.array[numpy_index(indices)]
     out.resize(result.shape)
@@ -301,6 +302,7 @@ def masked_select_out(ctx: PrepareContext, self: Tensor, mask: Tensor, out: Tens
     return _select, (np.broadcast_to(self.array, shape), np.broadcast_to(mask.array, shape), out)
 
 
+@resizing
 def _select(array: Array, mask: Array, out: Tensor) -> None:
     result: Array = array[mask]
     out.resize(result.shape)
@@ -316,6 +318,7 @@ def nonzero_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     return _nonzero, (self.array, out)
 
 
+@resizing
 def _nonzero(array: Array, out: Tensor) -> None:
     found = np.argwhere(array) if array.ndim else np.empty((int(bool(array)), 0), np.int64)
     out.resize(found.shape)

@@ -135,3 +135,18 @@ func.func @guarded(%x: tensor<?xf32>) -> tensor<?xf32> attributes {program.guard
   %0 = edge.relu %x : tensor<?xf32>
   func.return %0 : tensor<?xf32>
 }
+
+// -----
+
+// As many numbers from 0 on as x has columns are of the size of these columns, whatever they are added to.
+// CHECK-LABEL: executorch.plan @counted
+// CHECK:       executorch.alloc bound : tensor<2x2x8xi64>
+// CHECK-NEXT:  executorch.kernel_call "aten::view_copy.out"
+func.func @counted(%x: tensor<4x?xi64>) -> tensor<2x?x?xi64> {
+  %n = edge.sym_size.int %x {dim = 1} : (tensor<4x?xi64>) -> i64
+  program.range %n from 0 to 8
+  %0 = edge.arange.start_step {start = 0, end = %n} : (i64) -> tensor<?xi64>
+  %1 = edge.add.Tensor %x, %0 : (tensor<4x?xi64>, tensor<?xi64>) -> tensor<4x?xi64>
+  %2 = edge.view_copy %1 {size = [2, -1, %n]} : (tensor<4x?xi64>, i64) -> tensor<2x?x?xi64>
+  func.return %2 : tensor<2x?x?xi64>
+}

@@ -109,13 +109,13 @@ executorch.plan @jumps {
 
 // -----
 
-// Dynamic tensors: a view at run time; what else they may be views of, and outputs, stays.
+// Dynamic tensors: a view at run time, also as an output; what else they may be views of stays.
 // CHECK-LABEL: executorch.plan @dynamic
 // CHECK:       executorch.kernel_call "aten::relu.out"(%x) outs(%y)
 // CHECK-NEXT:  %a = executorch.view bound %y : tensor<2x4xf32>
 // CHECK:       executorch.kernel_call "executorch_prim::et_view.default"(%y, [2, %n]) returns(%a)
 // CHECK:       executorch.kernel_call "aten::unsqueeze_copy.out"(%y, 0) outs(%b)
-// CHECK:       executorch.kernel_call "aten::view_copy.out"(%y, [4, %n]) outs(%c)
+// CHECK:       executorch.kernel_call "executorch_prim::et_view.default"(%y, [4, %n]) returns(%c)
 // CHECK:       executorch.kernel_call "aten::view_copy.out"(%y, [8]) outs(%u)
 executorch.plan @dynamic {
   %x = executorch.input : tensor<8xf32>

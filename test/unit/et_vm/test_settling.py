@@ -1,0 +1,145 @@
+"""After two executions at the same sizes, what cannot come out differently is left out; results stay what they were."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from vm_programs import BOUND, Build, f32, load
+
+import et_vm.kernels
+from et_schema.errors import InputError
+from et_schema.scalar_type import ScalarType
+from et_vm.kernels.libraries import load_library
+
+PORTABLE = load_library("portable")
+
+
+def sized():
+    """y = view(relu(x), [size of x]) + relu(x): a size, a view, and calls on tensors of any size."""
+    build = Build()
+    x, a, y = (build.tensor(8, dynamism=BOUND) for _ in range(3))
+    view = build.tensor(8, dynamism=BOUND, planned=False)
+    n, zero, one = build.scalar(0), build.scalar(0), build.scalar(1)
+    build.inputs(x)
+    build.call("aten::relu.out", x, a, a)
+    build.call("aten::sym_size.int", x, zero, n)
+    build.call("executorch_prim::et_view.default", a, build.list_of(n), view)
+    build.call("aten::add.out", a, view, one, y, y)
+    build.outputs(y)
+    return load(build, kernels=PORTABLE)
+
+
+def selected():
+    """y = relu(the elements of x that are true), and relu(x): the first is as long as the data says."""
+    build = Build()
+    x, a, y, z = (build.tensor(8, dynamism=BOUND) for _ in range(4))
+    mask = build.tensor(8, dtype=ScalarType.BOOL, dynamism=BOUND)
+    build.inputs(x, mask)
+    build.call("aten::masked_select.out", x, mask, a, a)
+    build.call("aten::relu.out", a, y, y)
+    build.call("aten::relu.out", x, z, z)
+    build.outputs(y, z)
+    return load(build, kernels=PORTABLE)
+
+
+def steps_left(method):
+    loop = method._settling.loop
+    if loop is None:
+        return None
+    return len(dict(zip(loop.__code__.co_freevars, loop.__closure__, strict=True))["walk"].cell_contents)
+
+
+def test_calls_alone_are_left():
+    method = sized()
+    for size in (4, 8, 3):
+        left = []
+        for _ in range(4):
+            x = np.random.default_rng(size).standard_normal(size, np.float32)
+            np.testing.assert_array_equal(method.execute([x])[0], 2 * np.maximum(x, 0))
+            left.append(steps_left(method))
+        assert left == [None, 2, 2, 2]
+
+
+def test_sizes_that_alternate():
+    method = sized()
+    for size in (4, 2, 2, 2, 5, 2, 2):
+        x = np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(method.execute([x])[0], 2 * x)
+
+
+def test_what_depends_on_data_is_left():
+    method = selected()
+    x = f32(-1, 2, -3, 4)
+    for mask in ([1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]):
+        chosen = np.array(mask, bool)
+        y, z = method.execute([x, chosen])
+        np.testing.assert_array_equal(y, np.maximum(x[chosen], 0))
+        np.testing.assert_array_equal(z, np.maximum(x, 0))
+    assert steps_left(method) == 3
+
+
+def test_steps_and_errors_start_over():
+    method = sized()
+    x = f32(1, 2, 3)
+    for _ in range(3):
+        method.execute([x])
+    with pytest.raises(InputError):
+        method.execute([f32(*range(9))])
+    np.testing.assert_array_equal(method.execute([x])[0], 2 * x)
+    method.set_input(0, x + 1)
+    while method.step().name == "Ok":
+        pass
+    method.reset_execution()
+    np.testing.assert_array_equal(method.get_output(0), 2 * x + 2)
+    np.testing.assert_array_equal(method.execute([x])[0], 2 * x)
+
+
+def test_kernels_of_others_may_do_anything():
+    build = Build()
+    x, y = build.tensor(8, dynamism=BOUND), build.tensor(8, dynamism=BOUND)
+    build.inputs(x)
+    build.call("test::abs.out", x, y, y)
+    build.outputs(y)
+    from et_vm.kernels.registry import KernelRegistry
+
+    def absolute(ctx, self, out):
+        out.resize(self.sizes)
+        return np.abs, (self.array, out.array)
+
+    registry = KernelRegistry()
+    registry.register("test::abs.out", absolute)
+    method = load(build, kernels=registry)
+    for _ in range(4):
+        np.testing.assert_array_equal(method.execute([f32(-1, 2)])[0], f32(1, 2))
+    call = method._steps[0][0].__self__
+    assert call.settled is None
+
+
+def _own(node):
+    """What is in a function, without the functions in it."""
+    for inner in ast.iter_child_nodes(node):
+        if not isinstance(inner, ast.FunctionDef):
+            yield inner
+            yield from _own(inner)
+
+
+def _resizing_functions(tree):
+    """Functions that return nothing and give outputs their shapes, and are no part of preparing, which has a ctx."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.returns is not None:
+            takes_ctx = any(argument.arg == "ctx" for argument in node.args.args)
+            calls = [inner.func for inner in _own(node) if isinstance(inner, ast.Call)]
+            resizes = any(isinstance(call, ast.Attribute) and call.attr == "resize" for call in calls)
+            runs = node.name.startswith("_run") or not takes_ctx
+            if resizes and runs and ast.unparse(node.returns) == "None":
+                yield node
+
+
+def test_steps_that_resize_are_marked():
+    found = {}
+    for path in Path(et_vm.kernels.__file__).parent.rglob("*.py"):
+        for node in _resizing_functions(ast.parse(path.read_text())):
+            found[f"{path.stem}.{node.name}"] = [ast.unparse(mark) for mark in node.decorator_list]
+    assert found
+    assert [name for name, marks in found.items() if marks != ["resizing"]] == []
