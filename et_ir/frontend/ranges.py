@@ -46,14 +46,20 @@ class _Stated(NamedTuple):
 def with_ranges(
     ops: Sequence[Operation], nodes: Iterable[Node], values: Mapping[Node, Any], ranges: Ranges
 ) -> list[Operation]:
-    """Ops with the ranges of the numbers that they make. `values` says what nodes, inputs among them, became."""
+    """Ops with the ranges of the numbers that they make. `values` says what nodes, inputs among them, became.
+
+    The ranges of what a branch sees of the values around it are stated around it.
+    """
     stated: dict[Operation | None, list[Operation]] = {}
+    here = set(ops)
     for node in nodes:
         for one in _of_sizes(node, ranges) if _is_opaque(node) else _of_node(node, ranges):
             number = _number(values.get(node), one)
             if number is None:
                 continue
             owner = number.owner if isinstance(number.owner, Operation) else None
+            if owner is not None and owner not in here:
+                continue
             added = stated.setdefault(owner, [])
             if one.dim is not None:
                 added.append(SymSizeIntOp.make(number, one.dim))

@@ -34,10 +34,15 @@ class Function(nn.Module):
         return self.function(*inputs)
 
 
-def imported(module: nn.Module | Callable[..., Any], *inputs: Any, strict: bool = False) -> ModuleOp:
+def imported(
+    module: nn.Module | Callable[..., Any], *inputs: Any, strict: bool = False, dynamic: Any = None
+) -> ModuleOp:
     with warnings.catch_warnings(action="ignore"):
         program = torch.export.export(
-            module if isinstance(module, nn.Module) else Function(module), inputs, strict=strict
+            module if isinstance(module, nn.Module) else Function(module),
+            inputs,
+            strict=strict,
+            dynamic_shapes=dynamic,
         )
     found = import_program(program)
     verify_module(found)
@@ -101,6 +106,20 @@ def test_one_graph_for_two_calls():
         return torch.cond(a.sum() > 0, branch, lambda x: x - 1, (a,))
 
     verify_module(imported(twice, X))
+
+
+def test_sizes_that_branches_see_have_their_ranges_stated_around_them():
+    def loop_and_branch(x: Tensor) -> Any:
+        _, y = while_loop(
+            lambda i, y: i < 2, lambda i, y: (i + 1, y * 2), (torch.zeros((), dtype=torch.int64), x)
+        )
+        return torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: y - 1, (y,))
+
+    rows = torch.export.Dim("rows", min=1, max=9)
+    module = imported(loop_and_branch, X, dynamic=(({0: rows},),))
+    there = set(module.walk())
+    for op in there:
+        assert {use.operation for result in op.results for use in result.uses} <= there
 
 
 def test_map_and_scan_take_slices():
