@@ -90,30 +90,45 @@ def power_in_double(right: Prepare, operator: str, inputs: Sequence[Any], outs: 
 def bytes_summed_in_bytes(
     right: Prepare, operator: str, inputs: Sequence[Any], outs: Sequence[Tensor]
 ) -> None:
-    """Resample with float32 weights, and cut the sum to an integer at every term."""
+    """Resample with weights of float32, and cut the sum to an integer at every term."""
     image, _, align, *scales = inputs
+    given = scales if all(scale is not None for scale in scales) else []
     heights, widths = (
-        _weights(right, operator, image.sizes[axis], outs[0].sizes[axis], align, scales, axis)
+        _weights(image.sizes[axis], outs[0].sizes[axis], align, given[axis - 2] if given else None)
         for axis in (2, 3)
     )
     total = np.zeros(outs[0].sizes, np.uint8)
     for row in range(image.sizes[2]):
         for column in range(image.sizes[3]):
-            weight = heights[:, None, row] * widths[None, :, column]
-            term = weight * image.array[:, :, row, column, None, None].astype(np.float32)
-            total[...] = np.where(weight != 0, (total + term).astype(np.uint8), total)
+            element = image.array[:, :, row, column, None, None].astype(np.float32)
+            term = element * heights[:, None, row] * widths[None, :, column]
+            total[...] = (total + term).astype(np.uint8)
     outs[0].array[...] = total
 
 
-def _weights(
-    right: Prepare, operator: str, extent: int, size: int, align: bool, scales: Sequence[Any], axis: int
-) -> np.ndarray[Any, Any]:
-    """How much of each of ``extent`` elements each of ``size`` takes: what becomes of unit vectors."""
-    unit = Tensor.from_numpy(np.eye(extent, dtype=np.float32)[None, None], ScalarType.FLOAT)
-    out = Tensor.from_numpy(np.zeros((1, 1, size, extent), np.float32), ScalarType.FLOAT)
-    given = [scales[axis - 2], None] if scales else []
-    call(right, operator, [unit, [size, extent], align, *given], [out])
-    return out.array[0, 0]
+def _weights(extent: int, size: int, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
+    """How much of each of ``extent`` elements each of ``size`` takes, each step rounded to float32: sums that should be
+    whole are just below or above, and which of them, makes a difference of one.
+    """
+    single = np.float32
+    if align:
+        step = single((extent - 1) / (size - 1) if size > 1 else 0.0)
+    else:
+        step = single(1.0 / scale if scale is not None and scale > 0 else extent / size)
+    half, one = single(0.5), single(1)
+    support = max(step, one)
+    weights = np.zeros((size, extent), single)
+    for at in range(size):
+        centre = step * (single(at) + half)
+        first = max(int(centre - support + half), 0)
+        last = min(int(centre + support + half), extent)
+        places = np.arange(last - first, dtype=single) + single(first) - centre + half
+        near = np.maximum(one - np.abs(places * (one / support)), single(0))
+        total = single(0)
+        for weight in near:
+            total += weight
+        weights[at, first:last] = near / total
+    return weights
 
 
 def added_to_what_was_there(
