@@ -1,6 +1,6 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
 # make test   everything CI checks
-# make fuzz   1,000,000 damaged files; it goes on where it was stopped
+# make fuzz   1,000,000 damaged files and 100,000 random programs; it goes on where it was stopped
 # make conformance   every sample that torch has of its operators, through everything; writes docs/ops.md
 # The environment is .venv; PYTHON chooses the interpreter it is made from.
 
@@ -9,12 +9,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types lit unit oracles fuzz-quick fuzz conformance format regenerate clean
+.PHONY: demo test lint types lit unit oracles properties fuzz-quick fuzz conformance format regenerate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
 
-test: lint types lit unit oracles fuzz-quick
+test: lint types lit unit oracles properties fuzz-quick
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -33,11 +33,15 @@ unit: $(VENV)/.test
 oracles: $(VENV)/.test
 	$(BIN)/python -m pytest test/conformance
 
+properties: $(VENV)/.test
+	PYTHONPATH=test $(BIN)/python -m property --count 500 --quiet
+
 fuzz-quick: $(VENV)/.test
 	PYTHONPATH=test $(BIN)/python -m fuzz --count 20000 --quiet
 
 fuzz: $(VENV)/.test
 	mkdir -p build
+	PYTHONPATH=test $(BIN)/python -m property --count 100000 --state build/property.state --save build/property
 	PYTHONPATH=test $(BIN)/python -m fuzz --count 1000000 --state build/fuzz.state --save build/fuzz
 
 conformance: $(VENV)/.test

@@ -1,0 +1,7 @@
+"""Random programs: made of a small grammar, compiled, and compared with eager torch."""
+
+import sys
+from pathlib import Path
+
+# The stock runtime is that of the conformance tests.
+sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))

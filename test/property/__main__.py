@@ -1,0 +1,124 @@
+"""Check random programs: ``python -m property`` with ``test`` on the path.
+
+    python -m property --count 500                       seeds 0 to 499
+    python -m property --count 100000 --state FILE       go on where FILE says the last run was, with progress
+    python -m property --first 1234 --count 1            one program, with all that is checked of any
+    python -m property --first 1234 --count 1 --print    the program
+
+Each program is compiled twice and run by the VM; by their seeds some are also run with torch's kernels, by the stock
+runtime, exported by torch, or verified after each pass. A failure is printed as the smallest program that fails in the
+same way, with its seed, and written to the folder of ``--save``. The exit code is 1 when there were any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+EVERY: Final = {"every_pass": 5, "aten": 4, "stock": 10, "exported": 25}
+"""Of how many programs one has which further check."""
+
+LIMIT: Final = 5
+"""A run with more failures ends: making each small takes its time."""
+
+
+def checks_of(seed: int, stock: Any, *, everything: bool) -> Any:
+    """What is checked of the program of a seed."""
+    from property.check import Checks
+
+    wanted = {name: everything or seed % every == every - 1 for name, every in EVERY.items()}
+    return Checks(
+        every_pass=wanted["every_pass"],
+        aten=wanted["aten"],
+        stock=stock if wanted["stock"] else None,
+        exported=wanted["exported"],
+    )
+
+
+def show(seed: int) -> None:
+    """Print a program as Python and as MLIR."""
+    from property.generator import generate
+    from property.report import mlir
+    from property.source import HEADER, python
+
+    program = generate(seed)
+    print(HEADER, python(program), mlir(program), sep="\n\n")
+
+
+def run(seeds: range, *, state: Path | None, save: Path | None, quiet: bool) -> int:
+    """Check the programs of some seeds; returns the exit code."""
+    from stock import StockRuntime
+
+    from property.check import Failure, check
+    from property.generator import generate
+    from property.report import report
+
+    outcomes: Counter[str] = Counter()
+    failures = 0
+    started = shown = time.monotonic()
+    with StockRuntime() as stock:
+        for seed in seeds:
+            checks = checks_of(seed, stock, everything=len(seeds) == 1)
+            program = generate(seed)
+            try:
+                outcomes[check(program, checks)] += 1
+            except Failure as failure:
+                failures += 1
+                text = report(program, checks, failure)
+                print(f"--- seed {seed}\n{text}", flush=True)
+                if save is not None:
+                    save.mkdir(parents=True, exist_ok=True)
+                    Path(save, f"{seed}.txt").write_text(text)
+            if state is not None:
+                state.write_text(f"{seed + 1}\n")
+            if failures == LIMIT and len(seeds) > LIMIT:
+                print(f"stopped at seed {seed}: {failures} failures")
+                break
+            now = time.monotonic()
+            if not quiet and now - shown > 5:
+                shown = now
+                rate = (seed + 1 - seeds.start) / (now - started)
+                print(
+                    f"{seed + 1:,} of {seeds.stop:,}, {rate:.1f} a second, {failures} failures",
+                    file=sys.stderr,
+                )
+    for outcome, count in sorted(outcomes.items()):
+        print(f"{count:>9,}  {outcome}")
+    print(f"{failures:>9,}  failures")
+    return 1 if failures else 0
+
+
+def main() -> int:
+    """The command; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m property", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--first", type=int, default=0, metavar="SEED")
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument(
+        "--state", type=Path, help="continue from the seed in this file, and keep it up to date"
+    )
+    parser.add_argument("--save", type=Path, metavar="DIR", help="where the reports of failures go")
+    parser.add_argument("--print", action="store_true", help="print the programs instead")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    args = parser.parse_args()
+    # For torch, which has not been imported yet: programs are small.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    first = args.first
+    if args.state is not None and args.state.exists():
+        first = int(args.state.read_text())
+    seeds = range(first, args.first + args.count)
+    if args.print:
+        for seed in seeds:
+            show(seed)
+        return 0
+    return run(seeds, state=args.state, save=args.save, quiet=args.quiet)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,263 @@
+"""What has to hold of a program: its levels verify and are text, its file is reproducible and computes what torch does.
+
+The checks stand in the order of their stages, which a failure names.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.export import Dim, export
+from xdsl.dialects.builtin import ModuleOp
+
+from et_ir.emit import EmitOptions, disassemble, write
+from et_ir.frontend import import_program
+from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
+from et_ir.text import data_attributes, parse_module, print_module
+from et_ir.verification import verify_module
+from et_schema.errors import ExecutorchError
+from et_schema.pte import read_pte
+from et_tools.reading import compiler_context
+from et_vm.runtime import Runtime
+from property.build import build
+from property.eager import Run, Unsteady, draw_inputs, eager_runs, model
+from property.programs import Extent, Program
+from property.source import python
+
+__all__ = ["Checks", "Failure", "check"]
+
+RUNS: Final = 3
+"""Of a program that has been loaded once: state goes on from one to the next. The first two are of different sizes."""
+
+TOLERANCE: Final = 1e-4
+"""Of results, in absolute terms and of the larger number. That in 64 bits they differ less has been checked."""
+
+PLANNED: Final = executorch_pipeline().replace("plan-memory{", "plan-memory{check=true ")
+
+
+class Failure(Exception):
+    """A program that is not treated as it has to be, and in which stage."""
+
+    def __init__(self, stage: str, message: str):
+        super().__init__(f"{stage}: {message}")
+        self.kind = stage, message.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What is checked beside that the VM's portable kernels, with dead memory poisoned, compute the right thing."""
+
+    every_pass: bool = False
+    """Whether the module is verified after each pass, not only at each level."""
+    aten: bool = False
+    """Whether it is run with torch's kernels."""
+    stock: Any = None
+    """The stock runtime, if it is run there."""
+    exported: bool = False
+    """Whether it is exported by torch, too, and what that gives compiled and run."""
+
+
+def check(program: Program, checks: Checks) -> str:
+    """Check a program; what came of it in a word. Raises `Failure`, and what torch raises for what is no program."""
+    try:
+        runs = eager_runs(program, RUNS)
+    except Unsteady:
+        return "unsteady"
+    with _stage("build"):
+        module = build(program)
+        verify_module(module)
+        text = _text(module)
+    with _stage("text of aten"):
+        again = parse_module(compiler_context(), text)
+        verify_module(again)
+        _same_text(_text(again), text)
+    data = _compile(module, checks)
+    with _stage("compiled again, from text"):
+        if _compile(again, Checks()) != data:
+            raise Failure("compiled again, from text", "the file is another")
+    _translate(module, data)
+    _run_all(program, runs, data, checks, "")
+    outcome = "with n" if program.sizes else "fixed sizes"
+    if not checks.exported:
+        return outcome
+    return f"{outcome}, {_export(program, runs, checks)}"
+
+
+@contextmanager
+def _stage(name: str) -> Iterator[None]:
+    """Whatever is raised is a failure of this stage."""
+    try:
+        yield
+    except Failure:
+        raise
+    except Exception as error:
+        lines = traceback.format_exception(error)
+        raise Failure(name, f"{type(error).__name__}: {error}\n{''.join(lines[-4:-1])}") from error
+
+
+# -- compiling
+
+
+def _text(module: ModuleOp) -> str:
+    stream = io.StringIO()
+    print_module(module, stream)
+    return stream.getvalue()
+
+
+def _same_text(found: str, wanted: str) -> None:
+    for one, other in zip(found.splitlines(), wanted.splitlines(), strict=False):
+        if one != other:
+            raise ValueError(f"the text becomes another:\n  {other}\n  {one}")
+    if found != wanted:
+        raise ValueError("the text becomes another")
+
+
+def _compile(module: ModuleOp, checks: Checks) -> bytes:
+    """Lower a module in place, and the file of it."""
+    for level, pipeline in (
+        ("verify aten", ATEN),
+        ("core-aten", CORE_ATEN),
+        ("edge", EDGE),
+        ("backend", BACKEND),
+        ("executorch", PLANNED),
+    ):
+        with _stage(level):
+            run_pipeline(module, pipeline, after=_verify if checks.every_pass else None)
+            verify_module(module)
+    with _stage("emit"):
+        return _file(module)
+
+
+def _verify(one: Any, module: ModuleOp) -> None:
+    try:
+        verify_module(module)
+    except Exception as error:
+        raise ValueError(f"after {one.name}: {error}") from error
+
+
+def _file(module: ModuleOp) -> bytes:
+    stream = io.BytesIO()
+    write(module, stream, EmitOptions())
+    return stream.getvalue()
+
+
+def _translate(module: ModuleOp, data: bytes) -> None:
+    """From the file to text and back; and the text that the compiler has."""
+    with _stage("text of executorch"):
+        text = _text(module)
+        again = parse_module(compiler_context(), text)
+        _same_text(_text(again), text)
+    with _stage("file to text and back"):
+        read = disassemble(read_pte(data))
+        verify_module(read)
+        text = _text(read)
+        again = parse_module(compiler_context(), text)
+        _same_text(_text(again), text)
+        verify_module(again)
+        _attach(again, read)
+        if _file(again) != data:
+            raise ValueError("the file becomes another")
+
+
+def _attach(again: ModuleOp, read: ModuleOp) -> None:
+    """Give the constants that a text does not print the data they had."""
+    blobs = {attr.blob.sha256: attr.blob for _, attr in data_attributes(read)}
+    for _, attr in data_attributes(again):
+        if not attr.blob.is_resolved:
+            attr.blob.resolve(blobs[attr.blob.sha256].view())
+
+
+# -- running
+
+
+def _run_all(program: Program, runs: Sequence[Run], data: bytes, checks: Checks, prefix: str) -> None:
+    for kernels in ("portable", "aten") if checks.aten else ("portable",):
+        with _stage(f"{prefix}run with {kernels} kernels"):
+            _run(program, runs, data, kernels)
+    if checks.stock is not None:
+        with _stage(f"{prefix}run by stock"), tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "program.pte")
+            path.write_bytes(data)
+            for at, run in enumerate(runs):
+                outputs = checks.stock.run_on(path, list(run.inputs))
+                _compare(outputs, run.outputs, f"run {at}")
+
+
+def _run(program: Program, runs: Sequence[Run], data: bytes, kernels: str) -> None:
+    loaded = Runtime.get().load_program(data, kernels=kernels, poison=True, instruction_limit=20_000)
+    method = loaded.load_method("forward")
+    for at, run in enumerate(runs):
+        outputs = method.execute([each.clone() for each in run.inputs])
+        _compare(outputs, run.outputs, f"run {at}, n = {run.n}")
+        state = method.state
+        for buffer, wanted in zip(program.buffers, run.state, strict=True):
+            if buffer.name in state:
+                _compare([state[buffer.name]], [wanted], f"run {at}, {buffer.name} afterwards")
+    if method.state:
+        method.state.reset()
+        _compare(method.execute(list(runs[0].inputs)), runs[0].outputs, "after a reset")
+    if program.sizes is not None:
+        for n in (program.sizes[0] - 1, program.sizes[1] + 1):
+            _must_refuse(program, method, n)
+
+
+def _must_refuse(program: Program, method: Any, n: int) -> None:
+    try:
+        method.execute(list(draw_inputs(program, n, Random(0))))
+    except ExecutorchError:
+        return
+    raise ValueError(f"inputs with n = {n} are taken, the range is {program.sizes}")
+
+
+def _compare(found: Sequence[Any], wanted: Sequence[Tensor], where: str) -> None:
+    if len(found) != len(wanted):
+        raise ValueError(f"{where}: {len(found)} results, not {len(wanted)}")
+    for at, (each, right) in enumerate(zip(found, wanted, strict=True)):
+        value = torch.as_tensor(each)
+        if value.dtype != right.dtype or value.shape != right.shape:
+            raise ValueError(
+                f"{where}: result {at} is {value.dtype} {list(value.shape)}, not {right.dtype} {list(right.shape)}"
+            )
+        if not torch.allclose(value.double(), right.double(), rtol=TOLERANCE, atol=TOLERANCE):
+            raise ValueError(f"{where}: result {at} is\n{value}\nnot\n{right}")
+
+
+# -- by torch's export
+
+
+def _export(program: Program, runs: Sequence[Run], checks: Checks) -> str:
+    """Have torch export a program, compile and run that; in a word, whether torch does."""
+    module = model(python(program), plain=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            exported = export(module, runs[0].inputs, dynamic_shapes=_dynamic_shapes(program), strict=False)
+        except Exception:  # of many kinds: what torch cannot trace is no concern of ours
+            return "refused by torch"
+    with _stage("import"):
+        imported = import_program(exported)
+        verify_module(imported)
+    data = _compile(imported, checks)
+    _run_all(program, runs, data, replace(checks, stock=None), "exported, ")
+    return "exported"
+
+
+def _dynamic_shapes(program: Program) -> Any:
+    if program.sizes is None:
+        return None
+    dim = Dim("n", min=program.sizes[0], max=program.sizes[1])
+    return {
+        each.var.name: {at: dim for at, size in enumerate(each.var.type.shape) if size == Extent()}
+        for each in program.inputs
+    }
