@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 import torch
+from torch._export.verifier import SpecViolationError
 from torch.export import ExportedProgram
 from torch.export.graph_signature import (
     ConstantArgument,
@@ -177,7 +178,14 @@ def _functionalise(
             # Torch warns here of its own use of what it has deprecated.
             warnings.simplefilter("ignore", FutureWarning)
             functionalised = functionalise_by_tracing(program)
-    except (RuntimeError, ValueError, TypeError, AssertionError, NotImplementedError) as error:
+    except (
+        RuntimeError,
+        ValueError,
+        TypeError,
+        AssertionError,
+        NotImplementedError,
+        SpecViolationError,
+    ) as error:
         message = str(error).strip().partition("\n")[0]
         reasons.add(
             f"method {name}",

@@ -311,7 +311,7 @@ def functionalise_by_tracing(program: ExportedProgram) -> ExportedProgram:
     Torch keeps composite operators whole and takes their results for new tensors. Those that may return a view
     or write running statistics are decomposed, so that it sees that. Raises what torch raises.
     """
-    program = _with_explicit_identities(program)
+    program = _prepared(program)
     known = cast("dict[object, Callable[..., Any]]", default_decompositions())
     table: dict[object, Callable[..., Any]] = {}
     for node in program.graph.nodes:
@@ -327,8 +327,10 @@ def functionalise_by_tracing(program: ExportedProgram) -> ExportedProgram:
     return functional
 
 
-def _with_explicit_identities(program: ExportedProgram) -> ExportedProgram:
-    """The program with `alias` in the place of each dropout that gives its input back."""
+def _prepared(program: ExportedProgram) -> ExportedProgram:
+    """The program with `alias` in the place of each dropout that gives its input back, and with the source of each
+    `copy_` cloned: torch refuses the result of its own trace where two buffers end as one value.
+    """
 
     def is_identity(node: Node) -> bool:
         op = as_operator(node.target)
@@ -337,13 +339,22 @@ def _with_explicit_identities(program: ExportedProgram) -> ExportedProgram:
         probability, train = cast("tuple[float, bool]", node.args[1:])
         return not train or probability == 0
 
-    if not any(is_identity(node) for node in program.graph.nodes):
+    def is_copy(node: Node) -> bool:
+        return node.target is torch.ops.aten.copy_.default and isinstance(node.args[1], Node)
+
+    if not any(is_identity(node) or is_copy(node) for node in program.graph.nodes):
         return program
     module = copy.deepcopy(program.graph_module)
     for node in module.graph.nodes:
         if is_identity(node):
             node.target = torch.ops.aten.alias.default
             node.args = node.args[:1]
+        elif is_copy(node):
+            source = cast(Node, node.args[1])
+            with module.graph.inserting_before(node):
+                clone = module.graph.call_function(torch.ops.aten.clone.default, (source,))
+            clone.meta = {**source.meta, **{k: v for k, v in node.meta.items() if k != "val"}}
+            node.args = (node.args[0], clone, *node.args[2:])
     module.recompile()
     return ExportedProgram(
         root=module,

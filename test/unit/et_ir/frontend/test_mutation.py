@@ -388,3 +388,22 @@ def test_batch_norm_with_its_statistics_as_inputs():
     torch.testing.assert_close(y, Norm()(x, mean, variance))
     torch.testing.assert_close(interpreter.overwritten[1], mean)
     torch.testing.assert_close(interpreter.overwritten[2], variance)
+
+
+def test_a_buffer_that_becomes_another():
+    """Torch's own trace makes one value of both, which its verifier refuses."""
+
+    class Twins(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("a", torch.zeros(4))
+            self.register_buffer("b", torch.ones(4))
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.b[1:3].add_(x[:2])
+            self.a.copy_(self.b)
+            return self.a + x
+
+    text = str(import_program(torch.export.export(Twins(), (torch.ones(4),))))
+    assert "program.store @a" in text
+    assert "program.store @b" in text
