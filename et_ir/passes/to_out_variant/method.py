@@ -67,6 +67,7 @@ class Method:
         self.entry = self.block = Block()
         """Where registers are declared, and where instructions are added."""
         self._body = Region(self.entry)
+        self._declared: RegisterOp | None = None
         self.findings: list[Finding] = []
         self.values: dict[SSAValue, Scalar | SSAValue] = {}
         self.places: dict[SSAValue, SSAValue] = {}
@@ -112,10 +113,13 @@ class Method:
         op.location = like.location
         if self.block is self.entry:
             self.entry.add_op(op)
+        elif self._declared is not None:
+            self.entry.insert_op_after(op, self._declared)
         else:
-            end = self.entry.last_op
-            assert end is not None
-            self.entry.insert_op_before(op, end)
+            first = self.entry.first_op
+            assert first is not None
+            self.entry.insert_op_before(op, first)
+        self._declared = op
         op.result.name_hint = hint
         return op.result
 
