@@ -17,6 +17,9 @@ from torch.export.graph_signature import (
     InputKind,
     InputSpec,
     OutputKind,
+    SymBoolArgument,
+    SymFloatArgument,
+    SymIntArgument,
     TensorArgument,
     TokenArgument,
 )
@@ -369,6 +372,11 @@ def _arguments(method: _Method, reasons: Reasons) -> tuple[Block, list[dict[str,
                 case ConstantArgument(value=value):
                     attribute, type = literal_attribute(value)
                     entry["program.value"] = attribute
+                case SymIntArgument() | SymFloatArgument() | SymBoolArgument():
+                    raise UnsupportedType(
+                        "a number that the caller chooses is no input that runtimes take: they take the exported one",
+                        "pass a tensor without dimensions and read it with .item(), or export with the number itself",
+                    )
                 case CustomObjArgument() | TokenArgument():
                     raise UnsupportedType(
                         "custom objects are not supported", "pass tensors and Python scalars"

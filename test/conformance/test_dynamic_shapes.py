@@ -250,3 +250,22 @@ def test_memory_at_run_time(name: str, tmp_path: Path) -> None:
             for rows in (5, 1, 100, 7, 7, 7):
                 inputs = inputs_of(((rows, 4),))
                 compare(method.execute(list(inputs)), module, inputs)
+
+
+def test_a_dimension_that_is_marked(tmp_path: Path, stock: StockRuntime) -> None:
+    """`mark_dynamic` makes a symbol without a bound, which the compiler is told."""
+    module = One(lambda x: torch.cat([x * 2, x]) + x.shape[0])
+    example = torch.ones(6, 4)
+    torch._dynamo.mark_dynamic(example, 0)
+    with warnings.catch_warnings(action="ignore"):
+        program = torch.export.export(module, (example,))
+    path = tmp_path / "model.pte"
+    edge = to_edge(program, compile_config=EdgeCompileConfig(default_bounds={"x.0": 16}))
+    edge.to_executorch().save(path)
+    method = Runtime.get().load_program(path).load_method("forward")
+    for rows in (2, 6, 16):
+        inputs = inputs_of(((rows, 4),))
+        compare(method.execute(list(inputs)), module, inputs)
+        compare(stock.run(path, inputs), module, inputs)
+    with pytest.raises(InputError, match="16"):
+        method.execute(list(inputs_of(((17, 4),))))

@@ -230,3 +230,13 @@ def test_python_functions_are_not_called_arithmetic():
     text = str(caught.value)
     assert "a call of the Python function len, which is no operator" in text
     assert "arithmetic" not in text
+
+
+def test_numbers_that_the_caller_chooses():
+    class Net(nn.Module):
+        def forward(self, x: Tensor, n: int) -> Tensor:
+            return x[:n] * n
+
+    shapes = {"x": None, "n": torch.export.Dim.DYNAMIC}
+    with pytest.raises(UnsupportedProgram, match='input "n" of method forward: a number that the caller'):
+        import_program(torch.export.export(Net(), (torch.ones(8), 3), dynamic_shapes=shapes))
