@@ -51,6 +51,12 @@ def fibonacci(dtype: torch.dtype) -> torch.Tensor:
 
 NONE = rand()
 
+LEAST = -(2**63)
+LARGE = torch.tensor(
+    [LEAST, LEAST + 1, -(2**53) - 1, -8, -7, -1, 0, 1, 6, 7, 2**53 + 1, 2**62 + 3, -LEAST - 1]
+)
+DIVISORS = torch.tensor([LEAST, LEAST + 1, -(2**53) - 1, -7, -2, 1, 2, 7, 100, 2**53 + 1, -LEAST - 1])
+
 CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "cumsum of no dimensions": (aten.cumsum.default, (NONE, 0), {}),
     "sum of no dimensions": (aten.sum.dim_IntList, (NONE, [0]), {}),
@@ -112,6 +118,31 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "remainder -3": (aten.remainder.Scalar, (rand(5, 4, dtype=I64), -3), {}),
     "remainder 2.5": (aten.remainder.Scalar, (rand(5, 4, dtype=F64), 2.5), {}),
     "remainder i8": (aten.remainder.Scalar, (rand(5, 4, dtype=torch.int8), 3), {}),
+    **{
+        f"{name} of large numbers": (target, (LARGE.view(-1, 1), DIVISORS), kwargs)
+        for name, target, kwargs in (
+            ("remainder", aten.remainder.Tensor, {}),
+            ("fmod", aten.fmod.Tensor, {}),
+            ("quotient", aten.div.Tensor_mode, {"rounding_mode": "trunc"}),
+        )
+    },
+    **{
+        f"{name} of large numbers by {number}": (target, (LARGE, number), kwargs)
+        for number in (7, -7, -(2**53) - 1)
+        for name, target, kwargs in (
+            ("remainder", aten.remainder.Scalar, {}),
+            ("fmod", aten.fmod.Scalar, {}),
+            ("quotient", aten.div.Scalar_mode, {"rounding_mode": "trunc"}),
+        )
+    },
+    **{
+        f"{name} by -1": (target, (LARGE[1:], -1), kwargs)
+        for name, target, kwargs in (
+            ("remainder", aten.remainder.Scalar, {}),
+            ("fmod", aten.fmod.Scalar, {}),
+            ("quotient", aten.div.Scalar_mode, {"rounding_mode": "trunc"}),
+        )
+    },
     "average of volumes, ceil": (
         aten.avg_pool3d.default,
         (rand(*VOLUME), [2, 3, 2], [2, 2, 3], [1, 1, 0], True, False),
@@ -209,6 +240,37 @@ def test_stock_gives_what_torch_gives(name: str, stock: StockRuntime, tmp_path: 
     assert run(call, stock, tmp_path / "fitted.pte", fitted=True) is None
 
 
+LEAST_BY_NEGATIVE_ONE = [
+    (aten.remainder.Tensor, {}, 0),
+    (aten.fmod.Tensor, {}, 0),
+    (aten.div.Tensor_mode, {"rounding_mode": "trunc"}, LEAST),
+]
+"""Which ends a process where the processor is asked; the quotient is modulo 2^64, as sums are."""
+
+
+@pytest.mark.parametrize(("target", "kwargs", "result"), LEAST_BY_NEGATIVE_ONE)
+def test_the_least_number_by_negative_one(
+    target: Any, kwargs: dict[str, Any], result: int, stock: StockRuntime, tmp_path: Path
+) -> None:
+    arguments = torch.tensor([LEAST, 7]), torch.tensor([-1, -1])
+    expected = torch.tensor([result, -7 if result else 0])
+    call = Call(target, arguments, kwargs, [expected])
+    assert run(call, stock, tmp_path / "model.pte", fitted=True) is None
+
+
+@pytest.mark.parametrize(("target", "kwargs", "_"), LEAST_BY_NEGATIVE_ONE)
+def test_integers_by_zero_are_refused(
+    target: Any, kwargs: dict[str, Any], _: int, stock: StockRuntime, tmp_path: Path
+) -> None:
+    """As by torch."""
+    arguments = torch.tensor([3, 7]), torch.tensor([1, 0])
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        target(*arguments, **kwargs)
+    call = Call(target, arguments, kwargs, [torch.zeros(2, dtype=I64)])
+    with pytest.raises(StockError, match="division by zero"):
+        run(call, stock, tmp_path / "model.pte", fitted=True)
+
+
 def test_most_would_not(stock: StockRuntime, tmp_path: Path) -> None:
     """The rewrites are needed: what stock is right about without them is little, and listed."""
     right: list[str] = []
@@ -232,6 +294,8 @@ RIGHT = (
     "bool to bool",
     "remainder 2.5",
     "remainder f64",
+    "remainder by -1",
+    "fmod by -1",
     "mm over nothing",
     "bmm over nothing",
 )

@@ -24,6 +24,7 @@ the kernels compute rightly is touched; for other targets the pass does nothing.
 | negative padding | `slice_copy` in front |
 | `narrow_copy` along a negative dimension | `slice_copy` |
 | `remainder`, which may have the sign of the dividend | `fmod`, corrected |
+| remainders of i64, and quotients of i64 rounded toward zero, computed in f64 | from the quotient rounded down |
 | `sum.dim_IntList` of f64 over one dimension, added up in f32 | the same over that and one of one element |
 | functions without a kernel (`erfc`, `erfinv`, `lgamma`, `digamma`, `i0`, Bessel functions) | formulas in f64 |
 | `scatter_reduce`, which there is no kernel for | `scatter_add`, divided by how many were added; a sort and a scan |
@@ -57,6 +58,7 @@ from et_ir.passes.fit_kernels import (
     normalizations,
     pools,
     powers,
+    quotients,
     ranks,
     remainder,
     scans,
@@ -85,6 +87,7 @@ FAMILIES = (
     divisors,
     arguments,
     types,
+    quotients,
     remainder,
     volumes,
     ranks,

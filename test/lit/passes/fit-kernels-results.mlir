@@ -95,9 +95,9 @@ func.func @forward(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
 // -----
 
 // The remainder has the sign of the divisor.
-func.func @forward(%x: tensor<4xi64>, %y: tensor<4xi64>) -> tensor<4xi64> {
-  %0 = edge.remainder.Tensor %x, %y : tensor<4xi64>
-  func.return %0 : tensor<4xi64>
+func.func @forward(%x: tensor<4xi32>, %y: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = edge.remainder.Tensor %x, %y : tensor<4xi32>
+  func.return %0 : tensor<4xi32>
 }
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[FMOD:.*]] = edge.fmod.Tensor %x, %y
@@ -113,9 +113,9 @@ func.func @forward(%x: tensor<4xi64>, %y: tensor<4xi64>) -> tensor<4xi64> {
 // -----
 
 // Of a number, it is known.
-func.func @forward(%x: tensor<4xi64>) -> tensor<4xi64> {
-  %0 = edge.remainder.Scalar %x {other = 3} : tensor<4xi64>
-  func.return %0 : tensor<4xi64>
+func.func @forward(%x: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = edge.remainder.Scalar %x {other = 3} : tensor<4xi32>
+  func.return %0 : tensor<4xi32>
 }
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[FMOD:.*]] = edge.fmod.Scalar %x {other = 3}
@@ -126,9 +126,9 @@ func.func @forward(%x: tensor<4xi64>) -> tensor<4xi64> {
 
 // -----
 
-func.func @forward(%x: tensor<4xi64>) -> tensor<4xi64> {
-  %0 = edge.remainder.Scalar %x {other = -3} : tensor<4xi64>
-  func.return %0 : tensor<4xi64>
+func.func @forward(%x: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = edge.remainder.Scalar %x {other = -3} : tensor<4xi32>
+  func.return %0 : tensor<4xi32>
 }
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[FMOD:.*]] = edge.fmod.Scalar %x {other = -3}
