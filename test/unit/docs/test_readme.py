@@ -63,9 +63,7 @@ def matches(expected: str, actual: str) -> bool:
 def test_every_command_prints_what_is_shown(tmp_path: Path, page: Path) -> None:
     folder = workplace(tmp_path)
     shown = [
-        (command, output)
-        for command, output in sessions(page.read_text())
-        if not command.startswith(NOT_RUN)
+        (command, output) for command, output in sessions(page.read_text()) if not command.startswith(NOT_RUN)
     ]
     assert len(shown) >= 6
     for command, expected in shown:
