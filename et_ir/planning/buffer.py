@@ -2,26 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Buffer", "Layout", "align_up", "lower_bound"]
+__all__ = ["Buffer", "Layout", "align_up"]
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """`size` bytes that are needed from time `first` to time `last`, both included, at a multiple of
     `alignment`.
+
+    `gaps` are times within, pairs of a first and a last one, in which nobody needs what is in it: others may have
+    the memory then. They are in ascending order, do not touch, and lie between `first` and `last`.
+
+    Raises `ValueError` where a size, time, alignment or gap is none.
     """
 
     size: int
     first: int
     last: int
     alignment: int = 16
+    gaps: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.size < 0:
+            raise ValueError(f"a buffer has no {self.size} bytes")
+        if self.last < self.first:
+            raise ValueError(f"a buffer is not needed from {self.first} to {self.last}")
+        if self.alignment < 1:
+            raise ValueError(f"{self.alignment} is no alignment")
+        if self.gaps:
+            before = self.first
+            for first, last in (*self.gaps, (self.last + 1, self.last + 1)):
+                if not before < first <= last:
+                    raise ValueError(
+                        f"({first}, {last}) is no gap in a time from {self.first} to {self.last}"
+                    )
+                before = last + 1
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """The times it is needed, as pairs of a first and a last one."""
+        spans: list[tuple[int, int]] = []
+        start = self.first
+        for first, last in self.gaps:
+            spans.append((start, first - 1))
+            start = last + 1
+        spans.append((start, self.last))
+        return tuple(spans)
 
     def overlaps(self, other: Buffer) -> bool:
         """Whether both are needed at some time, and so cannot share memory."""
-        return self.first <= other.last and other.first <= self.last
+        if self.first > other.last or other.first > self.last:
+            return False
+        if not self.gaps and not other.gaps:
+            return True
+        return any(a <= d and c <= b for a, b in self.spans for c, d in other.spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +71,3 @@ class Layout:
 def align_up(offset: int, alignment: int) -> int:
     """The next multiple of `alignment` at or above `offset`."""
     return -(-offset // alignment) * alignment
-
-
-def lower_bound(buffers: Sequence[Buffer]) -> int:
-    """The most bytes that are needed at one time, each buffer rounded up to its alignment: no layout is smaller.
-
-    O(n log n) in the number of buffers.
-    """
-    changes: dict[int, int] = {}
-    for buffer in buffers:
-        size = align_up(buffer.size, buffer.alignment)
-        changes[buffer.first] = changes.get(buffer.first, 0) + size
-        changes[buffer.last + 1] = changes.get(buffer.last + 1, 0) - size
-    live = peak = 0
-    for time in sorted(changes):
-        live += changes[time]
-        peak = max(peak, live)
-    return peak

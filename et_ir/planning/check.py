@@ -24,6 +24,9 @@ def conflicts(buffers: Sequence[Buffer], offsets: Sequence[int]) -> list[tuple[i
             # At one time, births come before deaths: both ends of a lifetime belong to it.
             events.append((buffer.first, 0, index))
             events.append((buffer.last, 1, index))
+            for first, last in buffer.gaps:
+                events.append((first - 1, 1, index))
+                events.append((last + 1, 0, index))
     found: list[tuple[int, int]] = []
     live: list[tuple[int, int, int]] = []
     for _, death, index in sorted(events):

@@ -13,7 +13,8 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from et_ir.planning.buffer import Buffer, Layout, align_up, lower_bound
+from et_ir.planning.bounds import granule_of, layout_size, lower_bound
+from et_ir.planning.buffer import Buffer, Layout, align_up
 
 __all__ = ["ORDERS", "plan_greedy", "plan_in_order"]
 
@@ -47,6 +48,7 @@ def plan_greedy(buffers: Sequence[Buffer]) -> Layout:
     thousands of buffers.
     """
     bound = lower_bound(buffers)
+    granule = granule_of(buffers)
     best = Layout((0,) * len(buffers), 0) if bound == 0 else None
     rounds = max(1, min(ROUNDS, WORK // max(len(buffers), 1)))
     for key in ORDERS:
@@ -57,7 +59,7 @@ def plan_greedy(buffers: Sequence[Buffer]) -> Layout:
             layout = plan_in_order(buffers, order)
             if best is None or layout.size < best.size:
                 best = layout
-            ends = [align_up(o + b.size, b.alignment) for o, b in zip(layout.offsets, buffers, strict=True)]
+            ends = [align_up(o + b.size, granule) for o, b in zip(layout.offsets, buffers, strict=True)]
             order.sort(key=lambda i, ends=ends, size=layout.size: ends[i] != size)
     assert best is not None
     return best
@@ -67,12 +69,12 @@ def plan_in_order(buffers: Sequence[Buffer], order: Sequence[int]) -> Layout:
     """Place buffers in an order of their indices, each in the smallest gap that holds it, else behind what it
     overlaps.
     """
+    granule = granule_of(buffers)
     offsets = [0] * len(buffers)
     placed = _Placed(max((buffer.last for buffer in buffers), default=0), max(1, len(buffers) // SLICE))
-    size = 0
     for index in order:
         buffer = buffers[index]
-        needed = align_up(buffer.size, buffer.alignment)
+        needed = align_up(buffer.size, granule)
         if not needed:
             continue
         top = 0
@@ -87,9 +89,8 @@ def plan_in_order(buffers: Sequence[Buffer], order: Sequence[int]) -> Layout:
         if best_offset < 0:
             best_offset = align_up(top, buffer.alignment)
         placed.add(buffer, best_offset, best_offset + needed)
-        size = max(size, best_offset + needed)
         offsets[index] = best_offset
-    return Layout(tuple(offsets), size)
+    return Layout(tuple(offsets), layout_size(buffers, offsets))
 
 
 class _Placed:
@@ -101,22 +102,25 @@ class _Placed:
         self._width = -(-(end + 1) // slices)
         self._slices: list[list[tuple[int, int, int, int]]] = [[] for _ in range(end // self._width + 1)]
 
-    def _span(self, buffer: Buffer) -> range:
-        return range(buffer.first // self._width, buffer.last // self._width + 1)
+    def _slots(self, first: int, last: int) -> range:
+        return range(first // self._width, last // self._width + 1)
 
     def add(self, buffer: Buffer, start: int, end: int) -> None:
-        entry = (start, end, buffer.first, buffer.last)
-        for number in self._span(buffer):
-            insort(self._slices[number], entry)
+        for first, last in buffer.spans:
+            entry = (start, end, first, last)
+            for number in self._slots(first, last):
+                insort(self._slices[number], entry)
 
     def overlapping(self, buffer: Buffer) -> list[tuple[int, int]]:
         """Start and end in memory of the buffers that are needed at the same time, by start."""
-        first, last = buffer.first, buffer.last
-        span = self._span(buffer)
-        found = [
-            (start, end)
-            for number in span
-            for start, end, other_first, other_last in self._slices[number]
-            if other_first <= last and other_last >= first
-        ]
-        return found if len(span) == 1 else sorted(set(found))
+        lists = 0
+        found: list[tuple[int, int]] = []
+        for first, last in buffer.spans:
+            for number in self._slots(first, last):
+                lists += 1
+                found += [
+                    (start, end)
+                    for start, end, other_first, other_last in self._slices[number]
+                    if other_first <= last and other_last >= first
+                ]
+        return found if lists == 1 else sorted(set(found))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from et_ir.planning.bounds import granule_of, layout_size
 from et_ir.planning.buffer import Buffer, Layout, align_up
 
 __all__ = ["plan_naive"]
@@ -14,9 +15,10 @@ __all__ = ["plan_naive"]
 def plan_naive(buffers: Sequence[Buffer]) -> Layout:
     """Lay buffers out one behind the other, in the order they are given."""
     offsets: list[int] = []
+    granule = granule_of(buffers)
     end = 0
     for buffer in buffers:
         offset = align_up(end, buffer.alignment)
         offsets.append(offset)
-        end = align_up(offset + buffer.size, buffer.alignment)
-    return Layout(tuple(offsets), end)
+        end = align_up(offset + buffer.size, granule)
+    return Layout(tuple(offsets), layout_size(buffers, offsets))

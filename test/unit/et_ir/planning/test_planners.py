@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from et_ir.planning import (
     PLANNERS,
     Buffer,
     Layout,
+    Plan,
     align_up,
     layout_problems,
     lower_bound,
@@ -29,13 +30,15 @@ buffers = st.lists(
 )
 
 
-@pytest.mark.parametrize("name", PLANNERS)
+@pytest.mark.parametrize("name", sorted(PLANNERS.keys() - {"exact"}))
+@settings(max_examples=60, deadline=None)
 @given(buffers)
 def test_layouts_are_right_and_repeatable(name: str, given: list[Buffer]) -> None:
-    layout = PLANNERS[name](given)
+    made = PLANNERS[name](given)
+    layout = made.layout if isinstance(made, Plan) else made
     assert layout_problems(given, layout) == []
     assert layout.size >= max((b.size for b in given), default=0)
-    assert PLANNERS[name](list(given)) == layout
+    assert PLANNERS[name](list(given)) == made
 
 
 @given(buffers)

@@ -1,0 +1,176 @@
+"""Exact planning: the smallest arena, proven to be, or the best found within a budget and how far it may be off.
+
+Buffers that no time connects are planned apart, and searched for only where greedy placement is above the bound. A
+search (`et_ir.planning.search`) looks for a layout of exactly as many bytes as the lower bound says. If it proves that
+there is none, it also says what the next possible size is, and goes on there. One search runs to its end, in turns with
+short ones in many other orders (`et_ir.planning.orders`), since the luck of an order differs by a factor of thousands.
+If no size is decided on half of the budget, the rest of it goes into halving the distance between the bound and the
+best layout so far.
+
+The budget is counted in nodes, so that the result depends on the buffers and the budget alone: not on the machine, nor
+on the hash seed. A limit in seconds, if there is one, may end the search earlier, with the best plan until then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from et_ir.planning.bounds import granule_of, layout_size, lower_bound
+from et_ir.planning.buffer import Buffer, Layout
+from et_ir.planning.greedy import plan_greedy
+from et_ir.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from et_ir.planning.search import Found, Problem, Refuted
+
+__all__ = ["BUDGET", "plan_best", "plan_exact"]
+
+BUDGET: Final = 100_000
+"""Nodes of a search unless it is said; about 25 µs each."""
+QUICK: Final = 4_000
+"""Nodes of `plan_best`."""
+ATTEMPT: Final = 4
+"""Slices of a short search."""
+PATIENCE: Final = 16
+"""Short searches of one length, before they become longer by `ATTEMPT` slices."""
+
+
+def plan_exact(
+    buffers: Sequence[Buffer], *, budget: int = BUDGET, seconds: float | None = None, goal: int = 0
+) -> Plan:
+    """The smallest layout that `budget` nodes of search find, with its certificate.
+
+    Never larger than what greedy placement finds. A layout of `goal` bytes or less is good enough, and not improved.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    layout = plan_greedy(buffers)
+    bound = lower_bound(buffers)
+    goal = max(goal, bound)
+    if layout.size <= goal:
+        return Plan(layout, bound)
+    clock = _Clock(budget, deadline)
+    granule = granule_of(buffers)
+    offsets = list(layout.offsets)
+    for part in _parts(buffers):
+        members = [buffers[index] for index in part]
+        # What is above the bound of all need not be improved below it: other parts need as much.
+        best = _sized(members, plan_greedy(members).offsets, granule)
+        own = max(lower_bound(members, granule), goal)
+        if best.size > own:
+            best, proven = _improve(members, best, own, granule, clock)
+            # What one part cannot do without, the whole cannot; up to the goal nothing has been proven.
+            bound = max(bound, proven if proven > goal else 0)
+        for index, offset in zip(part, best.offsets, strict=True):
+            offsets[index] = offset
+    found = _sized(buffers, tuple(offsets), granule)
+    if found.size > layout.size:
+        found = layout
+    return Plan(found, min(bound, found.size), clock.nodes)
+
+
+def plan_best(buffers: Sequence[Buffer]) -> Plan:
+    """Greedy placement, and a short search where that is above the bound: the default effort of a compiler."""
+    return plan_exact(buffers, budget=QUICK)
+
+
+class _Clock:
+    """What is left of the budget."""
+
+    def __init__(self, budget: int, deadline: float | None):
+        self.budget = budget
+        self.deadline = deadline
+        self.nodes = 0
+
+    def ended(self, share: int) -> bool:
+        """Whether `share` nodes, of the whole budget, or the time have been used."""
+        return self.nodes >= share or (self.deadline is not None and time.monotonic() >= self.deadline)
+
+
+def _parts(buffers: Sequence[Buffer]) -> list[list[int]]:
+    """Indices of buffers that are connected by others needed at the same time, in the order of time."""
+    parts: list[list[int]] = []
+    end = -1
+    for index in sorted(range(len(buffers)), key=lambda i: (buffers[i].first, i)):
+        buffer = buffers[index]
+        if not buffer.size:
+            continue
+        if not parts or buffer.first > end:
+            parts.append([])
+            end = buffer.last
+        parts[-1].append(index)
+        end = max(end, buffer.last)
+    return parts
+
+
+def _sized(buffers: Sequence[Buffer], offsets: tuple[int, ...], granule: int) -> Layout:
+    return Layout(offsets, layout_size(buffers, offsets, granule))
+
+
+def _improve(
+    buffers: Sequence[Buffer], best: Layout, bound: int, granule: int, clock: _Clock
+) -> tuple[Layout, int]:
+    """A layout between a bound and the best one so far, and the bound that the search has proven."""
+    from et_ir.planning.search import Found, Problem, Refuted
+
+    problem = Problem(buffers, granule)
+    half = (clock.nodes + clock.budget) // 2
+    while best.size > bound:
+        outcome = _race(problem, bound, clock, half)
+        if isinstance(outcome, Found):
+            return _sized(buffers, outcome.offsets, granule), bound
+        if outcome is None:
+            break
+        bound = min(outcome.bound, best.size)
+    floor = bound
+    while best.size - floor > granule and not clock.ended(clock.budget):
+        capacity = floor + (best.size - floor) // 2
+        capacity -= capacity % granule
+        outcome = _race(problem, capacity, clock, clock.nodes + max(1, (clock.budget - clock.nodes) // 4))
+        if isinstance(outcome, Found):
+            best = _sized(buffers, outcome.offsets, granule)
+            continue
+        floor = capacity
+        if isinstance(outcome, Refuted):
+            bound = floor = min(outcome.bound, best.size)
+    return best, bound
+
+
+def _race(problem: Problem, capacity: int, clock: _Clock, share: int) -> Found | Refuted | None:
+    """Whether there is a layout in `capacity` bytes: one search to the end and short ones, in turns; `None` if the
+    budget up to `share` nodes does not suffice.
+    """
+    from et_ir.planning.orders import attempts
+    from et_ir.planning.search import search
+
+    orders = attempts(problem.buffers, [len(of) for of in problem.of])
+    order, tightest = next(orders)
+    complete = search(problem, capacity, order, tightest=tightest)
+    for tries, (order, tightest) in enumerate(orders):
+        outcome = _advance(complete, ATTEMPT, clock, share)
+        if outcome is None:
+            short = search(problem, capacity, order, tightest=tightest)
+            outcome = _advance(short, ATTEMPT * (1 + tries // PATIENCE), clock, share)
+        if outcome is not None or clock.ended(share):
+            return outcome
+    raise AssertionError("there is always another order")
+
+
+def _advance(
+    search: Generator[None, None, Found | Refuted], slices: int, clock: _Clock, share: int
+) -> Found | Refuted | None:
+    """Let a search go on for so many slices; what it ends with, if it ends."""
+    from et_ir.planning.search import SLICE
+
+    for _ in range(slices):
+        if clock.ended(share):
+            break
+        try:
+            next(search)
+        except StopIteration as end:
+            outcome: Found | Refuted = end.value
+            clock.nodes += outcome.nodes % SLICE
+            return outcome
+        clock.nodes += SLICE
+    return None

@@ -1,0 +1,54 @@
+"""Orders in which a search tries buffers. No order is good for all programs: a search is short in one and hopeless in
+another. So they are raced, each as it is and then many times with its key shaken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Final
+
+from et_ir.planning.buffer import Buffer
+
+__all__ = ["ORDERS", "attempts", "ranks"]
+
+ORDERS: Final = ("TWA", "WAT", "TAW", "ATW", "LWA", "WTA")
+"""Sort keys by falling importance: W the size, T the time between first and last, A the area, size × time, L the
+number of sections. The longest and largest come first.
+"""
+SHAKE: Final = (0.6, 1.6)
+"""By what a key is multiplied."""
+
+
+def attempts(buffers: Sequence[Buffer], lengths: Sequence[int]) -> Iterator[tuple[list[int], bool]]:
+    """Ranks of the buffers and whether to look at the tightest section, one attempt after the other, without end.
+
+    `lengths` are the numbers of sections per buffer. The sequence is the same each time.
+    """
+    random = Random(0)
+    for tightest in (True, False):
+        for name in ORDERS:
+            yield ranks(buffers, lengths, name), tightest
+    while True:
+        for name in ORDERS:
+            for tightest in (True, False):
+                shaken = [random.uniform(*SHAKE) for _ in buffers]
+                yield ranks(buffers, lengths, name, shaken), tightest
+
+
+def ranks(
+    buffers: Sequence[Buffer], lengths: Sequence[int], name: str, shaken: Sequence[float] | None = None
+) -> list[int]:
+    """The place of each buffer in one of `ORDERS`, the first key multiplied by a number for each buffer."""
+
+    def key(index: int) -> tuple[float, ...]:
+        buffer = buffers[index]
+        time = buffer.last - buffer.first + 1
+        values = {"W": buffer.size, "T": time, "A": buffer.size * time, "L": lengths[index]}
+        first, *rest = (-values[letter] for letter in name)
+        return (first if shaken is None else first * shaken[index], *rest, index)
+
+    result = [0] * len(buffers)
+    for place, index in enumerate(sorted(range(len(buffers)), key=key)):
+        result[index] = place
+    return result
