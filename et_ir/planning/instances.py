@@ -40,7 +40,7 @@ def read_instance(text: str) -> Instance:
     """
     rows = csv.reader(StringIO(text.removeprefix("\ufeff")), strict=True)
     try:
-        head = [name.strip() for name in next(rows, [])]
+        head = [name.strip() for name in next(rows, list[str]())]
         missing = [name for name in COLUMNS if name not in head]
         if missing:
             raise InvalidInstance(

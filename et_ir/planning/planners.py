@@ -1,0 +1,93 @@
+"""Planners by name, those of others included.
+
+A planner is a function from a list of buffers to a `Layout` or a `Plan`. An installed package offers one under a name
+by an entry point of the group `executorch_ir.planners`; any other is named `module:function` or `file.py:function`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Final, cast
+
+from et_ir.planning import PLANNERS, Planner
+from et_ir.planning.buffer import Buffer, Layout
+from et_ir.planning.check import layout_problems
+from et_ir.planning.plan import Plan, plan_of
+
+__all__ = ["GROUP", "PlannerError", "find_planner", "run_planner"]
+
+GROUP: Final = "executorch_ir.planners"
+"""The group of entry points."""
+
+
+class PlannerError(ValueError):
+    """There is no such planner, or what it returned is no layout."""
+
+
+def find_planner(name: str) -> Planner:
+    """The planner of that name. Raises `PlannerError` if there is none, with what is wrong."""
+    if name in PLANNERS:
+        return PLANNERS[name]
+    if ":" in name:
+        return _planner_of(name)
+    offered = entry_points(group=GROUP)
+    for entry in offered:
+        if entry.name == name:
+            try:
+                return _callable(entry.load(), name)
+            except (ImportError, AttributeError) as error:
+                raise PlannerError(f"the planner {name}, {entry.value}, cannot be loaded: {error}") from None
+    known = ", ".join(sorted({*PLANNERS, *(entry.name for entry in offered)}))
+    raise PlannerError(f"there is no planner {name!r}; there are {known}, or module:function")
+
+
+def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None) -> Plan:
+    """The plan that a planner makes, with a certificate; `budget` nodes of search for `exact` and `best`.
+
+    What planners of others return is checked: raises `PlannerError` if it is wrong.
+    """
+    if budget is not None and name in ("best", "exact"):
+        from et_ir.planning.exact import plan_exact
+
+        return plan_exact(buffers, budget=budget)
+    made: object = find_planner(name)(buffers)
+    if not isinstance(made, Layout | Plan):
+        raise PlannerError(f"the planner {name} returned {type(made).__name__}, not a Layout or a Plan")
+    layout = made.layout if isinstance(made, Plan) else made
+    if name not in PLANNERS:
+        problems = layout_problems(buffers, layout)
+        if problems:
+            raise PlannerError(f"the layout of the planner {name} is wrong: {'; '.join(problems[:8])}")
+    # A bound of others is not known to be one.
+    return made if isinstance(made, Plan) and name in PLANNERS else plan_of(buffers, layout)
+
+
+def _planner_of(name: str) -> Planner:
+    place, _, function = name.rpartition(":")
+    try:
+        if place.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+            if spec is None or spec.loader is None:
+                raise PlannerError(f"{place} is no Python file")
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(place)
+        return _callable(getattr(module, function), name)
+    except PlannerError:
+        raise
+    except Exception as error:
+        # Loading runs the code of others, which may raise anything.
+        raise PlannerError(f"the planner {name} cannot be loaded: {type(error).__name__}: {error}") from None
+
+
+def _callable(value: object, name: str) -> Planner:
+    if not callable(value):
+        raise PlannerError(f"the planner {name} is a {type(value).__name__}, not a function")
+    return cast("Planner", value)

@@ -1,0 +1,112 @@
+"""`et-plan`: layouts, exit codes, and messages for what is no instance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from et_ir.planning.instances import read_instance
+from et_tools.et_plan import main
+
+EXAMPLE = Path(__file__).parents[2] / "fixtures/minimalloc/input.12.csv"
+# Each time has a peak of 6 bytes; together they need 8.
+PUZZLE = "id,lower,upper,size\na,0,2,2\nb,1,3,2\nc,1,2,2\nd,0,1,4\ne,2,3,4\n"
+
+
+def test_a_layout(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main([str(EXAMPLE), "--capacity", "12"]) == 0
+    text, messages = capsys.readouterr()
+    assert text.splitlines()[:2] == ["id,lower,upper,size,offset", "b1,0,3,4,0"]
+    assert messages == "et-plan: 12 bytes for 5 buffers; no arena is smaller\n"
+    output = tmp_path / "layout.csv"
+    assert main([str(EXAMPLE), "-o", str(output)]) == 0
+    assert output.read_text() == text
+    assert read_instance(text) == read_instance(EXAMPLE.read_text())
+
+
+def test_no_room(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(EXAMPLE), "--capacity", "11"]) == 6
+    text, messages = capsys.readouterr()
+    assert text == ""
+    assert "there is no layout in 11 bytes" in messages
+    assert "3 buffers of 12 bytes cannot live together, each of which it takes" in messages
+    assert "  b5: 4 bytes from 0 to before 21\n" in messages
+    assert messages.endswith("the smallest capacity that does is 12 bytes\n")
+
+
+def test_no_room_though_the_peak_has(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "puzzle.csv"
+    path.write_text(PUZZLE)
+    code = main([str(path), "--capacity", "6"])
+    messages = capsys.readouterr().err
+    smallest = main([str(path), "-o", str(tmp_path / "layout.csv")])
+    assert smallest == 0
+    size = int(capsys.readouterr().err.split()[1])
+    assert code == (0 if size == 6 else 6)
+    assert size == 6 or f"the smallest capacity that does is {size} bytes" in messages
+
+
+def test_alignment_and_gaps_stay(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "instance.csv"
+    path.write_text("id,lower,upper,size,alignment,gaps\nx,0,10,8,8,3-5 7-8\ny,3,5,8,4,\n")
+    assert main([str(path)]) == 0
+    assert capsys.readouterr().out == (
+        "id,lower,upper,size,alignment,gaps,offset\nx,0,10,8,8,3-5 7-8,0\ny,3,5,8,4,,0\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "line 1: no column id, lower, upper, size"),
+        (b"id,lower,upper\n", "line 1: no column size"),
+        (b"id,lower,upper,size\na,0,1\n", "line 2: 3 cells for 4 columns"),
+        (b"id,lower,upper,size\na,0,1,-1\n", "line 2: size is '-1'"),
+        (b"id,lower,upper,size\na,0,1,99999999999999999999999\n", "line 2: size is"),
+        (b"id,lower,upper,size\na,1,1,1\n", "line 2: upper is 1, not above lower, 1"),
+        (b"id,lower,upper,size\na,0,1,1\na,0,1,1\n", "line 3: buffer a stands in line 2"),
+        (b"id,lower,upper,size,alignment\na,0,1,1,0\n", "line 2: 0 is no alignment"),
+        (b"id,lower,upper,size,gaps\na,0,9,1,x\n", "line 2: 'x' is no gap"),
+        (b"id,lower,upper,size,gaps\na,0,9,1,0-3\n", "line 2: (0, 2) is no gap"),
+        (b"\xff\xfe", "byte 0: not text"),
+        (b'id,lower,upper,size\n"a', "line 2"),
+    ],
+)
+def test_what_is_no_instance(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: bytes, message: str
+) -> None:
+    path = tmp_path / "instance.csv"
+    path.write_bytes(text)
+    assert main([str(path)]) == 3
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.csv"], "missing.csv"),
+        ([str(EXAMPLE), "--capacity", "x"], "'x' is no number"),
+        ([str(EXAMPLE), "--seconds", "nan"], "'nan' is no number of seconds"),
+        ([str(EXAMPLE), "--algorithm", "none"], "there is no planner 'none'"),
+        ([str(EXAMPLE), "--planner", "nowhere:plan"], "No module named 'nowhere'"),
+        ([str(EXAMPLE), "--planner", "math:pi"], "is a float, not a function"),
+        ([str(EXAMPLE), "--planner", "builtins:len"], "returned int, not a Layout"),
+        ([str(EXAMPLE), "--planner", "a:b", "--algorithm", "greedy"], "one of both"),
+    ],
+)
+def test_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_planner_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from et_ir.planning import Layout, plan_greedy\n"
+        "def good(buffers): return plan_greedy(buffers)\n"
+        "def bad(buffers): return Layout((0,) * len(buffers), 4)\n"
+    )
+    assert main([str(EXAMPLE), "--planner", f"{path}:good"]) == 0
+    assert main([str(EXAMPLE), "--planner", f"{path}:bad"]) == 2
+    assert "are needed at one time" in capsys.readouterr().err

@@ -1,0 +1,171 @@
+"""et-plan: where buffers lie in one arena, and whether it can be smaller.
+
+examples:
+  et-plan instance.csv                                  the smallest arena; the layout to standard output
+  et-plan instance.csv --capacity 1048576 -o layout.csv is there room? exit code 6 if not, and why
+  et-plan instance.csv --algorithm greedy -o /dev/null  what another planner makes of it
+  et-plan instance.csv --planner my_planner.py:plan     one of your own, checked
+  et-plan instance.csv --budget 1000000 --seconds 60    search for longer
+
+A table has the columns id, lower, upper (one past the last time) and size, and may have alignment and gaps (times
+without, such as 3-5 8-9): the format of MiniMalloc. A layout has the column offset too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from et_tools.arguments import CommandParser
+from et_tools.exit_codes import ExitCode, UsageError, guarded
+from et_tools.output import check_output, write_stdout
+
+if TYPE_CHECKING:
+    from et_ir.planning import Plan
+    from et_ir.planning.instances import Instance
+
+__all__ = ["main"]
+
+SHOWN = 12
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1 << 62:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of up to {(1 << 62) - 1}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return seconds
+
+
+def _arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = CommandParser("et-plan", "et-plan [options] FILE", __doc__ or "")
+    add = parser.add_argument
+    add("file", metavar="FILE", help="table of buffers; '-' is standard input")
+    add("--capacity", type=_count, metavar="BYTES", help="the arena must not be larger")
+    add("-o", "--output", default="-", metavar="FILE", help="the layout; '-' is standard output")
+    add(
+        "--algorithm", metavar="NAME", help="best, exact (default), greedy, naive, upstream, or one installed"
+    )
+    add("--planner", metavar="MODULE:FUNCTION", help="a planner of your own instead, or FILE.py:FUNCTION")
+    add("--budget", type=_count, metavar="NODES", help="partial layouts to look at (default: 100000)")
+    add("--seconds", type=_seconds, metavar="S", help="end the search then, with the best plan until then")
+    parser.add_version()
+    args = parser.parse_args(arguments)
+    if args.algorithm is not None and args.planner is not None:
+        parser.error("--algorithm and --planner: one of both")
+    return args
+
+
+def _read(name: str) -> Instance:
+    from et_ir.planning.instances import InvalidInstance, read_instance
+
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return read_instance(data.decode())
+    except UnicodeDecodeError as error:
+        raise InvalidInstance(f"byte {error.start}: not text in UTF-8") from None
+
+
+def _plan(instance: Instance, args: argparse.Namespace) -> Plan:
+    from et_ir.planning import plan_exact
+    from et_ir.planning.exact import BUDGET
+    from et_ir.planning.planners import run_planner
+
+    name = args.planner or args.algorithm or "exact"
+    if name != "exact":
+        return run_planner(name, instance.buffers, args.budget)
+    budget = BUDGET if args.budget is None else args.budget
+    plan = plan_exact(instance.buffers, budget=budget, seconds=args.seconds)
+    if args.capacity is not None and plan.bound <= args.capacity < plan.size:
+        again = plan_exact(instance.buffers, budget=budget, seconds=args.seconds, goal=args.capacity)
+        plan = min(plan, again, key=lambda one: (one.size, -one.bound))
+    return plan
+
+
+def _say(message: str) -> None:
+    print(f"et-plan: {message}", file=sys.stderr)
+
+
+def _too_large(instance: Instance, plan: Plan, args: argparse.Namespace) -> ExitCode:
+    """Say why there is no room."""
+    from et_ir.planning.exact import BUDGET
+    from et_ir.planning.infeasible import conflict_of
+
+    budget = BUDGET if args.budget is None else args.budget
+    conflict = conflict_of(instance.buffers, args.capacity, budget=budget)
+    if conflict is None:
+        _say(f"error: no layout in {args.capacity} bytes was found, nor proof that there is none")
+    else:
+        _say(f"error: there is no layout in {args.capacity} bytes")
+        each = ", each of which it takes" if conflict.irreducible else ""
+        total = sum(instance.buffers[index].size for index in conflict.members)
+        _say(f"{len(conflict.members)} buffers of {total} bytes cannot live together{each}:")
+        for index in sorted(conflict.members, key=lambda i: (-instance.buffers[i].size, i))[:SHOWN]:
+            buffer = instance.buffers[index]
+            _say(
+                f"  {instance.names[index]}: {buffer.size} bytes from {buffer.first} to before {buffer.last + 1}"
+            )
+        if len(conflict.members) > SHOWN:
+            _say(f"  and {len(conflict.members) - SHOWN} more")
+    if plan.optimal:
+        _say(f"the smallest capacity that does is {plan.size} bytes")
+    else:
+        _say(f"{plan.size} bytes do; less than {plan.bound} cannot, what is between is not known")
+    return ExitCode.INFEASIBLE_MEMORY
+
+
+def run(arguments: list[str]) -> int:
+    """The command; returns its exit code."""
+    from et_ir.planning import layout_problems
+    from et_ir.planning.instances import InvalidInstance, write_layout
+    from et_ir.planning.planners import PlannerError
+
+    args = _arguments(arguments)
+    check_output(args.output)
+    try:
+        instance = _read(args.file)
+    except InvalidInstance as error:
+        _say(f"error: {args.file}: {error}")
+        return ExitCode.INVALID_INPUT
+    try:
+        plan = _plan(instance, args)
+    except PlannerError as error:
+        raise UsageError(str(error)) from None
+    problems = layout_problems(instance.buffers, plan.layout)
+    if problems:
+        _say("error: the layout is wrong: " + "; ".join(problems[:SHOWN]))
+        return ExitCode.CHECK_FAILED
+    if args.capacity is not None and plan.size > args.capacity:
+        return _too_large(instance, plan, args)
+    certain = "no arena is smaller" if plan.optimal else f"none is smaller than {plan.bound} (+{plan.gap})"
+    _say(f"{plan.size} bytes for {len(instance.buffers)} buffers; {certain}")
+    text = write_layout(instance, plan.layout)
+    if args.output == "-":
+        write_stdout(text)
+    elif Path(args.output).exists() and not Path(args.output).is_file():
+        Path(args.output).write_text(text)
+    else:
+        from et_schema.atomic import atomic_writer
+
+        with atomic_writer(Path(args.output)) as stream:
+            stream.write(text.encode())
+    return ExitCode.OK
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point of `et-plan`."""
+    return guarded(run, sys.argv[1:] if arguments is None else arguments, "et-plan")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
