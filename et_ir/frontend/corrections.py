@@ -23,7 +23,7 @@ def traced_value(node: Node) -> Any:
     """What torch knows of the result of a call. Raises `UnsupportedType` where others are traced by what is wrong.
 
     Torch 2.13 gives distinct slices along dimension -1 the dimensions of the operand once more, and their counts
-    the size of its last.
+    the size of its last. Runs along dimension 0 of a vector are given places and lengths that were not asked for.
     """
     value: Any = node.meta.get("val")
     op = as_operator(node.target)
@@ -31,6 +31,16 @@ def traced_value(node: Node) -> Any:
         return value
     operand: Any = cast(Node, node.args[0]).meta["val"]
     rank = operand.dim()
+    if schema_of(op).name == "aten::unique_consecutive" and rank == 1:
+        given = (
+            dict(zip(("self", "return_inverse", "return_counts", "dim"), node.args, strict=False))
+            | node.kwargs
+        )
+        if given.get("dim") == 0:
+            wanted = (True, bool(given.get("return_inverse")), bool(given.get("return_counts")))
+            return tuple(
+                part if kept else part.new_empty(0) for part, kept in zip(value, wanted, strict=True)
+            )
     if value[0].dim() in (1, rank):
         return value
     if not all(_is_read(user) for user in node.users):

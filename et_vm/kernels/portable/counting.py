@@ -142,10 +142,13 @@ def unique_consecutive_out(
     out2: Tensor,
 ) -> Step:
     """The first of each run of equal elements, or of equal slices along ``dim``; the run of each; the lengths of
-    the runs. What is not wanted is empty. Allocates the results.
+    the runs. What is not wanted is empty; along a dimension all is given, but along dimension 0 of a vector, which
+    torch takes for no dimension. Allocates the results.
     """
     _check_unique(ctx, self, out0, out1, out2)
     axis = None if dim is None else dimension(ctx, dim, len(self.sizes))
+    if dim == 0 and len(self.sizes) == 1:
+        axis = None
     compute = functools.partial(_consecutive, axis, return_inverse, return_counts)
     return evaluated_to_size(compute, (self,), (out0, out1, out2))
 

@@ -21,6 +21,7 @@ from et_ir.passes.report import PassReport
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 from sweep.compare import TIES, difference, same_elements
+from sweep.exactness import no_less_exact
 from sweep.faults import explanation
 from sweep.reconstruct import FREE, reconstruction
 from sweep.refusals import why_not_exported
@@ -123,6 +124,8 @@ def _outcome(sample: Sample, run: Callable[[], list[Any]]) -> str:
     wrong = difference(results, sample.results, random=sample.random, entry=sample.entry)
     if sample.entry in FREE and (wrong is not None or sample.random):
         wrong = reconstruction(sample, results)
+    if wrong is not None and no_less_exact(sample, results):
+        wrong = None
     return "" if wrong is None else f"wrong: {wrong}"
 
 
