@@ -84,8 +84,8 @@ class ExecutorchBackendConfig:
     """
     extra_operators: Sequence[str] = ()
     """Operators that the runtime has kernels for beside the target's own: `mylib::foo.out`, as files name them."""
-    memory_planning: str = "greedy"
-    """Planning algorithm: `greedy` or `naive`."""
+    memory_planning: str = "best"
+    """Planning algorithm: `best`, `exact`, `greedy`, `naive`, `upstream`, one installed, or `module:function`."""
     alloc_graph_input: bool = True
     """Whether inputs get planned memory, or point at the caller's."""
     alloc_graph_output: bool = True

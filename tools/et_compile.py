@@ -78,7 +78,19 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         help="make floats of quantised weights: a larger file, nothing to restore while it runs",
     )
     add("--backend", action="append", default=[], metavar="NAME[:key=value]", help="delegate to a backend")
-    add("--memory-planning", default="greedy", choices=("greedy", "naive"), help="planning algorithm")
+    add(
+        "--memory-planning",
+        default="best",
+        metavar="NAME",
+        help="planning algorithm: best (default), exact, greedy, naive, upstream, or one installed",
+    )
+    add(
+        "--planner",
+        dest="memory_planning",
+        metavar="MODULE:FUNCTION",
+        help="plan memory by a function of your own, or FILE.py:FUNCTION",
+    )
+    add("--check-plan", action="store_true", help="have memory planning checked by code of its own")
     add("--no-plan-inputs", action="store_true", help="inputs are the caller's memory")
     add("--no-plan-outputs", action="store_true", help="outputs are the caller's memory")
     add(
@@ -155,17 +167,23 @@ def _compile(args: argparse.Namespace) -> None:
         parse_passes,
         split_preserved,
     )
+    from et_ir.planning.planners import PlannerError, find_planner
 
     preserved, custom = split_preserved(args.preserve)
     try:
         core_aten = core_aten_pipeline(preserved, dequantize=args.dequantize_weights)
     except ValueError as error:
         raise UsageError(f"--preserve: {error}") from None
+    try:
+        find_planner(args.memory_planning)
+    except PlannerError as error:
+        raise UsageError(f"--memory-planning: {error}") from None
     extra = _extra_operators(args)
     stages = _Stages(args.quiet)
     lower = executorch_pipeline(
         target=args.target,
         algorithm=args.memory_planning,
+        check_plan=args.check_plan,
         plan_inputs=not args.no_plan_inputs,
         plan_outputs=not args.no_plan_outputs,
         extra_operators=extra,

@@ -110,7 +110,8 @@ LEVELS: Final = ("aten", "core-aten", "edge", "backend", "executorch")
 def executorch_pipeline(
     *,
     target: str = "stock-1.4",
-    algorithm: str = "greedy",
+    algorithm: str = "best",
+    check_plan: bool = False,
     plan_inputs: bool = True,
     plan_outputs: bool = True,
     extra_operators: Sequence[str] = (),
@@ -118,7 +119,7 @@ def executorch_pipeline(
 ) -> str:
     """The passes from `backend` to a planned and checked `executorch` module. `extra_operators` are those that the
     runtime has kernels for beside the target's own. With `unbounded` `runtime`, tensors without a largest size get
-    memory while the program runs.
+    memory while the program runs. `check_plan` has memory planning checked.
 
     Stock's portable convolution is a plain loop, its matrix product is not.
     """
@@ -135,8 +136,10 @@ def executorch_pipeline(
             "dce",
         )
     kernels = (*kernels, f'kernel-limits{{target="{target}"}}')
+    check = "check=true " if check_plan else ""
     plan = (
-        f"plan-memory{{algorithm={algorithm} plan-inputs={str(plan_inputs).lower()} "
+        f'plan-memory{{algorithm="{algorithm}" {check}'
+        f"plan-inputs={str(plan_inputs).lower()} "
         f"plan-outputs={str(plan_outputs).lower()}}}"
     )
     return ",".join(

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -50,7 +50,8 @@ from et_ir.dialects.executorch.layout import nbytes
 from et_ir.dialects.executorch.operators import ET_VIEW
 from et_ir.passes.register_liveness import Liveness, root_of
 from et_ir.passes.report import Finding, PassReport
-from et_ir.planning import PLANNERS, Buffer, align_up, layout_problems
+from et_ir.planning import Buffer, align_up, layout_problems
+from et_ir.planning.planners import PlannerError, find_planner, run_planner
 from et_schema.generated.program import TensorShapeDynamism
 
 __all__ = ["ACTIVATIONS", "STATE", "InfeasibleMemory", "PlanMemoryPass"]
@@ -73,23 +74,31 @@ class InfeasibleMemory(PassReport):
 class PlanMemoryPass(ModulePass):
     """Give every register a place in an arena.
 
-    `alignment` in bytes; without `plan-inputs` inputs point at the caller's memory, without `plan-outputs`
-    the caller gives that of outputs; `check` has the result checked by code that the planners do not share.
+    `algorithm` is `greedy`; `naive`; `upstream`, the stock compiler's; `exact`; `best`, which is greedy and a short
+    search where that is not proven to be the smallest; one that is installed; or `"module:function"`. A search has
+    `budget` nodes. `exact` notes in `bounds` what no arena can be smaller than. `alignment` in bytes; without
+    `plan-inputs` inputs point at the caller's memory, without `plan-outputs` the caller gives that of outputs;
+    `check` has the result checked by code that the planners do not share.
     """
 
     name = "plan-memory"
 
-    algorithm: Literal["greedy", "naive"] = "greedy"
+    algorithm: str = "best"
     alignment: int = 16
     plan_inputs: bool = True
     plan_outputs: bool = True
     check: bool = False
+    budget: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise PassFailedException(
                 f"plan-memory: an alignment of {self.alignment} bytes is no power of two"
             )
+        try:
+            find_planner(self.algorithm)
+        except PlannerError as error:
+            raise PassFailedException(f"plan-memory: {error}") from None
         plans = [plan for plan in op.body.block.ops if isinstance(plan, PlanOp)]
         for plan in plans:
             _drop_unused(plan)
@@ -103,6 +112,7 @@ class PlanMemoryPass(ModulePass):
         liveness = Liveness(plan)
         arenas: dict[int, list[tuple[MemoryRegisterOp, Buffer]]] = {}
         sizes: dict[int, int] = {}
+        bounds: dict[int, int] = {}
         for op in liveness.roots():
             if not isinstance(op, MemoryRegisterOp):
                 continue
@@ -116,13 +126,17 @@ class PlanMemoryPass(ModulePass):
                 continue
             if shared is not None and isinstance(op, StateOp):
                 op.set_place((STATE, shared.offsets[op.key]))
-                sizes[STATE] = shared.size
+                sizes[STATE] = bounds[STATE] = shared.size
                 continue
             buffer = Buffer(_size(op), interval.first, interval.last, self.alignment)
             arenas.setdefault(arena, []).append((op, buffer))
         for arena, entries in arenas.items():
             buffers = [buffer for _, buffer in entries]
-            layout = PLANNERS[self.algorithm](buffers)
+            try:
+                made = run_planner(self.algorithm, buffers, self.budget)
+            except PlannerError as error:
+                raise PassFailedException(f"plan-memory: {error}") from None
+            layout = made.layout
             _check_size(arena, layout.size, [op for op, _ in entries])
             if self.check:
                 problems = layout_problems(buffers, layout)
@@ -131,7 +145,12 @@ class PlanMemoryPass(ModulePass):
             for (op, _), offset in zip(entries, layout.offsets, strict=True):
                 op.set_place((arena, offset))
             sizes[arena] = max(layout.size, sizes.get(arena, 0))
-        plan.set_arena_sizes([sizes.get(arena, 0) for arena in range(1, max(sizes, default=0) + 1)])
+            bounds[arena] = max(made.bound, bounds.get(arena, 0))
+        arena_numbers = range(1, max(sizes, default=0) + 1)
+        plan.set_arena_sizes(
+            [sizes.get(arena, 0) for arena in arena_numbers],
+            [bounds.get(arena, 0) for arena in arena_numbers] if self.algorithm == "exact" else None,
+        )
 
     def _unplanned(self, plan: PlanOp) -> set[MemoryRegisterOp]:
         """Registers that get no place: numbers, what grows at run time, and what the caller gives."""

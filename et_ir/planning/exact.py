@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["BUDGET", "plan_best", "plan_exact"]
 
-BUDGET: Final = 100_000
+BUDGET: Final = 200_000
 """Nodes of a search unless it is said; about 25 µs each."""
 QUICK: Final = 4_000
 """Nodes of `plan_best`."""
+MOST: Final = 4_000
+"""Buffers that `plan_best` searches for."""
+STEADY: Final = 2
+"""Slices of the search that runs to its end, between two short ones."""
 ATTEMPT: Final = 4
 """Slices of a short search."""
 PATIENCE: Final = 16
@@ -71,8 +75,11 @@ def plan_exact(
 
 
 def plan_best(buffers: Sequence[Buffer]) -> Plan:
-    """Greedy placement, and a short search where that is above the bound: the default effort of a compiler."""
-    return plan_exact(buffers, budget=QUICK)
+    """Greedy placement, and a short search where that is above the bound: the default effort of a compiler.
+
+    More than `MOST` buffers are not searched for.
+    """
+    return plan_exact(buffers, budget=QUICK if len(buffers) <= MOST else 0)
 
 
 class _Clock:
@@ -148,7 +155,7 @@ def _race(problem: Problem, capacity: int, clock: _Clock, share: int) -> Found |
     order, tightest = next(orders)
     complete = search(problem, capacity, order, tightest=tightest)
     for tries, (order, tightest) in enumerate(orders):
-        outcome = _advance(complete, ATTEMPT, clock, share)
+        outcome = _advance(complete, STEADY, clock, share)
         if outcome is None:
             short = search(problem, capacity, order, tightest=tightest)
             outcome = _advance(short, ATTEMPT * (1 + tries // PATIENCE), clock, share)

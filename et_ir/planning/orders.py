@@ -12,9 +12,9 @@ from et_ir.planning.buffer import Buffer
 
 __all__ = ["ORDERS", "attempts", "ranks"]
 
-ORDERS: Final = ("TWA", "WAT", "TAW", "ATW", "LWA", "WTA")
+ORDERS: Final = ("TWA", "WAT", "TAW", "ATW", "LWA", "BTW")
 """Sort keys by falling importance: W the size, T the time between first and last, A the area, size × time, L the
-number of sections. The longest and largest come first.
+number of sections, B size × sections. The longest and largest come first.
 """
 SHAKE: Final = (0.6, 1.6)
 """By what a key is multiplied."""
@@ -30,8 +30,8 @@ def attempts(buffers: Sequence[Buffer], lengths: Sequence[int]) -> Iterator[tupl
         for name in ORDERS:
             yield ranks(buffers, lengths, name), tightest
     while True:
-        for name in ORDERS:
-            for tightest in (True, False):
+        for tightest in (False, True):
+            for name in ORDERS:
                 shaken = [random.uniform(*SHAKE) for _ in buffers]
                 yield ranks(buffers, lengths, name, shaken), tightest
 
@@ -44,9 +44,16 @@ def ranks(
     def key(index: int) -> tuple[float, ...]:
         buffer = buffers[index]
         time = buffer.last - buffer.first + 1
-        values = {"W": buffer.size, "T": time, "A": buffer.size * time, "L": lengths[index]}
+        length = lengths[index]
+        values = {
+            "W": buffer.size,
+            "T": time,
+            "A": buffer.size * time,
+            "L": length,
+            "B": buffer.size * length,
+        }
         first, *rest = (-values[letter] for letter in name)
-        return (first if shaken is None else first * shaken[index], *rest, index)
+        return (first, *rest, index) if shaken is None else (first * shaken[index], index)
 
     result = [0] * len(buffers)
     for place, index in enumerate(sorted(range(len(buffers)), key=key)):

@@ -55,7 +55,7 @@ def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None)
         from et_ir.planning.exact import plan_exact
 
         return plan_exact(buffers, budget=budget)
-    made: object = find_planner(name)(buffers)
+    made = cast("object", find_planner(name)(buffers))
     if not isinstance(made, Layout | Plan):
         raise PlannerError(f"the planner {name} returned {type(made).__name__}, not a Layout or a Plan")
     layout = made.layout if isinstance(made, Plan) else made

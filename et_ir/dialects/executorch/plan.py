@@ -31,7 +31,7 @@ from et_ir.dialects.program.trees import TreeAttr, tree_attribute
 __all__ = ["PlanOp"]
 
 _OPTION_AHEAD = re.compile(r"\{(?:\s|//[^\n]*\n)*\w+(?:\s|//[^\n]*\n)*[=,}]")
-_OPTIONS = ("arenas", "devices", "in_spec", "out_spec", "stack_traces", "guards")
+_OPTIONS = ("arenas", "bounds", "devices", "in_spec", "out_spec", "stack_traces", "guards")
 
 
 @irdl_op_definition
@@ -39,7 +39,8 @@ class PlanOp(IRDLOperation):
     """One method as the runtime executes it: blocks of registers and instructions.
 
     The order of registers in the text is their order in the file. `arenas` are the bytes of each arena from
-    number 1 on, written by memory planning, and `devices` those that are not on the CPU. `in_spec` and
+    number 1 on, written by memory planning, `bounds` the bytes that each cannot do without where planning was
+    to prove that (files do not have them), and `devices` those that are not on the CPU. `in_spec` and
     `out_spec` say how nested inputs and outputs flatten (torch's pytree specs as JSON). With `stack_traces`
     the file has the source lines of each instruction. `guards` are what it demands of its inputs' sizes.
 
@@ -59,6 +60,7 @@ class PlanOp(IRDLOperation):
     name = "executorch.plan"
     sym_name = prop_def(SymbolNameConstraint())
     arenas = opt_prop_def(DenseArrayBase.constr(i64))
+    bounds = opt_prop_def(DenseArrayBase.constr(i64))
     devices = opt_prop_def(base(ArrayAttr[ArenaDeviceAttr]))
     in_spec = opt_prop_def(base(StringAttr) | base(TreeAttr))
     out_spec = opt_prop_def(base(StringAttr) | base(TreeAttr))
@@ -123,8 +125,10 @@ class PlanOp(IRDLOperation):
         """Bytes of each arena from number 1 on; `None` before memory planning."""
         return None if self.arenas is None else list(cast(Sequence[int], self.arenas.get_values()))
 
-    def set_arena_sizes(self, sizes: Sequence[int]) -> None:
+    def set_arena_sizes(self, sizes: Sequence[int], bounds: Sequence[int] | None = None) -> None:
+        """Note the bytes of each arena, and what no plan can do without; bounds of an older plan are dropped."""
         self.arenas = DenseArrayBase.from_list(i64, list(sizes))
+        self.bounds = None if bounds is None else DenseArrayBase.from_list(i64, list(bounds))
 
     def verify_(self) -> None:
         blocks = self.blocks

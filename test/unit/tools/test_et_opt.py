@@ -114,7 +114,7 @@ def test_paths_that_lead_nowhere(command: Command) -> None:
         (",", "Expected pass name here"),
         ("cse{nope=1}", "pass 'cse': there is no option 'nope', it has none"),
         ("plan-memory{nope=1}", "there is no option 'nope', it has algorithm, alignment"),
-        ("plan-memory{algorithm=best}", "option 'algorithm' is greedy or naive, not best"),
+        ("to-out-variant{unbounded=best}", "option 'unbounded' is error or runtime, not best"),
         ("plan-memory{alignment=x}", "option 'alignment' is a whole number, not x"),
         ("plan-memory{plan-inputs=7}", "option 'plan-inputs' is true or false, not 7"),
         ("builtin.module(func.func(cse))", "passes run on a module, not on func.func"),
