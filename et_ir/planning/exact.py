@@ -108,7 +108,8 @@ def _parts(buffers: Sequence[Buffer]) -> list[list[int]]:
             end = buffer.last
         parts[-1].append(index)
         end = max(end, buffer.last)
-    return parts
+    # As they were given, which is what orders fall back on.
+    return [sorted(part) for part in parts]
 
 
 def _sized(buffers: Sequence[Buffer], offsets: tuple[int, ...], granule: int) -> Layout:

@@ -30,6 +30,19 @@ def test_every_road_leads_to_the_same_file(command: Command, factory: str) -> No
     assert Path("again.pte").read_bytes() == direct
 
 
+def test_planners(command: Command) -> None:
+    Path("mine.py").write_text("from et_ir.planning import plan_naive\n\nplan = plan_naive\n")
+    options = ("--check-plan", "-q", "--emit", "executorch", "-o")
+    for option in (("--memory-planning", "naive"), ("--planner", "mine.py:plan")):
+        assert command(
+            "et-compile", "subjects.py:net", *options, f"{option[0].strip('-')}.mlir", *option
+        ) == (0, "", "")
+    assert Path("planner.mlir").read_bytes() == Path("memory-planning.mlir").read_bytes()
+    ran = command("et-compile", "subjects.py:net", "-o", "a.pte", "--memory-planning", "none")
+    assert ran.code == 2
+    assert "there is no planner 'none'; there are best, exact, greedy" in ran.err
+
+
 def test_text_on_standard_input(command: Command) -> None:
     assert command("et-compile", "subjects.py:net", "-o", "net.mlir", "--emit", "edge", "-q").code == 0
     text = Path("net.mlir").read_bytes()
