@@ -39,6 +39,25 @@ _KINDS = {
 }
 
 
+_STORED = frozenset(
+    {
+        ScalarType.BOOL,
+        ScalarType.BYTE,
+        ScalarType.CHAR,
+        ScalarType.SHORT,
+        ScalarType.INT,
+        ScalarType.LONG,
+        ScalarType.HALF,
+        ScalarType.BFLOAT16,
+        ScalarType.FLOAT,
+        ScalarType.DOUBLE,
+        ScalarType.COMPLEXFLOAT,
+        ScalarType.COMPLEXDOUBLE,
+    }
+)
+"""What results are converted to."""
+
+
 def kind(scalar_type: ScalarType) -> int:
     """0 bool, 1 integer, 2 float, 3 complex."""
     return _KINDS[scalar_type]
@@ -147,10 +166,12 @@ def arithmetic(scalar_type: ScalarType) -> ScalarType:
 
 def can_cast(source: ScalarType, target: ScalarType) -> bool:
     """Whether torch stores a result of type ``source`` into an out tensor of type ``target``
-    (torch.can_cast).
+    (torch.can_cast), which is one of those that kernels compute in: no float8, nothing quantised.
     """
     if source == target:
         return True
+    if target not in _STORED:
+        return False
     source_kind, target_kind = kind(source), kind(target)
     if source_kind > 1 and target_kind < source_kind:
         return False

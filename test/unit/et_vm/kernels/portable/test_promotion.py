@@ -89,3 +89,8 @@ def test_families() -> None:
     assert real_of(ScalarType.COMPLEXDOUBLE) == ScalarType.DOUBLE
     assert arithmetic(ScalarType.BFLOAT16) == arithmetic(ScalarType.HALF) == ScalarType.FLOAT
     assert arithmetic(ScalarType.SHORT) == ScalarType.SHORT
+
+
+def test_nothing_is_converted_to_types_that_kernels_do_not_compute_in() -> None:
+    assert not can_cast(ScalarType.FLOAT, ScalarType.FLOAT8E5M2)
+    assert can_cast(ScalarType.FLOAT8E5M2, ScalarType.FLOAT8E5M2)
