@@ -10,8 +10,8 @@ examples:
   et-compile model.py:net -o net.pte --table              which ops there are at each level
   et-compile model.py:net -o net.pte --debug-map net.json the module and source line of each instruction
 
-A factory returns (module, example_args[, dynamic_shapes]) or a dict of method names to that; a number, string or tensor
-in a dict is a method that returns it.
+A factory returns (module, example_args[, dynamic_shapes]) or a dict of method names to that; a number,
+string or tensor in a dict is a method that returns it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ __all__ = ["FreeUnboundedPass"]
 
 @dataclass(frozen=True)
 class FreeUnboundedPass(ModulePass):
-    """Give the memory of unbounded tensors back after their last use."""
+    """Free unbounded tensors after their last use."""
 
     name = "free-unbounded"
 

@@ -296,6 +296,7 @@ RIGHT = (
     "remainder f64",
     "remainder by -1",
     "fmod by -1",
+    "quotient of large numbers by -9007199254740993",
     "mm over nothing",
     "bmm over nothing",
 )

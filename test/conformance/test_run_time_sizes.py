@@ -46,7 +46,6 @@ NO_KERNEL = {
     "fold": "col2im.out",
     "embedding_bag": "_embedding_bag_forward_only.out",
     "embedding_bag of maxima": "_embedding_bag_forward_only.out",
-    "ndtr": "erfc.out",
 }
 """What stock has no kernel for, where sizes known at run time only leave nothing else to do with it."""
 

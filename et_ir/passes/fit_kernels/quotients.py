@@ -14,7 +14,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = ["PATTERNS"]
 
@@ -91,9 +91,11 @@ class _Division:
 
 
 def _division(op: Quotient | Remainder | RemainderOfDividend, rewriter: PatternRewriter) -> _Division | None:
-    """The calls for an operator of i64 alone; None for others, and of the number zero."""
-    types = [tensor_type(value) for value in (*op.operands, op.results[0])]
-    if any(type.element_type != i64 for type in types):
+    """The calls for an operator of i64 alone; None for others, and of a number that is zero or
+    known at run time only."""
+    values = (*op.operands, op.results[0])
+    # A divisor that is a number known at run time only is an operand, and no tensor.
+    if not all(is_tensor(value.type) and value.type.element_type == i64 for value in values):
         return None
     if len(op.operands) > 1:
         return _Division(op, None, rewriter)
