@@ -27,11 +27,14 @@ types: $(VENV)/.test
 lit: $(VENV)/.test
 	$(BIN)/lit -sv test/lit
 
+# Tests of one file run in one process, as many processes as there are cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest test/unit
+	$(PYTEST) test/unit
 
 oracles: $(VENV)/.test
-	$(BIN)/python -m pytest test/conformance
+	$(PYTEST) test/conformance
 
 properties: $(VENV)/.test
 	PYTHONPATH=test $(BIN)/python -m property --count 500 --quiet
