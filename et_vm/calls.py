@@ -23,7 +23,16 @@ class Call:
     take. ``written`` are the registers of the outputs.
     """
 
-    __slots__ = ("context", "instruction", "params", "prepare", "registers", "schema_args", "written")
+    __slots__ = (
+        "_repeated",
+        "context",
+        "instruction",
+        "params",
+        "prepare",
+        "registers",
+        "schema_args",
+        "written",
+    )
 
     def __init__(
         self,
@@ -42,6 +51,8 @@ class Call:
         # The last argument repeats the outputs.
         self.schema_args = instruction.args[:-1]
         self.written = written
+        self._repeated = [r for r in set(self.schema_args) if self.schema_args.count(r) > 1]
+        """Registers that are several arguments at once: read, and written over."""
 
     @property
     def is_ours(self) -> bool:
@@ -92,7 +103,19 @@ class Call:
                 raise self.context.error(
                     f"value {register} has the bytes of a constant, which nothing may write"
                 )
-        return self.prepare(self.context, *self.arguments())
+        before = [
+            (v, v.sizes) for v in map(self.registers.__getitem__, self._repeated) if isinstance(v, Tensor)
+        ]
+        step = self.prepare(self.context, *self.arguments())
+        for value, sizes in before:
+            # The step is bound to what the argument was before the output got its shape.
+            if value.sizes != sizes:
+                raise self.context.trap(
+                    arg="out",
+                    expected=f"a tensor of its own, or of the shape {list(sizes)} that it has as an argument",
+                    got=list(value.sizes),
+                )
+        return step
 
 
 class DynamicCall:

@@ -89,6 +89,7 @@ class _Finder:
             self._unwritten(index)
         self._references(tensors)
         roles.aliased |= {index for index in roles.inputs if self._is_aliased(index)}
+        self._flatten()
         self._order({*tensors, *self._scalars()})
         return roles
 
@@ -192,6 +193,16 @@ class _Finder:
             roles.states.add(index)
         else:
             roles.views[index] = (base, self.extents[index].start - self.extents[base].start)
+
+    def _flatten(self) -> None:
+        """A view of a view is one of what that views: a register that comes before both."""
+        views = self.roles.views
+        for index in views:
+            root, start = views[index]
+            while root in views:
+                root, further = views[root]
+                start += further
+            views[index] = (root, start)
 
     def _references(self, tensors: Sequence[int]) -> None:
         """Tensors without memory that a move or a view at run time makes refer to that of others."""
