@@ -191,8 +191,15 @@ class _Finder:
         base = self._base(index, read)
         if base is None:
             roles.states.add(index)
+        elif base > index and base not in roles.inputs | roles.states and self._holds(index, base):
+            # Written through a view of it: the one that comes first in the file stays first.
+            roles.views[base] = (index, self.extents[base].start - self.extents[index].start)
         else:
             roles.views[index] = (base, self.extents[index].start - self.extents[base].start)
+
+    def _holds(self, index: int, other: int) -> bool:
+        """Whether a register has all of the memory of another, which is no view yet."""
+        return other not in self.roles.views and self.extents[index].contains(self.extents[other])
 
     def _flatten(self) -> None:
         """A view of a view is one of what that views: a register that comes before both."""
