@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ class Call:
         # The last argument repeats the outputs.
         self.schema_args = instruction.args[:-1]
         self.written = written
-        self._repeated = [r for r in set(self.schema_args) if self.schema_args.count(r) > 1]
+        self._repeated = [register for register, uses in Counter(self.schema_args).items() if uses > 1]
         """Registers that are several arguments at once: read, and written over."""
 
     @property

@@ -175,8 +175,17 @@ class _Finder:
                 and whole.contains(mine)
                 and view not in self.roles.inputs
             ):
-                root, start = self.roles.views.get(base, (base, 0))
-                self.roles.views[view] = (root, start + mine.start - whole.start)
+                self._add_view(view, base)
+
+    def _add_view(self, view: int, base: int) -> bool:
+        """Make a register a view of another, unless that one is, in turn, a view of it."""
+        root = base
+        while root in self.roles.views:
+            root, _ = self.roles.views[root]
+        if root == view:
+            return False
+        self.roles.views[view] = (root, self.extents[view].start - self.extents[root].start)
+        return True
 
     def _unwritten(self, index: int) -> None:
         """A tensor in an arena that is read before anything is written to it."""
@@ -189,17 +198,17 @@ class _Finder:
         if writes is not None and writes[0] < read:
             return
         base = self._base(index, read)
-        if base is None:
-            roles.states.add(index)
-        elif base > index and base not in roles.inputs | roles.states and self._holds(index, base):
+        if base is not None and base > index and self._holds(index, base):
             # Written through a view of it: the one that comes first in the file stays first.
-            roles.views[base] = (index, self.extents[base].start - self.extents[index].start)
-        else:
-            roles.views[index] = (base, self.extents[index].start - self.extents[base].start)
+            self._add_view(base, index)
+        elif base is None or not self._add_view(index, base):
+            roles.states.add(index)
 
     def _holds(self, index: int, other: int) -> bool:
-        """Whether a register has all of the memory of another, which is no view yet."""
-        return other not in self.roles.views and self.extents[index].contains(self.extents[other])
+        """Whether a register has all of the memory of another, which may become a view of it."""
+        roles = self.roles
+        is_root = other not in roles.inputs and other not in roles.states and other not in roles.views
+        return is_root and self.extents[index].contains(self.extents[other])
 
     def _flatten(self) -> None:
         """A view of a view is one of what that views: a register that comes before both."""

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from vm_programs import BOUND, Build, f32, load
+from vm_programs import BOUND, Build, f32, kernels, load
 
-from et_schema.errors import Trap
+from et_schema.errors import Error, Trap
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.registry import KernelRegistry
 
@@ -104,6 +104,27 @@ class TestDynamicShapes:
         with pytest.raises(Trap, match="argument 'other'"):
             method.execute([two, three])
         assert method.execute([three, three])[0].tolist() == [2, 2, 2]
+
+    def test_an_output_that_is_an_argument_of_another_shape(self):
+        registry = kernels()
+
+        def add(ctx, self, other, out):
+            out.resize(np.broadcast_shapes(self.sizes, other.sizes))
+            return np.add, (self.array, other.array, out.array)
+
+        registry.register("test::broadcast_add.out", add)
+        build = Build()
+        x, y = build.tensor(8, dynamism=BOUND), build.tensor(8, dynamism=BOUND)
+        sums = build.tensor(8, dynamism=BOUND)
+        build.call("test::scale.out", x, build.scalar(2.0), sums, sums)
+        build.call("test::broadcast_add.out", sums, y, sums, sums)
+        build.inputs(x, y)
+        build.outputs(sums)
+        method = load(build, kernels=registry)
+        assert method.execute([f32(1, 2, 3), f32(1, 1, 1)])[0].tolist() == [3, 5, 7]
+        with pytest.raises(Trap, match=r"of the shape \[1\] that it has as an argument") as raised:
+            method.execute([f32(1), f32(1, 1, 1)])
+        assert raised.value.code == Error.InvalidArgument
 
     def test_negative_zero_is_another_scalar(self):
         seen = []

@@ -235,6 +235,26 @@ def test_views_at_run_time() -> None:
     assert "%r5 = reference" in lines
 
 
+def test_views_of_each_other_at_run_time() -> None:
+    view = "executorch_prim::et_view.default"
+    builder = Builder(tensor(0), tensor(0), schema.IntList([4]), tensor(0), schema.Int(4))
+    lines = builder.call(view, 0, 2, 1).call(view, 1, 2, 3).call(view, 3, 2, 0).call(view, 1, 2, 1).text()
+    assert [line for line in lines if line.startswith("%r")] == [
+        "%r0 = state anonymous @state {memory_id = 1, offset = 0}",
+        "%r1 = view %r0",
+        "%r3 = view %r0",
+    ]
+
+
+def test_what_is_read_before_its_view_is_written_over() -> None:
+    """The second register is written first, and is also a view of the first: no circle comes of it."""
+    view = "executorch_prim::et_view.default"
+    builder = Builder(tensor(0), tensor(0), schema.IntList([4]), tensor(64), schema.Int(4), inputs=[3])
+    lines = builder.call("aten::relu.out", 3, 1, 1).call(view, 0, 2, 1).text()
+    assert lines[0] == "%r0 = state anonymous @state {memory_id = 1, offset = 0}"
+    assert lines[1] == "%r1 = view %r0"
+
+
 def test_moves_and_jumps() -> None:
     condition, always = schema.Bool(True), schema.Bool(False)
     builder = Builder(condition, always, tensor(0), tensor(), tensor(16), inputs=[0, 2, 4], outputs=[3])
