@@ -16,6 +16,6 @@ config.excludes = ["Inputs"]  # noqa: F821
 config.test_source_root = str(Path(__file__).parent)  # noqa: F821
 # The commands of the environment that runs lit, whether or not it is activated.
 config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # noqa: F821
-for name in ("HOME", "OMP_NUM_THREADS", "NO_COLOR"):
+for name in ("HOME", "OMP_NUM_THREADS", "NO_COLOR", "PYTHONPATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]  # noqa: F821

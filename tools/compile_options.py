@@ -1,0 +1,170 @@
+"""The command line of et-compile: its options, what they may be together, and what they say of the compilation."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+
+from et_ir.targets.manifest import TARGETS
+from et_tools.arguments import ALIGNMENTS, CommandParser
+from et_tools.exit_codes import UsageError
+from et_tools.output import check_output
+
+__all__ = ["LEVELS", "default_bounds", "extra_operators", "is_text", "parse_options"]
+
+LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
+"""Where a compilation can stop, in order."""
+
+
+def parse_options(text: str, arguments: list[str]) -> argparse.Namespace:
+    """The options of a command line; `text` is what the help begins with. Raises `UsageError` for what cannot be."""
+    args = _parser(text).parse_args(arguments)
+    _check(args)
+    return args
+
+
+def _parser(text: str) -> CommandParser:
+    parser = CommandParser("et-compile", "et-compile MODEL -o FILE [options]", text)
+    add = parser.add_argument
+    add(
+        "model",
+        metavar="MODEL",
+        help="file.py:factory, package.module:factory, a .pt2, or a .mlir at any level",
+    )
+    add("-o", "--output", metavar="FILE", help="output ('-': standard output, where text goes without it)")
+    add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
+    add("--target", default="stock-1.4", choices=TARGETS, help="whose kernels to use")
+    add(
+        "--load",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Python file or module with operators of your own, or kernels for et-vm (@et_vm.kernel); repeatable",
+    )
+    add(
+        "--extra-operators",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="operators that your runtime has kernels for beside the target's: 'mylib::foo.out,mylib::bar.out'",
+    )
+    add(
+        "--preserve",
+        action="append",
+        default=[],
+        metavar="OP",
+        help="keep whole an operator that is not Core ATen, or one of your own without an out variant ('mylib::foo')",
+    )
+    add(
+        "--dequantize-weights",
+        action="store_true",
+        help="make floats of quantised weights: a larger file, nothing to restore while it runs",
+    )
+    add("--backend", action="append", default=[], metavar="NAME[:key=value]", help="delegate to a backend")
+    add(
+        "--memory-planning",
+        default="best",
+        metavar="NAME",
+        help="planning algorithm: best (default), exact, greedy, naive, upstream, or one installed",
+    )
+    add(
+        "--planner",
+        dest="memory_planning",
+        metavar="MODULE:FUNCTION",
+        help="plan memory by a function of your own, or FILE.py:FUNCTION",
+    )
+    add("--check-plan", action="store_true", help="have memory planning checked by code of its own")
+    add("--no-plan-inputs", action="store_true", help="inputs are the caller's memory")
+    add("--no-plan-outputs", action="store_true", help="outputs are the caller's memory")
+    add(
+        "--external-constants",
+        action="append",
+        default=[],
+        metavar="[NAMES=]FILE",
+        help="put constants into a data file beside the program (.ptd); NAMES is a pattern: 'encoder.*=encoder.ptd'",
+    )
+    add(
+        "--default-bound",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="the largest value of a size that export has no bound of: 's77=4096', or input and dimension, 'x.0=64'",
+    )
+    add(
+        "--unbounded",
+        default="error",
+        choices=("error", "runtime"),
+        help="what tensors without a largest size are: errors, or et-vm finds memory for them while it runs",
+    )
+    add("--emit-stacktrace", action="store_true", help="keep source lines in the file for run-time errors")
+    parser.add_alignments()
+    add("--debug-map", metavar="FILE", help="write where each instruction comes from, as JSON")
+    add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
+    add("--weights", metavar="FILE", help="weight store of a .mlir; default its .safetensors")
+    add("--table", action="store_true", help="print the ops of each level at the end, on stderr")
+    add("-q", "--quiet", action="store_true", help="no progress lines")
+    parser.add_version()
+    return parser
+
+
+def is_text(model: str) -> bool:
+    """Whether a model is given as text, and not as a program of torch."""
+    return model.endswith(".mlir") or model == "-"
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.emit == "pte" and args.output is None:
+        raise UsageError("-o FILE says where the .pte goes ('-' for standard output)")
+    if args.emit != "pte" and any(getattr(args, name) is not None for name in ALIGNMENTS):
+        raise UsageError(f"alignments are those of a file, which the level {args.emit} is not")
+    if args.debug_map is not None and args.emit not in ("executorch", "pte"):
+        raise UsageError(f"--debug-map is about instructions, which the level {args.emit} does not have")
+    text = is_text(args.model)
+    if args.weights is not None and not text:
+        raise UsageError(f"--weights is the store of a .mlir; {args.model} has its weights itself")
+    for output in (args.output, args.debug_map):
+        if output is not None:
+            check_output(output)
+    source = args.model if text or args.model.endswith(".pt2") else args.model.rpartition(":")[0]
+    if args.output is not None and _is_same_file(args.output, source) and not (text and args.emit != "pte"):
+        raise UsageError(f"-o {args.output} would replace the program that is compiled")
+    if args.default_bound and text:
+        raise UsageError("--default-bound is for programs of torch: a text has program.range")
+    if args.debug_map is not None and any(_is_same_file(args.debug_map, f) for f in (args.output, source)):
+        raise UsageError(f"--debug-map {args.debug_map} is another file of this command")
+
+
+def _is_same_file(one: str, other: str | None) -> bool:
+    return other is not None and "-" not in (one, other) and os.path.realpath(one) == os.path.realpath(other)
+
+
+def extra_operators(args: argparse.Namespace) -> list[str]:
+    """The operators that the runtime has beside the target's: those that are named, and for et-vm those of the files
+    that are loaded. Raises `UsageError`.
+    """
+    from et_tools.vm_kernels import load_files
+
+    names = [name.strip() for given in args.extra_operators for name in given.split(",")]
+    for name in names:
+        if re.fullmatch(r"\w+::\w+(\.\w+)?", name) is None:
+            raise UsageError(f"--extra-operators {name}: expected names as files have them, 'mylib::foo.out'")
+    loaded = load_files(args.load)
+    if args.target.startswith("et-vm"):
+        names += [name for kernels in loaded for name in kernels.names]
+    if args.load and args.target == "et-vm-aten":
+        from et_vm.kernels.aten.schema import custom_operators
+
+        names += custom_operators()
+    return sorted(set(names))
+
+
+def default_bounds(args: argparse.Namespace) -> dict[str, int]:
+    """The bounds by name. Raises `UsageError`."""
+    bounds: dict[str, int] = {}
+    for given in args.default_bound:
+        name, _, bound = given.partition("=")
+        if not bound.isdecimal():
+            raise UsageError(f"--default-bound {given}: expected NAME=N, as in s77=4096 or x.0=64")
+        bounds[name] = int(bound)
+    return bounds

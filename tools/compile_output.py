@@ -1,0 +1,53 @@
+"""What et-compile writes: the text of a level, the program, and where its instructions come from."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from et_tools.compile_stages import Stages
+from et_tools.output import write_stdout
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+__all__ = ["write_debug_map", "write_pte", "write_text"]
+
+
+def write_text(module: ModuleOp, args: argparse.Namespace) -> None:
+    """Write the text of a level to the output, constants beside it."""
+    from et_ir.text import print_module, save_text, stored_constants
+
+    text = io.StringIO()
+    print_module(module, text, debuginfo=args.print_debuginfo)
+    if args.output in (None, "-"):
+        write_stdout(text.getvalue())
+    else:
+        save_text(Path(args.output), text.getvalue(), stored_constants(module))
+
+
+def write_pte(module: ModuleOp, args: argparse.Namespace, stages: Stages) -> None:
+    """Write the program and its data files, with a line of progress for each."""
+    from et_ir.emit import EmitOptions
+    from et_tools.program_files import alignments_of, write_program
+
+    options = EmitOptions(stacktraces=args.emit_stacktrace, **alignments_of(args))
+    for path in write_program(module, args.output, options):
+        stages.done(path.suffix.removeprefix("."), note=f"{path.stat().st_size} bytes, {path}")
+
+
+def write_debug_map(module: ModuleOp, output: str) -> None:
+    """Write the origin of each instruction as JSON."""
+    import json
+
+    from et_ir.emit import origins_json
+    from et_schema.atomic import atomic_writer
+
+    text = json.dumps(origins_json(module), indent=1) + "\n"
+    if output == "-":
+        write_stdout(text)
+        return
+    with atomic_writer(Path(output)) as stream:
+        stream.write(text.encode())

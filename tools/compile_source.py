@@ -1,0 +1,74 @@
+"""The program that et-compile starts from: a factory, a .pt2, or a text at any level."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from et_tools.compile_options import default_bounds, is_text
+from et_tools.compile_stages import Stages
+from et_tools.exit_codes import UsageError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+__all__ = ["level_of", "load_source"]
+
+
+def load_source(args: argparse.Namespace, stages: Stages, preserve: list[str]) -> ModuleOp:
+    """The module of a program, with a line of progress for each step. Operators in `preserve` are kept whole.
+
+    Raises `UsageError` for options that the program has nothing for.
+    """
+    for spec in args.backend:
+        from et_ir.backends import find_backend
+
+        find_backend(spec)
+    if is_text(args.model):
+        from et_ir.verification import verify_module
+        from et_tools.reading import read_text_module, require_weights
+
+        module = read_text_module(args.model, args.weights)
+        verify_module(module)
+        if args.emit == "pte":
+            require_weights(module, args.model)
+        stages.done("parse")
+        return module
+    from et_tools.loading import export_factory, load_pt2
+
+    programs: Any
+    constants: dict[str, Any] = {}
+    if args.model.endswith(".pt2"):
+        programs = load_pt2(Path(args.model))
+    elif ":" in args.model:
+        programs, constants = export_factory(args.model)
+    else:
+        raise UsageError(f"{args.model}: expected file.py:factory, package.module:factory, a .pt2 or a .mlir")
+    stages.done("export")
+    from et_ir.frontend import import_program
+    from et_ir.frontend.default_bounds import BoundError
+
+    try:
+        module = import_program(
+            programs,
+            constant_methods=constants,
+            preserve=preserve,
+            default_bounds=default_bounds(args),
+        )
+    except BoundError as error:
+        raise UsageError(f"--default-bound: {error}") from None
+    except ValueError as error:
+        raise UsageError(f"--preserve: {error}") from None
+    stages.done("import")
+    return module
+
+
+def level_of(module: ModuleOp) -> str:
+    """The level of a parsed text, by the dialects of its ops."""
+    dialects = {op.name.partition(".")[0] for op in module.walk()}
+    if "executorch" in dialects:
+        return "executorch"
+    if "backend" in dialects:
+        return "backend"
+    return "edge" if "edge" in dialects else "aten"
