@@ -1,4 +1,4 @@
-"""Let pointwise kernels write over an argument that nothing needs afterwards.
+"""Let kernels write over an argument that nothing needs afterwards.
 
 ```mlir
 %r = executorch.alloc : tensor<1x96x112x112xf32>
@@ -13,44 +13,31 @@ executorch.kernel_call "aten::hardtanh.out"(%r, 0.0, 6.0) outs(%r)
 executorch.return %r
 ```
 
-Such a kernel reads an element before it writes the one at the same place, so the result may be the argument
-if both have the same type and layout. The argument must be memory that the plan allocates, needed last by
-this call, and the call must not read it in another shape too. Inputs, constants and state are never written.
+A pointwise kernel reads an element before it writes the one at the same place; a softmax, or a normalisation, reads
+what it needs of a row before it writes that. Which kernels of a target may write their (first) result over which
+arguments is in `et_ir/targets/<target>-in-place.txt`, and why others may not. Result and argument must have the same
+type and layout. The argument must be memory that the plan allocates, needed last by this call, and the call must not
+read it in another shape too. Inputs, constants and state are never written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, KernelCallOp, PlanOp, ViewOp
+from et_ir.dialects.executorch.arguments import ListValue
+from et_ir.dialects.executorch.signatures import schema_of
 from et_ir.passes.register_liveness import Liveness, root_of
+from et_ir.targets.in_place import load_in_place
 
-__all__ = ["POINTWISE", "InPlacePass"]
-
-POINTWISE: Final = frozenset(
-    f"aten::{name}"
-    for name in """
-    abs.out acos.out acosh.out add.Scalar_out add.out asin.out asinh.out atan.out atan2.out atanh.out
-    bitwise_and.Scalar_out bitwise_and.Tensor_out bitwise_not.out bitwise_or.Scalar_out
-    bitwise_or.Tensor_out bitwise_xor.Scalar_out bitwise_xor.Tensor_out ceil.out clamp.Tensor_out
-    clamp.out cos.out cosh.out div.Scalar_out div.out elu.out eq.Scalar_out eq.Tensor_out erf.out
-    exp.out expm1.out floor.out fmod.Scalar_out fmod.Tensor_out ge.Scalar_out ge.Tensor_out gelu.out
-    gt.Scalar_out gt.Tensor_out hardtanh.out le.Scalar_out le.Tensor_out leaky_relu.out log.out
-    log10.out log1p.out log2.out logical_and.out logical_not.out logical_or.out logical_xor.out
-    logit.out lt.Scalar_out lt.Tensor_out masked_fill.Scalar_out maximum.out minimum.out mul.Scalar_out
-    mul.out ne.Scalar_out ne.Tensor_out neg.out pow.Scalar_out pow.Tensor_Scalar_out
-    pow.Tensor_Tensor_out reciprocal.out relu.out remainder.Scalar_out remainder.Tensor_out round.out
-    rsqrt.out rsub.Scalar_out sigmoid.out sign.out sin.out sinh.out sqrt.out sub.Scalar_out sub.out
-    tan.out tanh.out trunc.out where.self_out
-    """.split()  # noqa: SIM905
-)
-"""Operators whose kernels, in every runtime that the tests run, may write over any of their tensor arguments."""
+__all__ = ["InPlacePass", "may_write_over"]
 
 
 @dataclass(frozen=True)
@@ -59,17 +46,39 @@ class InPlacePass(ModulePass):
 
     name = "in-place"
 
+    target: str = "stock-1.4"
+    """The runtime whose kernels there are."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        try:
+            table = load_in_place(self.target)
+        except ValueError as error:
+            raise PassFailedException(f"in-place: {error}") from None
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
-                _Reuse(plan).run()
+                _Reuse(plan, table).run()
+
+
+def may_write_over(op: KernelCallOp, argument: SSAValue, table: Mapping[str, frozenset[str]]) -> bool:
+    """Whether the kernel of a call may write its first result over an argument, wherever it is given that."""
+    schema = schema_of(op.key) if op.key in table else None
+    if schema is None:
+        return False
+    allowed = table[op.key]
+    for declared, given in zip(schema.args, op.arguments, strict=False):
+        if given is argument and declared.name not in allowed:
+            return False
+        if isinstance(given, ListValue) and argument in given.items:
+            return False
+    return True
 
 
 class _Reuse:
     """One plan."""
 
-    def __init__(self, plan: PlanOp):
+    def __init__(self, plan: PlanOp, table: Mapping[str, frozenset[str]]):
         self.plan = plan
+        self.table = table
         self.liveness = Liveness(plan)
         self.writers: dict[SSAValue, int] = {}
         """How many instructions write each register, as the plan was."""
@@ -87,7 +96,7 @@ class _Reuse:
 
     def run(self) -> None:
         for op in self.plan.instructions:
-            if isinstance(op, KernelCallOp) and op.key in POINTWISE and len(op.outs) == 1:
+            if isinstance(op, KernelCallOp) and op.key in self.table and op.outs and op.list_out is None:
                 self._call(op)
 
     def _call(self, op: KernelCallOp) -> None:
@@ -114,6 +123,8 @@ class _Reuse:
         if not isinstance(source, AllocOp) or not source.is_static:
             return False
         if isinstance(view, ViewOp) and not view.is_static:
+            return False
+        if not may_write_over(op, argument, self.table):
             return False
         # Read in another shape too, its elements would be overwritten before they are read.
         if any(other is not argument and root_of(other) is root for other in op.inputs):

@@ -149,7 +149,7 @@ def executorch_pipeline(
             "write-back",
             "views",
             f'update-in-place{{target="{target}"}}',
-            "in-place",
+            f'in-place{{target="{target}"}}',
             link_check(target, extra_operators),
             plan,
             *(() if unbounded == "error" else ("free-unbounded",)),

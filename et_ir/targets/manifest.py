@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-__all__ = ["TARGETS", "load_manifest", "load_refused_types"]
+__all__ = ["TARGETS", "base_target", "load_manifest", "load_refused_types"]
 
 TARGETS: Final = ("stock-1.4", "stock-1.4-quantized", "et-vm", "et-vm-aten")
 """`stock-1.4` is the runtime of the executorch wheel as it starts, `stock-1.4-quantized` the same with the library of
@@ -31,6 +31,11 @@ def load_manifest(target: str) -> frozenset[str]:
     return frozenset(line for line in lines if line)
 
 
+def base_target(target: str) -> str:
+    """The target whose kernels a target extends, or the target itself: tables about kernels are its."""
+    return _EXTENDED.get(target, target)
+
+
 @cache
 def load_refused_types(target: str) -> dict[str, dict[str, frozenset[str]]]:
     """The element types that kernels of a target refuse, by kernel and argument: `<target>-types.txt`, if there is one.
@@ -38,7 +43,7 @@ def load_refused_types(target: str) -> dict[str, dict[str, frozenset[str]]]:
     Raises `ValueError` for an unknown target.
     """
     load_manifest(target)
-    path = Path(__file__).parent / f"{_EXTENDED.get(target, target)}-types.txt"
+    path = Path(__file__).parent / f"{base_target(target)}-types.txt"
     found: dict[str, dict[str, frozenset[str]]] = {}
     if not path.exists():
         return found

@@ -53,8 +53,8 @@ from et_ir.dialects.executorch.arguments import Argument, Scalar
 from et_ir.dialects.executorch.layout import dim_order
 from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
-from et_ir.passes.in_place import POINTWISE
 from et_ir.passes.to_out_variant.registers import default_of
+from et_ir.targets.in_place import replaceable_everywhere
 from et_schema.generated.program import TensorShapeDynamism
 
 if TYPE_CHECKING:
@@ -254,7 +254,14 @@ def _writes_over(op: Operation, argument: SSAValue) -> bool:
     """Whether the kernel of an op may write over an argument."""
     if not isinstance(op, EdgeOp) or not op.out_schema or op.results[0].type != argument.type:
         return False
-    return f"aten::{parse_schema(op.out_schema).qualified_name}" in POINTWISE
+    schema = parse_schema(op.out_schema)
+    allowed = replaceable_everywhere().get(f"aten::{schema.qualified_name}", frozenset())
+    given = {arg.name: op.arg(arg.name) for arg in schema.args if arg not in schema.out_args}
+    return bool(allowed) and all(
+        value is not argument and not (isinstance(value, tuple) and argument in value)
+        for name, value in given.items()
+        if name not in allowed
+    )
 
 
 def _assign(

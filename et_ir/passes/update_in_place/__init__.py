@@ -46,11 +46,12 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.layout import Tensor, nbytes
 from et_ir.dialects.executorch.operators import COPY, ET_VIEW
 from et_ir.dialects.program import Globals
-from et_ir.passes.in_place import POINTWISE
+from et_ir.passes.in_place import may_write_over
 from et_ir.passes.register_liveness import Liveness, root_of
 from et_ir.passes.update_in_place.updates import UPDATES, Part, Update, update_of
 from et_ir.passes.update_in_place.writing import Emitter
 from et_ir.passes.write_back import CLONE, clone_call
+from et_ir.targets.in_place import replaceable_everywhere
 from et_schema.generated.program import TensorShapeDynamism
 
 __all__ = ["UpdateInPlacePass"]
@@ -359,11 +360,12 @@ def _copies(op: Operation, target: SSAValue, source: SSAValue) -> bool:
 
 def _reads_before_it_writes(op: Operation, register: SSAValue) -> bool:
     """Whether a call reads each element of an argument before it writes the one at the same place of its result."""
-    if not isinstance(op, KernelCallOp) or op.key not in POINTWISE or len(op.outs) != 1:
+    if not isinstance(op, KernelCallOp) or len(op.outs) != 1:
         return False
     root = root_of(register)
     return (
-        register.type == op.outs[0].type
+        may_write_over(op, register, replaceable_everywhere())
+        and register.type == op.outs[0].type
         and nbytes(cast(Tensor, register.type)) == nbytes(cast(Tensor, root.type))
         and all(other is register for other in op.inputs if root_of(other) is root)
     )

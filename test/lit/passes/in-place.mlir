@@ -44,14 +44,14 @@ executorch.plan @views {
 
 // -----
 
-// Does not fire: inputs and constants, what is needed later, another type, no pointwise kernel, an argument that is read in
+// Does not fire: inputs and constants, what is needed later, another type, a kernel that moves elements, an argument that is read in
 // another shape too, a register that is needed in the other branch or the next round.
 // CHECK-LABEL: executorch.plan @other
 // CHECK-NEXT:  %x = executorch.input
 // CHECK:       executorch.kernel_call "aten::relu.out"(%x) outs(%a)
 // CHECK:       executorch.kernel_call "aten::neg.out"(%a) outs(%b)
 // CHECK:       executorch.kernel_call "aten::add.out"(%a, %b, 1) outs(%b)
-// CHECK:       executorch.kernel_call "aten::_softmax.out"(%b, 0, false) outs(%d)
+// CHECK:       executorch.kernel_call "aten::flip.out"(%b, [0]) outs(%d)
 // CHECK:       executorch.kernel_call "aten::gt.Scalar_out"(%d, 0) outs(%e)
 // CHECK:       executorch.kernel_call "aten::relu.out"(%x) outs(%f)
 // CHECK:       executorch.kernel_call "aten::add.out"(%f, %g, 1) outs(%h)
@@ -67,7 +67,7 @@ executorch.plan @other {
   %c = executorch.alloc : tensor<4xf32>
   executorch.kernel_call "aten::add.out"(%a, %b, 1) outs(%c)
   %d = executorch.alloc : tensor<4xf32>
-  executorch.kernel_call "aten::_softmax.out"(%c, 0, false) outs(%d)
+  executorch.kernel_call "aten::flip.out"(%c, [0]) outs(%d)
   %e = executorch.alloc : tensor<4xi1>
   executorch.kernel_call "aten::gt.Scalar_out"(%d, 0) outs(%e)
   %f = executorch.alloc : tensor<4xf32>
@@ -99,4 +99,31 @@ executorch.plan @jumps {
   executorch.jump_false %c, ^body, ^end
 ^end:
   executorch.return %late
+}
+
+// -----
+
+// A softmax and a normalisation need no other memory; of a normalisation's arguments only the first may be replaced.
+// CHECK-LABEL: executorch.plan @rows
+// CHECK:       executorch.kernel_call "aten::_softmax.out"(%a, 1, false) outs(%a)
+// CHECK:       executorch.kernel_call "aten::native_layer_norm.out"(%a, [4], %w, %w, 1.0e-05) outs(%a, %m, %d)
+// CHECK:       executorch.kernel_call "aten::native_layer_norm.out"(%x, [4], %v, %w, 1.0e-05) outs(%e, %f, %g)
+executorch.plan @rows {
+  %x = executorch.input : tensor<1x4xf32>
+  %w = executorch.input : tensor<4xf32>
+  %a = executorch.alloc : tensor<1x4xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%a)
+  %b = executorch.alloc : tensor<1x4xf32>
+  executorch.kernel_call "aten::_softmax.out"(%a, 1, false) outs(%b)
+  %c = executorch.alloc : tensor<1x4xf32>
+  %m = executorch.alloc : tensor<1x1xf32>
+  %d = executorch.alloc : tensor<1x1xf32>
+  executorch.kernel_call "aten::native_layer_norm.out"(%b, [4], %w, %w, 1.0e-05) outs(%c, %m, %d)
+  %v = executorch.alloc : tensor<1x4xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%v)
+  %e = executorch.alloc : tensor<1x4xf32>
+  %f = executorch.alloc : tensor<1x1xf32>
+  %g = executorch.alloc : tensor<1x1xf32>
+  executorch.kernel_call "aten::native_layer_norm.out"(%x, [4], %v, %w, 1.0e-05) outs(%e, %f, %g)
+  executorch.return %c, %e
 }
