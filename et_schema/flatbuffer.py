@@ -81,8 +81,10 @@ class Reader:
         "_strings",
         "budget",
         "end",
+        "f32",
         "f64",
         "i8",
+        "i16",
         "i32",
         "i64",
         "lost",
@@ -101,11 +103,13 @@ class Reader:
         self.end = end
         self.u8 = view
         self.i8 = view.cast("b")
+        self.i16 = view[: end & ~1].cast("h")
         self.u16 = view[: end & ~1].cast("H")
         self.u32 = view[: end & ~3].cast("I")
         self.i32 = view[: end & ~3].cast("i")
         self.i64 = view[: end & ~7].cast("q")
         self.u64 = view[: end & ~7].cast("Q")
+        self.f32 = view[: end & ~3].cast("f")
         self.f64 = view[: end & ~7].cast("d")
         # A file that shares nothing spends 1 per byte. The writer below shares vectors of up to 64 bytes;
         # what leads to one takes 24 bytes or more of the file, worth 192.
@@ -209,7 +213,9 @@ class Reader:
                 raise self.fault(message, vtable + entry, slot.name)
             if slot.size == 8 and mask == 0:
                 mask, residue = 7, -field & 7
-            if (slot.size == 4 and field & 3) or (slot.size == 8 and (field + residue) & 7):
+            if (slot.size in (2, 4) and field & (slot.size - 1)) or (
+                slot.size == 8 and (field + residue) & 7
+            ):
                 message = f"field {slot.name} of {kind.name} is misaligned"
                 raise self.fault(message, vtable + entry, slot.name)
         return table_size, mask, residue, tuple(fields)
@@ -297,6 +303,10 @@ class Reader:
         first, count = self.vector(at, 8, field)
         return self.u64[first >> 3 : (first >> 3) + count].tolist()
 
+    def f32_vector(self, at: int, field: str) -> list[float]:
+        first, count = self.vector(at, 4, field)
+        return list(self.f32[first >> 2 : (first >> 2) + count])
+
     def f64_vector(self, at: int, field: str) -> list[float]:
         first, count = self.vector(at, 8, field)
         return list(self.f64[first >> 3 : (first >> 3) + count])
@@ -357,6 +367,9 @@ class Writer:
     def u64_vector(self, items: Sequence[int]) -> int:
         return self._shared(self._array("Q", items), len(items), 8)
 
+    def f32_vector(self, items: Sequence[float]) -> int:
+        return self._shared(self._array("f", items), len(items), 4)
+
     def f64_vector(self, items: Sequence[float]) -> int:
         return self._shared(array("d", items).tobytes(), len(items), 8)
 
@@ -377,7 +390,7 @@ class Writer:
         """A table with the slots of the bit set ``present``.
 
         ``offsets`` (positions of the children) come in reverse slot order, as writing back to front gives
-        them; ``scalars`` as the words, the double words and then the bytes, each in slot order.
+        them; ``scalars`` as the words, the double words, the half words and then the bytes, each in slot order.
         """
         layout = kind.layouts.get(present)
         if layout is None:
@@ -397,7 +410,7 @@ class Writer:
         relative = [(field := field - 4) - child for child in offsets]
         try:
             data = pack.pack(vtable_position - position, *relative, *scalars)
-        except StructError as error:
+        except (StructError, OverflowError) as error:
             raise _out_of_range(kind, slots, scalars, error) from None
         if pad:
             self._chunks.append(bytes(pad))
@@ -448,7 +461,7 @@ class Writer:
         return known
 
     @staticmethod
-    def _array(code: str, items: Sequence[int]) -> bytes:
+    def _array(code: str, items: Sequence[int] | Sequence[float]) -> bytes:
         try:
             return array(code, items).tobytes()
         except OverflowError as error:
@@ -456,19 +469,19 @@ class Writer:
 
 
 def _write_layout(kind: TableType, present: int) -> WriteLayout:
-    """Offsets, then words, double words and bytes: with the right start address, no padding inside of a
+    """Offsets, then words, double words, half words and bytes: with the right start address, no padding inside of a
     table."""
     slots = [(index, slot) for index, slot in enumerate(kind.slots) if present >> index & 1]
     offsets = [item for item in slots if not item[1].code][::-1]
-    words, doubles, small = (
-        [item for item in slots if item[1].code and item[1].size == size] for size in (4, 8, 1)
+    words, doubles, halves, small = (
+        [item for item in slots if item[1].code and item[1].size == size] for size in (4, 8, 2, 1)
     )
     entries = [0] * max((index + 1 for index, _ in slots), default=0)
     at = 4
-    for index, slot in offsets + words + doubles + small:
+    for index, slot in offsets + words + doubles + halves + small:
         entries[index] = at
         at += slot.size
-    scalars = tuple(slot for _, slot in words + doubles + small)
+    scalars = tuple(slot for _, slot in words + doubles + halves + small)
     pack = Struct("<i" + "I" * len(offsets) + "".join(slot.code for slot in scalars))
     align = 8 if doubles else 4
     # Positions count from an end that is aligned, so start + 4 + 4 * (offsets and words) is 0 modulo 8.
@@ -478,12 +491,12 @@ def _write_layout(kind: TableType, present: int) -> WriteLayout:
 
 
 def _out_of_range(
-    kind: TableType, slots: Iterable[Slot], scalars: Iterable[int | float], error: StructError
+    kind: TableType, slots: Iterable[Slot], scalars: Iterable[int | float], error: Exception
 ) -> ExecutorchError:
     for slot, value in zip(slots, scalars, strict=True):
         try:
             Struct("<" + slot.code).pack(value)
-        except StructError as cause:
+        except (StructError, OverflowError) as cause:
             return ExecutorchError(
                 Error.InvalidArgument, f"{kind.name}.{slot.name} cannot be {value!r}: {cause}"
             )

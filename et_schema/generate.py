@@ -7,7 +7,9 @@ The output is straight-line code per table, because the reading and writing of p
 reflection, no per-field dispatch. ``flatbuffer.py`` holds what all tables share.
 
 The schema language is the subset of FlatBuffers' that the schemas need: tables, enums, unions, scalars,
-strings, vectors, defaults, and the attributes ``force_align`` and ``omit_empty``.
+strings, vectors, defaults, and the attributes ``force_align``, ``omit_empty`` and ``deprecated``: of a
+deprecated field only its place in the table is known. Members of a union that share the layout of one table
+(``Relu: Unary``) become subclasses of it.
 """
 
 from __future__ import annotations
@@ -42,15 +44,20 @@ SCALARS = {
     "bool": Scalar("u8", "?", 1, "bool"),
     "byte": Scalar("i8", "b", 1, "int"),
     "ubyte": Scalar("u8", "B", 1, "int"),
+    "short": Scalar("i16", "h", 2, "int"),
+    "ushort": Scalar("u16", "H", 2, "int"),
     "int": Scalar("i32", "i", 4, "int"),
     "uint": Scalar("u32", "I", 4, "int"),
     "long": Scalar("i64", "q", 8, "int"),
     "ulong": Scalar("u64", "Q", 8, "int"),
+    "float": Scalar("f32", "f", 4, "float"),
     "double": Scalar("f64", "d", 8, "float"),
 }
 ALIASES = {
     "int8": "byte",
     "uint8": "ubyte",
+    "int16": "short",
+    "uint16": "ushort",
     "int32": "int",
     "uint32": "uint",
     "int64": "long",
@@ -84,8 +91,10 @@ class Enum:
 
 @dataclass(frozen=True)
 class Union:
+    """``members`` by name in the order of their numbers, with the table that each is laid out as."""
+
     name: str
-    members: list[str]
+    members: dict[str, str]
     doc: str
 
 
@@ -179,8 +188,7 @@ class Parser:
                 case "enum":
                     self._enum(doc)
                 case "union":
-                    name = self._take()
-                    self.schema.unions[name] = Union(name, [self._take() for _ in self._items()], doc)
+                    self._union(doc)
                 case "table":
                     self._table(doc)
                 case _:
@@ -197,6 +205,17 @@ class Parser:
             self._take("=")
             members[member] = int(self._take())
         self.schema.enums[name] = Enum(name, ALIASES.get(base, base), members, doc)
+
+    def _union(self, doc: str) -> None:
+        name = self._take()
+        members: dict[str, str] = {}
+        for _ in self._items():
+            member = layout = self._take()
+            if self._peek() == ":":
+                self._take(":")
+                layout = self._take()
+            members[member] = layout
+        self.schema.unions[name] = Union(name, members, doc)
 
     def _table(self, doc: str) -> None:
         name = self._take()
@@ -252,23 +271,24 @@ class Slot:
     field: Field
     name: str
     index: int
-    kind: str  # scalar, enum, bool, string, table, union type, union, tables, strings, vector, bytes, blob
+    kind: str  # scalar, enum, bool, string, table, union type, union, tables, strings, vector, bytes, blob,
+    # deprecated
     scalar: Scalar | None = None
     element: str = ""
 
     @property
     def is_inline(self) -> bool:
         """Stored in the table itself instead of behind an offset."""
-        return self.kind in ("scalar", "enum", "bool", "union type")
+        return self.kind in ("scalar", "enum", "bool", "union type", "deprecated") and self.scalar is not None
 
     @property
     def code(self) -> str:
         """The scalar's struct letter; empty for an offset."""
-        return self.scalar.code if self.scalar is not None and self.is_inline else ""
+        return self.scalar.code if self.is_inline and self.scalar is not None else ""
 
     @property
     def size(self) -> int:
-        return self.scalar.size if self.scalar is not None and self.is_inline else 4
+        return self.scalar.size if self.is_inline and self.scalar is not None else 4
 
     @property
     def always(self) -> bool:
@@ -285,6 +305,13 @@ class Emitter:
         self.source = source
         self.doc = doc
         self.lines: list[str] = []
+        self.bases = {
+            member: layout
+            for union in schema.unions.values()
+            for member, layout in union.members.items()
+            if member != layout
+        }
+        """The members of unions that are laid out as another table."""
         self._reject_recursion()
         self.reachable = self._reachable_tables()
 
@@ -292,7 +319,7 @@ class Emitter:
         names: list[str] = []
         for item in table.fields:
             if item.type in self.schema.unions:
-                names += self.schema.unions[item.type].members
+                names += self.schema.unions[item.type].members.values()
             elif item.type in self.schema.tables:
                 names.append(item.type)
         return names
@@ -326,7 +353,10 @@ class Emitter:
         for item in table.fields:
             index = len(slots)
             schema = self.schema
-            if item.vector:
+            if "deprecated" in item.attributes:
+                scalar = None if item.vector else SCALARS.get(item.type)
+                slots.append(Slot(item, item.name, index, "deprecated", scalar))
+            elif item.vector:
                 if item.type in schema.tables:
                     slots.append(Slot(item, item.name, index, "tables", element=item.type))
                 elif item.type == "ubyte":
@@ -416,13 +446,14 @@ class Emitter:
         if any(slot.kind == "scalar" and self.python_default(slot)[0] == "float" for slot in slots):
             self.emit("from math import copysign")
         if schema.unions:
-            self.emit("from typing import Any, TypeAlias")
+            self.emit(f"from typing import Any, TypeAlias{', TypeVar' if self.bases else ''}")
         self.emit("\nfrom et_schema.errors import InvalidFile")
         blobs = "Bytes, " if any(slot.kind == "blob" for slot in slots) else ""
         self.emit(f"from et_schema.flatbuffer import {blobs}Reader, Slot, TableType, Writer")
         self.emit("from et_schema.scalar_type import ScalarType\n")
         self.emit("__all__ = [")
-        for name in ["FILE_IDENTIFIER", *sorted([*enums, *schema.tables, *schema.unions]), "read", "write"]:
+        names = sorted([*enums, *schema.tables, *self.bases, *schema.unions])
+        for name in ["FILE_IDENTIFIER", *names, "read", "write"]:
             self.emit(f'    "{name}",')
         self.emit("]\n")
         self.emit(f'FILE_IDENTIFIER = b"{schema.identifier}"')
@@ -430,8 +461,12 @@ class Emitter:
             self._enum(schema.enums[name])
         for table in schema.tables.values():
             self._dataclass(table)
+        for member, base in self.bases.items():
+            self.emit(f"\n\n@dataclass(slots=True)\nclass {member}({base}):\n    pass")
         if schema.unions:
             self.emit("\n")
+        for base in dict.fromkeys(self.bases.values()):
+            self.emit(f'{type_variable(base)} = TypeVar("{type_variable(base)}", bound={base})')
         for union in schema.unions.values():
             line = f"{union.name}: TypeAlias = {' | '.join(union.members)}"
             if len(line) > LINE_LENGTH:
@@ -450,7 +485,7 @@ class Emitter:
             pending = [schema.unions[name] for name in schema.unions if name in unions]
             written: set[str] = set()
             for table in self.reachable:
-                for union in [item for item in pending if written.issuperset(item.members)]:
+                for union in [item for item in pending if written.issuperset(item.members.values())]:
                     pending.remove(union)
                     self._union(union, reading=verb == self._read)
                 verb(table)
@@ -474,7 +509,7 @@ class Emitter:
     def _dataclass(self, table: Table) -> None:
         self.emit(f"\n\n@dataclass(slots=True)\nclass {table.name}:")
         body = self._docstring(table.doc)
-        slots = [slot for slot in self.slots(table) if slot.kind != "union type"]
+        slots = [slot for slot in self.slots(table) if slot.kind not in ("union type", "deprecated")]
         if body and slots:
             body.append("")
         for slot in slots:
@@ -507,32 +542,39 @@ class Emitter:
         if reading:
             reader = f"Callable[[Reader, int], {union.name}]"
             self.emit(f"\n\n{constant(union.name)}_READERS: dict[int, {reader}] = {{")
-            for number, member in enumerate(union.members, 1):
-                self.emit(f"    {number}: _read_{snake_case(member)},")
+            for number, (member, layout) in enumerate(union.members.items(), 1):
+                reader = f"_read_{snake_case(layout)}"
+                if member != layout:
+                    reader = f"lambda r, at: {reader}(r, at, {member})"
+                self.emit(f"    {number}: {reader},")
         else:
             writer = "tuple[int, Callable[[Writer, Any], int]]"
             self.emit(f"\n\n{constant(union.name)}_WRITERS: dict[type, {writer}] = {{")
-            for number, member in enumerate(union.members, 1):
-                self.emit(f"    {member}: ({number}, _write_{snake_case(member)}),")
+            for number, (member, layout) in enumerate(union.members.items(), 1):
+                self.emit(f"    {member}: ({number}, _write_{snake_case(layout)}),")
         self.emit("}")
 
     def _read(self, table: Table) -> None:
         slots = self.slots(table)
         name = table.name
-        self.emit(f"\n\ndef _read_{snake_case(name)}(r: Reader, at: int) -> {name}:")
-        fields = ", ".join(f"f{slot.index}" for slot in slots)
+        made, parameters = name, "r: Reader, at: int"
+        if name in self.bases.values():
+            made, parameters = type_variable(name), f"{parameters}, make: type[{type_variable(name)}]"
+        self.emit(f"\n\ndef _read_{snake_case(name)}({parameters}) -> {made}:")
+        fields = ", ".join("_" if slot.kind == "deprecated" else f"f{slot.index}" for slot in slots)
         if len(slots) == 1:
             fields = f"({fields},)"
         self.emit(f"    {fields + ' = ' if slots else ''}r.table(at, {constant(name)})")
         for slot in slots:
             for line in self._read_slot(slot):
                 self.emit("    " + line)
-        arguments = [slot.name for slot in slots if slot.kind != "union type"]
-        call = f"    value = {name}({', '.join(arguments)})"
+        arguments = [slot.name for slot in slots if slot.kind not in ("union type", "deprecated")]
+        made = "make" if name in self.bases.values() else name
+        call = f"    value = {made}({', '.join(arguments)})"
         if len(call) <= LINE_LENGTH:
             self.emit(call)
         else:
-            self.emit(f"    value = {name}(")
+            self.emit(f"    value = {made}(")
             for argument in arguments:
                 self.emit(f"        {argument},")
             self.emit("    )")
@@ -544,15 +586,17 @@ class Emitter:
         single = [slot.element for slot in slots if slot.kind == "table"]
         for slot in slots:
             if slot.kind == "union":
-                single += self.schema.unions[slot.element].members
+                single += self.schema.unions[slot.element].members.values()
         if any(self._has_tables(table) for table in single):
             raise NotImplementedError(f"{name}: a vector of tables below a table that is no element of one")
         return any(slot.kind == "tables" for slot in slots)
 
     def _read_slot(self, slot: Slot) -> list[str]:
         position, type_position, name = f"at + f{slot.index}", f"at + f{slot.index - 1}", slot.name
-        default = self.python_default(slot)[1]
+        default = self.python_default(slot)[1] if slot.kind != "deprecated" else ""
         match slot.kind:
+            case "deprecated":
+                return []
             case "scalar" | "union type":
                 default = "0" if slot.kind == "union type" else default
                 return [f"{name} = {word(slot, position)} if f{slot.index} else {default}"]
@@ -648,8 +692,8 @@ class Emitter:
             for line in self._write_offset(table, slot):
                 self.emit("    " + line)
         # The order that Writer.table asks for.
-        inline = [slot for slot in slots if slot.is_inline]
-        for slot in sorted(inline, key=lambda slot: (4, 8, 1).index(slot.size)):
+        inline = [slot for slot in slots if slot.is_inline and slot.kind != "deprecated"]
+        for slot in sorted(inline, key=lambda slot: (4, 8, 2, 1).index(slot.size)):
             for line in self._write_scalar(slot):
                 self.emit("    " + line)
         self.emit(f"    return w.table({constant(name)}, present, offsets, scalars)")
@@ -710,9 +754,9 @@ class Emitter:
 
     def _entry_points(self) -> None:
         root = self.schema.root
-        self.emit(f"\n\ndef read(reader: Reader) -> {root}:")
+        self.emit(f"\n\ndef read(reader: Reader, identifier: bytes = FILE_IDENTIFIER) -> {root}:")
         self.emit('    """Decode a whole buffer. Raises ``InvalidFile`` with the table path and the byte."""')
-        self.emit(f"    return reader.root(FILE_IDENTIFIER, _read_{snake_case(root)})")
+        self.emit(f"    return reader.root(identifier, _read_{snake_case(root)})")
         self.emit(f"\n\ndef write(writer: Writer, value: {root}) -> int:")
         self.emit('    """Encode ``value``; the result is the root for ``Writer.finish``."""')
         self.emit(f"    return _write_{snake_case(root)}(writer, value)")
@@ -723,10 +767,15 @@ def constant(name: str) -> str:
     return "_" + snake_case(name).upper()
 
 
+def type_variable(name: str) -> str:
+    """Name of the type variable for the classes that are laid out as a table."""
+    return f"{name}Class"
+
+
 def word(slot: Slot, position: str) -> str:
     """Expression that reads a scalar; its alignment was checked with the table's layout."""
     assert slot.scalar is not None
-    shift = {1: "", 4: " >> 2", 8: " >> 3"}[slot.scalar.size]
+    shift = {1: "", 2: " >> 1", 4: " >> 2", 8: " >> 3"}[slot.scalar.size]
     index = f"({position}){shift}" if shift else position
     return f"r.{slot.scalar.view}[{index}]"
 
@@ -739,6 +788,7 @@ MODULES = {
     "program": "The program in a ``.pte`` file.",
     "flat_tensor": "The table of tensors in a ``.ptd`` file.",
     "bundled_program": "The program and its test cases in a ``.bpte`` file.",
+    "xnnpack": "The graph in a blob for the XNNPACK backend.",
 }
 
 

@@ -367,9 +367,9 @@ def _write_bundled_program(w: Writer, value: BundledProgram) -> int:
     return w.table(_BUNDLED_PROGRAM, present, offsets, scalars)
 
 
-def read(reader: Reader) -> BundledProgram:
+def read(reader: Reader, identifier: bytes = FILE_IDENTIFIER) -> BundledProgram:
     """Decode a whole buffer. Raises ``InvalidFile`` with the table path and the byte."""
-    return reader.root(FILE_IDENTIFIER, _read_bundled_program)
+    return reader.root(identifier, _read_bundled_program)
 
 
 def write(writer: Writer, value: BundledProgram) -> int:

@@ -206,9 +206,9 @@ def _write_flat_tensor(w: Writer, value: FlatTensor) -> int:
     return w.table(_FLAT_TENSOR, present, offsets, scalars)
 
 
-def read(reader: Reader) -> FlatTensor:
+def read(reader: Reader, identifier: bytes = FILE_IDENTIFIER) -> FlatTensor:
     """Decode a whole buffer. Raises ``InvalidFile`` with the table path and the byte."""
-    return reader.root(FILE_IDENTIFIER, _read_flat_tensor)
+    return reader.root(identifier, _read_flat_tensor)
 
 
 def write(writer: Writer, value: FlatTensor) -> int:

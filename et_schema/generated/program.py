@@ -1681,9 +1681,9 @@ def _write_program(w: Writer, value: Program) -> int:
     return w.table(_PROGRAM, present, offsets, scalars)
 
 
-def read(reader: Reader) -> Program:
+def read(reader: Reader, identifier: bytes = FILE_IDENTIFIER) -> Program:
     """Decode a whole buffer. Raises ``InvalidFile`` with the table path and the byte."""
-    return reader.root(FILE_IDENTIFIER, _read_program)
+    return reader.root(identifier, _read_program)
 
 
 def write(writer: Writer, value: Program) -> int:

@@ -38,7 +38,7 @@ def test_check_reports_a_stale_file(
         ("\n\ntable A { a: ?; }", r"x\.fbs:3: unexpected '\?'"),
         ("table A { a: A; } root_type A;", "table A contains itself"),
         ("table A { a: B; } table B { a: [A]; } root_type A;", "table A contains itself"),
-        ("table A { a: short; } root_type A;", r"A\.a: unknown type short"),
+        ("table A { a: half; } root_type A;", r"A\.a: unknown type half"),
         ("table A { a: [string]; } root_type A;", r"A\.a: unsupported vector of string"),
     ],
 )
