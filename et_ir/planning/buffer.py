@@ -43,6 +43,8 @@ class Buffer:
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:
         """The times it is needed, as pairs of a first and a last one."""
+        if not self.gaps:
+            return ((self.first, self.last),)
         spans: list[tuple[int, int]] = []
         start = self.first
         for first, last in self.gaps:

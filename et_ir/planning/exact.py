@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from et_ir.planning.bounds import granule_of, layout_size, lower_bound
 from et_ir.planning.buffer import Buffer, Layout
 from et_ir.planning.greedy import plan_greedy
+from et_ir.planning.placement import overlapping_pairs
 from et_ir.planning.plan import Plan
 
 if TYPE_CHECKING:
@@ -30,9 +31,13 @@ __all__ = ["BUDGET", "plan_best", "plan_exact"]
 BUDGET: Final = 200_000
 """Nodes of a search unless it is said; about 25 µs each."""
 QUICK: Final = 4_000
-"""Nodes of `plan_best`."""
-MOST: Final = 4_000
-"""Buffers that `plan_best` searches for."""
+"""Nodes of `plan_best`, at most."""
+EFFORT: Final = 24_000_000
+"""Pairs of buffers that `plan_best` has the search go through: a node goes through all that are needed at one time."""
+NODE: Final = 3_000
+"""What a node costs beside those, in pairs."""
+FEWEST: Final = 250
+"""Nodes that are worth to begin a search."""
 STEADY: Final = 2
 """Slices of the search that runs to its end, between two short ones."""
 ATTEMPT: Final = 4
@@ -52,15 +57,16 @@ def plan_exact(
     layout = plan_greedy(buffers)
     bound = lower_bound(buffers)
     goal = max(goal, bound)
-    if layout.size <= goal:
-        return Plan(layout, bound)
+    if layout.size <= goal or budget == 0:
+        return Plan(layout, min(bound, layout.size))
     clock = _Clock(budget, deadline)
     granule = granule_of(buffers)
     offsets = list(layout.offsets)
     for part in _parts(buffers):
         members = [buffers[index] for index in part]
         # What is above the bound of all need not be improved below it: other parts need as much.
-        best = _sized(members, plan_greedy(members).offsets, granule)
+        whole = len(part) == len(buffers)
+        best = _sized(members, (layout if whole else plan_greedy(members)).offsets, granule)
         own = max(lower_bound(members, granule), goal)
         if best.size > own:
             best, proven = _improve(members, best, own, granule, clock)
@@ -77,9 +83,10 @@ def plan_exact(
 def plan_best(buffers: Sequence[Buffer]) -> Plan:
     """Greedy placement, and a short search where that is above the bound: the default effort of a compiler.
 
-    More than `MOST` buffers are not searched for.
+    The more buffers there are at one time, the shorter is the search, until there is none.
     """
-    return plan_exact(buffers, budget=QUICK if len(buffers) <= MOST else 0)
+    nodes = min(QUICK, EFFORT // (NODE + overlapping_pairs(buffers)))
+    return plan_exact(buffers, budget=nodes if nodes >= FEWEST else 0)
 
 
 class _Clock:

@@ -5,16 +5,20 @@ Inference" (2020). What it yields depends on the order: largest first is best on
 some (lifetimes that are long and thin, as in attention). The orders of `ORDERS` are tried in turn until one
 reaches the lower bound; where one does not, the buffers that stick out at the top are placed first in another
 round. The smallest arena is kept, the first of equals, so that the result depends on the buffers alone.
+
+More buffers get fewer rounds, then fewer orders, and in the end a walk through time alone (`et_ir.planning.sweep`):
+`WORK` bounds what is looked at, so that tens of thousands of buffers take no second.
 """
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from et_ir.planning.bounds import granule_of, layout_size, lower_bound
-from et_ir.planning.buffer import Buffer, Layout, align_up
+from et_ir.planning.bounds import lower_bound
+from et_ir.planning.buffer import Buffer, Layout
+from et_ir.planning.placement import Placement, overlapping_pairs
+from et_ir.planning.sweep import plan_sweep
 
 __all__ = ["ORDERS", "plan_greedy", "plan_in_order"]
 
@@ -34,33 +38,41 @@ backwards.
 
 ROUNDS: Final = 10
 """How often an order is changed before the next one is tried."""
-WORK: Final = 4000
-"""Bounds the rounds of large programs: buffers × rounds."""
-SLICE: Final = 512
-"""Buffers per slice of time: fewer are looked at faster than found."""
+WORK: Final = 3_000_000
+"""Placed buffers to look at in all rounds, at about 0.1 µs."""
+OVERHEAD: Final = 40
+"""What to place one buffer costs, in such looks, beside those."""
 
 
 def plan_greedy(buffers: Sequence[Buffer]) -> Layout:
     """The smallest layout that greedy placement finds.
 
-    Each round costs O(n k), where k is the number of placed buffers that a buffer overlaps in time; there are
-    one per order if the first reaches the lower bound, and up to `ROUNDS` where none does, fewer for
-    thousands of buffers.
+    There is one round per order if the first reaches the lower bound, and up to `ROUNDS` where none does, fewer where
+    they would look at more than `WORK`. O(n log n) if one round would.
     """
     bound = lower_bound(buffers)
-    granule = granule_of(buffers)
-    best = Layout((0,) * len(buffers), 0) if bound == 0 else None
-    rounds = max(1, min(ROUNDS, WORK // max(len(buffers), 1)))
-    for key in ORDERS:
-        order = sorted(range(len(buffers)), key=lambda i: (*key(buffers[i]), i))
+    if bound == 0:
+        return Layout((0,) * len(buffers), 0)
+    affordable = WORK // (overlapping_pairs(buffers) + OVERHEAD * len(buffers))
+    rounds = min(ROUNDS, max(1, affordable // len(ORDERS)))
+    if affordable == 0:
+        walks = [plan_sweep(buffers, backwards=backwards) for backwards in (False, True)]
+        return min(walks, key=lambda layout: layout.size)
+    best = plan_sweep(buffers) if affordable < len(ORDERS) else None
+    placement = Placement(buffers)
+    for key in ORDERS[:affordable]:
+        order = _ordered(buffers, key)
         for _ in range(rounds):
             if best is not None and best.size <= bound:
                 return best
-            layout = plan_in_order(buffers, order)
+            layout = placement.place(order)
             if best is None or layout.size < best.size:
                 best = layout
-            ends = [align_up(o + b.size, granule) for o, b in zip(layout.offsets, buffers, strict=True)]
-            order.sort(key=lambda i, ends=ends, size=layout.size: ends[i] != size)
+            highest = [
+                offset + need == layout.size
+                for offset, need in zip(layout.offsets, placement.needed, strict=True)
+            ]
+            order.sort(key=lambda index, highest=highest: not highest[index])
     assert best is not None
     return best
 
@@ -69,58 +81,10 @@ def plan_in_order(buffers: Sequence[Buffer], order: Sequence[int]) -> Layout:
     """Place buffers in an order of their indices, each in the smallest gap that holds it, else behind what it
     overlaps.
     """
-    granule = granule_of(buffers)
-    offsets = [0] * len(buffers)
-    placed = _Placed(max((buffer.last for buffer in buffers), default=0), max(1, len(buffers) // SLICE))
-    for index in order:
-        buffer = buffers[index]
-        needed = align_up(buffer.size, granule)
-        if not needed:
-            continue
-        top = 0
-        best_offset, best_slack = -1, -1
-        for start, end in placed.overlapping(buffer):
-            if start > top:
-                offset = align_up(top, buffer.alignment)
-                slack = start - offset - needed
-                if slack >= 0 and (best_offset < 0 or slack < best_slack):
-                    best_offset, best_slack = offset, slack
-            top = max(top, end)
-        if best_offset < 0:
-            best_offset = align_up(top, buffer.alignment)
-        placed.add(buffer, best_offset, best_offset + needed)
-        offsets[index] = best_offset
-    return Layout(tuple(offsets), layout_size(buffers, offsets))
+    return Placement(buffers).place(order)
 
 
-class _Placed:
-    """Placed buffers, found by the times they are needed: kept in slices of time, so that few others are
-    looked at.
-    """
-
-    def __init__(self, end: int, slices: int):
-        self._width = -(-(end + 1) // slices)
-        self._slices: list[list[tuple[int, int, int, int]]] = [[] for _ in range(end // self._width + 1)]
-
-    def _slots(self, first: int, last: int) -> range:
-        return range(first // self._width, last // self._width + 1)
-
-    def add(self, buffer: Buffer, start: int, end: int) -> None:
-        for first, last in buffer.spans:
-            entry = (start, end, first, last)
-            for number in self._slots(first, last):
-                insort(self._slices[number], entry)
-
-    def overlapping(self, buffer: Buffer) -> list[tuple[int, int]]:
-        """Start and end in memory of the buffers that are needed at the same time, by start."""
-        lists = 0
-        found: list[tuple[int, int]] = []
-        for first, last in buffer.spans:
-            for number in self._slots(first, last):
-                lists += 1
-                found += [
-                    (start, end)
-                    for start, end, other_first, other_last in self._slices[number]
-                    if other_first <= last and other_last >= first
-                ]
-        return found if lists == 1 else sorted(set(found))
+def _ordered(buffers: Sequence[Buffer], key: Key) -> list[int]:
+    keys = [key(buffer) for buffer in buffers]
+    # A stable sort: of equals the first given comes first.
+    return sorted(range(len(buffers)), key=keys.__getitem__)

@@ -18,7 +18,8 @@ def plan_naive(buffers: Sequence[Buffer]) -> Layout:
     granule = granule_of(buffers)
     end = 0
     for buffer in buffers:
-        offset = align_up(end, buffer.alignment)
+        # What has no bytes lies at 0, and not behind the end.
+        offset = align_up(end, buffer.alignment) if buffer.size else 0
         offsets.append(offset)
-        end = align_up(offset + buffer.size, granule)
+        end = max(end, align_up(offset + buffer.size, granule))
     return Layout(tuple(offsets), layout_size(buffers, offsets))

@@ -22,7 +22,8 @@ def plan_upstream(buffers: Sequence[Buffer]) -> Layout:
     sizes = [align_up(buffer.size, alignment) for buffer in buffers]
     objects: list[list[tuple[int, int]]] = []
     """Of each object the buffers and their places in it; the first is as large as the object."""
-    for index in sorted(range(len(buffers)), key=lambda i: (sizes[i], i), reverse=True):
+    order = sorted(range(len(buffers)), key=lambda i: (sizes[i], i), reverse=True)
+    for index in (each for each in order if sizes[each]):
         tops = [_top(members, buffers[index], buffers, sizes) for members in objects]
         for members, top in zip(objects, tops, strict=True):
             if top is None:
