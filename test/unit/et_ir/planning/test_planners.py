@@ -68,7 +68,7 @@ def test_the_best_fit_is_taken() -> None:
 
 def test_naive_shares_nothing() -> None:
     given = [Buffer(10, 0, 0), Buffer(10, 5, 5), Buffer(0, 1, 1)]
-    assert plan_naive(given) == Layout((0, 16, 32), 32)
+    assert plan_naive(given) == Layout((0, 16, 0), 32)
 
 
 def test_nothing_to_plan() -> None:
