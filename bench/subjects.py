@@ -23,6 +23,8 @@ NAMES = models.NAMES
 """The architectures with seeded weights."""
 TRAINED = ("digits", "minilm")
 """The examples with trained weights."""
+LOOPING = ("translator",)
+"""The examples with a loop in them."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,12 @@ class Subject:
 
 
 def subject(name: str) -> Subject:
-    """The example ``name``, of ``NAMES`` or ``TRAINED``; raises ``KeyError`` for another."""
+    """The example ``name``, of ``NAMES``, ``TRAINED`` or ``LOOPING``; raises ``KeyError`` for another."""
+    if name in LOOPING:
+        from examples.models.translator import translator
+
+        module, arguments, _ = translator()
+        return Subject(name, module, arguments)
     if name == "digits":
         from examples.digits.network import digits as factory
     elif name == "minilm":

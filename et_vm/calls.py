@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.generated.program import TensorShapeDynamism
@@ -183,3 +183,19 @@ def is_volatile(register: int, registers: Sequence[object], rebound: Set[int]) -
     if isinstance(value, ListRegister):
         return any(item >= 0 and is_volatile(item, registers, rebound) for item in value.items)
     return False
+
+
+def dynamic_call(step: Step) -> DynamicCall | None:
+    """The call of a step that looks at its arguments before it runs."""
+    owner = cast(object, getattr(step[0], "__self__", None))
+    return owner if isinstance(owner, DynamicCall) else None
+
+
+def with_items(arguments: Sequence[int], registers: Sequence[object]) -> set[int]:
+    """The registers ``arguments``, and those that are items of lists among them."""
+    found = set(arguments)
+    for register in arguments:
+        value = registers[register]
+        if isinstance(value, ListRegister):
+            found.update(item for item in value.items if item >= 0)
+    return found

@@ -117,7 +117,11 @@ class Method:
                 plan, instructions, registers, flow.rebound, memory, platform, tracer=tracer, poison=poison
             )
         self._hooks = hooks or UNOBSERVED
-        self._settling = None if hooks else Settling(plan, instructions, self._steps, registers, flow.rebound)
+        self._settling = None
+        if not hooks:
+            self._settling = Settling(
+                plan, instructions, self._steps, registers, self._changing, instruction_limit
+            )
         self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
         self._loaded("prepare", started)
         self._report_allocations()
@@ -198,8 +202,7 @@ class Method:
         elif settling.loop is not None:
             settling.loop()
         else:
-            self._loop()
-            settling.note_run()
+            settling.run(self._loop, self._steps)
 
     def set_inputs(self, inputs: Sequence[object]) -> None:
         """Set all inputs for :meth:`step`. Raises InputError, or ExecutorchError(InvalidState) in the

@@ -389,6 +389,9 @@ def _direct(
     return Prim(name, params, result, synopsis, make, in_place)
 
 
+FROM_DATA = frozenset({"aten::_local_scalar_dense", "executorch_prim::et_copy_index.tensor"})
+"""Those whose results depend on the elements of tensors, and not on sizes and numbers alone."""
+
 VIEW = "executorch_prim::et_view.default"
 
 PRIMS: dict[str, Prim] = {

@@ -265,6 +265,11 @@ class Tensor:
         return f"Tensor({self.name or '?'}: {self.scalar_type.name.lower()}[{shape}])"
 
 
+def can_change(value: object) -> bool:
+    """Whether an instruction may leave something else in a register that holds ``value``, but for elements."""
+    return not isinstance(value, Tensor) or value.dynamism != TensorShapeDynamism.STATIC
+
+
 class ListRegister:
     """An IntList, TensorList or OptionalTensorList register: the items are registers, read again at each use.
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from vm_programs import BOUND, Build, f32, load
+from vm_programs import BOUND, STATIC, Build, f32, load
 
 import et_vm.kernels
-from et_schema.errors import InputError
+from et_schema.errors import InputError, Trap
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.libraries import load_library
 
@@ -40,6 +40,69 @@ def selected():
     build.call("aten::relu.out", a, y, y)
     build.call("aten::relu.out", x, z, z)
     build.outputs(y, z)
+    return load(build, kernels=PORTABLE)
+
+
+def repeated(**options):
+    """y = x doubled until its first element is 8 or more; z = relu(y), by way of a view as long as x."""
+    build = Build()
+    x, a, y, z = (build.tensor(8, dynamism=BOUND) for _ in range(4))
+    view = build.tensor(8, dynamism=BOUND, planned=False)
+    first = build.tensor(1, dynamism=STATIC)
+    small = build.scalar(False)
+    n, zero, one, number = build.scalar(0), build.scalar(0), build.scalar(1), build.scalar(0.0)
+    build.inputs(x)
+    build.call("aten::relu.out", x, a, a)
+    build.call("aten::sym_size.int", x, zero, n)
+    start = build.call("aten::add.out", a, a, one, y, y)
+    build.call("aten::relu.out", y, a, a)
+    build.call("aten::slice_copy.Tensor_out", a, zero, zero, one, one, first, first)
+    build.call("aten::_local_scalar_dense", first, number)
+    build.call("executorch_prim::ge.Scalar", number, build.scalar(8.0), small)
+    build.jump_false(small, start)
+    build.call("executorch_prim::et_view.default", y, build.list_of(n), view)
+    build.call("aten::relu.out", view, z, z)
+    build.outputs(z)
+    return load(build, kernels=PORTABLE, **options)
+
+
+def counted():
+    """y = x + x, and how often ``times`` took it to count down: a number that the loop carries."""
+    build = Build()
+    x, y = build.tensor(8, dynamism=BOUND), build.tensor(8, dynamism=BOUND)
+    times = build.tensor(1, dtype=ScalarType.LONG, dynamism=STATIC)
+    count, left, one = build.scalar(0), build.scalar(0), build.scalar(1)
+    done = build.scalar(False)
+    build.inputs(x, times)
+    build.call("aten::_local_scalar_dense", times, left)
+    start = build.call("aten::add.out", x, x, one, y, y)
+    build.call("executorch_prim::add.Scalar", count, one, count)
+    build.call("executorch_prim::ge.Scalar", count, left, done)
+    build.jump_false(done, start)
+    build.outputs(y, count)
+    return load(build, kernels=PORTABLE)
+
+
+def branched():
+    """relu(x) or -x, as long as it or one shorter, as the flag says."""
+    build = Build()
+    x, y = build.tensor(8, dynamism=BOUND), build.tensor(8, dynamism=BOUND)
+    short, out = build.tensor(8, dynamism=BOUND), build.tensor(8, dynamism=BOUND)
+    flag = build.tensor(1, dtype=ScalarType.BOOL, dynamism=STATIC)
+    n, zero, one, never = build.scalar(0), build.scalar(0), build.scalar(1), build.scalar(False)
+    less = build.scalar(0)
+    build.inputs(x, flag)
+    build.call("aten::sym_size.int", x, zero, n)
+    other = build.jump_false(flag, 0)
+    build.call("aten::relu.out", x, y, y)
+    leave = build.jump_false(never, 0)
+    build.plan.chains[0].instructions[other].instr_args.destination_instruction = leave + 1
+    build.call("executorch_prim::sub.Scalar", n, one, less)
+    build.call("aten::slice_copy.Tensor_out", x, zero, zero, less, one, short, short)
+    end = build.call("aten::neg.out", short, y, y)
+    build.plan.chains[0].instructions[leave].instr_args.destination_instruction = end + 1
+    build.call("aten::abs.out", y, out, out)
+    build.outputs(y, out)
     return load(build, kernels=PORTABLE)
 
 
@@ -93,6 +156,69 @@ def test_steps_and_errors_start_over():
     method.reset_execution()
     np.testing.assert_array_equal(method.get_output(0), 2 * x + 2)
     np.testing.assert_array_equal(method.execute([x])[0], 2 * x)
+
+
+def blocks_left(method):
+    """The steps of each block that is left of a method with jumps."""
+    loop = method._settling.loop
+    if loop is None:
+        return None
+    rest = dict(zip(loop.__code__.co_freevars, loop.__closure__, strict=True))["rest"].cell_contents
+    cells = dict(zip(rest.__code__.co_freevars, rest.__closure__, strict=True))
+    return [
+        [getattr(function, "__name__", "") for function, _ in block.steps]
+        for block in cells["blocks"].cell_contents
+    ]
+
+
+def test_loops_are_left_with_calls_and_data():
+    method = repeated()
+    for size in (4, 8, 3):
+        left = []
+        for first in (1, 3, 8, 1, 5):
+            x = np.full(size, first, np.float32)
+            x[-1] = -1
+            times = 1
+            while first * 2**times < 8:
+                times += 1
+            np.testing.assert_array_equal(method.execute([x])[0], np.maximum(x, 0) * 2**times)
+            left.append(blocks_left(method))
+        assert left[0] is None
+        # No size, no view, and no call that looks at its arguments first.
+        assert [len(block) for block in left[1]] == [1, 5, 1]
+        assert "run" not in {name for block in left[1] for name in block}
+        assert left[1] == left[2] == left[4]
+
+
+def test_numbers_that_loops_carry_start_over():
+    method = counted()
+    for size in (4, 2):
+        for times in (1, 5, 3, 3, 1, 2):
+            x = np.arange(size, dtype=np.float32)
+            y, count = method.execute([x, np.array([times])])
+            np.testing.assert_array_equal(y, 2 * x)
+            assert count == times
+
+
+def test_ways_that_were_not_taken_before():
+    method = branched()
+    x = f32(-1, 2, -3, 4)
+    for size in (4, 3):
+        for flag in (True, True, True, False, False, True, False, True):
+            y, out = method.execute([x[:size], np.array([flag])])
+            wanted = np.maximum(x[:size], 0) if flag else -x[: size - 1]
+            np.testing.assert_array_equal(y, wanted)
+            np.testing.assert_array_equal(out, np.abs(wanted))
+
+
+def test_a_loop_that_traps_starts_over():
+    method = repeated(instruction_limit=100)
+    x = f32(1, 1)
+    for _ in range(3):
+        method.execute([x])
+    with pytest.raises(Trap, match="instructions in one execution"):
+        method.execute([f32(0, 0)])
+    np.testing.assert_array_equal(method.execute([x])[0], f32(8, 8))
 
 
 def test_kernels_of_others_may_do_anything():
