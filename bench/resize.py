@@ -4,7 +4,8 @@
 
 "steady" is runs at one size after another of that size; goal: at most 1.05 times the static file. "resize" is a run at
 another size than the one before, in which all calls are prepared again, beside the mean of the static files for both.
-Lengths are up to 128 (64 for the translator, which has a loop in it), batches up to 4. Both files are compiled for et-vm; runs on both of its libraries.
+Lengths are up to 128 (64 for the translator, which has a loop in it), batches up to 4. Both files are compiled for
+et-vm; runs on both of its libraries.
 """
 
 from __future__ import annotations
