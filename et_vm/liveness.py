@@ -151,9 +151,14 @@ class Liveness:
                 spans[register] = (-1, max(last, count))
         return spans
 
-    def peaks(self) -> dict[int, int]:
-        """For each arena the most bytes that are needed at one time; bytes that registers share count once."""
-        sizes = [end - start for _, start, end in self._pieces]
+    def peaks(self, granule: int = 1) -> dict[int, int]:
+        """For each arena the most bytes that are needed at one time; bytes that registers share count once.
+
+        Ends of tensors count up to the next multiple of ``granule``, which all offsets are multiples of.
+        """
+        sizes = [
+            -(-end // granule) * granule - -(-start // granule) * granule for _, start, end in self._pieces
+        ]
         moments = [self._inputs, self._outputs]
         moments += [needed | written for needed, written in zip(self._needed, self._writes, strict=True)]
         peaks: dict[int, int] = {}

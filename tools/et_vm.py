@@ -47,6 +47,7 @@ examples:
   et-vm info model.pte --kernels aten    which operators torch's kernels lack
   et-vm info model.pte --json            the same as JSON, with every weight
   et-vm info model.pte --size --plan     where bytes of the file and of the arenas go
+  et-vm info model.pte --plan --svg plan.svg    and a picture: time to the right, offsets up
   et-vm info model.pte --instructions    what is executed, with source lines if the file has them
 """
 
@@ -84,7 +85,7 @@ examples:
 SECTIONS = (
     ("size", "show what the bytes of the file are, and every weight, instead of the summary"),
     ("ops", "… the operators, and which runtimes have kernels for them"),
-    ("plan", "… which tensor lies where in the arenas, and when"),
+    ("plan", "… which tensor lies where in the arenas, and when; and how much smaller they could be"),
     ("values", "… the values of each method"),
     ("instructions", "… the instructions of each method"),
     ("delegates", "… the delegates with their compile specs, and what is in them if a decoder is installed"),
@@ -157,6 +158,7 @@ def _parser() -> CommandParser:
     info.add_argument("--load", **LOAD)
     for name, summary in SECTIONS:
         info.add_argument(f"--{name}", action="store_true", help=summary)
+    info.add_argument("--svg", metavar="FILE", help="draw what --plan says, too")
     info.add_argument("--json", action="store_true", help="print JSON, with every weight")
 
     diff = verb("diff", "print in what two programs differ", DIFF, "FILE FILE")

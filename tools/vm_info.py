@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from et_tools.exit_codes import UsageError
 from et_tools.info import container, delegates, listing, methods, operators, plan, sizes, weights
+from et_tools.output import check_output
 from et_tools.vm_files import open_program
 from et_tools.vm_kernels import chosen_kernels
 
@@ -30,6 +33,12 @@ SECTIONS: dict[str, Section] = {
 
 def print_info(args: argparse.Namespace) -> None:
     """Print the contents of the file. Raises what loading it raises."""
+    if args.svg is not None:
+        if not args.plan:
+            raise UsageError("--svg draws what --plan says: give both")
+        check_output(args.svg)
+        if args.svg == "-":
+            raise UsageError("--svg needs a file: standard output is for the text")
     program = open_program(args.file)
     chosen = [name for name in SECTIONS if getattr(args, name)]
     head = container.facts(program)
@@ -41,6 +50,8 @@ def print_info(args: argparse.Namespace) -> None:
         if args.json:
             # The text counts them; hashing and decoding blobs is for those who ask.
             facts["delegates"] = delegates.facts(program)
+    if args.svg is not None:
+        _draw(facts["plan"], args.svg)
     if args.json:
         print(json.dumps(facts, indent=2))
         return
@@ -51,6 +62,14 @@ def print_info(args: argparse.Namespace) -> None:
         text += methods.lines(facts["methods"], args.kernels)
         text += weights.lines(facts["weights"])
     print("\n".join(text))
+
+
+def _draw(arenas: list[dict[str, Any]], file: str) -> None:
+    from et_schema.atomic import atomic_writer
+    from et_tools.info.plan_svg import svg
+
+    with atomic_writer(Path(file)) as stream:
+        stream.write(svg(arenas).encode())
 
 
 class _Known:

@@ -1,25 +1,33 @@
-"""The memory plan (``--plan``): which tensor lies where in an arena, from which instruction to which."""
+"""The memory plan (``--plan``): which tensor lies where in an arena, from which instruction to which, and how much
+smaller the arena could be.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from et_tools.info.plan_picture import MARKS, picture
 from et_tools.info.tensors import cut, describe, tensor_facts, tensor_name
 
 if TYPE_CHECKING:
+    from et_schema.generated.program import ExecutionPlan
+    from et_vm.instructions import Instruction
     from et_vm.program import Program
 
 
 def facts(program: Program) -> list[dict[str, Any]]:
     """One object for each arena of each method.
 
-    ``in_use`` is the most bytes of it that are needed at one time; ``tensors`` are ordered by offset. A tensor is
+    ``in_use`` is the most bytes of it that are needed at one time. ``bound`` is what no arena is smaller than if
+    tensors lie at multiples of ``alignment``, ``gap`` by how much this one is larger, and ``optimal`` whether it is
+    not. ``tensors`` are ordered by offset; ``op`` is what writes one first, ``source`` its line in Python. A tensor is
     needed from instruction ``first`` (-1: from the caller, or from the execution before) to instruction ``last`` (the
     number of instructions: until the caller has read it, or by the next execution); neither is there for one that no
     instruction uses.
     """
     from et_schema.generated.program import Tensor
+    from et_vm.certificate import certificates
     from et_vm.meta import TensorInfo
 
     arenas: list[dict[str, Any]] = []
@@ -28,6 +36,8 @@ def facts(program: Program) -> list[dict[str, Any]]:
         liveness = program.liveness(name)
         spans = liveness.spans()
         in_use = liveness.peaks()
+        certificate = certificates(program, name)
+        writers = _writers(program, plan)
         tensors: dict[int, list[dict[str, Any]]] = {}
         for register, value in enumerate(plan.values):
             table = value.val
@@ -40,6 +50,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
             entry["offset"] = allocation.memory_offset_high << 32 | allocation.memory_offset_low
             if register in spans:
                 entry["first"], entry["last"] = spans[register]
+            entry |= writers.get(register, {})
             tensors.setdefault(allocation.memory_id, []).append(entry)
         for memory_id, size in program.method_meta(name).memory_planned_buffer_sizes().items():
             arenas.append(
@@ -49,6 +60,10 @@ def facts(program: Program) -> list[dict[str, Any]]:
                     "arena": memory_id,
                     "nbytes": size,
                     "in_use": in_use.get(memory_id, 0),
+                    "alignment": certificate[memory_id].alignment,
+                    "bound": certificate[memory_id].bound,
+                    "gap": certificate[memory_id].gap,
+                    "optimal": certificate[memory_id].optimal,
                     "tensors": sorted(
                         tensors.get(memory_id, []),
                         key=lambda entry: (entry["offset"], entry.get("first", -2), entry["register"]),
@@ -58,8 +73,33 @@ def facts(program: Program) -> list[dict[str, Any]]:
     return arenas
 
 
+def _writers(program: Program, plan: ExecutionPlan) -> dict[int, dict[str, str]]:
+    """What writes each register first: an operator, with its source line if the file has it; the caller; or state."""
+    from et_schema.generated.program import Tensor
+    from et_vm.instructions import written_registers
+
+    writers: dict[int, dict[str, str]] = {}
+    for register, value in enumerate(plan.values):
+        extra = value.val.extra_tensor_info if isinstance(value.val, Tensor) else None
+        if extra is not None and extra.fully_qualified_name:
+            writers[register] = {"op": "state"}
+    writers |= {register: {"op": "input"} for register in plan.inputs}
+    for instruction in program.instructions(program.plan_index(plan.name)):
+        for register in written_registers(instruction, plan):
+            if register not in writers:
+                writers[register] = {"op": instruction.name or instruction.opcode.mnemonic}
+                if instruction.frames:
+                    writers[register]["source"] = _source(instruction)
+    return writers
+
+
+def _source(instruction: Instruction) -> str:
+    frame = instruction.frames[-1]
+    return f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.context.strip()}"
+
+
 def lines(arenas: list[dict[str, Any]]) -> Iterator[str]:
-    """A table for each arena."""
+    """For each arena how good it is, a picture and a table."""
     for arena in arenas:
         yield ""
         share = 100 * arena["in_use"] / arena["nbytes"] if arena["nbytes"] else 100.0
@@ -67,12 +107,25 @@ def lines(arenas: list[dict[str, Any]]) -> Iterator[str]:
             f"{arena['method']}, arena {arena['arena']}: {arena['nbytes']:,} bytes, "
             f"at most {arena['in_use']:,} in use ({share:.1f} %)"
         )
-        yield f"  {'offset':>13} {'bytes':>13}  {'from':>5} {'to':>5}  tensor"
-        for tensor in arena["tensors"]:
+        yield cut(f"  {certainty(arena)}")
+        yield from picture(arena)
+        yield f"  {'offset':>13} {'bytes':>13}  {'from':>5} {'to':>5}    tensor"
+        for at, tensor in enumerate(arena["tensors"]):
             first, last = tensor.get("first"), tensor.get("last")
             start = "-" if first is None else "start" if first < 0 else first
             end = "-" if last is None else "end" if last >= arena["instructions"] else last
+            mark = " " if first is None else MARKS[at % len(MARKS)]
             yield cut(
                 f"  {tensor['offset']:>13,} {tensor['nbytes']:>13,}  {start:>5} {end:>5}  "
-                f"%{tensor['register']} {describe(tensor)}"
+                f"{mark} %{tensor['register']} {describe(tensor)}"
             )
+
+
+def certainty(arena: dict[str, Any]) -> str:
+    """What is known of how good an arena's size is, in words."""
+    if arena["optimal"]:
+        return f"optimal: no arena is smaller, with tensors at multiples of {arena['alignment']}"
+    return (
+        f"lower bound {arena['bound']:,}: it may be {arena['gap']:,} bytes too large "
+        f"({100 * arena['gap'] / arena['nbytes']:.1f} %)"
+    )
