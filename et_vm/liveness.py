@@ -188,6 +188,8 @@ class Liveness:
                 own = self._own[register]
                 if own in extents:
                     last = dict.fromkeys(writers[piece] for piece in _members(own) if piece in writers)
+                    if self._makes_up(own, [self._own[writer.written] for writer in last]):
+                        continue
                     found.extend(
                         writer._replace(needed=register)
                         for writer in last
@@ -204,6 +206,15 @@ class Liveness:
                 )
         read(self._outputs & ~self._inputs | state)
         return found
+
+    def _makes_up(self, whole: int, parts: list[int]) -> bool:
+        """Whether pieces are put together of the smaller extents, within them, that were last written there: those of a
+        concatenation, written in place.
+        """
+        together = 0
+        for part in parts:
+            together |= part
+        return together == whole and whole not in parts
 
     def _overlaps(self, at: int, written: int, needed: int) -> list[Clash]:
         """Clashes of a set of registers with others; pairs within both sets once."""

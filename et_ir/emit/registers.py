@@ -4,7 +4,8 @@ A file has tensors with memory and does not say what they are for. It is found o
 instructions:
 
 - A tensor that is read before anything is written to it is a *view* of the tensor that was last written where
-  it lies; what is written later, in place, is written to both.
+  it lies; what is written later, in place, is written to both. If others were written last to all parts of it, as
+  those of a concatenation are, they are views of it.
 - Where there is none, it holds *state* from the execution before.
 - A delegate writes the last of its values, and those before it that nothing has written yet.
 
@@ -179,36 +180,68 @@ class _Finder:
 
     def _add_view(self, view: int, base: int) -> bool:
         """Make a register a view of another, unless that one is, in turn, a view of it."""
-        root = base
-        while root in self.roles.views:
-            root, _ = self.roles.views[root]
+        root = self._root(base)
         if root == view:
             return False
         self.roles.views[view] = (root, self.extents[view].start - self.extents[root].start)
         return True
 
+    def _root(self, index: int) -> int:
+        while index in self.roles.views:
+            index, _ = self.roles.views[index]
+        return index
+
     def _unwritten(self, index: int) -> None:
         """A tensor in an arena that is read before anything is written to it."""
         roles = self.roles
         read = self.first_read.get(index)
-        known = index in roles.inputs or index in roles.states or index in roles.views
-        if read is None or known or index not in self.extents:
+        if read is None or index in roles.inputs or index in roles.states or index not in self.extents:
             return
         writes = self.writes.get(index)
         if writes is not None and writes[0] < read:
             return
-        base = self._base(index, read)
-        if base is not None and base > index and self._holds(index, base):
-            # Written through a view of it: the one that comes first in the file stays first.
-            self._add_view(base, index)
-        elif base is None or not self._add_view(index, base):
+        sources = self._sources(index, read)
+        joined = [self._join(index, source) for source in sources]
+        if index not in roles.views and (not sources or not all(joined)):
             roles.states.add(index)
 
-    def _holds(self, index: int, other: int) -> bool:
-        """Whether a register has all of the memory of another, which may become a view of it."""
+    def _sources(self, index: int, position: int) -> list[int]:
+        """The registers that were last written, before an instruction, in the memory of another; none if they have not
+        written all of it.
+        """
+        extent = self.extents[index]
+        written: list[tuple[int, int]] = []
+        for other, writes in self.writes.items():
+            place = self.extents.get(other)
+            before = bisect_left(writes, position)
+            if other != index and before and place is not None and place.overlaps(extent):
+                written.append((writes[before - 1], -other))
+        sources: list[int] = []
+        missing = [(extent.start, extent.end)]
+        for _, other in sorted(written, reverse=True):
+            place = self.extents[-other]
+            left = _without(missing, place.start, place.end)
+            if left != missing:
+                sources.append(-other)
+            missing = left
+        return [] if missing else sources
+
+    def _join(self, index: int, source: int) -> bool:
+        """Make two registers one memory: the smaller a view of the larger; of two as large the one that comes first in
+        the file stays first. Whether that can be.
+        """
         roles = self.roles
-        is_root = other not in roles.inputs and other not in roles.states and other not in roles.views
-        return is_root and self.extents[index].contains(self.extents[other])
+        one, other = self._root(index), self._root(source)
+        fixed = roles.inputs | roles.states
+        if one == other:
+            return True
+        if self.extents[one].contains(self.extents[other]) and other not in fixed:
+            is_same = self.extents[other].contains(self.extents[one])
+            if not is_same or one < other or one in fixed:
+                return self._add_view(other, one)
+        if self.extents[other].contains(self.extents[one]) and one not in fixed:
+            return self._add_view(one, other)
+        return False
 
     def _flatten(self) -> None:
         """A view of a view is one of what that views: a register that comes before both."""
@@ -267,3 +300,9 @@ class _Finder:
 
         for index in sorted(registers):
             add(next(inputs) if index in self.roles.inputs else index)
+
+
+def _without(ranges: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    """Ranges of bytes without those from `start` to `end`."""
+    cut = [part for first, last in ranges for part in ((first, min(last, start)), (max(first, end), last))]
+    return [(first, last) for first, last in cut if first < last]

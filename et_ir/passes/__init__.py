@@ -16,6 +16,7 @@ __all__ = ["PASSES", "load_pass", "pass_factories"]
 PASSES: Final[dict[str, str]] = {
     "aten-to-edge": "aten_to_edge:AtenToEdgePass",
     "canonicalize": "canonicalize:CanonicalizePass",
+    "concatenate-in-place": "concatenate_in_place:ConcatenateInPlacePass",
     "constant-fold": "constant_fold:ConstantFoldPass",
     "convolutions-to-products": "convolutions_to_products:ConvolutionsToProductsPass",
     "cse": "cse:CsePass",

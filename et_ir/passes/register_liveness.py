@@ -8,14 +8,15 @@ is live around a loop is live in all of it.
 Registers that share memory are one *root*: a view belongs to the register it views. A move, or a view at run
 time, makes a root refer to the memory of another; which ones a root may refer to at each place is found by
 forward data flow. A kernel writes the whole of its out arguments, and before that their content is not
-needed; what is written in place is needed before as well.
+needed; what is written in place is needed before as well. Kernels that write parts of a register, which nothing reads
+before they have, do together what a kernel does that writes the whole.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Block, SSAValue
 
@@ -36,6 +37,7 @@ from et_ir.dialects.executorch import (
     ViewOp,
 )
 from et_ir.dialects.executorch.operators import ET_VIEW
+from et_ir.passes.part_writes import first_parts
 
 __all__ = ["Interval", "Liveness", "root_of"]
 
@@ -91,6 +93,10 @@ class Liveness:
             if isinstance(op, ViewOp):
                 self._numbers[op.result] = self._numbers[root_of(op.result)]
         self._facts = {op: self._facts_of(op) for op in self.instructions}
+        targets = frozenset[int]().union(*(facts.moved for facts in self._facts.values()))
+        redirected = [self._roots[root] for root in targets]
+        for op, parts in first_parts(self.registers, self.instructions, redirected).items():
+            self._facts[op] = replace(self._facts[op], kills=self._facts[op].kills | self._set(parts))
         self._bodies = [[op for op in block.ops if isinstance(op, INSTRUCTIONS)] for block in plan.blocks]
         self._needed: list[list[Interval]] = [[] for _ in self._roots]
         """When the memory of each root is needed: intervals with gaps between them, in order."""
@@ -103,7 +109,7 @@ class Liveness:
             if isinstance(op, StateOp) or (isinstance(op, InputOp) and op.aliased is not None)
         )
         """The roots whose content is needed when the plan has ended."""
-        self._targets = frozenset[int]().union(*(facts.moved for facts in self._facts.values()))
+        self._targets = targets
         self.live_at_entry: list[SSAValue] = []
         """Registers whose content from before the plan is read."""
         self._flow()

@@ -15,7 +15,8 @@ executorch.kernel_call "aten::relu.out"(%x) outs(%r)
 %v = executorch.view %r : tensor<8xf32>
 ```
 
-A view of a constant is the constant under another type. Two registers may be one memory only if neither is
+So does each piece of a split along the outermost dimension, if all of them start at a multiple of 16 bytes. A view of a
+constant is the constant under another type. Two registers may be one memory only if neither is
 written while the other is needed, so a call stays
 
 - if its argument or its result is written by more than one instruction, or in place;
@@ -23,6 +24,8 @@ written while the other is needed, so a call stays
 - if the argument is state that is written before the result is used for the last time;
 - if the result is an output of the method and the argument an input: the caller may give the input's memory
   to something else;
+- if the argument is an input and the result starts somewhere in it, unless `inputs` says that the plan has the memory
+  of inputs;
 - if a tensor is dynamic, where a `view_copy` becomes a view at run time, and everything else stays:
 
 ```mlir
@@ -35,6 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final, cast
 
 from xdsl.context import Context
@@ -80,17 +84,20 @@ class ViewsPass(ModulePass):
 
     name = "views"
 
+    inputs: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
-                _Elision(plan).run()
+                _Elision(plan, self.inputs).run()
 
 
 class _Elision:
     """The views of one plan."""
 
-    def __init__(self, plan: PlanOp):
+    def __init__(self, plan: PlanOp, inputs: bool):
         self.plan = plan
+        self.inputs = inputs
         self.writers: dict[SSAValue, list[Instruction]] = {}
         self.outputs: set[SSAValue] = set()
         self.order: dict[Operation, int] = {}
@@ -104,7 +111,10 @@ class _Elision:
     def run(self) -> None:
         for op in self.plan.instructions:
             if isinstance(op, KernelCallOp):
-                self._call(op)
+                if op.list_out is None:
+                    self._call(op)
+                elif op.key in _SPLITS:
+                    self._split(op)
 
     def _call(self, op: KernelCallOp) -> None:
         start = _KERNELS.get(op.key)
@@ -133,17 +143,46 @@ class _Elision:
             replacement: RegisterOp = ConstantOp.create(
                 properties=dict(source.properties), result_types=[part]
             )
-        elif isinstance(source, InputOp) and (first or not is_contiguous(part)):
-            # Without planned inputs this becomes a view at run time, which knows neither.
+        elif not self._has_place(source, first, part):
             return
         else:
-            # A view of a view is one of what that views, which may then be dropped.
-            inner = base.owner
-            while isinstance(inner, ViewOp):
-                first += inner.first_byte
-                inner = inner.base.owner
-            replacement = ViewOp(root_of(base), part, start=first)
+            replacement = _view(base, first, part)
         self._replace(op, target, replacement)
+
+    def _split(self, op: KernelCallOp) -> None:
+        """A split into pieces that lie one behind the other."""
+        base = op.inputs[0]
+        source = root_of(base).owner
+        targets = [out.owner for out in op.outs]
+        whole = cast(Tensor, base.type)
+        if not isinstance(source, AllocOp | InputOp | StateOp) or "dynamism" in source.properties:
+            return
+        sizes = [nbytes(cast(Tensor, out.type)) for out in op.outs]
+        starts = list(accumulate(sizes, initial=0))
+        outer = _split_dimension(op, whole)
+        if outer is None or starts[-1] != nbytes(whole) or any(start % ALIGNMENT for start in starts[:-1]):
+            return
+        pieces: list[AllocOp] = []
+        for target, start in zip(targets, starts, strict=False):
+            if not isinstance(target, AllocOp) or not target.is_static or not is_contiguous(target.type):
+                return
+            if not self._sound(op, base, target) or not self._has_place(source, start, target.type):
+                return
+            pieces.append(target)
+        for target, start in zip(pieces, starts, strict=False):
+            view = _view(base, start, target.type)
+            self._insert(view, op, target)
+            target.result.replace_all_uses_with(view.result)
+        _erase(op, *pieces)
+
+    def _has_place(self, source: RegisterOp, first: int, part: Tensor) -> bool:
+        """Whether a part of a register can be told by the byte it starts at.
+
+        Without planned inputs a view of one becomes a view at run time, which knows neither that nor a dim order.
+        """
+        if not isinstance(source, InputOp):
+            return True
+        return (self.inputs and source.aliased is None) or (not first and is_contiguous(part))
 
     def _view_at_run_time(self, op: KernelCallOp, base: SSAValue, target: AllocOp) -> None:
         """A view in a shape that is known when it is made: memory is shared, and an instruction says the
@@ -228,6 +267,15 @@ class _Elision:
         )
 
 
+def _view(base: SSAValue, first: int, part: Tensor) -> ViewOp:
+    """A view of a part: one of what the base views, which may then be dropped."""
+    inner = base.owner
+    while isinstance(inner, ViewOp):
+        first += inner.first_byte
+        inner = inner.base.owner
+    return ViewOp(root_of(base), part, start=first)
+
+
 def _erase(*ops: Operation) -> None:
     for op in ops:
         op.detach()
@@ -309,6 +357,17 @@ def _slice(arguments: list[Argument], whole: Tensor, part: Tensor) -> int | None
     return _leading(arguments, whole, part, 0 if arguments[2] is None else arguments[2])
 
 
+def _split_dimension(op: KernelCallOp, whole: Tensor) -> int | None:
+    """The dimension that a split is along if only dimensions of size 1 stand before it, `None` otherwise."""
+    at = _SPLITS[op.key]
+    dim = op.arguments[at] if at < len(op.arguments) else None
+    shape = whole.get_shape()
+    if not isinstance(dim, int) or not shape or not is_contiguous(whole):
+        return None
+    dim %= len(shape)
+    return dim if all(size == 1 for size in shape[:dim]) else None
+
+
 def _expansion(arguments: list[Argument], whole: Tensor, part: Tensor) -> int | None:
     """An expansion to as many elements as there are."""
     return _same_bytes(arguments, whole, part)
@@ -334,6 +393,13 @@ _KERNELS: Final[dict[str, Start]] = {
     "dim_order_ops::_to_dim_order_copy.out": _same_layout,
 }
 """Kernels whose result may be their first argument's memory."""
+
+_SPLITS: Final[dict[str, int]] = {
+    "aten::split_copy.Tensor_out": 2,
+    "aten::split_with_sizes_copy.out": 2,
+    "aten::unbind_copy.int_out": 1,
+}
+"""Kernels whose results are the pieces of their first argument in order, and which argument is the dimension."""
 
 _RESHAPES: Final = frozenset({"aten::view_copy.out"})
 """Those of them that take the result's sizes, as a view at run time does."""

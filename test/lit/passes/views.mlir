@@ -235,3 +235,38 @@ executorch.plan @before_it_is_written {
   executorch.kernel_call "aten::copy_"(%s, %x, false) returns(%s)
   executorch.return %r
 }
+
+// -----
+
+// Splits along the outermost dimension; those along another, and pieces that do not start at a multiple of 16 bytes, stay.
+// CHECK-LABEL: executorch.plan @splits
+// CHECK:       executorch.kernel_call "aten::relu.out"(%x) outs(%a)
+// CHECK-NEXT:  %p = executorch.view %a : tensor<1x1x2x4xf32>
+// CHECK-NEXT:  %q = executorch.view %a from 32 : tensor<1x1x2x4xf32>
+// CHECK-NEXT:  %b = executorch.view %a : tensor<1x2x4xf32>
+// CHECK-NEXT:  %c = executorch.view %a from 32 : tensor<1x2x4xf32>
+// CHECK:       "aten::split_copy.Tensor_out"(%a, 2, 3) outs([%d, %e])
+// CHECK:       "aten::unbind_copy.int_out"(%g, 0) outs([%h, %i])
+executorch.plan @splits {
+  %x = executorch.input : tensor<1x2x2x4xf32>
+  %y = executorch.input : tensor<2x3xf32>
+  %a = executorch.alloc : tensor<1x2x2x4xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%a)
+  %p = executorch.alloc : tensor<1x1x2x4xf32>
+  %q = executorch.alloc : tensor<1x1x2x4xf32>
+  executorch.kernel_call "aten::split_with_sizes_copy.out"(%a, [1, 1], 1) outs([%p, %q])
+  %b = executorch.alloc : tensor<1x2x4xf32>
+  %c = executorch.alloc : tensor<1x2x4xf32>
+  executorch.kernel_call "aten::unbind_copy.int_out"(%a, -3) outs([%b, %c])
+  %d = executorch.alloc : tensor<1x2x2x2xf32>
+  %e = executorch.alloc : tensor<1x2x2x2xf32>
+  executorch.kernel_call "aten::split_copy.Tensor_out"(%a, 2, 3) outs([%d, %e])
+  %g = executorch.alloc : tensor<2x3xf32>
+  executorch.kernel_call "aten::relu.out"(%y) outs(%g)
+  %h = executorch.alloc : tensor<3xf32>
+  %i = executorch.alloc : tensor<3xf32>
+  executorch.kernel_call "aten::unbind_copy.int_out"(%g, 0) outs([%h, %i])
+  %j = executorch.alloc : tensor<1x1x2x4xf32>
+  executorch.kernel_call "aten::add.out"(%p, %q, 1) outs(%j)
+  executorch.return %j, %b, %c, %d, %e, %h, %i
+}

@@ -230,6 +230,35 @@ class TestClashes:
         build.outputs(out)
         assert liveness(build).clashes() == []
 
+    def test_parts_that_make_up_a_whole(self):
+        """Though something else has been there, as large as the whole."""
+        build = Build()
+        x, before = build.tensor(4), build.tensor(8, offset=16)
+        first, second = build.tensor(4, offset=16), build.tensor(4, offset=32)
+        whole, out = build.tensor(2, 4, offset=16), build.tensor(8)
+        build.add(x, x, before)
+        build.add(before, before, out)
+        build.add(x, x, first)
+        build.add(x, first, second)
+        build.add(whole, whole, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == []
+
+    def test_a_part_that_reaches_beyond_the_whole(self):
+        build = Build()
+        x, before = build.tensor(4), build.tensor(8, offset=16)
+        first, second = build.tensor(4, offset=16), build.tensor(8, offset=32)
+        whole, out = build.tensor(2, 4, offset=16), build.tensor(8)
+        build.add(x, x, before)
+        build.add(before, before, out)
+        build.add(x, x, first)
+        build.add(x, first, second)
+        build.add(whole, whole, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == [Clash(2, first, whole), Clash(3, second, whole)]
+
     def test_a_part_of_state_that_is_written_in_place(self):
         build = Build()
         state, part, out = build.tensor(4, name="cache"), build.tensor(2, offset=8), build.tensor(4)

@@ -165,6 +165,38 @@ def test_what_is_written_in_place_first_is_a_view_too() -> None:
     ]
 
 
+def test_what_was_written_part_by_part_has_the_parts_as_views() -> None:
+    """A concatenation that is computed in its place, one of its parts in two steps."""
+    builder = Builder(
+        tensor(0),
+        tensor(64),
+        tensor(80),
+        tensor(64, sizes=(8,)),
+        tensor(96, sizes=(8,)),
+        inputs=[0],
+        outputs=[4],
+    )
+    builder.call("aten::relu.out", 0, 1, 1).call("aten::neg.out", 0, 2, 2).call("aten::exp.out", 2, 2, 2)
+    assert builder.call("aten::abs.out", 3, 4, 4).text()[1:8] == [
+        "%r3 = alloc {memory_id = 1, offset = 64} : tensor<8xf32>",
+        "%r1 = view %r3",
+        'kernel_call "aten::relu.out"(%r0) outs(%r1)',
+        "%r2 = view %r3 from 16",
+        'kernel_call "aten::neg.out"(%r0) outs(%r2)',
+        'kernel_call "aten::exp.out"(%r2) outs(%r2)',
+        "%r4 = alloc {memory_id = 1, offset = 96} : tensor<8xf32>",
+    ]
+
+
+def test_what_was_written_in_part_is_state() -> None:
+    """So is what something larger was written over."""
+    builder = Builder(
+        tensor(0), tensor(64), tensor(64, sizes=(8,)), tensor(96, sizes=(8,)), inputs=[0], outputs=[3]
+    )
+    lines = builder.call("aten::relu.out", 0, 1, 1).call("aten::abs.out", 2, 3, 3).text()
+    assert any(line.startswith("%r2 = state") for line in lines)
+
+
 def test_a_view_stands_behind_what_it_views() -> None:
     """A part that comes before the whole in the file."""
     builder = Builder(tensor(64, sizes=(2,)), tensor(64), tensor(0), inputs=[2], outputs=[0])
@@ -251,7 +283,7 @@ def test_what_is_read_before_its_view_is_written_over() -> None:
     view = "executorch_prim::et_view.default"
     builder = Builder(tensor(0), tensor(0), schema.IntList([4]), tensor(64), schema.Int(4), inputs=[3])
     lines = builder.call("aten::relu.out", 3, 1, 1).call(view, 0, 2, 1).text()
-    assert lines[0] == "%r0 = state anonymous @state {memory_id = 1, offset = 0}"
+    assert lines[0] == "%r0 = alloc {memory_id = 1, offset = 0}"
     assert lines[1] == "%r1 = view %r0"
 
 
