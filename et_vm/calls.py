@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, cast
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.generated.program import TensorShapeDynamism
+from et_vm.kernels.registry import NOTHING
 from et_vm.prims import kind_of
 from et_vm.values import ListRegister, Tensor
 
@@ -122,33 +123,56 @@ class Call:
 class DynamicCall:
     """A call whose arguments change between executions: prepared again when a shape, a binding or a scalar
     is not what it was.
+
+    A loop gives it the same few numbers in every execution, so that steps are kept while sizes stay what they are.
     """
 
-    __slots__ = ("_arguments", "_call", "_function", "_key")
+    __slots__ = ("_call", "_kept", "_key", "_step", "_versions")
+
+    _MOST = 64
+    """How many steps are kept at most."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._key: list[object] = []
-        self._function: Callable[..., object] | None = None
-        self._arguments: tuple[object, ...] = ()
+        self._key: list[object] | None = None
+        """Of the arguments that the step is prepared for; ``None`` when there is no such step."""
+        self._step: Step = NOTHING
+        self._kept: dict[tuple[object, ...], Step] = {}
+        self._versions: list[int] = []
+        """Of the tensors that all kept steps are bound to."""
 
     def run(self) -> None:
         """Prepare if needed, and execute."""
-        if self._function is None or self._current_key() != self._key:
-            # A call that traps must not leave the step of another shape behind.
-            self._function = None
-            self._function, self._arguments = self._call.prepare_now()
-            self._key = self._current_key()
-        self._function(*self._arguments)
+        key = self._current_key()
+        if key != self._key:
+            kept = self._kept.get(tuple(key))
+            if kept is None:
+                self._prepare()
+            else:
+                self._step, self._key = kept, key
+        function, arguments = self._step
+        function(*arguments)
+
+    def _prepare(self) -> None:
+        # A call that traps must not leave the step of another shape behind.
+        self._key = None
+        self._step = step = self._call.prepare_now()
+        self._key = key = self._current_key()
+        if not self._call.is_ours:
+            return  # The user's may make a step for one time only.
+        versions = [part for part in key if type(part) is int]
+        if versions != self._versions or len(self._kept) >= self._MOST:
+            # Steps that nothing will run again would hold on to memory.
+            self._kept.clear()
+            self._versions = versions
+        self._kept[tuple(key)] = step
 
     @property
     def settled(self) -> Step | None:
         """The step for what the arguments are now; ``None`` if there is none, or a kernel of the user's made it, which
         may do anything.
         """
-        if self._function is None or not self._call.is_ours:
-            return None
-        return self._function, self._arguments
+        return self._step if self._key is not None and self._call.is_ours else None
 
     def _current_key(self) -> list[object]:
         registers = self._call.registers
@@ -170,7 +194,7 @@ def _extend_key(key: list[object], value: object) -> None:
         # -0.0 equals 0.0, and 1.0 equals 1, but a kernel may tell them apart.
         key.append((value, math.copysign(1.0, value)))
     else:
-        key.append((type(value), value))
+        key.append((type(value), tuple(cast("list[object]", value)) if isinstance(value, list) else value))
 
 
 def is_volatile(register: int, registers: Sequence[object], rebound: Set[int]) -> bool:

@@ -4,6 +4,8 @@ from vm_programs import BOUND, Build, f32, kernels, load
 
 from et_schema.errors import Error, Trap
 from et_schema.scalar_type import ScalarType
+from et_vm.calls import Call
+from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import KernelRegistry
 
 
@@ -104,6 +106,40 @@ class TestDynamicShapes:
         with pytest.raises(Trap, match="argument 'other'"):
             method.execute([two, three])
         assert method.execute([three, three])[0].tolist() == [2, 2, 2]
+
+    def test_steps_for_the_numbers_of_a_loop_are_kept(self, monkeypatch):
+        """Row by row, a loop adds a matrix up; each row is prepared once for a size."""
+        prepared = []
+
+        def prepare_now(call):
+            prepared.append(call.instruction.name)
+            return original(call)
+
+        original = Call.prepare_now
+        monkeypatch.setattr(Call, "prepare_now", prepare_now)
+        build = Build()
+        x = build.tensor(4, 3, dynamism=BOUND)
+        row, total = build.tensor(3), build.tensor(3)
+        at, one, zero, rows = build.scalar(0), build.scalar(1), build.scalar(0), build.scalar(0)
+        done = build.scalar(False)
+        build.call("aten::sym_size.int", x, zero, rows)
+        build.call("aten::mul.Scalar_out", total, zero, total, total)
+        start = build.call("aten::select_copy.int_out", x, zero, at, row, row)
+        build.call("aten::add.out", total, row, one, total, total)
+        build.call("executorch_prim::add.Scalar", at, one, at)
+        build.call("executorch_prim::ge.Scalar", at, rows, done)
+        build.jump_false(done, start)
+        build.inputs(x)
+        build.outputs(total)
+        method = load(build, kernels=load_library("portable"))
+        prepared.clear()
+        counts = []
+        for size in (4, 4, 4, 2, 2, 4):
+            given = np.arange(size * 3, dtype=np.float32).reshape(size, 3)
+            np.testing.assert_array_equal(method.execute([given])[0], given.sum(0))
+            counts.append(prepared.count("aten::select_copy.int_out"))
+            prepared.clear()
+        assert counts == [4, 0, 0, 2, 0, 4]
 
     def test_an_output_that_is_an_argument_of_another_shape(self):
         registry = kernels()
