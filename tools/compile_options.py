@@ -75,8 +75,22 @@ def _parser(text: str) -> CommandParser:
         help="plan memory by a function of your own, or FILE.py:FUNCTION",
     )
     add("--check-plan", action="store_true", help="have memory planning checked by code of its own")
+    add(
+        "--memory",
+        default="",
+        metavar="BANKS",
+        help="memories with sizes and speeds, fast ones first: 'sram:id=1,size=256K;dram:id=2' (exit code 6 if it "
+        "cannot fit)",
+    )
     add("--no-plan-inputs", action="store_true", help="inputs are the caller's memory")
     add("--no-plan-outputs", action="store_true", help="outputs are the caller's memory")
+    add(
+        "--caller-memory",
+        action="append",
+        default=[],
+        metavar="VALUE",
+        help="one that is the caller's memory: 'forward.inputs.0', or all of a method's: 'decode.outputs'; repeatable",
+    )
     add(
         "--external-constants",
         action="append",

@@ -17,6 +17,7 @@ string or tensor in a dict is a method that returns it.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ def _compile(args: argparse.Namespace) -> None:
         parse_passes,
         split_preserved,
     )
+    from et_ir.planning.banks import BankError, parse_banks
     from et_ir.planning.planners import PlannerError, find_planner
 
     preserved, custom = split_preserved(args.preserve)
@@ -57,6 +59,11 @@ def _compile(args: argparse.Namespace) -> None:
         find_planner(args.memory_planning)
     except PlannerError as error:
         raise UsageError(f"--memory-planning: {error}") from None
+    if args.memory:
+        try:
+            parse_banks(args.memory)
+        except BankError as error:
+            raise UsageError(f"--memory: {error}") from None
     extra = extra_operators(args)
     stages = Stages(args.quiet)
     lower = executorch_pipeline(
@@ -67,6 +74,8 @@ def _compile(args: argparse.Namespace) -> None:
         plan_outputs=not args.no_plan_outputs,
         extra_operators=extra,
         unbounded=args.unbounded,
+        memory=args.memory,
+        caller=_caller_memory(args.caller_memory),
     )
     externalize = [_externalize_pass(wanted) for wanted in args.external_constants]
     lower = ",".join((lower, *externalize))
@@ -96,6 +105,16 @@ def _compile(args: argparse.Namespace) -> None:
         write_debug_map(module, args.debug_map)
     if args.table:
         print_op_table(stages.levels, sys.stderr)
+
+
+def _caller_memory(values: list[str]) -> list[str]:
+    """What the caller gives the memory of. Raises `UsageError` for what is not like `forward.inputs.0`."""
+    for value in values:
+        if re.fullmatch(r"[^\"]+\.(inputs|outputs)(\.[0-9]+)?", value) is None:
+            raise UsageError(
+                f"--caller-memory {value}: expected METHOD.inputs, METHOD.outputs.0 and the like"
+            )
+    return values
 
 
 def _externalize_pass(wanted: str) -> str:

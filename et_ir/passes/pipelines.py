@@ -116,10 +116,13 @@ def executorch_pipeline(
     plan_outputs: bool = True,
     extra_operators: Sequence[str] = (),
     unbounded: str = "error",
+    memory: str = "",
+    caller: Sequence[str] = (),
 ) -> str:
     """The passes from `backend` to a planned and checked `executorch` module. `extra_operators` are those that the
     runtime has kernels for beside the target's own. With `unbounded` `runtime`, tensors without a largest size get
-    memory while the program runs. `check_plan` has memory planning checked.
+    memory while the program runs. `check_plan` has memory planning checked; `memory` are banks and `caller` what the
+    caller gives the memory of, as `plan-memory` has them.
 
     Stock's portable convolution is a plain loop, its matrix product is not.
     """
@@ -137,10 +140,13 @@ def executorch_pipeline(
         )
     kernels = (*kernels, f'kernel-limits{{target="{target}"}}')
     check = "check=true " if check_plan else ""
+    banks = f' memory="{memory}"' if memory else ""
+    callers = " caller=" + ",".join(f'"{name}"' for name in caller) if caller else ""
     plan = (
         f'plan-memory{{algorithm="{algorithm}" {check}'
         f"plan-inputs={str(plan_inputs).lower()} "
-        f"plan-outputs={str(plan_outputs).lower()}}}"
+        f"plan-outputs={str(plan_outputs).lower()}"
+        f"{banks}{callers}}}"
     )
     return ",".join(
         (

@@ -19,12 +19,18 @@ device keep to the arena they are in. Inputs that are `aliased` have no place: a
 caller's memory. State lies in arena 1 where a program has one method. Where it has
 several, runtimes may give all methods the same arenas: state then has arena 2 for itself, the same place in
 each method, where no other method's activations come.
+
+`memory="sram:id=1,size=256K;dram:id=2"` gives banks: arenas that have sizes and speeds. What is used often comes into
+fast ones, as `et_ir.planning.hierarchy` says; attributes of registers (`et_ir.passes.memory_requests`) pin them to a
+bank. What cannot fit is an error that names the tensors. State of several methods then lies at the start of its bank,
+the slowest one unless it is pinned, and nothing of any method comes there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from xdsl.context import Context
@@ -43,14 +49,17 @@ from et_ir.dialects.executorch import (
     PlanOp,
     ReferenceOp,
     StateOp,
-    TensorRegisterOp,
     ViewOp,
 )
-from et_ir.dialects.executorch.layout import nbytes
 from et_ir.dialects.executorch.operators import ET_VIEW
+from et_ir.passes.infeasible_memory import InfeasibleMemory, infeasible
+from et_ir.passes.memory_requests import alignment_of, bank_of, given_by_caller, request_problems
 from et_ir.passes.register_liveness import Liveness, root_of
-from et_ir.passes.report import Finding, PassReport
-from et_ir.planning import Buffer, align_up, layout_problems
+from et_ir.passes.report import PassReport
+from et_ir.passes.shared_state import STATE, SharedState, check_size, register_size
+from et_ir.planning import Buffer, Plan, layout_problems, plan_of
+from et_ir.planning.banks import Bank, BankError, parse_banks
+from et_ir.planning.hierarchy import Infeasible, assign_banks
 from et_ir.planning.planners import PlannerError, find_planner, run_planner
 from et_schema.generated.program import TensorShapeDynamism
 
@@ -58,16 +67,6 @@ __all__ = ["ACTIVATIONS", "STATE", "InfeasibleMemory", "PlanMemoryPass"]
 
 ACTIVATIONS: Final = 1
 """The arena of activations, inputs and outputs."""
-STATE: Final = 2
-"""The arena of state in programs of several methods."""
-LARGEST_ARENA: Final = 2**63 - 1
-"""The size of an arena is a signed number of 64 bits in a file."""
-
-
-class InfeasibleMemory(PassReport):
-    """There is no arena that what a method needs at once fits into."""
-
-    exit_code = 6
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,9 @@ class PlanMemoryPass(ModulePass):
     search where that is not proven to be the smallest; one that is installed; or `"module:function"`. A search has
     `budget` nodes. `exact` notes in `bounds` what no arena can be smaller than. `alignment` in bytes; without
     `plan-inputs` inputs point at the caller's memory, without `plan-outputs` the caller gives that of outputs;
-    `check` has the result checked by code that the planners do not share.
+    `caller` are further ones that the caller gives the memory of, by method: `forward.inputs`, `forward.outputs.0`.
+    `memory` are banks, one arena of any size unless it is given. `check` has the result checked by code that the
+    planners do not share.
     """
 
     name = "plan-memory"
@@ -89,6 +90,8 @@ class PlanMemoryPass(ModulePass):
     plan_outputs: bool = True
     check: bool = False
     budget: int | None = None
+    memory: str = ""
+    caller: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
@@ -99,15 +102,29 @@ class PlanMemoryPass(ModulePass):
             find_planner(self.algorithm)
         except PlannerError as error:
             raise PassFailedException(f"plan-memory: {error}") from None
+        try:
+            banks = parse_banks(self.memory) if self.memory else ()
+        except BankError as error:
+            raise PassFailedException(f"plan-memory: memory: {error}") from None
         plans = [plan for plan in op.body.block.ops if isinstance(plan, PlanOp)]
+        names = [bank.name for bank in banks]
+        problems = [problem for plan in plans for problem in request_problems(plan, names)]
+        PassReport.raise_if("plan-memory: registers ask for what there is not", problems)
         for plan in plans:
             _drop_unused(plan)
-        shared = _SharedState(plans, self.alignment) if len(plans) > 1 else None
+        callers = self._callers(plans)
+        shared = SharedState(plans, banks, self.alignment) if len(plans) > 1 else None
         for plan in plans:
-            self._plan(plan, shared)
+            self._plan(plan, banks, shared, callers)
 
-    def _plan(self, plan: PlanOp, shared: _SharedState | None) -> None:
-        unplanned = self._unplanned(plan)
+    def _plan(
+        self,
+        plan: PlanOp,
+        banks: Sequence[Bank],
+        shared: SharedState | None,
+        callers: frozenset[SSAValue],
+    ) -> None:
+        unplanned = self._unplanned(plan, callers)
         _view_at_run_time(plan, unplanned)
         liveness = Liveness(plan)
         arenas: dict[int, list[tuple[MemoryRegisterOp, Buffer]]] = {}
@@ -125,73 +142,117 @@ class PlanMemoryPass(ModulePass):
             if op in unplanned:
                 continue
             if shared is not None and isinstance(op, StateOp):
-                op.set_place((STATE, shared.offsets[op.key]))
-                sizes[STATE] = bounds[STATE] = shared.size
+                arena, offset = shared.places[op.key]
+                op.set_place((arena, offset))
+                sizes[arena] = bounds[arena] = shared.sizes[arena]
                 continue
-            buffer = Buffer(_size(op), interval.first, interval.last, self.alignment)
+            buffer = Buffer(
+                register_size(op), interval.first, interval.last, alignment_of(op, self.alignment)
+            )
             arenas.setdefault(arena, []).append((op, buffer))
         for arena, entries in arenas.items():
-            buffers = [buffer for _, buffer in entries]
-            try:
-                made = run_planner(self.algorithm, buffers, self.budget)
-            except PlannerError as error:
-                raise PassFailedException(f"plan-memory: {error}") from None
-            layout = made.layout
-            _check_size(arena, layout.size, [op for op, _ in entries])
-            if self.check:
-                problems = layout_problems(buffers, layout)
-                if problems:
-                    raise PassFailedException("plan-memory: the layout is wrong: " + "; ".join(problems))
-            for (op, _), offset in zip(entries, layout.offsets, strict=True):
-                op.set_place((arena, offset))
-            sizes[arena] = max(layout.size, sizes.get(arena, 0))
-            bounds[arena] = max(made.bound, bounds.get(arena, 0))
+            ops, buffers = [op for op, _ in entries], [buffer for _, buffer in entries]
+            if banks and arena == ACTIVATIONS:
+                made = self._plan_banks(plan, banks, shared, ops, buffers)
+            else:
+                made = [(arena, 0, range(len(ops)), self._layout(buffers))]
+            for number, start, members, placed in made:
+                held = [buffers[index] for index in members]
+                check_size(number, start + placed.size, [ops[index] for index in members])
+                if self.check:
+                    problems = layout_problems(held, placed.layout)
+                    if problems:
+                        raise PassFailedException("plan-memory: the layout is wrong: " + "; ".join(problems))
+                for index, offset in zip(members, placed.layout.offsets, strict=True):
+                    ops[index].set_place((number, start + offset))
+                sizes[number] = max(start + placed.size, sizes.get(number, 0))
+                bounds[number] = max(start + placed.bound, bounds.get(number, 0))
         arena_numbers = range(1, max(sizes, default=0) + 1)
         plan.set_arena_sizes(
             [sizes.get(arena, 0) for arena in arena_numbers],
             [bounds.get(arena, 0) for arena in arena_numbers] if self.algorithm == "exact" else None,
         )
 
-    def _unplanned(self, plan: PlanOp) -> set[MemoryRegisterOp]:
+    def _layout(self, buffers: Sequence[Buffer]) -> Plan:
+        try:
+            return run_planner(self.algorithm, buffers, self.budget)
+        except PlannerError as error:
+            raise PassFailedException(f"plan-memory: {error}") from None
+
+    def _plan_banks(
+        self,
+        plan: PlanOp,
+        banks: Sequence[Bank],
+        shared: SharedState | None,
+        ops: Sequence[MemoryRegisterOp],
+        buffers: Sequence[Buffer],
+    ) -> list[tuple[int, int, Sequence[int], Plan]]:
+        """Of each bank that holds something its arena, the byte it begins at, the registers and their layout."""
+        starts = [0 if shared is None else shared.sizes.get(bank.memory_id, 0) for bank in banks]
+        free = [
+            bank if bank.capacity is None else replace(bank, capacity=max(bank.capacity - start, 0))
+            for bank, start in zip(banks, starts, strict=True)
+        ]
+        names = [bank.name for bank in banks]
+        pinned = {
+            index: names.index(name) for index, op in enumerate(ops) if (name := bank_of(op)) is not None
+        }
+        try:
+            assigned = assign_banks(buffers, [_uses(op.result) for op in ops], free, pinned)
+        except Infeasible as error:
+            raise infeasible(error, plan.sym_name.data, ops, buffers) from None
+        made: list[tuple[int, int, Sequence[int], Plan]] = []
+        for bank, start, members, layout in zip(
+            free, starts, assigned.members, assigned.layouts, strict=True
+        ):
+            if not members:
+                continue
+            held = [buffers[index] for index in members]
+            placed = self._layout(held)
+            if bank.capacity is not None and placed.size > bank.capacity:
+                placed = plan_of(held, layout)
+            made.append((bank.memory_id, start, members, placed))
+        return made
+
+    def _callers(self, plans: Sequence[PlanOp]) -> frozenset[SSAValue]:
+        """The registers that `caller` names. Raises `PassFailedException` where it names none."""
+        found: set[SSAValue] = set()
+        by_name = {plan.sym_name.data: plan for plan in plans}
+        for wanted in self.caller:
+            match = re.fullmatch(r"(.+)\.(inputs|outputs)(?:\.([0-9]+))?", wanted)
+            plan = by_name.get(match[1]) if match is not None else None
+            if match is None or plan is None:
+                raise PassFailedException(
+                    f"plan-memory: caller: {wanted!r} is nothing like {next(iter(by_name), 'forward')}.inputs.0"
+                )
+            values = (
+                [op.result for op in plan.inputs] if match[2] == "inputs" else list(plan.return_op.outputs)
+            )
+            if match[3] is not None:
+                if int(match[3]) >= len(values):
+                    raise PassFailedException(
+                        f"plan-memory: caller: {wanted!r}: {match[1]} has {len(values)} {match[2]}"
+                    )
+                values = [values[int(match[3])]]
+            found.update(values)
+        return frozenset(found)
+
+    def _unplanned(self, plan: PlanOp, callers: frozenset[SSAValue]) -> set[MemoryRegisterOp]:
         """Registers that get no place: numbers, what grows at run time, and what the caller gives."""
         unplanned: set[MemoryRegisterOp] = set()
         outputs = set(plan.return_op.outputs)
         for op in plan.registers:
+            caller = op.result in callers or given_by_caller(op)
             if isinstance(op, InputOp):
                 grows = op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
-                if op.value is not None or op.aliased is not None or grows or not self.plan_inputs:
+                if op.value is not None or op.aliased is not None or grows or caller or not self.plan_inputs:
                     unplanned.add(op)
             elif isinstance(op, AllocOp) and (
                 op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
-                or (not self.plan_outputs and op.result in outputs and not _is_viewed(op.result))
+                or ((caller or not self.plan_outputs) and op.result in outputs and not _is_viewed(op.result))
             ):
                 unplanned.add(op)
         return unplanned
-
-
-class _SharedState:
-    """Where the state of several methods lies in the arena that they share."""
-
-    def __init__(self, plans: Sequence[PlanOp], alignment: int):
-        self.offsets: dict[str, int] = {}
-        self.size = 0
-        states: list[MemoryRegisterOp] = []
-        for plan in plans:
-            for op in plan.registers:
-                if isinstance(op, StateOp) and op.key not in self.offsets:
-                    states.append(op)
-                    self.offsets[op.key] = self.size
-                    self.size = align_up(self.size + nbytes(op.type), alignment)
-        _check_size(STATE, self.size, states)
-
-
-def _check_size(arena: int, size: int, ops: Sequence[MemoryRegisterOp]) -> None:
-    """Raise `InfeasibleMemory`, at the largest of the registers in an arena, if a file cannot say how large it is."""
-    if size > LARGEST_ARENA:
-        largest = max(ops, key=_size)
-        message = f"arena {arena} needs {size} bytes, {_size(largest)} of them for this {largest.result.type}"
-        fix = f"an arena has at most {LARGEST_ARENA} bytes: compile the program for smaller inputs"
-        raise InfeasibleMemory("plan-memory: too large", [Finding.at(largest, message, fix)])
 
 
 def _drop_unused(plan: PlanOp) -> None:
@@ -227,9 +288,11 @@ def _arena(op: MemoryRegisterOp) -> int:
     return place[0] if place is not None and "device" in op.properties else ACTIVATIONS
 
 
-def _size(op: MemoryRegisterOp) -> int:
-    assert isinstance(op, TensorRegisterOp | InputOp)
-    return nbytes(op.type)
+def _uses(register: SSAValue) -> int:
+    """How often instructions, and the caller, read or write the memory of a register: through views of it too."""
+    return isinstance(register.owner, InputOp) + sum(
+        _uses(use.operation.result) if isinstance(use.operation, ViewOp) else 1 for use in register.uses
+    )
 
 
 def _is_viewed(register: SSAValue) -> bool:

@@ -429,3 +429,27 @@ def test_methods_that_return_constants(command: Command) -> None:
     for method, shown in (("width", "128"), ("scales", "[1, 1]"), ("name", "small")):
         ran = command("et-vm", "run", "several.pte", "--method", method)
         assert (ran.code, shown in ran.out) == (0, True), ran.out
+
+
+def test_memory_that_does_not_do(command: Command) -> None:
+    ran = command("et-compile", "subjects.py:net", "-o", "net.pte", "-q", "--memory", "sram:id=1,size=16")
+    assert ran.code == 6
+    assert "bytes of sram" in ran.err
+    assert "the smallest capacity that does is" in ran.err
+    assert not Path("net.pte").exists()
+    capacity = ran.err.partition("the smallest capacity that does is ")[2].partition(" ")[0]
+    options = ("-o", "net.pte", "-q", "--check-plan", "--memory")
+    ran = command("et-compile", "subjects.py:net", *options, f"sram:id=1,size={int(capacity) - 1}")
+    assert ran.code == 6
+    assert "subjects.py:" in ran.err
+    assert command("et-compile", "subjects.py:net", *options, f"sram:id=1,size={capacity}") == (0, "", "")
+    assert command("et-compile", "subjects.py:net", *options, "sram:id=1,size=16;dram:id=2") == (0, "", "")
+    ran = command("et-compile", "subjects.py:net", *options, "sram")
+    assert ran.code == 2
+    assert "--memory: sram: '' is none of id=N" in ran.err
+
+
+def test_memory_of_the_caller(command: Command) -> None:
+    for value, code in (("forward.inputs.0", 0), ("forward.outputs", 0), ("inputs", 2), ("other.inputs", 3)):
+        ran = command("et-compile", "subjects.py:net", "-o", "net.pte", "-q", "--caller-memory", value)
+        assert ran.code == code, ran.err
