@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from torch._ops import OpOverload
     from torch.export import ExportedProgram
 
+    from et_ir.backends import DelegationReport, KeptOperators, Partitioners
+
 __all__ = [
     "EdgeCompileConfig",
     "EdgeProgramManager",
@@ -124,6 +126,16 @@ def to_edge(
     Raises `et_ir.frontend.UnsupportedProgram` where a program cannot be imported, and `PassFailedException` where
     a level's contract cannot be met; both list every reason with its source line.
     """
+    return _to_edge(programs, constant_methods, compile_config, None)
+
+
+def _to_edge(
+    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    constant_methods: Mapping[str, Any] | None,
+    compile_config: EdgeCompileConfig | None,
+    kept: KeptOperators | None,
+) -> EdgeProgramManager:
+    """`to_edge`, where operators are kept whole for backends."""
     from et_ir.frontend import import_program
 
     config = compile_config or EdgeCompileConfig()
@@ -135,6 +147,9 @@ def to_edge(
         )
         run_pipeline(module, ATEN)
         report("aten", module)
+        if kept is not None:
+            kept.decompose_refused(module)
+            preserve = [*preserve, *kept.names]
         run_pipeline(module, core_aten_pipeline(preserve, dequantize=config.dequantize_weights))
         report("core-aten", module)
         lower, _, check = EDGE.rpartition(",")
@@ -149,14 +164,28 @@ def to_edge(
 def to_edge_transform_and_lower(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     transform_passes: Sequence[ModulePass] = (),
+    partitioner: Partitioners | None = None,
     *,
     constant_methods: Mapping[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
 ) -> EdgeProgramManager:
-    """`to_edge` with transformation passes given beside the configuration, as ExecuTorch's function of this name."""
+    """Lower exported programs to the edge level, run passes of one's own, and delegate what partitioners choose.
+
+    `partitioner` is one, several, or a map from method to these; of several, each gets what those before it left. The
+    operators that they want whole (`ops_to_not_decompose`) are kept from decomposition, but for the ops that no
+    partition takes.
+
+    Raises as `to_edge` and `EdgeProgramManager.to_backend` do, and `ValueError` for an operator to keep that there
+    is not.
+    """
     config = compile_config or EdgeCompileConfig()
-    passes = (*config.transform_passes, *transform_passes)
-    return to_edge(programs, constant_methods, replace(config, transform_passes=passes))
+    config = replace(config, transform_passes=(*config.transform_passes, *transform_passes))
+    if partitioner is None:
+        return to_edge(programs, constant_methods, config)
+    from et_ir.backends.kept import KeptOperators
+
+    kept = KeptOperators.of(partitioner)
+    return _to_edge(programs, constant_methods, config, kept).to_backend(partitioner, kept)
 
 
 def _operator_name(operator: str | OpOverload) -> str:
@@ -175,9 +204,11 @@ def _run_passes(module: ModuleOp, passes: Sequence[ModulePass]) -> None:
 
 @dataclass(frozen=True)
 class EdgeProgramManager:
-    """A program at the edge level."""
+    """A program at the edge level, or at that of backends."""
 
     module: ModuleOp
+    delegation: DelegationReport | None = None
+    """What `to_backend` has delegated, and why not the rest."""
 
     @property
     def methods(self) -> frozenset[str]:
@@ -185,11 +216,28 @@ class EdgeProgramManager:
         return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FuncOp))
 
     def transform(self, passes: Sequence[ModulePass]) -> EdgeProgramManager:
-        """The program after passes, checked against the edge level's contract."""
+        """The program after passes, checked against the contract of its level."""
         module = self.module.clone()
         _run_passes(module, passes)
-        run_pipeline(module, "verify-edge")
-        return EdgeProgramManager(module)
+        run_pipeline(module, "verify-edge" if self.delegation is None else BACKEND)
+        return EdgeProgramManager(module, self.delegation)
+
+    def to_backend(self, partitioner: Partitioners, kept: KeptOperators | None = None) -> EdgeProgramManager:
+        """The program with what partitioners choose compiled by backends; `delegation` says what was left, and why.
+
+        `partitioner` is one, several, or a map from method to these. Ops of `kept` operators that no partition takes
+        are decomposed. This program stays as it is, whatever fails.
+
+        Raises `PassFailedException`: among others `BackendFailed` for what a backend cannot compile; and
+        `MissingBackend` for a backend id that is not registered.
+        """
+        from et_ir.backends.delegate import delegate_module
+
+        with quiet_collector():
+            module = self.module.clone()
+            report = delegate_module(module, partitioner, kept=kept)
+            run_pipeline(module, BACKEND)
+        return EdgeProgramManager(module, report)
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
         """Lower to registers, plan memory and check; the file is made when it is asked for.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from et_schema.errors import Error, ExecutorchError
 
 if TYPE_CHECKING:
     from et_schema.generated.program import CompileSpec
+    from et_vm.kernels.registry import KernelRegistry
     from et_vm.platform import Platform
     from et_vm.tracer import EventTracer
 
@@ -27,7 +30,11 @@ class BackendInitContext(NamedTuple):
     tracer: EventTracer | None
     method_name: str
     named_data: Mapping[str, memoryview]
-    """Blobs of the program by key."""
+    """Data by name: of the program, and of the data files given with it."""
+    kernels: KernelRegistry | None = None
+    """The kernels that the method runs with."""
+    poison: bool = False
+    """Whether dead memory is to be overwritten while the method runs."""
 
 
 class BackendExecuteContext(NamedTuple):
@@ -36,10 +43,22 @@ class BackendExecuteContext(NamedTuple):
     platform: Platform
     tracer: EventTracer | None
     method_name: str
+    instruction: int = -1
+    """The index of the call."""
+
+    def log(self, identifier: int | str, name: str, start: int, end: int) -> None:
+        """Tell the tracer, if there is one, what took place between two of the platform's ticks. `identifier` is the
+        backend's own, for which the compiler's debug map has the source lines.
+        """
+        if self.tracer is not None:
+            self.tracer.on_delegate(self.method_name, self.instruction, identifier, name, start, end)
 
 
 class Backend(ABC):
     """Runs the delegates of one backend id. Methods may use one instance from several threads at a time."""
+
+    backend_id: str = ""
+    """What files call the backend: needed where it is registered by `--load`, or by its class alone."""
 
     @property
     def is_available(self) -> bool:
@@ -51,6 +70,9 @@ class Backend(ABC):
         self, context: BackendInitContext, processed: memoryview, compile_specs: Sequence[CompileSpec]
     ) -> Handle:
         """Build what :meth:`execute` needs from the blob that preprocessing made.
+
+        The runtime keeps no reference to ``processed``, a view of the file: a backend that has taken from it what it
+        needs calls ``processed.release()``, and where nothing else uses the file's pages the system has them back.
 
         Raises ExecutorchError with DelegateInvalidCompatibility for a blob that this backend does not
         understand.
@@ -81,28 +103,67 @@ class BackendRegistry:
 
     def __init__(self, backends: Mapping[str, Backend] | None = None) -> None:
         self._backends: dict[str, Backend] = dict(backends or {})
+        self._places: dict[str, str] = {}
+        self._published = False
+        self._lock = threading.Lock()
+
+    @classmethod
+    def standard(cls) -> BackendRegistry:
+        """A registry of the backends that come with the VM, each loaded when it is looked up, and of those that
+        packages publish (entry points of the group ``et_vm.backends``).
+        """
+        from et_vm.backends import BACKENDS
+
+        registry = cls()
+        registry._places.update(BACKENDS)
+        registry._published = True
+        return registry
 
     @property
     def registered_backend_names(self) -> list[str]:
         """Ids of all backends, sorted."""
-        return sorted(self._backends)
+        return sorted({*self._backends, *self._places})
 
     def register(self, backend_id: str, backend: Backend) -> None:
         """Add a backend. Raises ExecutorchError(RegistrationAlreadyRegistered) when the id is taken."""
-        if backend_id in self._backends:
+        if backend_id in self._backends or backend_id in self._places:
             raise ExecutorchError(
-                Error.RegistrationAlreadyRegistered, "a backend is registered already", where=backend_id
+                Error.RegistrationAlreadyRegistered,
+                "a backend is registered already",
+                where=backend_id,
+                hint="give one of the two another id",
             )
         self._backends[backend_id] = backend
 
     def is_available(self, backend_name: str) -> bool:
         """Whether the backend is registered and can run here."""
-        backend = self._backends.get(backend_name)
+        backend = self.lookup(backend_name)
         return backend is not None and backend.is_available
 
     def lookup(self, backend_id: str) -> Backend | None:
-        """The backend, or None when it is not registered."""
-        return self._backends.get(backend_id)
+        """The backend, or None when it is not registered.
+
+        Raises ExecutorchError(NotSupported) for one that a package publishes, but that cannot be loaded.
+        """
+        found = self._backends.get(backend_id)
+        if found is not None:
+            return found
+        with self._lock:
+            place = self._places.get(backend_id) or (_published(backend_id) if self._published else None)
+            if place is None:
+                return self._backends.get(backend_id)
+            module, _, name = place.partition(":")
+            try:
+                backend: Backend = getattr(import_module(module), name)()
+            except Exception as error:
+                raise ExecutorchError(
+                    Error.NotSupported,
+                    f"the backend cannot be loaded from {place}: {type(error).__name__}: {error}",
+                    where=backend_id,
+                ) from error
+            self._backends[backend_id] = backend
+            self._places.pop(backend_id, None)
+            return backend
 
     def set_option(self, backend_id: str, options: Mapping[str, OptionValue]) -> None:
         """Set options of one backend.
@@ -129,7 +190,16 @@ class BackendRegistry:
         return self._require(backend_id).get_option(key)
 
     def _require(self, backend_id: str) -> Backend:
-        backend = self._backends.get(backend_id)
+        backend = self.lookup(backend_id)
         if backend is None:
             raise ExecutorchError(Error.NotFound, "no such backend", where=backend_id)
         return backend
+
+
+def _published(backend_id: str) -> str | None:
+    """Where a package that is installed has a backend. Looked for last, as asking all packages takes long."""
+    from importlib.metadata import entry_points
+
+    from et_vm.backends import ENTRY_POINTS
+
+    return next((point.value for point in entry_points(group=ENTRY_POINTS, name=backend_id)), None)

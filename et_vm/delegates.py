@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from et_schema.errors import MissingBackend
+from et_schema.errors import Error, ExecutorchError, MissingBackend
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.platform import LogLevel
 from et_vm.values import ListRegister
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from et_schema.generated.program import ExecutionPlan
     from et_schema.pte import PteFile
     from et_vm.backend import Backend, BackendRegistry, Handle
     from et_vm.instructions import Instruction
-    from et_vm.kernels.registry import Step
+    from et_vm.kernels.registry import KernelRegistry, Step
     from et_vm.platform import Platform
     from et_vm.tracer import EventTracer
 
@@ -23,7 +25,8 @@ class Delegates:
     """The initialised delegates of one plan, whose table path is ``where``. Dropping the object destroys
     them, also those that were initialised before another one failed.
 
-    Raises MissingBackend when a backend is not registered or not available, and what the backends raise.
+    Raises MissingBackend when a backend is not registered or not available, and what the backends raise; what is no
+    ExecutorchError becomes one that names the backend.
     """
 
     def __init__(
@@ -34,27 +37,49 @@ class Delegates:
         backends: BackendRegistry,
         platform: Platform,
         tracer: EventTracer | None,
+        *,
+        kernels: KernelRegistry | None = None,
+        poison: bool = False,
+        external: Mapping[str, memoryview] | None = None,
     ) -> None:
         self._handles: list[tuple[Backend, Handle]] = []
-        self._context = BackendExecuteContext(platform, tracer, plan.name)
+        self._platform = platform
+        self._tracer = tracer
+        self._method = plan.name
         missing = [delegate.id for delegate in plan.delegates if not backends.is_available(delegate.id)]
         if missing:
             for backend_id in missing:
                 platform.log(LogLevel.INFO, f"no backend {backend_id!r} for method {plan.name!r}")
             at = next(at for at, delegate in enumerate(plan.delegates) if delegate.id == missing[0])
-            raise MissingBackend(missing[0], where=f"{where}.delegates[{at}].id")
-        context = BackendInitContext(platform, tracer, plan.name, pte.named_data())
-        for delegate in plan.delegates:
+            raise MissingBackend(
+                missing[0], where=f"{where}.delegates[{at}].id", hint=_hint(missing[0], backends)
+            )
+        named_data = {**(external or {}), **pte.named_data()} if plan.delegates else {}
+        context = BackendInitContext(platform, tracer, plan.name, named_data, kernels, poison)
+        for at, delegate in enumerate(plan.delegates):
             backend = backends.lookup(delegate.id)
             assert backend is not None
             assert delegate.processed is not None
-            processed = pte.delegate_data(delegate.processed)
-            self._handles.append((backend, backend.init(context, processed, delegate.compile_specs)))
+            # A view of its own: the backend may release it.
+            processed = pte.delegate_data(delegate.processed)[:]
+            try:
+                handle = backend.init(context, processed, delegate.compile_specs)
+            except ExecutorchError as error:
+                error.where = f"{where}.delegates[{at}]" + (f", {error.where}" if error.where else "")
+                raise
+            except Exception as error:
+                raise ExecutorchError(
+                    Error.Internal,
+                    f"the backend {delegate.id!r} raised {type(error).__name__} while it initialised: {error}",
+                    where=f"{where}.delegates[{at}]",
+                ) from error
+            self._handles.append((backend, handle))
 
     def step(self, instruction: Instruction, registers: list[object]) -> Step:
         """The step of a delegate call: its backend executes on what the registers hold by then."""
         backend, handle = self._handles[instruction.callee]
-        context, args = self._context, instruction.args
+        args = instruction.args
+        context = BackendExecuteContext(self._platform, self._tracer, self._method, instruction.index)
 
         def run() -> None:
             values = [registers[register] for register in args]
@@ -68,4 +93,22 @@ class Delegates:
 
     def __del__(self) -> None:
         for backend, handle in self._handles:
-            backend.destroy(handle)
+            try:
+                backend.destroy(handle)
+            except Exception as error:
+                # Whoever drops a method cannot do anything about it.
+                text = (
+                    f"{type(backend).__name__} raised {type(error).__name__} while it was destroyed: {error}"
+                )
+                self._platform.log(LogLevel.ERROR, text)
+
+
+def _hint(backend_id: str, backends: BackendRegistry) -> str:
+    """What to do about a backend that is missing."""
+    names = backends.registered_backend_names
+    if backend_id in names:
+        return "it is registered, and says that it cannot run on this machine"
+    there = ", ".join(names) or "none"
+    return (
+        f"there are: {there}; Runtime(...).backend_registry.register adds one, and so does et-vm --load FILE"
+    )

@@ -87,7 +87,17 @@ class Method:
         self._owned_bytes = built.owned_bytes
         started = self._loaded("registers", started)
         # Held here because they are destroyed together with the method.
-        self._delegates = Delegates(plan, where, pte, backends, platform, tracer)
+        self._delegates = Delegates(
+            plan,
+            where,
+            pte,
+            backends,
+            platform,
+            tracer,
+            kernels=kernels,
+            poison=poison,
+            external=external,
+        )
         started = self._loaded("delegates", started)
         with verified(file):
             calls = link(

@@ -215,7 +215,7 @@ class Program:
             self.file,
             kernels=load_library(kernels) if isinstance(kernels, str) else kernels,
             memory=self.new_memory((name,), poison=poison) if memory is None else memory,
-            backends=backends or BackendRegistry(),
+            backends=BackendRegistry.standard() if backends is None else backends,
             platform=self.platform,
             tracer=tracer,
             poison=poison,

@@ -156,7 +156,7 @@ class Runtime:
         """A runtime apart from the process's own, with its own backends, and ``kernels`` beside those that come with
         it (:func:`et_vm.load_kernels`).
         """
-        self.backend_registry = backends or BackendRegistry()
+        self.backend_registry = BackendRegistry.standard() if backends is None else backends
         self.operator_registry = OperatorRegistry(self)
         self._platform = platform or Platform()
         self._libraries: dict[str, KernelRegistry] = {}

@@ -30,6 +30,13 @@ class EventTracer:
     def on_instruction(self, method: str, index: int, opcode: str, name: str, start: int, end: int) -> None:
         """An instruction ran; ``name`` is the operator, the backend or the mnemonic."""
 
+    def on_delegate(
+        self, method: str, index: int, identifier: int | str, name: str, start: int, end: int
+    ) -> None:
+        """Something took place in a backend, in its call that is instruction ``index``. ``identifier`` is the
+        backend's own: the debug map that the compiler writes says which source lines it stands for.
+        """
+
     def on_value(self, method: str, index: int, register: int, value: object) -> None:
         """Instruction ``index`` wrote ``value`` into ``register``. A tensor is only valid until the next
         instruction.
@@ -47,11 +54,24 @@ class InstructionEvent:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class DelegateEvent:
+    """What took place in a backend; times in nanoseconds."""
+
+    index: int
+    """The instruction that is the call."""
+    identifier: int | str
+    name: str
+    start: int
+    end: int
+
+
 class RecordingTracer(EventTracer):
-    """Keeps the instruction events, the executions and the allocations in lists."""
+    """Keeps the events of instructions and delegates, the executions and the allocations in lists."""
 
     def __init__(self) -> None:
         self.instructions: list[InstructionEvent] = []
+        self.delegates: list[DelegateEvent] = []
         self.executions: list[tuple[int, int]] = []
         self.loads: list[tuple[str, int, int]] = []
         self.allocations: list[tuple[str, int]] = []
@@ -67,3 +87,8 @@ class RecordingTracer(EventTracer):
 
     def on_instruction(self, method: str, index: int, opcode: str, name: str, start: int, end: int) -> None:
         self.instructions.append(InstructionEvent(index, opcode, name, start, end))
+
+    def on_delegate(
+        self, method: str, index: int, identifier: int | str, name: str, start: int, end: int
+    ) -> None:
+        self.delegates.append(DelegateEvent(index, identifier, name, start, end))

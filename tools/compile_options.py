@@ -61,7 +61,20 @@ def _parser(text: str) -> CommandParser:
         action="store_true",
         help="make floats of quantised weights: a larger file, nothing to restore while it runs",
     )
-    add("--backend", action="append", default=[], metavar="NAME[:key=value]", help="delegate to a backend")
+    add(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME[:key=value,…]",
+        help="delegate what the backend takes; of several, each gets what those before it left",
+    )
+    add(
+        "--why-not-delegated",
+        nargs="?",
+        const="text",
+        choices=("text", "json"),
+        help="say of each op that no backend takes why, with its source line, and sum up by reason",
+    )
     add(
         "--memory-planning",
         default="best",

@@ -21,10 +21,6 @@ def load_source(args: argparse.Namespace, stages: Stages, preserve: list[str]) -
 
     Raises `UsageError` for options that the program has nothing for.
     """
-    for spec in args.backend:
-        from et_ir.backends import find_backend
-
-        find_backend(spec)
     if is_text(args.model):
         from et_ir.verification import verify_module
         from et_tools.reading import read_text_module, require_weights

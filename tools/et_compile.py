@@ -7,6 +7,7 @@ examples:
   et-compile edge.mlir -o model.pte                       go on from a text, whatever level it is at
   et-compile model.py:net -o net.pte --target et-vm       kernels that only et-vm has are allowed
   et-compile model.py:net -o net.pte --target et-vm --load mykernels.py      and kernels of your own
+  et-compile model.py:net -o net.pte --backend nested --why-not-delegated     what a backend leaves, and why
   et-compile model.py:net -o net.pte --table              which ops there are at each level
   et-compile model.py:net -o net.pte --debug-map net.json the module and source line of each instruction
 
@@ -21,6 +22,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from et_tools.compile_delegation import Delegation
 from et_tools.compile_options import LEVELS, extra_operators, parse_options
 from et_tools.compile_output import write_debug_map, write_pte, write_text
 from et_tools.compile_source import level_of, load_source
@@ -50,7 +52,9 @@ def _compile(args: argparse.Namespace) -> None:
     from et_ir.planning.banks import BankError, parse_banks
     from et_ir.planning.planners import PlannerError, find_planner
 
-    preserved, custom = split_preserved(args.preserve)
+    extra = extra_operators(args)
+    delegation = Delegation(args)
+    preserved, custom = split_preserved([*args.preserve, *delegation.kept_operators])
     try:
         core_aten = core_aten_pipeline(preserved, dequantize=args.dequantize_weights)
     except ValueError as error:
@@ -64,7 +68,6 @@ def _compile(args: argparse.Namespace) -> None:
             parse_banks(args.memory)
         except BankError as error:
             raise UsageError(f"--memory: {error}") from None
-    extra = extra_operators(args)
     stages = Stages(args.quiet)
     lower = executorch_pipeline(
         target=args.target,
@@ -94,6 +97,7 @@ def _compile(args: argparse.Namespace) -> None:
     elif reached == "executorch":
         pipelines[reached] = ",".join((link_check(args.target, extra), "verify-executorch", *externalize))
     for level in LEVELS[LEVELS.index(reached) : -1]:
+        delegation.before(level, module)
         _run(module, [pipelines[later] for later in _up_to(args.emit, level)])
         stages.reached(level, module)
         if level == args.emit:
@@ -103,6 +107,7 @@ def _compile(args: argparse.Namespace) -> None:
         write_pte(module, args, stages)
     if args.debug_map is not None:
         write_debug_map(module, args.debug_map)
+    delegation.report()
     if args.table:
         print_op_table(stages.levels, sys.stderr)
 

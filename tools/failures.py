@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from et_ir.backends import MissingBackend
+from et_ir.backends.errors import BackendError, MissingBackend
 from et_ir.data import MissingData
 from et_ir.data.store import StoreError
 from et_ir.diagnostics import Diagnostic, diagnostics_of, render
@@ -28,6 +28,7 @@ INPUT_ERRORS = (
     StoreError,
     ExecutorchError,
     MissingBackend,
+    BackendError,
     ProgramError,
     UnsupportedProgram,
 )

@@ -1,26 +1,140 @@
-"""Backends that parts of a program can be delegated to, by the name that `et-compile --backend` takes."""
+"""Delegation: parts of a program that backends compile.
+
+    class DemoPartitioner(CapabilityPartitioner):
+        delegation_spec = DelegationSpec("DemoBackend")
+
+        def support(self, method):
+            return SupportTable({"add.Tensor": [f32], "relu": [f32]})
+
+    class DemoBackend(BackendDetails):
+        @classmethod
+        def preprocess(cls, edge_program, compile_specs):
+            return PreprocessResult(...)
+
+    register_backend(Backend("demo", DemoBackend, lambda options: DemoPartitioner()))
+
+`docs/tutorials/backend.md` takes one through all of it. Names are those that ExecuTorch's backend authors know; what
+there is an ExportedProgram is a module here, or a method of it.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["BACKENDS", "MissingBackend", "find_backend"]
+if TYPE_CHECKING:
+    from et_ir.backends.capability import CapabilityPartitioner
+    from et_ir.backends.delegate import Partitioners, delegate_module, partition_module
+    from et_ir.backends.delegate_mapping import DelegateMappingBuilder
+    from et_ir.backends.details import BackendDetails, PreprocessResult
+    from et_ir.backends.errors import BackendError, MissingBackend
+    from et_ir.backends.kept import KeptOperators
+    from et_ir.backends.lowering import BackendFailed, lower_partitions
+    from et_ir.backends.named_data import DataEntry, NamedDataConflict, NamedDataStore, NamedDataStoreOutput
+    from et_ir.backends.partitioner import Partitioner
+    from et_ir.backends.refusals import Refusal
+    from et_ir.backends.regions import PartitionError, form_partitions
+    from et_ir.backends.registry import (
+        Backend,
+        backend_names,
+        details_of,
+        find_backend,
+        make_partitioner,
+        register_backend,
+    )
+    from et_ir.backends.specs import CompileSpec, DelegationSpec, PartitionResult
+    from et_ir.backends.support import AnyOf, EverythingSupported, OperatorSupport, SupportTable
+    from et_ir.backends.tags import DELEGATION_TAG, tag, tag_of
+    from et_ir.backends.why_not import DelegationReport, LeftOut
 
-BACKENDS: Final[dict[str, str]] = {}
-"""Where each backend's partitioner is: `module:class`."""
+__all__ = [
+    "DELEGATION_TAG",
+    "AnyOf",
+    "Backend",
+    "BackendDetails",
+    "BackendError",
+    "BackendFailed",
+    "CapabilityPartitioner",
+    "CompileSpec",
+    "DataEntry",
+    "DelegateMappingBuilder",
+    "DelegationReport",
+    "DelegationSpec",
+    "EverythingSupported",
+    "KeptOperators",
+    "LeftOut",
+    "MissingBackend",
+    "NamedDataConflict",
+    "NamedDataStore",
+    "NamedDataStoreOutput",
+    "OperatorSupport",
+    "PartitionError",
+    "PartitionResult",
+    "Partitioner",
+    "Partitioners",
+    "PreprocessResult",
+    "Refusal",
+    "SupportTable",
+    "backend_names",
+    "delegate_module",
+    "details_of",
+    "find_backend",
+    "form_partitions",
+    "lower_partitions",
+    "make_partitioner",
+    "partition_module",
+    "register_backend",
+    "tag",
+    "tag_of",
+]
+
+_MODULES = {
+    "AnyOf": "support",
+    "Backend": "registry",
+    "BackendDetails": "details",
+    "BackendError": "errors",
+    "BackendFailed": "lowering",
+    "CapabilityPartitioner": "capability",
+    "CompileSpec": "specs",
+    "DELEGATION_TAG": "tags",
+    "DataEntry": "named_data",
+    "DelegateMappingBuilder": "delegate_mapping",
+    "DelegationReport": "why_not",
+    "DelegationSpec": "specs",
+    "EverythingSupported": "support",
+    "KeptOperators": "kept",
+    "LeftOut": "why_not",
+    "MissingBackend": "errors",
+    "NamedDataConflict": "named_data",
+    "NamedDataStore": "named_data",
+    "NamedDataStoreOutput": "named_data",
+    "OperatorSupport": "support",
+    "PartitionError": "regions",
+    "PartitionResult": "specs",
+    "Partitioner": "partitioner",
+    "Partitioners": "delegate",
+    "PreprocessResult": "details",
+    "Refusal": "refusals",
+    "SupportTable": "support",
+    "backend_names": "registry",
+    "delegate_module": "delegate",
+    "details_of": "registry",
+    "find_backend": "registry",
+    "form_partitions": "regions",
+    "lower_partitions": "lowering",
+    "make_partitioner": "registry",
+    "partition_module": "delegate",
+    "register_backend": "registry",
+    "tag": "tags",
+    "tag_of": "tags",
+}
 
 
-class MissingBackend(Exception):
-    """There is no backend of this name."""
-
-    exit_code = 4
-
-
-def find_backend(spec: str) -> str:
-    """Where the backend of `NAME[:key=value]` is. Raises `MissingBackend` naming those there are."""
-    name = spec.partition(":")[0]
-    try:
-        return BACKENDS[name]
-    except KeyError:
-        there = ", ".join(sorted(BACKENDS)) or "none"
-        raise MissingBackend(f"no backend is called '{name}'; there are: {there}") from None
+def __getattr__(name: str) -> object:
+    """Load what is asked for: a command that delegates nothing does not wait for any of this."""
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value

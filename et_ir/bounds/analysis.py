@@ -16,6 +16,7 @@ from et_ir.bounds.same import Identity, SameSizes
 from et_ir.bounds.sources import sources
 from et_ir.dialects.aten.inference.meta import RULES as SHAPES
 from et_ir.dialects.aten.inference.meta import Meta, read_args
+from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.edge.layout import is_dim_order_op
 from et_ir.dialects.program import ComputeOp, LiteralOp, RangeOp
@@ -69,9 +70,20 @@ class SizeBounds:
         for op in block.ops:
             if isinstance(op, ControlOp):
                 control_bounds(self, op)
+            elif isinstance(op, PartitionOp):
+                self._partition(op)
             else:
                 self._op(op)
             self._same.note(op)
+
+    def _partition(self, op: PartitionOp) -> None:
+        """What a partition takes is as large outside as inside, and so is what it gives."""
+        for value, argument in zip(op.inputs, op.body.block.args, strict=True):
+            self.settle(argument, self.sizes(value) if is_tensor(value.type) else None, self.number(value))
+        self.block(op.body.block)
+        end = op.body.block.last_op
+        for value, output in zip(() if end is None else end.operands, op.outputs, strict=True):
+            self.settle(output, self.sizes(value) if is_tensor(value.type) else None, self.number(value))
 
     def settle(self, value: SSAValue, found: Sizes | None, number: Interval = ANY) -> None:
         """Note the bounds of a value, which its type and what is stated of it may make tighter."""

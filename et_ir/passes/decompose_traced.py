@@ -18,6 +18,7 @@ becomes
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -48,10 +49,12 @@ class TracedDecomposition(RewritePattern):
 
     symbols: Globals
     preserve: frozenset[str]
+    chosen: Collection[Operation] | None = None
+    """The only ops to decompose, whether their operator is preserved elsewhere or not; None for all."""
     roots: tuple[type[Operation], ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        kept = {f"aten.{name}" for name in self.preserve}
+        kept = set[str]() if self.chosen is not None else {f"aten.{name}" for name in self.preserve}
         self.roots = tuple(
             cls
             for cls in OPS
@@ -61,9 +64,10 @@ class TracedDecomposition(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         from et_ir.frontend.decomposition import derive
 
-        if not isinstance(op, AtenOp):
+        if not isinstance(op, AtenOp) or (self.chosen is not None and op not in self.chosen):
             return
-        derived = derive(op, self.symbols, self.preserve, _LAST_RESORT)
+        preserve = self.preserve - {op.name.removeprefix("aten.")}
+        derived = derive(op, self.symbols, preserve, _LAST_RESORT)
         if derived is not None:
             rewriter.replace(op, *derived)
 

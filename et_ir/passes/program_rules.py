@@ -14,7 +14,7 @@ The rules are part of the contract of each level and are checked by its `verify-
 | `program_c7` | inputs and outputs of a method are tensors, numbers, strings or none |
 | `program_c8` | what `overwrite` writes to is an input of the method, each at most once |
 | `program_c9` | an operator that is in no registry is declared, once |
-| `program_c10` | state and inputs are written by the method itself, not in branches and loops |
+| `program_c10` | state and inputs are written by the method itself, state also by a partition in it, not in branches and loops |
 | `program_c11` | guards are about the inputs of their method |
 | `<level>_c1` | an op of a method belongs to the level's dialect, or to one that all levels share |
 """
@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.program import (
     BufferOp,
     DeclareOperatorOp,
@@ -110,7 +111,7 @@ class ProgramRules:
             )
             message = f"[{self.level}_c1] belongs to the dialect '{dialect}', not to the {self.level} level"
             found.append(Finding(name, op.location, message, fix))
-        elif isinstance(op, OverwriteOp | StoreOp) and not isinstance(op.parent_op(), FuncOp):
+        elif isinstance(op, OverwriteOp | StoreOp) and not isinstance(_writer(op), FuncOp):
             fix = "yield the new value, and write it behind the branch or loop"
             found.append(Finding.at(op, "[program_c10] writes in a branch or loop", fix))
         elif isinstance(op, OverwriteOp):
@@ -206,6 +207,12 @@ def _overwrite(op: OverwriteOp) -> Iterator[Finding]:
     if times > 1:
         message = f"[program_c8] input {target.index} of the method is overwritten {times} times"
         yield Finding.at(op, message, "keep the last, which says what the caller sees")
+
+
+def _writer(op: Operation) -> Operation | None:
+    """Who writes: a partition that owns a buffer writes it for the method."""
+    parent = op.parent_op()
+    return parent.parent_op() if isinstance(parent, PartitionOp) and isinstance(op, StoreOp) else parent
 
 
 def _is_value_type(type: Attribute) -> bool:

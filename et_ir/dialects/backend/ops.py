@@ -28,7 +28,14 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import HasParent, IsTerminator, SingleBlockImplicitTerminator, SymbolOpInterface
+from xdsl.traits import (
+    HasParent,
+    IsolatedFromAbove,
+    IsTerminator,
+    RecursiveMemoryEffect,
+    SingleBlockImplicitTerminator,
+    SymbolOpInterface,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.backend.attributes import CompileSpecAttr
@@ -65,7 +72,9 @@ class PartitionOp(IRDLOperation):
     outputs = var_result_def(AnyAttr())
     body = region_def("single_block")
 
-    traits = lazy_traits_def(lambda: (SingleBlockImplicitTerminator(YieldOp),))
+    traits = lazy_traits_def(
+        lambda: (SingleBlockImplicitTerminator(YieldOp), IsolatedFromAbove(), RecursiveMemoryEffect())
+    )
     assembly_format = (
         "$backend (`specs` $specs^)? `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body"
     )

@@ -19,6 +19,7 @@ is one module of patterns a family; see `chain.py` for how they are written.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -54,7 +55,7 @@ from et_ir.passes.decompose import (  # noqa: F401
 from et_ir.passes.decompose.chain import DECOMPOSITIONS, Chain
 from et_ir.passes.rewriting import rewrite
 
-__all__ = ["DECOMPOSITIONS", "Decompose", "DecomposePass"]
+__all__ = ["DECOMPOSITIONS", "Decompose", "DecomposeChosen", "DecomposePass"]
 
 
 class Decompose(RewritePattern):
@@ -67,7 +68,7 @@ class Decompose(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, AtenOp)
         chain = Chain(op, rewriter, self.table)
-        found = self.table[type(op)](chain, op)
+        found = DECOMPOSITIONS[type(op)](chain, op)
         if found is None:
             if chain.built:
                 raise AssertionError(f"the decomposition of {op.name} builds ops and then leaves it")
@@ -75,6 +76,19 @@ class Decompose(RewritePattern):
         values = (found,) if isinstance(found, SSAValue) else found
         fitted = [chain.fitted(new, old.type) for new, old in zip(values, op.results, strict=True)]
         rewriter.replace(op, (), fitted)
+
+
+class DecomposeChosen(Decompose):
+    """Replaces certain ops by their decomposition, also where their operator is preserved elsewhere."""
+
+    def __init__(self, chosen: Collection[Operation], preserve: frozenset[str]):
+        super().__init__(preserve)
+        self.chosen = chosen
+        self.roots = tuple({type(op) for op in chosen} & DECOMPOSITIONS.keys())
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if op in self.chosen:
+            super().match_and_rewrite(op, rewriter)
 
 
 @dataclass(frozen=True)
