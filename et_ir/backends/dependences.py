@@ -77,9 +77,8 @@ class Dependences:
             return frozenset((number,))
         found = self._of_copied.get(owner)
         if found is None:
-            found = self._of_copied[owner] = frozenset().union(
-                *(self._source(operand, set()) for operand in owner.operands)
-            )
+            sources = [self._source(operand, set()) for operand in owner.operands]
+            found = self._of_copied[owner] = frozenset[int]().union(*sources)
         return found
 
 
@@ -105,7 +104,9 @@ class _StateOrder:
             if effects and all(effect.kind is MemoryEffectKind.READ for effect in effects):
                 # Draws random numbers: in what order is nobody's business.
                 return set()
-            needed = set(self._since) | ({self._barrier} if self._barrier is not None else set())
+            needed = set(self._since)
+            if self._barrier is not None:
+                needed.add(self._barrier)
             self._barrier, self._since = number, []
             return needed
         needed = set[int]() if self._barrier is None else {self._barrier}

@@ -18,6 +18,8 @@ from et_ir.passes.counterparts import operator_name
 from et_ir.passes.verify_core_aten import is_core
 
 if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
     from et_ir.backends.delegate import Partitioners
 
 __all__ = ["KeptOperators", "clear_marks"]
@@ -140,12 +142,14 @@ def _all(partitioners: Partitioners) -> Iterable[Partitioner]:
             yield from one
 
 
-def _name(operator: object) -> str:
+def _name(operator: str | type[Operation] | OpOverload) -> str:
     """The aten name of an operator given by name, op class or torch's overload."""
-    if isinstance(operator, type) and issubclass(operator, Operation):
+    if isinstance(operator, str):
+        text = operator
+    elif isinstance(operator, type):
         text = operator.name.partition(".")[2]
     else:
-        text = operator if isinstance(operator, str) else str(getattr(operator, "name", lambda: operator)())
+        text = operator.name()
     return text.removeprefix("aten::").removeprefix("aten.").removesuffix(".default")
 
 

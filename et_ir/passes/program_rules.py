@@ -14,7 +14,7 @@ The rules are part of the contract of each level and are checked by its `verify-
 | `program_c7` | inputs and outputs of a method are tensors, numbers, strings or none |
 | `program_c8` | what `overwrite` writes to is an input of the method, each at most once |
 | `program_c9` | an operator that is in no registry is declared, once |
-| `program_c10` | state and inputs are written by the method itself, state also by a partition in it, not in branches and loops |
+| `program_c10` | state and inputs are written by the method itself, state also by a partition in it |
 | `program_c11` | guards are about the inputs of their method |
 | `<level>_c1` | an op of a method belongs to the level's dialect, or to one that all levels share |
 """

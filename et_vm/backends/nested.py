@@ -7,7 +7,7 @@ are named data of the file. State of a partition lives as long as the method it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from et_vm.values import Tensor
 if TYPE_CHECKING:
     from et_schema.generated.program import CompileSpec
     from et_vm.method import Method
+    from et_vm.values import Array
 
 __all__ = ["NestedProgramBackend"]
 
@@ -87,8 +88,9 @@ class NestedProgramBackend(Backend):
         for target, result in zip(args[count:], results, strict=True):
             if not isinstance(target, Tensor) or not isinstance(result, np.ndarray):
                 raise ExecutorchError(Error.InvalidType, "an output of a nested program is no tensor")
-            target.resize(result.shape)
-            np.copyto(target.array, result, casting="no")
+            array = cast("Array", result)
+            target.resize(array.shape)
+            np.copyto(target.array, array, casting="no")
 
 
 def _outside(error: Trap) -> ExecutorchError:

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     i64,
 )
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -46,6 +46,15 @@ __all__ = ["CallOp", "LoweredOp", "NamedDataOp", "PartitionOp", "YieldOp"]
 _SPECS = base(ArrayAttr[CompileSpecAttr])
 
 
+class _TakesArguments(IsolatedFromAbove):
+    """The body uses values from outside through its arguments only."""
+
+    def verify(self, op: Operation) -> None:
+        for inner in op.regions[0].walk():
+            if not all(op.is_ancestor(operand.owner) for operand in inner.operands):
+                raise VerifyException(f"[partition_c4] '{inner.name}' uses a value from outside")
+
+
 @irdl_op_definition
 class PartitionOp(IRDLOperation):
     """A subgraph that a backend will compile.
@@ -73,7 +82,7 @@ class PartitionOp(IRDLOperation):
     body = region_def("single_block")
 
     traits = lazy_traits_def(
-        lambda: (SingleBlockImplicitTerminator(YieldOp), IsolatedFromAbove(), RecursiveMemoryEffect())
+        lambda: (SingleBlockImplicitTerminator(YieldOp), _TakesArguments(), RecursiveMemoryEffect())
     )
     assembly_format = (
         "$backend (`specs` $specs^)? `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body"
@@ -111,9 +120,6 @@ class PartitionOp(IRDLOperation):
             raise VerifyException(
                 f"[partition_c2] the body yields {_join(yielded)}, the results are {_join(results)}"
             )
-        for op in self.body.walk():
-            if not all(self.is_ancestor(operand.owner) for operand in op.operands):
-                raise VerifyException(f"[partition_c4] '{op.name}' uses a value from outside")
 
 
 @irdl_op_definition

@@ -34,6 +34,7 @@ func.func @partition_c3() {
 func.func @partition_c4(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{[partition_c4] 'edge.relu' uses a value from outside}}
   %1 = backend.partition "demo"() : () -> tensor<4xf32> {
+    // expected-error@+1 {{[dominance_c1] operand 0 %x, an argument of another block, does not dominate this use}}
     %b = edge.relu %x : tensor<4xf32>
     backend.yield %b : tensor<4xf32>
   }

@@ -1,0 +1,33 @@
+import pytest
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
+
+from et_ir.backends import DelegateMappingBuilder
+
+
+def op(line):
+    made = ModuleOp([])
+    made.location = FileLineColLoc(StringAttr("model.py"), IntAttr(line), IntAttr(0))
+    return made
+
+
+def test_generated_identifiers():
+    builder = DelegateMappingBuilder(generated_identifiers=True)
+    one, two = op(1), op(2)
+    assert builder.insert_delegate_mapping_entry(one) == 0
+    assert builder.insert_delegate_mapping_entry([one, two, one]) == 1
+    assert builder.get_delegate_mapping() == {0: (one.location,), 1: (one.location, two.location)}
+
+
+def test_given_identifiers():
+    builder = DelegateMappingBuilder()
+    assert builder.insert_delegate_mapping_entry(op(1), "conv_1") == "conv_1"
+    with pytest.raises(ValueError, match="'conv_1' stands for other ops"):
+        builder.insert_delegate_mapping_entry(op(2), "conv_1")
+    with pytest.raises(ValueError, match="all numbers or all names"):
+        builder.insert_delegate_mapping_entry(op(2), 3)
+
+
+@pytest.mark.parametrize("generated", [False, True])
+def test_identifiers_are_generated_or_given(generated):
+    with pytest.raises(ValueError, match="generates the identifiers" if generated else "needs an identifier"):
+        DelegateMappingBuilder(generated).insert_delegate_mapping_entry(op(1), 1 if generated else None)

@@ -1,0 +1,35 @@
+import pytest
+
+from et_ir.backends import DataEntry, NamedDataConflict, NamedDataStore
+
+
+def test_equal_bytes_are_one_buffer():
+    store = NamedDataStore()
+    store.add_named_data("a", b"1234", 16)
+    store.add_named_data("b", b"1234")
+    store.add_named_data("c", b"5678")
+    output = store.get_named_data_store_output()
+    assert [bytes(blob.view()) for blob in output.buffers] == [b"1234", b"5678"]
+    assert output.pte_data == {"a": DataEntry(0, 16), "b": DataEntry(0, 1), "c": DataEntry(1, 1)}
+
+
+def test_the_same_again_keeps_the_larger_alignment():
+    store = NamedDataStore()
+    store.add_named_data("a", b"1", 4)
+    store.add_named_data("a", b"1", 64)
+    store.add_named_data("a", b"1", 8)
+    assert store.get_named_data_store_output().pte_data["a"].alignment == 64
+
+
+def test_other_bytes_of_one_name():
+    store = NamedDataStore()
+    store.add_named_data("a", b"1")
+    other = NamedDataStore()
+    other.add_named_data("a", b"2")
+    with pytest.raises(NamedDataConflict, match="two different data are named 'a'"):
+        store.merge_named_data_store(other.get_named_data_store_output())
+
+
+def test_alignment_is_a_power_of_two():
+    with pytest.raises(ValueError, match="12 bytes is no power of two"):
+        NamedDataStore().add_named_data("a", b"1", 12)
