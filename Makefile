@@ -1,6 +1,7 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
 # make test   everything CI checks
 # make fuzz   1,000,000 damaged files and 100,000 random programs; it goes on where it was stopped
+# make plans  10,000 memory plans against a solver
 # make conformance   every sample that torch has of its operators, through everything; writes docs/ops.md
 # The environment is .venv; PYTHON chooses the interpreter it is made from.
 
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types lit unit oracles properties fuzz-quick fuzz conformance format regenerate clean
+.PHONY: demo test lint types lit unit oracles properties fuzz-quick fuzz plans conformance format regenerate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
@@ -46,6 +47,9 @@ fuzz: $(VENV)/.test
 	mkdir -p build
 	PYTHONPATH=test $(BIN)/python -m property --count 100000 --state build/property.state --save build/property
 	PYTHONPATH=test $(BIN)/python -m fuzz --count 1000000 --state build/fuzz.state --save build/fuzz
+
+plans: $(VENV)/.test
+	PYTHONPATH=test $(BIN)/python -m planning_oracle --count 10000
 
 conformance: $(VENV)/.test
 	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep

@@ -4,8 +4,8 @@ Buffers that no time connects are planned apart, and searched for only where gre
 search (`et_ir.planning.search`) looks for a layout of exactly as many bytes as the lower bound says. If it proves that
 there is none, it also says what the next possible size is, and goes on there. One search runs to its end, in turns with
 short ones in many other orders (`et_ir.planning.orders`), since the luck of an order differs by a factor of thousands.
-If no size is decided on half of the budget, the rest of it goes into halving the distance between the bound and the
-best layout so far.
+If a size is not decided on half of the budget, or too many are refuted one by one, what is left goes into halving the
+distance between the bound and the best layout so far.
 
 The budget is counted in nodes, so that the result depends on the buffers and the budget alone: not on the machine, nor
 on the hash seed. A limit in seconds, if there is one, may end the search earlier, with the best plan until then.
@@ -42,6 +42,8 @@ STEADY: Final = 2
 """Slices of the search that runs to its end, between two short ones."""
 ATTEMPT: Final = 4
 """Slices of a short search."""
+CLIMBS: Final = 6
+"""Sizes that are refuted from the bound up, before the distance is halved."""
 PATIENCE: Final = 16
 """Short searches of one length, before they become longer by `ATTEMPT` slices."""
 
@@ -131,24 +133,36 @@ def _improve(
 
     problem = Problem(buffers, granule)
     half = (clock.nodes + clock.budget) // 2
-    while best.size > bound:
+    untried = bound
+    for _ in range(CLIMBS):
         outcome = _race(problem, bound, clock, half)
         if isinstance(outcome, Found):
             return _sized(buffers, outcome.offsets, granule), bound
         if outcome is None:
+            untried = bound + granule
             break
-        bound = min(outcome.bound, best.size)
-    floor = bound
-    while best.size - floor > granule and not clock.ended(clock.budget):
-        capacity = floor + (best.size - floor) // 2
-        capacity -= capacity % granule
-        outcome = _race(problem, capacity, clock, clock.nodes + max(1, (clock.budget - clock.nodes) // 4))
+        untried = bound = min(outcome.bound, best.size)
+        if bound == best.size:
+            break
+    else:
+        # Refuting one size takes little: perhaps one search less than the best layout takes not much more.
+        capacity = best.size - granule
+        outcome = _race(problem, capacity, clock, (clock.nodes + clock.budget) // 2)
+        if isinstance(outcome, Refuted):
+            return best, best.size
         if isinstance(outcome, Found):
             best = _sized(buffers, outcome.offsets, granule)
-            continue
-        floor = capacity
-        if isinstance(outcome, Refuted):
-            bound = floor = min(outcome.bound, best.size)
+    while untried < best.size and not clock.ended(clock.budget):
+        steps = (best.size - untried) // granule
+        capacity = untried + (steps - 1) // 2 * granule
+        left = clock.budget - clock.nodes
+        outcome = _race(problem, capacity, clock, clock.nodes + (left if steps == 1 else max(1, left // 4)))
+        if isinstance(outcome, Found):
+            best = _sized(buffers, outcome.offsets, granule)
+        elif isinstance(outcome, Refuted):
+            untried = bound = min(outcome.bound, best.size)
+        else:
+            untried = capacity + granule
     return best, bound
 
 

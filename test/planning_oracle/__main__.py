@@ -1,0 +1,91 @@
+"""Compare exact planning with CP-SAT: ``python -m planning_oracle`` with ``test`` on the path.
+
+    python -m planning_oracle --count 10000                 seeds 0 to 9999
+    python -m planning_oracle --first 1234 --count 1        one instance
+
+The plan of each random instance has to be right, of the size that the solver proves to be the smallest, and its bound
+not above that. A short search finds it, as a rule; what takes longer, and what is found but not proven to be optimal,
+is counted. The exit code is 1 when something is wrong; the instance is printed as a table for et-plan.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+
+from et_ir.planning import Buffer, Layout, layout_problems, plan_best, plan_exact
+from et_ir.planning.exact import BUDGET
+from et_ir.planning.instances import Instance, write_layout
+from planning_oracle.cp_sat import smallest_arena
+from planning_oracle.instances import instance
+
+__all__ = ["Outcome", "compare", "main"]
+
+BUDGETS = (20_000, BUDGET, 20 * BUDGET)
+"""Nodes of the search; more only where fewer do not find the smallest plan."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is wrong with the plans of an instance, if something is; the budget that the smallest took, and whether it
+    proved that.
+    """
+
+    wrong: str | None
+    budget: int = 0
+    proven: bool = False
+
+
+def compare(buffers: list[Buffer]) -> Outcome:
+    """Compare the plans of an instance with the answer of the solver."""
+    smallest = smallest_arena(buffers)
+    plan = plan_best(buffers)
+    for budget in BUDGETS:
+        problems = layout_problems(buffers, plan.layout)
+        if problems:
+            return Outcome(problems[0])
+        if not plan.bound <= smallest <= plan.size:
+            return Outcome(f"a plan between {plan.bound} and {plan.size} bytes, the least is {smallest}")
+        plan = plan_exact(buffers, budget=budget)
+        if plan.size == smallest and not layout_problems(buffers, plan.layout):
+            return Outcome(None, budget, plan.optimal)
+    return Outcome(f"a plan of {plan.size} bytes, CP-SAT has one of {smallest}")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m planning_oracle",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--first", type=int, default=0, help="the first seed (default: 0)")
+    parser.add_argument("--count", type=int, default=500, help="how many seeds (default: 500)")
+    parser.add_argument("--quiet", action="store_true", help="say nothing where all is right")
+    options = parser.parse_args(arguments)
+    outcomes: list[Outcome] = []
+    start = time.monotonic()
+    for seed in range(options.first, options.first + options.count):
+        buffers = instance(seed)
+        outcome = compare(buffers)
+        outcomes.append(outcome)
+        if outcome.wrong is not None:
+            names = tuple(f"b{index}" for index in range(len(buffers)))
+            table = write_layout(Instance(names, tuple(buffers)), Layout((0,) * len(buffers), 0))
+            print(f"seed {seed}: {outcome.wrong}", table, sep="\n", flush=True)
+        elif outcome.budget > BUDGETS[0] and not options.quiet:
+            print(f"seed {seed}: {outcome.budget} nodes", flush=True)
+    failed = sum(outcome.wrong is not None for outcome in outcomes)
+    if failed or not options.quiet:
+        longer = sum(outcome.budget > BUDGETS[0] for outcome in outcomes)
+        unproven = sum(not outcome.proven for outcome in outcomes)
+        print(f"{len(outcomes)} instances in {time.monotonic() - start:.0f} s: {failed} different")
+        print(
+            f"{longer} took more than {BUDGETS[0]} nodes, {unproven} were not proven to be optimal with those"
+        )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

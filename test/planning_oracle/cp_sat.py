@@ -1,0 +1,49 @@
+"""The smallest arena as CP-SAT finds it: rectangles of time and memory that do not overlap, under the lowest top.
+
+Times are given, offsets are what is looked for. It shares nothing with the planners but what a buffer is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+from ortools.sat.python import cp_model
+
+from et_ir.planning import Buffer
+
+__all__ = ["smallest_arena"]
+
+
+def smallest_arena(buffers: Sequence[Buffer]) -> int:
+    """The bytes of the smallest arena, a multiple of what all alignments are multiples of.
+
+    Raises `RuntimeError` if the solver does not prove it.
+    """
+    placed = [buffer for buffer in buffers if buffer.size]
+    if not placed:
+        return 0
+    granule = gcd(*(buffer.alignment for buffer in placed))
+    most = sum(buffer.size + buffer.alignment for buffer in placed) + granule
+    model = cp_model.CpModel()
+    units = model.new_int_var(0, most // granule, "units")
+    across: list[cp_model.IntervalVar] = []
+    up: list[cp_model.IntervalVar] = []
+    for number, buffer in enumerate(placed):
+        step = model.new_int_var(0, most // buffer.alignment, f"step{number}")
+        offset = buffer.alignment * step
+        model.add(offset + buffer.size <= granule * units)
+        start = buffer.first
+        for first, last in (*buffer.gaps, (buffer.last + 1, 0)):
+            across.append(model.new_fixed_size_interval_var(start, first - start, f"time{number}.{start}"))
+            up.append(model.new_fixed_size_interval_var(offset, buffer.size, f"memory{number}.{start}"))
+            start = last + 1
+    model.add_no_overlap_2d(across, up)
+    model.minimize(units)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = 60
+    status = solver.solve(model)
+    if status != cp_model.OPTIMAL:
+        raise RuntimeError(f"CP-SAT: {solver.status_name(status)} after {solver.wall_time:.1f} s")
+    return granule * round(solver.objective_value)
