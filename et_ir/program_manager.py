@@ -308,6 +308,15 @@ class ExecutorchProgramManager:
 
         return debug_handle_map(self.module)
 
+    @property
+    def delegate_map(self) -> dict[str, dict[int, dict[str, Any]]]:
+        """The delegates, by method and index of the instruction that calls them: the backend's `name`, and by each of
+        its own identifiers the debug handles that it stands for.
+        """
+        from et_ir.emit import delegate_map
+
+        return delegate_map(self.module)
+
     def write_to_file(self, stream: IO[bytes]) -> None:
         """Write the file to a binary stream."""
         from et_ir.emit import EmitOptions, write

@@ -14,9 +14,9 @@ __all__ = ["load_passes"]
 
 
 def load_passes(path: Path) -> dict[str, type[ModulePass]]:
-    """The passes that a Python file defines, by name.
+    """The passes that a Python file defines, by name; the backends that it registers are then found by theirs.
 
-    Raises `UsageError` if the file is not there, fails to import, or defines no pass.
+    Raises `UsageError` if the file is not there, fails to import, or defines neither.
     """
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
@@ -38,6 +38,15 @@ def load_passes(path: Path) -> dict[str, type[ModulePass]]:
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, ModulePass) and value.__module__ == path.stem
     }
-    if not passes:
-        raise UsageError(f"{path}: defines no pass (a subclass of xdsl.passes.ModulePass)")
+    if not passes and not any(map(_is_backend, vars(module).values())):
+        raise UsageError(
+            f"{path}: defines no pass (a subclass of xdsl.passes.ModulePass), and no backend "
+            "(et_ir.backends.register_backend)"
+        )
     return passes
+
+
+def _is_backend(value: object) -> bool:
+    """Whether a value is a backend, without loading what backends are made with where none is."""
+    registry = sys.modules.get("et_ir.backends.registry")
+    return registry is not None and isinstance(value, registry.Backend)

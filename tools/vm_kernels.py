@@ -19,7 +19,7 @@ __all__ = ["LOAD", "chosen_kernels", "load_files"]
 LOAD: dict[str, Any] = {
     "action": "append",
     "metavar": "FILE",
-    "help": "Python file or module with kernels of your own (@et_vm.kernel); repeatable",
+    "help": "Python file or module with kernels of your own (@et_vm.kernel), or backends; repeatable",
 }
 """The option ``--load``."""
 
@@ -50,15 +50,26 @@ def chosen_kernels(args: argparse.Namespace, library: str) -> KernelRegistry:
     added = load_files(args.load)
     registry = load_library(library)
     for place, kernels in zip(args.load or (), added, strict=True):
-        if not kernels.names and library == "portable":
+        if not kernels.names and library == "portable" and not _has_backends(place):
             raise UsageError(
-                f'--load {place}: no kernel in it: mark its functions, as in @et_vm.kernel("mylib::scale.out")'
+                f"--load {place}: no kernel in it, and no backend: mark functions, as in "
+                '@et_vm.kernel("mylib::scale.out"), or derive from et_vm.Backend with a backend_id'
             )
         try:
             kernels(registry)
         except ExecutorchError as error:
             raise _usage(place, error) from None
     return registry
+
+
+def _has_backends(place: str) -> bool:
+    from et_vm.backends.loading import backends_of
+    from et_vm.kernels.loading import import_place
+
+    try:
+        return bool(backends_of(import_place(place)))
+    except ExecutorchError as error:
+        raise _usage(place, error) from None
 
 
 def _usage(place: str, error: ExecutorchError) -> UsageError:

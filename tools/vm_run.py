@@ -16,6 +16,7 @@ import numpy as np
 from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder
+from et_tools.vm_backends import chosen_backends
 from et_tools.vm_files import WIDTH, count, fit, open_data, open_program, show_bytes
 from et_tools.vm_kernels import chosen_kernels
 from et_vm.interpreter import MAX_INSTRUCTIONS
@@ -54,6 +55,7 @@ def run_file(args: argparse.Namespace) -> None:
     method = program.load_method(
         name,
         kernels=chosen_kernels(args, args.kernels),
+        backends=chosen_backends(args),
         poison=args.poison,
         external=open_data(args.data),
         instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from et_schema.errors import ExecutorchError, MissingOperator
 from et_tools.exit_codes import ExitCode
+from et_tools.vm_backends import chosen_backends
 from et_tools.vm_errors import describe, exit_code_of_error
 from et_tools.vm_files import open_data
 from et_tools.vm_kernels import chosen_kernels
 
 if TYPE_CHECKING:
+    from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry
 
 __all__ = ["validate_file"]
@@ -39,7 +41,8 @@ def validate_file(args: argparse.Namespace) -> int:
     found = validate(file)
     problems: list[ExecutorchError] = found.problems
     if (args.kernels or args.load) and not problems:
-        problems = _load_methods(file, chosen_kernels(args, args.kernels or "portable"), args.data)
+        kernels, backends = chosen_kernels(args, args.kernels or "portable"), chosen_backends(args)
+        problems = _load_methods(file, kernels, backends, args.data)
     everything = (*problems, *found.clashes)
     for problem in everything[:SHOWN]:
         print(f"et-vm: error: {describe(problem, args.file)}", file=sys.stderr)
@@ -59,7 +62,9 @@ def validate_file(args: argparse.Namespace) -> int:
     return ExitCode.CHECK_FAILED if found.clashes else ExitCode.OK
 
 
-def _load_methods(file: memoryview, kernels: KernelRegistry, data: list[str] | None) -> list[ExecutorchError]:
+def _load_methods(
+    file: memoryview, kernels: KernelRegistry, backends: BackendRegistry, data: list[str] | None
+) -> list[ExecutorchError]:
     """What loading each method raises."""
     from et_vm.program import Program
 
@@ -71,7 +76,7 @@ def _load_methods(file: memoryview, kernels: KernelRegistry, data: list[str] | N
     problems: list[ExecutorchError] = []
     for name in program.method_names:
         try:
-            program.load_method(name, kernels=kernels, external=external)
+            program.load_method(name, kernels=kernels, backends=backends, external=external)
         except ExecutorchError as error:
             problems.append(error)
     return problems

@@ -9,6 +9,7 @@ from typing import Any
 
 from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import ExitCode
+from et_tools.vm_backends import chosen_backends
 from et_tools.vm_errors import describe, exit_code_of_error
 from et_tools.vm_files import count, open_data
 from et_tools.vm_kernels import chosen_kernels
@@ -25,10 +26,12 @@ def verify_file(args: argparse.Namespace) -> int:
     bundled = BundledProgram.load(sys.stdin.buffer.read() if args.file == "-" else args.file)
     external = open_data(args.data)
     kernels = chosen_kernels(args, args.kernels)
+    backends = chosen_backends(args)
     methods = {
         name: bundled.program.load_method(
             name,
             kernels=kernels,
+            backends=backends,
             poison=args.poison,
             external=external,
             instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,

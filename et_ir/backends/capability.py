@@ -142,11 +142,12 @@ class _Finder:
             raise PassReport("a partitioner failed", [finding]) from error
 
     def _group(self, ops: list[Operation]) -> None:
-        ops = _without_lone_state(ops)
+        everything, ops = ops, _without_lone_state(ops)
+        lone = Refusal("mutable state", "no partition both reads and writes it")
+        self.refusals.update(dict.fromkeys(set(everything) - set(ops), lone))
         computing = [op for op in ops if not isinstance(op, LoadOp | StoreOp)]
         if not computing:
-            for op in ops:
-                self.refusals[op] = Refusal("mutable state", "nothing in the partition uses it")
+            self.refusals.update(dict.fromkeys(ops, Refusal("mutable state", "nothing is computed of it")))
             return
         refusal = self.partitioner.refuse_partition(computing)
         if refusal is not None:

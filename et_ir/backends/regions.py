@@ -118,18 +118,21 @@ class _Order:
                 if not missing[other]:
                     heapq.heappush(ready, (first[other], other))
         self.ops = graph.ops
+        self.first = first
         left = {one for one, count in missing.items() if count}
         self.circle = self._circle(left, needs) if left else None
 
     def _circle(self, left: set[str | int], needs: Mapping[str | int, set[str | int]]) -> Finding:
-        one = next(iter(left))
+        one = min(left, key=self.first.__getitem__)
         path: list[str | int] = []
         while one not in path:
             path.append(one)
-            one = next(other for other in needs[one] if other in left)
-        path = [*path[path.index(one) :], one]
-        names = [self._say(step) for step in path]
+            one = min(needs[one] & left, key=self.first.__getitem__)
+        path = path[path.index(one) :]
+        # Ops alone go round nowhere.
         tag = next(step for step in path if isinstance(step, str))
+        at = path.index(tag)
+        names = [self._say(step) for step in (*path[at:], *path[:at], tag)]
         message = f"[partition_t4] {' needs '.join(names)}: it cannot be run as one"
         fix = "leave one of these ops out, or derive from CapabilityPartitioner, whose partitions are convex"
         return Finding.at(self.tagged[tag][0], message, fix)

@@ -43,10 +43,19 @@ class EverythingSupported(OperatorSupport):
 class SupportTable(OperatorSupport):
     """Operators by name (`add.Tensor`) or op class, each with the element types that its tensors can have.
 
-    `None` stands for any element type.
+    `None` stands for any element type. With `static`, sizes have to be known when the program is compiled. `literals`
+    are arguments, by name, that the backend takes with one value only, for whatever operator has them.
     """
 
-    def __init__(self, table: Mapping[str | type[Operation], Collection[Attribute] | None]):
+    def __init__(
+        self,
+        table: Mapping[str | type[SchemaOp], Collection[Attribute] | None],
+        *,
+        static: bool = False,
+        literals: Mapping[str, object] | None = None,
+    ):
+        self._static = static
+        self._literals = dict(literals or {})
         self._table: Final = {
             key if isinstance(key, str) else operator_name(key): types for key, types in table.items()
         }
@@ -56,11 +65,18 @@ class SupportTable(OperatorSupport):
         if name not in self._table:
             return Refusal("no such operator in the backend", name)
         types = self._table[name]
-        if types is None:
-            return None
+        for argument, wanted in self._literals.items():
+            if isinstance(op, SchemaOp) and argument in op.info().schema.by_name:
+                given = op.arg(argument)
+                if given != wanted:
+                    return Refusal("argument", f"{argument} = {given}, it takes {wanted}")
         for value in (*op.operands, *op.results):
             tensor = value.type
-            if is_tensor(tensor) and tensor.element_type not in types:
+            if not is_tensor(tensor):
+                continue
+            if self._static and not tensor.has_static_shape():
+                return Refusal("a size is known at run time only", str(tensor))
+            if types is not None and tensor.element_type not in types:
                 taken = ", ".join(map(element_type_name, types))
                 return Refusal(
                     "element type", f"{element_type_name(tensor.element_type)}, not one of {taken}"

@@ -51,9 +51,11 @@ class DelegationReport:
         """The report as lines to read."""
         total = self.delegated + len(self.left_out)
         lines = [f"{self.delegated} of {total} ops delegated, in {_count(len(self.partitions), 'partition')}"]
+        several = len({one.method for one in self.left_out} | {name for name, _, _ in self.partitions}) > 1
         for one in self.left_out:
             reasons = "; ".join(map(str, one.refusals))
-            lines.append(f"{source_line(one.location)}: {one.op_name} in {one.method}: {reasons}")
+            method = f"@{one.method}: " if several else ""
+            lines.append(f"{source_line(one.location)}: {method}{one.op_name}: {reasons}")
         if self.left_out:
             lines.append("by reason:")
         for reason, count, ops in self.by_reason():

@@ -7,17 +7,47 @@ was lowered to has its location and one handle. An instruction of unknown origin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, ModuleOp
+from xdsl.ir import Attribute, Operation
 
+from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import DelegateCallOp, KernelCallOp, PlanOp
 from et_ir.emit.order import instruction_order
 from et_ir.locations import Frame, frames_of, module_path
 
-__all__ = ["Origin", "debug_handle_map", "origins", "origins_json"]
+__all__ = [
+    "DelegateOrigins",
+    "Origin",
+    "Place",
+    "debug_handle_map",
+    "delegate_map",
+    "origins",
+    "origins_json",
+]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the exported program."""
+
+    handle: int | None
+    module: str
+    """The path of the module, as in `named_modules()`; empty for the root and where it is not known."""
+    frames: tuple[Frame, ...]
+    """The Python source lines, outermost first."""
+
+
+@dataclass(frozen=True)
+class DelegateOrigins:
+    """What a delegate's own identifiers stand for: it tells of its events by them."""
+
+    backend: str
+    places: Mapping[str, tuple[Place, ...]]
+    """The places that each identifier stands for. A number is written as text."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +63,8 @@ class Origin:
     """The path of the module, as in `named_modules()`; empty for the root and where it is not known."""
     frames: tuple[Frame, ...]
     """The Python source lines, outermost first."""
+    delegate: DelegateOrigins | None = None
+    """What is in the delegate that the instruction calls, where its backend says so."""
 
 
 def _instructions(plan: PlanOp) -> list[Operation]:
@@ -44,23 +76,78 @@ def origins(module: ModuleOp) -> dict[str, list[Origin]]:
     plans = sorted((op for op in module.body.block.ops if isinstance(op, PlanOp)), key=lambda plan: plan.key)
     calls = {plan.key: _instructions(plan) for plan in plans}
     given = {handle for ops in calls.values() for op in ops if (handle := _given(op)) is not None}
-    numbered: dict[LocationAttr, int] = {}
-    last = 0
+    lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
+    numbers = _Numbers(given)
     found: dict[str, list[Origin]] = {}
     for method, ops in calls.items():
         rows = found[method] = list[Origin]()
         for index, op in enumerate(ops):
-            path, frames = module_path(op.location), tuple(frames_of(op.location))
-            handle = _given(op)
-            if handle is None and (path or frames):
-                handle = numbered.get(op.location)
-                if handle is None:
-                    last += 1
-                    while last in given:
-                        last += 1
-                    handle = numbered[op.location] = last
-            rows.append(Origin(index, _operator(op), handle, path, frames))
+            known = _given(op)
+            place = numbers.place(op.location) if known is None else _place(op.location, known)
+            inside = None
+            if isinstance(op, DelegateCallOp):
+                inside = _inside(lowered.get(op.callee.string_value()), numbers)
+            rows.append(Origin(index, _operator(op), place.handle, place.module, place.frames, inside))
     return found
+
+
+class _Numbers:
+    """Numbers places by their location, from 1, but for the handles that the module gives."""
+
+    def __init__(self, given: set[int]):
+        self._given = given
+        self._places: dict[LocationAttr, Place] = {}
+        self._last = 0
+
+    def place(self, location: LocationAttr) -> Place:
+        known = self._places.get(location)
+        if known is not None:
+            return known
+        place = _place(location, None)
+        if place.module or place.frames:
+            self._last += 1
+            while self._last in self._given:
+                self._last += 1
+            place = replace(place, handle=self._last)
+        self._places[location] = place
+        return place
+
+
+def _place(location: LocationAttr, handle: int | None) -> Place:
+    return Place(handle, module_path(location), tuple(frames_of(location)))
+
+
+def _inside(lowered: LoweredOp | None, numbers: _Numbers) -> DelegateOrigins | None:
+    """What a backend's identifiers stand for."""
+    if lowered is None or lowered.debug_handles is None:
+        return None
+    places: dict[str, tuple[Place, ...]] = {}
+    for identifier, value in lowered.debug_handles.data.items():
+        locations = cast("ArrayAttr[Attribute]", value).data if isinstance(value, ArrayAttr) else ()
+        places[identifier] = tuple(numbers.place(one) for one in locations if isinstance(one, LocationAttr))
+    return DelegateOrigins(lowered.backend.data, places)
+
+
+def delegate_map(module: ModuleOp) -> dict[str, dict[int, dict[str, Any]]]:
+    """The delegates of each method, by the index of the instruction that calls them: `name` is the backend's, and
+    `delegate_map` has the debug handles that each of its own identifiers stands for.
+    """
+    return {
+        method: {
+            row.instruction: {
+                "name": row.delegate.backend,
+                "delegate_map": {
+                    int(key) if key.isdecimal() else key: tuple(
+                        p.handle for p in places if p.handle is not None
+                    )
+                    for key, places in row.delegate.places.items()
+                },
+            }
+            for row in rows
+            if row.delegate is not None
+        }
+        for method, rows in origins(module).items()
+    }
 
 
 def debug_handle_map(module: ModuleOp) -> dict[str, dict[int, int]]:
@@ -80,19 +167,29 @@ def origins_json(module: ModuleOp) -> dict[str, list[dict[str, Any]]]:
                 "operator": row.operator,
                 "debug_handle": row.handle,
                 "module": row.module,
-                "source": [
-                    {
-                        "file": frame.filename,
-                        "line": frame.lineno,
-                        "function": frame.name,
-                        "code": frame.context,
-                    }
-                    for frame in row.frames
-                ],
+                "source": _source(row.frames),
+                **({} if row.delegate is None else {"delegate": _delegate_json(row.delegate)}),
             }
             for row in rows
         ]
         for method, rows in origins(module).items()
+    }
+
+
+def _source(frames: Sequence[Frame]) -> list[dict[str, Any]]:
+    return [{"file": f.filename, "line": f.lineno, "function": f.name, "code": f.context} for f in frames]
+
+
+def _delegate_json(delegate: DelegateOrigins) -> dict[str, Any]:
+    return {
+        "backend": delegate.backend,
+        "identifiers": {
+            key: [
+                {"debug_handle": place.handle, "module": place.module, "source": _source(place.frames)}
+                for place in places
+            ]
+            for key, places in delegate.places.items()
+        },
     }
 
 

@@ -6,9 +6,9 @@
     python -m property --first 1234 --count 1 --print    the program
 
 Each program is compiled and run by the VM; by their seeds some are also compiled again, run with torch's kernels and by
-the stock runtime, exported by torch, or verified after each pass. A failure is printed as the
-smallest program that fails in the same way, with its seed,
-and written to the folder of ``--save``. The exit code is 1 when there were any.
+the stock runtime, compiled with random parts delegated, exported by torch, or verified after each pass. A failure is
+printed as the smallest program that fails in the same way, with its seed, and written to the folder of ``--save``.
+The exit code is 1 when there were any.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
-EVERY: Final = {"again": 2, "every_pass": 5, "aten": 4, "stock": 10, "exported": 25}
+EVERY: Final = {"again": 2, "delegated": 2, "every_pass": 5, "aten": 4, "stock": 10, "exported": 25}
 """Of how many programs one has which further check."""
 
 LIMIT: Final = 5
@@ -37,6 +37,7 @@ def checks_of(seed: int, stock: Any, *, everything: bool) -> Any:
         again=wanted["again"],
         every_pass=wanted["every_pass"],
         aten=wanted["aten"],
+        delegated=seed if wanted["delegated"] else None,
         stock=stock if wanted["stock"] else None,
         exported=wanted["exported"],
     )

@@ -31,6 +31,7 @@ from et_schema.pte import read_pte
 from et_tools.reading import compiler_context
 from et_vm.runtime import Runtime
 from property.build import build
+from property.delegated import compile_delegated
 from property.eager import Run, Unsteady, draw_inputs, eager_runs, model
 from property.programs import Extent, Program
 from property.source import python
@@ -66,6 +67,8 @@ class Checks:
     """Whether it is run with torch's kernels."""
     stock: Any = None
     """The stock runtime, if it is run there."""
+    delegated: int | None = None
+    """The seed by which parts of it are delegated, to run in programs of their own; None for none."""
     exported: bool = False
     """Whether it is exported by torch, too, and what that gives compiled and run."""
 
@@ -90,6 +93,12 @@ def check(program: Program, checks: Checks) -> str:
             raise Failure("compiled again, from text", "the file is another")
     _translate(module, data)
     _run_all(program, runs, data, checks, "")
+    if checks.delegated is not None:
+        with _stage("delegated"):
+            data = compile_delegated(build(program), Random(checks.delegated))
+        for kernels in ("portable", "aten") if checks.aten else ("portable",):
+            with _stage(f"delegated, run with {kernels} kernels, poisoned"):
+                _run(program, runs, data, kernels, poison=True, reset=False)
     outcome = "with n" if program.sizes else "fixed sizes"
     if not checks.exported:
         return outcome
@@ -200,7 +209,9 @@ def _run_all(program: Program, runs: Sequence[Run], data: bytes, checks: Checks,
                 _compare(outputs, run.outputs, f"run {at}")
 
 
-def _run(program: Program, runs: Sequence[Run], data: bytes, kernels: str, *, poison: bool) -> None:
+def _run(
+    program: Program, runs: Sequence[Run], data: bytes, kernels: str, *, poison: bool, reset: bool = True
+) -> None:
     loaded = Runtime.get().load_program(data, kernels=kernels, poison=poison, instruction_limit=20_000)
     method = loaded.load_method("forward")
     for at, run in enumerate(runs):
@@ -210,7 +221,7 @@ def _run(program: Program, runs: Sequence[Run], data: bytes, kernels: str, *, po
         for buffer, wanted in zip(program.buffers, run.state, strict=True):
             if buffer.name in state:
                 _compare([state[buffer.name]], [wanted], f"run {at}, {buffer.name} afterwards")
-    if method.state:
+    if method.state and reset:  # which state that a delegate keeps does not know of
         method.state.reset()
         _compare(method.execute(list(runs[0].inputs)), runs[0].outputs, "after a reset")
     if program.sizes is not None:

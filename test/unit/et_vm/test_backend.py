@@ -1,3 +1,6 @@
+import importlib.metadata
+from importlib.metadata import EntryPoint
+
 import pytest
 
 from et_schema.errors import Error, ExecutorchError
@@ -67,3 +70,35 @@ class TestRegistry:
             assert caught.value.code == Error.NotFound
         registry.set_option("A", {})
         assert Plain().destroy(None) is None
+
+
+class TestStandard:
+    def test_names_and_lookup(self):
+        registry = BackendRegistry.standard()
+        assert "NestedProgramBackend" in registry.registered_backend_names
+        first = registry.lookup("NestedProgramBackend")
+        assert registry.lookup("NestedProgramBackend") is first
+        assert BackendRegistry.standard().lookup("NestedProgramBackend") is not first
+        assert registry.lookup("Npu") is None
+
+    def test_names_are_taken(self):
+        with pytest.raises(ExecutorchError) as caught:
+            BackendRegistry.standard().register("NestedProgramBackend", Acme())
+        assert caught.value.code == Error.RegistrationAlreadyRegistered
+
+    def test_published(self, monkeypatch):
+        points = [
+            EntryPoint("Mine", f"{__name__}:Acme", "et_vm.backends"),
+            EntryPoint("Bad", "no.such:X", "et_vm.backends"),
+        ]
+        monkeypatch.setattr(
+            importlib.metadata, "entry_points", lambda group, name: [p for p in points if p.name == name]
+        )
+        registry = BackendRegistry.standard()
+        assert type(registry.lookup("Mine")).__name__ == "Acme"
+        with pytest.raises(
+            ExecutorchError, match=r"cannot be loaded from no\.such:X: ModuleNotFoundError"
+        ) as caught:
+            registry.lookup("Bad")
+        assert caught.value.code == Error.NotSupported
+        assert BackendRegistry().lookup("Mine") is None

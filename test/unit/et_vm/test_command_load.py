@@ -93,7 +93,7 @@ def test_several_files(capsys, program, kernels):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no kernel in it: mark its functions"),
+        ("", "no kernel in it, and no backend: mark functions"),
         ("1 / 0", "own_kernels.py:1: importing it failed: ZeroDivisionError: division by zero"),
         ("from et_vm import kernel\n@kernel('scale')\ndef f(): pass", "'scale' is no name of an operator"),
         (

@@ -9,6 +9,7 @@ from et_schema.generated.program import CompileSpec
 from et_vm.backend import Backend, BackendRegistry
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.program import Program
+from et_vm.tracer import RecordingTracer
 
 
 class Acme(Backend):
@@ -113,3 +114,100 @@ def test_failure_while_executing_traps():
         load(delegated(), BackendRegistry({"Acme": Failing()})).execute([np.zeros(2, np.float32)])
     assert caught.value.code == Error.DelegateInvalidHandle
     assert caught.value.operator == "Acme"
+
+
+class Odd(Acme):
+    """Raises what is no error of the runtime's."""
+
+    def __init__(self, *places):
+        super().__init__()
+        self.places = places
+
+    def init(self, context, processed, compile_specs):
+        if "init" in self.places:
+            raise KeyError("tiles")
+        return super().init(context, processed, compile_specs)
+
+    def execute(self, context, handle, args):
+        if "execute" in self.places:
+            raise ZeroDivisionError("by zero")
+        super().execute(context, handle, args)
+
+    def destroy(self, handle):
+        super().destroy(handle)
+        if "destroy" in self.places:
+            raise OSError("device is gone")
+
+
+def test_whatever_a_backend_raises_at_load_names_it():
+    with pytest.raises(ExecutorchError) as caught:
+        load(delegated(), BackendRegistry({"Acme": Odd("init")}))
+    assert caught.value.code == Error.Internal
+    assert caught.value.message == "the backend 'Acme' raised KeyError while it initialised: 'tiles'"
+    assert caught.value.where == "execution_plan[0].delegates[0]"
+
+
+def test_whatever_a_backend_raises_at_run_time_traps_and_the_method_is_usable():
+    odd = Odd("execute")
+    method = load(delegated(), BackendRegistry({"Acme": odd}))
+    with pytest.raises(Trap, match="ZeroDivisionError: by zero"):
+        method.execute([np.zeros(2, np.float32)])
+    odd.places = ()
+    assert method.execute([np.zeros(2, np.float32)])[0].tolist() == [1.5, 1.5]
+
+
+def test_destroying_goes_on_after_a_failure(capsys):
+    build = Build()
+    x = build.tensor(2)
+    build.delegate("Acme", b"+1.5", x, x)
+    build.delegate("Acme", b"+2.5", x, x)
+    odd = Odd("destroy")
+    method = load(Program.load(build.file()), BackendRegistry({"Acme": odd}))
+    del method
+    gc.collect()
+    assert odd.destroyed == 2
+    assert capsys.readouterr().err.count("Odd raised OSError while it was destroyed: device is gone") == 2
+
+
+def test_a_blob_can_be_released():
+    class Releases(Acme):
+        def init(self, context, processed, compile_specs):
+            handle = super().init(context, processed, compile_specs)
+            processed.release()
+            return handle
+
+    program = delegated()
+    registry = BackendRegistry({"Acme": Releases()})
+    for _ in range(2):
+        assert load(program, registry).execute([np.zeros(2, np.float32)])[0].tolist() == [1.5, 1.5]
+
+
+def test_backends_tell_of_their_events():
+    class Tells(Acme):
+        def execute(self, context, handle, args):
+            start = context.platform.ticks()
+            super().execute(context, handle, args)
+            context.log("add_7", "add", start, context.platform.ticks())
+
+    tracer = RecordingTracer()
+    load(delegated(), BackendRegistry({"Acme": Tells()}), tracer=tracer).execute([np.zeros(2, np.float32)])
+    (event,) = tracer.delegates
+    assert (event.index, event.identifier, event.name) == (0, "add_7", "add")
+    (call,) = tracer.instructions
+    assert call.start <= event.start <= event.end <= call.end
+    # Without a tracer nobody is told.
+    load(delegated(), BackendRegistry({"Acme": Tells()})).execute([np.zeros(2, np.float32)])
+
+
+def test_named_data_of_data_files():
+    class Reads(Acme):
+        def init(self, context, processed, compile_specs):
+            return float(bytes(context.named_data["bias"]))
+
+    method = load(delegated(), BackendRegistry({"Acme": Reads()}), external={"bias": memoryview(b"4.5")})
+    assert method.execute([np.zeros(2, np.float32)])[0].tolist() == [4.5, 4.5]
+
+
+def test_a_missing_backend_says_which_there_are():
+    with pytest.raises(MissingBackend, match="there are: Other; Runtime"):
+        load(delegated(), BackendRegistry({"Other": Acme()}))

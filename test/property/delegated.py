@@ -1,0 +1,87 @@
+"""Programs of which random parts are delegated: partitions can always be run as one, and compute the same."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from random import Random
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from et_ir.backends import OperatorSupport, Refusal, delegate_module, partition_module
+from et_ir.backends.nested import NestedPartitioner
+from et_ir.dialects.control import ControlOp
+from et_ir.dialects.schema import SchemaOp
+from et_ir.emit import write
+from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
+from et_ir.verification import verify_module
+
+__all__ = ["compile_delegated"]
+
+
+class _Some(OperatorSupport):
+    """Takes an op or not, by a coin."""
+
+    def __init__(self, method: FuncOp, random: Random, share: float):
+        self._taken = {op for op in method.walk() if random.random() < share}
+
+    def refusal(self, op: Operation) -> Refusal | None:
+        if not isinstance(op, SchemaOp):
+            return Refusal("no operator", op.name)
+        return None if op in self._taken else Refusal("the coin says no")
+
+
+class _Random(NestedPartitioner):
+    """Takes random ops, random pairs of them together, and control flow and state or not."""
+
+    def __init__(self, random: Random):
+        super().__init__(min_ops=random.choice([1, 1, 2, 3]), share=random.random() < 0.5)
+        # The same each time it is asked.
+        self._seed = random.random()
+        self._part = random.choice([0.3, 0.6, 0.9, 1.0])
+        self.takes_control_flow = random.random() < 0.5
+        self.takes_state = random.random() < 0.5
+
+    def support(self, method: FuncOp) -> OperatorSupport:
+        return _Some(method, Random(self._seed), self._part)
+
+    def patterns(self, method: FuncOp) -> Sequence[Sequence[Operation]]:
+        random = Random(self._seed)
+        taken = self.support(method)
+        found: list[list[Operation]] = []
+        for op in method.walk():
+            for operand in op.operands:
+                owner = operand.owner
+                if (
+                    isinstance(owner, SchemaOp)
+                    and owner.parent is op.parent
+                    and not isinstance(op, ControlOp)
+                    and taken.is_node_supported(op)
+                    and taken.is_node_supported(owner)
+                    and random.random() < 0.2
+                ):
+                    found.append([owner, op])
+        return found
+
+
+def compile_delegated(module: ModuleOp, random: Random) -> bytes:
+    """Lower a module of the aten level in place, with random parts delegated, and the file of it."""
+    for pipeline in (ATEN, CORE_ATEN, EDGE):
+        run_pipeline(module, pipeline)
+    partitioners = [_Random(random) for _ in range(random.choice([1, 1, 2]))]
+    regions = module.clone()
+    report = partition_module(regions, partitioners)
+    # What cannot be run as one has an op in front of what it needs.
+    verify_module(regions)
+    run_pipeline(regions, BACKEND)
+    if any(count < 1 for _, _, count in report.partitions):
+        raise ValueError("a partition without ops")
+    delegate_module(module, partitioners)
+    verify_module(module)
+    run_pipeline(module, f"{BACKEND},{executorch_pipeline(target='et-vm')}")
+    verify_module(module)
+    stream = io.BytesIO()
+    write(module, stream)
+    return stream.getvalue()

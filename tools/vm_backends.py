@@ -1,0 +1,33 @@
+"""The backends that a verb of et-vm runs with: those that come with it, and those of files that ``--load`` names."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from et_schema.errors import ExecutorchError
+from et_tools.exit_codes import UsageError
+
+if TYPE_CHECKING:
+    from et_vm.backend import BackendRegistry
+
+__all__ = ["chosen_backends"]
+
+
+def chosen_backends(args: argparse.Namespace) -> BackendRegistry:
+    """The backends there are. Raises UsageError for a file whose backends cannot be had."""
+    from et_vm.backend import BackendRegistry
+
+    registry = BackendRegistry.standard()
+    for place in args.load or ():
+        from et_vm.backends.loading import backends_of
+        from et_vm.kernels.loading import import_place
+
+        try:
+            for backend_id, backend in backends_of(import_place(place)).items():
+                registry.register(backend_id, backend)
+        except ExecutorchError as error:
+            where = f" ({error.where})" if error.where else ""
+            hint = f"; {error.hint}" if error.hint else ""
+            raise UsageError(f"--load {place}: {error.message}{where}{hint}") from None
+    return registry
