@@ -9,7 +9,6 @@ from planning_oracle.instances import MOST, instance
 
 from et_ir.planning import Buffer
 
-
 FIRST = 11
 """The solver takes some seconds for a few of the instances before and behind."""
 
