@@ -1,0 +1,59 @@
+"""From a partition to a blob: each op becomes nodes, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+
+from et_ir.backends.delegate_mapping import DelegateMappingBuilder
+from et_ir.backends.dependences import is_copied, is_statement
+from et_ir.backends.details import BackendDetails, PreprocessResult
+from et_ir.backends.specs import CompileSpec
+from et_ir.backends.xnnpack.recover_pools import recover_pools
+from et_ir.backends.xnnpack.rules import RULES
+from et_ir.backends.xnnpack.translation import Translation
+from et_ir.dialects.schema import SchemaOp
+from et_schema.xnnpack import serialize_xnnpack
+from et_schema.xnnpack_check import check_graph
+
+__all__ = ["XnnpackBackend", "translate"]
+
+
+class XnnpackBackend(BackendDetails):
+    """Writes graphs for XNNPACK. Its own identifiers are the debug handles of nodes."""
+
+    @classmethod
+    def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
+        recover_pools(edge_program)
+        made = translate(edge_program)
+        graph = made.graph.finish()
+        check_graph(graph, 0)
+        mapping = DelegateMappingBuilder()
+        for handle, ops in enumerate(made.handles, 1):
+            if ops:
+                mapping.insert_delegate_mapping_entry(ops, handle)
+        return PreprocessResult(
+            serialize_xnnpack(graph),
+            mapping.get_delegate_mapping(),
+            made.graph.data.get_named_data_store_output(),
+        )
+
+
+def translate(module: ModuleOp) -> Translation:
+    """The graph of a module of the edge level with one method.
+
+    Raises `ValueError` for an op that no rule is there for, or a size without a bound.
+    """
+    method = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
+    made = Translation(module, method)
+    for op in method.body.block.ops:
+        if is_copied(op) or is_statement(op) or isinstance(op, ReturnOp) or op in made.fused:
+            continue
+        rule = RULES.get(op.name.removeprefix("edge.")) if isinstance(op, SchemaOp) else None
+        if rule is None or not isinstance(op, SchemaOp):
+            raise ValueError(f"XNNPACK has no node for {op.name}")
+        rule.lower(made, op)
+    made.finish()
+    return made

@@ -1,0 +1,45 @@
+"""Constants of a program as XNNPACK wants them: in another order of dimensions, shape or element type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import f16, f32
+from xdsl.ir import Attribute, SSAValue
+
+from et_ir.data import Blob
+from et_ir.dialects.program import GetOp, Globals
+from et_ir.dialects.schema.tensors import tensor_type
+from et_schema.generated.xnnpack import XNNDatatype
+
+__all__ = ["DATATYPES", "array_blob", "constant_array", "is_constant"]
+
+DATATYPES: dict[Attribute, XNNDatatype] = {f32: XNNDatatype.fp32, f16: XNNDatatype.fp16}
+"""The element types that tensors can have, and what XNNPACK calls them."""
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def is_constant(value: SSAValue | None) -> bool:
+    """Whether a value is data that the program has, which no run changes."""
+    return value is not None and isinstance(value.owner, GetOp)
+
+
+def constant_array(value: SSAValue, symbols: Globals) -> Array:
+    """The elements of a constant, with the shape of its type: a view of the program's data.
+
+    Raises `MissingData` for a constant whose data was not given.
+    """
+    symbol = symbols.constant_of(value)
+    assert symbol is not None and symbol.value is not None, "only constants are asked for"
+    type = tensor_type(value)
+    dtype = np.float16 if type.element_type == f16 else np.float32
+    return np.frombuffer(symbol.value.blob.view(), dtype=dtype).reshape(type.get_shape())
+
+
+def array_blob(key: str, array: Array, order: Sequence[int] | None = None) -> Blob:
+    """The bytes of an array whose dimensions are put into an order; those of a view where nothing moves."""
+    arranged = np.ascontiguousarray(array if order is None else array.transpose(order))
+    return Blob.of(key, memoryview(arranged.reshape(-1)).cast("B"))

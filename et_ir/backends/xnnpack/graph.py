@@ -1,0 +1,107 @@
+"""An XNNPACK graph as it is put together: values, nodes, and constants under names that say their content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from et_ir.backends.named_data import NamedDataStore
+from et_ir.data import Blob
+from et_schema.generated.xnnpack import (
+    ConstantDataOffset,
+    OutputMinMax,
+    XNNDatatype,
+    XNNGraph,
+    XNNTensorValue,
+    XNode,
+    XNodeUnion,
+    XValue,
+)
+from et_schema.xnnpack_nodes import EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_OFFSET, NO_VALUE
+
+__all__ = ["CONSTANT_ALIGNMENT", "GraphBuilder"]
+
+CONSTANT_ALIGNMENT = 16
+"""Of constants in the file, in bytes: what XNNPACK's vector loads want."""
+
+
+class GraphBuilder:
+    """Makes the tables of one graph. Values are named by ids, in the order in which they are made."""
+
+    def __init__(self) -> None:
+        # What decoders of the format know a graph by; there has been no other.
+        self._graph = XNNGraph(version="0", constant_data=[ConstantDataOffset()])
+        self._names: dict[str, int] = {}
+        self._constants: dict[tuple[str, tuple[int, ...], XNNDatatype], int] = {}
+        self.data = NamedDataStore()
+
+    @property
+    def nodes(self) -> Sequence[XNode]:
+        """The nodes so far, in their order."""
+        return self._graph.xnodes
+
+    def value(self, datatype: XNNDatatype, dims: Sequence[int]) -> int:
+        """A value inside of the graph; `dims` in the order of memory, as large as they get."""
+        return self._value(datatype, dims)
+
+    def input(self, datatype: XNNDatatype, dims: Sequence[int]) -> int:
+        """The next input of the graph. All inputs come before all outputs."""
+        number = len(self._graph.input_ids)
+        made = self._value(datatype, dims, external_id=number, flags=EXTERNAL_INPUT)
+        self._graph.input_ids.append(made)
+        return made
+
+    def output(self, datatype: XNNDatatype, dims: Sequence[int], argument: int) -> int:
+        """The output that is a given argument of the graph, which are numbered from the inputs on."""
+        return self._value(datatype, dims, external_id=argument, flags=EXTERNAL_OUTPUT)
+
+    def constant(self, datatype: XNNDatatype, dims: Sequence[int], blob: Blob) -> int:
+        """A constant, which is in the program's named data under the hash of its bytes: equal ones are there once."""
+        name = blob.sha256
+        key = (name, tuple(dims), datatype)
+        known = self._constants.get(key)
+        if known is not None:
+            return known
+        index = self._names.get(name)
+        if index is None:
+            self.data.add_named_data(name, blob, CONSTANT_ALIGNMENT)
+            index = self._names[name] = len(self._graph.constant_data)
+            self._graph.constant_data.append(ConstantDataOffset(NO_OFFSET, blob.nbytes, name))
+        made = self._constants[key] = self._value(datatype, dims, constant=index)
+        return made
+
+    def node(self, node: XNodeUnion, clamp: OutputMinMax | None = None, handle: int = 0) -> None:
+        """Add a node behind the others."""
+        self._graph.xnodes.append(XNode(node, handle, clamp))
+
+    def finish(self) -> XNNGraph:
+        """The graph, with its outputs in the order of their arguments."""
+        outputs: list[tuple[int, int]] = []
+        for one in self._graph.xvalues:
+            value = one.xvalue_union
+            if isinstance(value, XNNTensorValue) and value.flags & EXTERNAL_OUTPUT:
+                outputs.append((value.external_id, value.id_out))
+        self._graph.output_ids = [made for _, made in sorted(outputs)]
+        self._graph.num_externs = len(self._graph.input_ids) + len(outputs)
+        return self._graph
+
+    def _value(
+        self,
+        datatype: XNNDatatype,
+        dims: Sequence[int],
+        *,
+        constant: int = 0,
+        external_id: int = NO_VALUE,
+        flags: int = 0,
+    ) -> int:
+        number = len(self._graph.xvalues)
+        tensor = XNNTensorValue(
+            datatype=datatype,
+            num_dims=len(dims),
+            dims=list(dims),
+            constant_buffer_idx=constant,
+            external_id=external_id,
+            flags=flags,
+            id_out=number,
+        )
+        self._graph.xvalues.append(XValue(tensor))
+        return number

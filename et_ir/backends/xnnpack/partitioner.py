@@ -1,0 +1,106 @@
+"""Which ops go to XNNPACK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from et_ir.backends.capability import CapabilityPartitioner
+from et_ir.backends.partitioner import KeepFilter
+from et_ir.backends.refusals import Refusal
+from et_ir.backends.registry import Backend
+from et_ir.backends.specs import DelegationSpec
+from et_ir.backends.support import OperatorSupport
+from et_ir.backends.xnnpack.blob import XnnpackBackend
+from et_ir.backends.xnnpack.support import XnnpackSupport
+from et_ir.bounds import SizeBounds
+from et_ir.dialects.schema import SchemaOp
+
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
+__all__ = ["BACKEND", "KEPT", "XnnpackPartitioner"]
+
+KEPT: Final = (
+    "hardswish",
+    "linear",
+    "silu",
+    "upsample_bilinear2d.vec",
+)
+"""Operators that XNNPACK has a node for, or fewer nodes than for what they are made of."""
+
+_MOVES: Final = frozenset(
+    {
+        "clone",
+        "dim_order_ops._clone_dim_order",
+        "expand_copy",
+        "permute_copy",
+        "squeeze_copy.dim",
+        "squeeze_copy.dims",
+        "t_copy",
+        "transpose_copy.int",
+        "unsqueeze_copy",
+        "view_copy",
+    }
+)
+"""Operators that compute nothing: a partition of these alone is not worth the call."""
+
+
+class XnnpackPartitioner(CapabilityPartitioner):
+    """Takes all that XNNPACK has nodes for. With `only`, no other operators; without those of `without`."""
+
+    def __init__(self, *, only: Sequence[str] = (), without: Sequence[str] = (), min_ops: int = 1):
+        super().__init__(DelegationSpec(XnnpackBackend.backend_id))
+        self.min_ops = min_ops
+        self._only = frozenset(only)
+        self._without = frozenset(without)
+
+    def support(self, method: FuncOp) -> OperatorSupport:
+        return _Chosen(SizeBounds(method.body.block), self._only, self._without)
+
+    def ops_to_not_decompose(
+        self,
+    ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
+        return [name for name in KEPT if name not in self._without], None
+
+    def refuse_partition(self, ops: Sequence[Operation]) -> Refusal | None:
+        if all(isinstance(op, SchemaOp) and op.name.removeprefix("edge.") in _MOVES for op in ops):
+            return Refusal("the partition computes nothing", "it only moves elements")
+        return super().refuse_partition(ops)
+
+
+class _Chosen(XnnpackSupport):
+    """What XNNPACK takes, as far as the user lets it."""
+
+    def __init__(self, bounds: SizeBounds, only: frozenset[str], without: frozenset[str]):
+        super().__init__(bounds)
+        self._only = only
+        self._without = without
+
+    def refusal(self, op: Operation) -> Refusal | None:
+        if isinstance(op, SchemaOp):
+            name = op.name.removeprefix("edge.")
+            if name in self._without or (self._only and name not in self._only):
+                return Refusal("left out by the user", name)
+        return super().refusal(op)
+
+
+def _partitioner(options: Mapping[str, str]) -> XnnpackPartitioner:
+    known = ("only", "without", "min")
+    for key in options:
+        if key not in known:
+            raise ValueError(f"there is no option '{key}'; there are: {', '.join(known)}")
+    least = options.get("min", "1")
+    if not least.isdecimal():
+        raise ValueError(f"min={least}: expected a number of ops")
+    return XnnpackPartitioner(
+        only=[name for name in options.get("only", "").split("+") if name],
+        without=[name for name in options.get("without", "").split("+") if name],
+        min_ops=int(least),
+    )
+
+
+BACKEND: Final = Backend("xnnpack", XnnpackBackend, _partitioner)

@@ -1,0 +1,31 @@
+"""What XNNPACK computes of the edge level, by operator: a module for each family."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from et_ir.backends.xnnpack.rules import (
+    arithmetic,
+    convolution,
+    normalization,
+    pointwise,
+    pooling,
+    products,
+    reductions,
+    shapes,
+)
+from et_ir.backends.xnnpack.rules.rule import Rule
+
+__all__ = ["RULES", "Rule"]
+
+RULES: Final[dict[str, Rule]] = {
+    **arithmetic.RULES,
+    **convolution.RULES,
+    **normalization.RULES,
+    **pointwise.RULES,
+    **pooling.RULES,
+    **products.RULES,
+    **reductions.RULES,
+    **shapes.RULES,
+}
+"""The rule of each operator, by its name: `add.Tensor`."""

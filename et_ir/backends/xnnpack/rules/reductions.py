@@ -1,0 +1,84 @@
+"""Means, sums and softmax: what takes all elements along a dimension."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from et_ir.backends.refusals import Refusal
+from et_ir.backends.xnnpack.orders import NHWC, Order, in_order
+from et_ir.backends.xnnpack.rules.pooling import KEEP_DIMS
+from et_ir.backends.xnnpack.rules.products import rows_with_last
+from et_ir.backends.xnnpack.rules.rule import Rule, axis, shape_of
+from et_ir.backends.xnnpack.translation import Translation
+from et_ir.dialects.schema import SchemaOp
+from et_schema.generated.xnnpack import (
+    XNNFullyConnected,
+    XNNGlobalAvgPooling2d,
+    XNNSoftmax,
+    XNNStaticReshape,
+)
+from et_schema.xnnpack_nodes import NO_VALUE
+
+__all__ = ["RULES"]
+
+
+def _dims(op: SchemaOp) -> list[int]:
+    rank = len(shape_of(op.operands[0]))
+    given = op.arg("dim")
+    return sorted(axis(dim, rank) for dim in given) if given else list(range(rank))
+
+
+def _mean(t: Translation, op: SchemaOp) -> None:
+    x = op.operands[0]
+    dims = _dims(op)
+    if len(dims) == 2:
+        order: Order = NHWC
+    else:
+        order = rows_with_last(t, x, dims[0])
+    sizes = in_order([1 if dim in dims else size for dim, size in enumerate(t.sizes(x))], order)
+    source = t.read(x, order)
+    keep = bool(op.arg("keepdim"))
+    made = t.write(op.result, order) if keep else t.temporary(op.result, sizes)
+    if len(dims) == 2:
+        t.node(XNNGlobalAvgPooling2d(input_id=source, output_id=made, flags=KEEP_DIMS), op)
+    else:
+        # A product with a row of equal weights: there is no node that reduces a dimension of any tensor.
+        count = shape_of(x)[dims[0]]
+        weight = 1.0 if op.name.endswith("sum.dim_IntList") else 1.0 / count
+        filter_id = t.constant(np.full((1, count), weight, dtype=np.float32), x)
+        node = XNNFullyConnected(input1_id=source, filter_id=filter_id, bias_id=NO_VALUE, output_id=made)
+        t.node(node, op)
+    if not keep:
+        kept = tuple(dim - sum(gone < dim for gone in dims) for dim in order if dim not in dims)
+        shape = [max(size, 0) for size in in_order(shape_of(op.result), kept)]
+        last = t.write(op.result, kept)
+        t.node(XNNStaticReshape(num_dims=len(shape), new_shape=shape, input_id=made, output_id=last), op)
+
+
+def _refuse_mean(op: SchemaOp) -> Refusal | None:
+    dims, shape = _dims(op), shape_of(op.operands[0])
+    if op.name.endswith("mean.dim") and len(shape) == 4 and dims == [2, 3]:
+        pass
+    elif len(dims) != 1 or len(shape) < 2:
+        return Refusal("more than one dimension", f"{dims} of {len(shape)}")
+    elif shape[dims[0]] < 0:
+        return Refusal("along a size that is known at run time only", str(op.operand_types[0]))
+    if not op.arg("keepdim") and sum(size < 0 for size in shape_of(op.result)) > 1:
+        return Refusal("several sizes are known at run time only", str(op.result.type))
+    return None
+
+
+def _softmax(t: Translation, op: SchemaOp) -> None:
+    x = op.operands[0]
+    order = rows_with_last(t, x, axis(op.arg("dim"), len(shape_of(x))))
+    source = t.read(x, order)
+    t.node(XNNSoftmax(input_id=source, output_id=t.write(op.result, order)), op)
+
+
+RULES: Final = {
+    "_softmax": Rule(_softmax),
+    "mean.dim": Rule(_mean, _refuse_mean),
+    "sum.dim_IntList": Rule(_mean, _refuse_mean),
+}

@@ -1,0 +1,46 @@
+"""What a rule is: how nodes compute one operator, and which of its ops none can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from et_ir.backends.refusals import Refusal
+from et_ir.backends.xnnpack.translation import Translation
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
+
+__all__ = ["Rule", "axis", "numbers", "shape_of"]
+
+
+def _takes_all(_: SchemaOp) -> Refusal | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How XNNPACK computes an operator."""
+
+    lower: Callable[[Translation, SchemaOp], None]
+    """Adds the nodes that compute an op."""
+    refuse: Callable[[SchemaOp], Refusal | None] = _takes_all
+    """Why no nodes compute this op, `None` if some do."""
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The sizes of a tensor, -1 where one is known at run time only."""
+    return tuple(tensor_type(value).get_shape())
+
+
+def axis(dim: int, rank: int) -> int:
+    """A dimension counted from the front."""
+    return dim + rank if dim < 0 else dim
+
+
+def numbers(value: Any, count: int) -> list[int]:
+    """A list of literals of which one stands for all."""
+    found = [int(one) for one in value]
+    return found * count if len(found) == 1 else found
