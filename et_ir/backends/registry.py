@@ -28,7 +28,10 @@ __all__ = [
     "register_backend",
 ]
 
-BACKENDS: Final[dict[str, str]] = {"nested": "et_ir.backends.nested:BACKEND"}
+BACKENDS: Final[dict[str, str]] = {
+    "nested": "et_ir.backends.nested:BACKEND",
+    "xnnpack": "et_ir.backends.xnnpack.partitioner:BACKEND",
+}
 """Where each backend that comes with the compiler is: `module:attribute`, which is a `Backend`."""
 
 ENTRY_POINTS: Final = "executorch_ir.backends"

@@ -8,6 +8,8 @@ Try it: ``et-compile examples/models/unet.py:unet -o unet.pte``
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 
@@ -39,7 +41,7 @@ class UNet(nn.Module):
         widths = [channels << level for level in range(levels + 1)]
         self.first = DoubleConvolution(3, widths[0])
         self.pool = nn.MaxPool2d(2)
-        self.down = nn.ModuleList(DoubleConvolution(a, b) for a, b in zip(widths, widths[1:], strict=False))
+        self.down = nn.ModuleList(DoubleConvolution(a, b) for a, b in itertools.pairwise(widths))
         self.grow = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False)
         self.up = nn.ModuleList(
             DoubleConvolution(a + b, b)

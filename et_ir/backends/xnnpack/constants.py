@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.data import Blob
+from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema.tensors import tensor_type
 from et_schema.generated.xnnpack import XNNDatatype
@@ -33,13 +34,17 @@ def constant_array(value: SSAValue, symbols: Globals) -> Array:
     Raises `MissingData` for a constant whose data was not given.
     """
     symbol = symbols.constant_of(value)
-    assert symbol is not None and symbol.value is not None, "only constants are asked for"
+    assert symbol is not None
+    assert symbol.value is not None
     type = tensor_type(value)
     dtype = np.float16 if type.element_type == f16 else np.float32
-    return np.frombuffer(symbol.value.blob.view(), dtype=dtype).reshape(type.get_shape())
+    order = dim_order_of(type)
+    sizes = [type.get_shape()[dim] for dim in order]
+    stored = np.frombuffer(symbol.value.blob.view(), dtype=dtype).reshape(sizes)
+    return stored.transpose([order.index(dim) for dim in range(len(order))])
 
 
 def array_blob(key: str, array: Array, order: Sequence[int] | None = None) -> Blob:
     """The bytes of an array whose dimensions are put into an order; those of a view where nothing moves."""
     arranged = np.ascontiguousarray(array if order is None else array.transpose(order))
-    return Blob.of(key, memoryview(arranged.reshape(-1)).cast("B"))
+    return Blob.of(key, arranged.reshape(-1).view(np.uint8).data)

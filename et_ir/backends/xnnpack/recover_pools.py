@@ -8,7 +8,8 @@
 %2 = edge.view_copy %1 {size = [1, 64, 1]} : (tensor<1x64x1x1xf32>) -> tensor<1x64x1xf32>
 ```
 
-The view would have the image with its channels first in memory, and all of it moved; now one element of each channel is.
+The view would have the image with its channels first in memory, and all of it moved; now one element of each channel
+is.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def operand(t: Translation, value: SSAValue, order: Order) -> int:
 def _binary(node: _Node, *, reverse: bool = False) -> Rule:
     def lower(t: Translation, op: SchemaOp) -> None:
         x = op.operands[0]
-        other = op.arg("other")
+        other = cast("SSAValue | int | float", op.arg("other"))
         tensors = [x, other] if isinstance(other, SSAValue) else [x]
         if node in _BOUNDED:
             value, clamp = t.activated(op)
@@ -86,10 +86,7 @@ def _binary(node: _Node, *, reverse: bool = False) -> Rule:
             value, clamp = op.result, None
         order = common_order(t, tensors, len(shape_of(op.result)))
         first = operand(t, x, order)
-        if isinstance(other, SSAValue):
-            second = operand(t, other, order)
-        else:
-            second = t.scalar(float(cast("int | float", other)), x)
+        second = operand(t, other, order) if isinstance(other, SSAValue) else t.scalar(float(other), x)
         if reverse:
             first, second = second, first
         made = t.write(value, order)

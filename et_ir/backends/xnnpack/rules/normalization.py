@@ -81,7 +81,7 @@ def _layer_norm(t: Translation, op: SchemaOp) -> None:
     fields |= {"input1_id": squared, "output_id": variance, "bias_id": eps}
     t.node(XNNFullyConnected(**fields), op)
     t.node(XNNReciprocalSquareRoot(input_id=variance, output_id=scale), op)
-    steps = [(XNNMultiply, scale)]
+    steps: list[tuple[type[XNNMultiply] | type[XNNAdd], int]] = [(XNNMultiply, scale)]
     for name, node in (("weight", XNNMultiply), ("bias", XNNAdd)):
         if op.arg(name) is not None:
             steps.append((node, t.constant(t.array(op.arg(name)), op.arg(name))))

@@ -1,0 +1,127 @@
+"""Programs of all families of operators, compiled for XNNPACK, on the stock runtime against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from stock import StockRuntime
+from torch.utils import _pytree as pytree
+from xnnpack_programs import PROGRAMS
+
+from et_ir import to_edge_transform_and_lower
+from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_ir.program_manager import EdgeProgramManager
+
+Outputs = list[torch.Tensor]
+
+
+def lowered(program: torch.nn.Module, inputs: Sequence[Any], **options: Any) -> EdgeProgramManager:
+    exported = torch.export.export(program.eval(), tuple(inputs), **options)
+    return to_edge_transform_and_lower(exported, partitioner=XnnpackPartitioner())
+
+
+def eager(program: torch.nn.Module, inputs: Sequence[Any]) -> Outputs:
+    with torch.no_grad():
+        return pytree.tree_leaves(program(*inputs))
+
+
+def run(manager: EdgeProgramManager, inputs: Sequence[Any], stock: StockRuntime, folder: Path) -> Outputs:
+    path = folder / "program.pte"
+    manager.to_executorch().save(path)
+    return stock.run(path, inputs)
+
+
+def left_out(manager: EdgeProgramManager) -> list[tuple[str, str]]:
+    assert manager.delegation is not None
+    return [(one.op_name, str(one.refusals[0])) for one in manager.delegation.left_out]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_whole_and_right_on_stock(name: str, stock: StockRuntime, tmp_path: Path) -> None:
+    program, inputs = PROGRAMS[name]()
+    manager = lowered(program, inputs)
+    assert left_out(manager) == []
+    torch.testing.assert_close(
+        run(manager, inputs, stock, tmp_path), eager(program, inputs), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_dynamic_batch_and_sequence(stock: StockRuntime, tmp_path: Path) -> None:
+    """One file for all sizes up to the bound, also after a larger one."""
+
+    class Tokens(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.query, self.key, self.value = (torch.nn.Linear(16, 16) for _ in range(3))
+            self.norm = torch.nn.LayerNorm(16)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores = torch.softmax(self.query(x) @ self.key(x).transpose(1, 2), -1)
+            return self.norm(x + scores @ self.value(x))
+
+    program, inputs = Tokens(), (torch.randn(2, 6, 16),)
+    sizes = {0: torch.export.Dim("batch", max=4), 1: torch.export.Dim("tokens", max=12)}
+    manager = lowered(program, inputs, dynamic_shapes=(sizes,))
+    assert left_out(manager) == []
+    path = tmp_path / "program.pte"
+    manager.to_executorch().save(path)
+    for shape in ((2, 6, 16), (4, 12, 16), (2, 3, 16), (3, 7, 16)):
+        x = (torch.randn(*shape),)
+        torch.testing.assert_close(stock.run_on(path, x), eager(program, x), rtol=1e-3, atol=1e-4)
+
+
+def test_dynamic_images(stock: StockRuntime, tmp_path: Path) -> None:
+    program = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, 2, 1),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.Hardswish(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.Linear(8, 5),
+    )
+    sizes = {0: torch.export.Dim("batch", max=4)}
+    manager = lowered(program, (torch.randn(2, 3, 16, 16),), dynamic_shapes=(sizes,))
+    assert left_out(manager) == []
+    path = tmp_path / "program.pte"
+    manager.to_executorch().save(path)
+    for batch in (2, 4, 1):
+        x = (torch.randn(batch, 3, 16, 16),)
+        torch.testing.assert_close(stock.run_on(path, x), eager(program, x), rtol=1e-3, atol=1e-4)
+
+
+def test_half_precision(stock: StockRuntime, tmp_path: Path) -> None:
+    program = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, 2, 1),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(8, 8, 3, groups=8),
+        torch.nn.Hardswish(),
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.Linear(8, 5),
+        torch.nn.Softmax(-1),
+    ).half()
+    x = (torch.randn(2, 3, 16, 16).half(),)
+    manager = lowered(program, x)
+    assert left_out(manager) == []
+    torch.testing.assert_close(run(manager, x, stock, tmp_path), eager(program, x), rtol=1e-2, atol=2e-3)
+
+
+def test_reasons() -> None:
+    """What stays outside is named with what XNNPACK cannot do with it."""
+
+    def program(x: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        pooled, places = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+        return pooled, places, n * 3, torch.erfinv(x), x[..., ::2], torch.add(x, x, alpha=2)
+
+    module = torch.nn.Module()
+    module.forward = program  # pyright: ignore[reportAttributeAccessIssue]
+    reasons = dict(left_out(lowered(module, (torch.rand(1, 2, 4, 4), torch.arange(3)))))
+    assert reasons["edge.max_pool2d_with_indices"] == "element type: i64, it takes f32, f16"
+    assert reasons["edge.slice_copy.Tensor"] == "a step: 2"
+    assert reasons["edge.erfinv"] == "XNNPACK has no such node: erfinv"
+    assert reasons["edge.add.Tensor"] == "alpha is not 1: 2"

@@ -1,0 +1,36 @@
+from et_ir.backends.xnnpack.graph import GraphBuilder
+from et_ir.data import Blob
+from et_schema.generated.xnnpack import OutputMinMax, XNNAdd, XNNDatatype
+from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
+
+F32 = XNNDatatype.fp32
+
+
+def test_a_graph_is_read_back():
+    graph = GraphBuilder()
+    x = graph.input(F32, [2])
+    w = graph.constant(F32, [2], Blob.of("w", b"12345678"))
+    y = graph.output(F32, [2], 1)
+    graph.node(XNNAdd(input1_id=x, input2_id=w, output_id=y), OutputMinMax(0.0, 6.0), 3)
+    made = graph.finish()
+    again = read_xnnpack(serialize_xnnpack(made)).graph
+    assert again == made
+    assert (again.num_externs, again.input_ids, again.output_ids) == (2, [x], [y])
+
+
+def test_equal_constants_are_one_value_and_equal_bytes_one_name():
+    graph = GraphBuilder()
+    first = graph.constant(F32, [2], Blob.of("a", b"12345678"))
+    assert graph.constant(F32, [2], Blob.of("b", b"12345678")) == first
+    assert graph.constant(F32, [1, 2], Blob.of("a", b"12345678")) != first
+    made = graph.finish()
+    assert len(made.constant_data) == 2
+    output = graph.data.get_named_data_store_output()
+    assert [made.constant_data[1].named_key] == list(output.pte_data)
+
+
+def test_outputs_are_in_the_order_of_their_arguments():
+    graph = GraphBuilder()
+    graph.input(F32, [1])
+    late, early = graph.output(F32, [1], 2), graph.output(F32, [1], 1)
+    assert graph.finish().output_ids == [early, late]
