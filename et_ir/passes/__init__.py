@@ -42,6 +42,7 @@ PASSES: Final[dict[str, str]] = {
     "remove-assertions": "remove_assertions:RemoveAssertionsPass",
     "remove-noops": "remove_noops:RemoveNoopsPass",
     "remove-redundant-copies": "remove_redundant_copies:RemoveRedundantCopiesPass",
+    "reorder": "reorder:ReorderPass",
     "scalars-to-tensors": "scalars_to_tensors:ScalarsToTensorsPass",
     "select-kernels": "select_kernels:SelectKernelsPass",
     "to-out-variant": "to_out_variant:ToOutVariantPass",

@@ -127,7 +127,8 @@ def executorch_pipeline(
     Stock's portable convolution is a plain loop, its matrix product is not.
     """
     fit = f'fit-kernels{{target="{target}"}}'
-    kernels = (fit, "convolutions-to-products") if target.startswith("stock") else ()
+    reorder = f'reorder{{target="{target}"}}'
+    kernels = (fit, reorder, "convolutions-to-products") if target.startswith("stock") else (reorder,)
     kernels = (*kernels, f'select-kernels{{target="{target}"}}', "constant-fold", "cse", "dce")
     if target.startswith("stock"):
         # Last, for what folds constants before it would make floats of quantised weights.
