@@ -154,10 +154,11 @@ def executorch_pipeline(
             *kernels,
             "to-out-variant" if unbounded == "error" else f"to-out-variant{{unbounded={unbounded}}}",
             "write-back",
-            "views{inputs=true}" if plan_inputs else "views",
+            # What the caller gives memory for stays alone.
+            "views{inputs=true}" if plan_inputs and not caller else "views",
             f'update-in-place{{target="{target}"}}',
             f'in-place{{target="{target}"}}',
-            f"concatenate-in-place{{outputs={str(plan_outputs).lower()}}}",
+            f"concatenate-in-place{{outputs={str(plan_outputs and not caller).lower()}}}",
             link_check(target, extra_operators),
             plan,
             *(() if unbounded == "error" else ("free-unbounded",)),
