@@ -59,7 +59,7 @@ PARTS: Final = (edge.SliceCopyTensorOp, edge.SelectCopyIntOp)
 
 @dataclass(frozen=True)
 class ReorderPass(ModulePass):
-    """Run ops in the order that needs the least memory at once."""
+    """Run ops in the order of least memory."""
 
     name = "reorder"
 
