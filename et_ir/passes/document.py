@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,8 @@ def _lines() -> Iterator[str]:
             yield "| option | type | default |"
             yield "|---|---|---|"
             for option in options:
-                yield f"| `{option.name.replace('_', '-')}` | {_type(option.type)} | `{option.default!r}` |"
+                default = "none, it must be given" if option.default is MISSING else f"`{option.default!r}`"
+                yield f"| `{option.name.replace('_', '-')}` | {_type(option.type)} | {default} |"
             yield ""
 
 
