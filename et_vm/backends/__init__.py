@@ -8,6 +8,7 @@ __all__ = ["BACKENDS", "ENTRY_POINTS"]
 
 BACKENDS: Final[dict[str, str]] = {
     "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
+    "XnnpackBackend": "et_vm.xnnpack.backend:XnnpackBackend",
 }
 """Where each backend is, by the id that files call it: `module:class`."""
 

@@ -1,0 +1,172 @@
+"""Delegates: binding to arguments, other sizes, memory, and graphs that make no sense."""
+
+import itertools
+
+import numpy as np
+import pytest
+from xnnpack_graphs import UNBOUND, Build, D, allocate, call, tensor
+
+from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
+from et_schema.generated import xnnpack as schema
+from et_schema.generated.xnnpack import ConstantDataOffset, PerTensorQuant, XNNTensorValue, XValue
+from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_nodes import NO_OFFSET, NO_VALUE
+from et_vm.tracer import EventTracer
+from et_vm.values import Tensor
+from et_vm.xnnpack.memory import Pool
+
+
+def chain(count, *sizes):
+    """Values that are each the square root of the one before."""
+    build = Build()
+    ids = [build.input(*sizes), *(build.value(*sizes) for _ in range(count - 1)), build.output(*sizes)]
+    for source, target in itertools.pairwise(ids):
+        build.node(schema.XNNSquareRoot(source, target))
+    return build
+
+
+def test_values_share_memory_when_they_do_not_live_together():
+    build = chain(10, 1000)
+    handle = build.load()
+    assert handle._plan._pool.nbytes < 4 * (4000 + 64)
+    x = np.full(1000, 2.0, np.float32)
+    assert np.allclose(build.run(x, handle=handle), 2.0 ** (1 / 1024))
+
+
+def test_other_sizes_are_planned_when_they_come():
+    build = chain(3, 4, 5)
+    handle = build.load()
+    for sizes in ((4, 5), (2, 3), (7, 1), (4, 5), (0, 3)):
+        x = np.random.default_rng(0).random(sizes, np.float32)
+        assert np.allclose(build.run(x, handle=handle), x**0.125)
+
+
+def test_nothing_is_bound_again_for_the_same_arguments():
+    build = chain(1, 4)
+    handle = build.load()
+    x, out = tensor(np.ones(4, np.float32)), tensor(np.zeros(4, np.float32))
+    call(handle, [x, out])
+    steps = handle._steps
+    x.array[:] = 9
+    call(handle, [x, out])
+    assert handle._steps is steps
+    assert out.array.tolist() == [3] * 4
+
+
+def test_arguments_are_taken_in_the_order_of_memory():
+    """A channels-last image is (N, H, W, C) to the graph."""
+    build = Build()
+    build.node(schema.XNNSquare(build.input(1, 2, 3, 4), build.output(1, 2, 3, 4)))
+    x = np.arange(24, dtype=np.float32).reshape(1, 4, 2, 3)
+    out = Tensor(ScalarType.FLOAT, (0,) * 4, (0, 2, 3, 1), dynamism=UNBOUND, allocate=allocate)
+    call(build.load(), [tensor(x, (0, 2, 3, 1)), out])
+    assert out.sizes == (1, 4, 2, 3)
+    assert np.array_equal(out.array, x**2)
+
+
+def test_an_output_that_is_an_input_too_many():
+    build = chain(1, 4)
+    with pytest.raises(ExecutorchError, match="argument 1 of 1 is to be a tensor, not None"):
+        call(build.load(), [tensor(np.ones(4, np.float32))])
+    with pytest.raises(ExecutorchError, match="argument 0 of 2 is to be a tensor, not 3"):
+        call(build.load(), [3, tensor(np.ones(4, np.float32))])
+
+
+def test_arguments_of_other_types():
+    x, out = tensor(np.ones(4, np.float16)), tensor(np.ones(4, np.float32))
+    with pytest.raises(ExecutorchError, match="is the argument for"):
+        call(chain(1, 4).load(), [x, out])
+    with pytest.raises(ExecutorchError, match="is the argument for"):
+        call(chain(1, 4).load(), [out, x])
+
+
+def test_an_output_without_room():
+    with pytest.raises(ExecutorchError, match="cannot resize"):
+        call(chain(1, 4).load(), [tensor(np.ones(4, np.float32)), tensor(np.ones(3, np.float32))])
+
+
+def test_sizes_that_a_node_does_not_take():
+    build = Build()
+    build.node(schema.XNNStaticReshape(2, [2, 3], build.input(6), build.output(2, 3)))
+    handle = build.load()
+    with pytest.raises(ExecutorchError, match="StaticReshape: argument 'new_shape'"):
+        build.run(np.ones(7, np.float32), handle=handle)
+    assert build.run(np.ones(6, np.float32), handle=handle).shape == (2, 3)
+
+
+def test_an_output_that_is_an_input():
+    """Reshaping and copying need no step, but an output of the graph is a copy."""
+    build = Build()
+    x, y = build.input(6), build.output(2, 3)
+    build.node(schema.XNNStaticReshape(2, [2, 3], x, y))
+    build.node(schema.XNNNegate(y, build.output(2, 3)))
+    first, second = build.run(np.arange(6, dtype=np.float32))
+    assert np.array_equal(first.reshape(-1), np.arange(6))
+    assert np.array_equal(second, -first)
+
+
+def test_named_data():
+    build = Build()
+    index = len(build.graph.constant_data)
+    build.graph.constant_data.append(ConstantDataOffset(NO_OFFSET, 16, "four"))
+    build.graph.xvalues.append(XValue(XNNTensorValue(D.fp32, 1, [4], index, NO_VALUE, 0, 0)))
+    build.node(schema.XNNAdd(build.input(4), 0, build.output(4)))
+    data = memoryview(np.arange(4, dtype=np.float32)).cast("B")
+    assert build.run(np.ones(4, np.float32), handle=build.load({"four": data})).tolist() == [1, 2, 3, 4]
+    # Data that does not lie where numbers may is copied.
+    odd = memoryview(b"1" + bytes(data))[1:]
+    assert build.run(np.ones(4, np.float32), handle=build.load({"four": odd})).tolist() == [1, 2, 3, 4]
+    with pytest.raises(InvalidFile, match="the program has no data named 'four'"):
+        build.load()
+    with pytest.raises(InvalidFile, match=r"15 bytes where 16 are needed at xvalues\[0\]") as caught:
+        build.load({"four": data[:15]})
+    assert caught.value.code == Error.DelegateInvalidCompatibility
+
+
+def test_values_of_what_nothing_is_computed_in():
+    build = Build()
+    target = build.output(4, datatype=D.qint32, parameters=PerTensorQuant(1.0, 0))
+    build.node(schema.XNNCopy(build.input(4), target))
+    with pytest.raises(InvalidFile, match="elements of type qint32 that are computed"):
+        build.load()
+
+
+def test_limits_in_the_wrong_order():
+    build = Build()
+    build.node(schema.XNNAbs(build.input(4), build.output(4)), (1, 0))
+    with pytest.raises(InvalidFile, match=r"an output from 1\.0 to 0\.0 at xnodes\[0\]\.output_min_max"):
+        build.load()
+
+
+def test_values_that_no_memory_holds():
+    build = chain(2, 2**22, 2**22)
+    with pytest.raises(OutOfMemory):
+        build.load()
+
+
+def test_events_of_nodes():
+    class Events(EventTracer):
+        def __init__(self):
+            self.seen = []
+
+        def on_delegate(self, method, index, identifier, name, start, end):
+            assert start <= end
+            self.seen.append((method, index, identifier, name))
+
+    build, events = chain(2, 4), Events()
+    x, out = tensor(np.full(4, 16, np.float32)), tensor(np.zeros(4, np.float32))
+    call(build.load(), [x, out], events)
+    assert events.seen == [("forward", 0, 100, "SquareRoot"), ("forward", 0, 101, "SquareRoot")]
+    assert out.array.tolist() == [2] * 4
+
+
+def test_pool():
+    pool = Pool()
+    large, small = pool.take(4096), pool.take(64)
+    assert all(block.ctypes.data % 64 == 0 for block in (large, small))
+    pool.give(large)
+    pool.give(small)
+    # Not a large block for little.
+    assert pool.take(32) is small
+    assert pool.take(32) is not large
+    assert pool.take(2000) is large
