@@ -35,7 +35,7 @@ def test_one_per_process():
 
 
 def test_registries(runtime):
-    assert runtime.backend_registry.registered_backend_names == ["NestedProgramBackend"]
+    assert runtime.backend_registry.registered_backend_names == ["NestedProgramBackend", "XnnpackBackend"]
     names = runtime.operator_registry.operator_names
     assert "aten::add.out" in names
     assert set(PRIMS) <= names
