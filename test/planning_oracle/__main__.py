@@ -30,27 +30,28 @@ BUDGETS = (20_000, BUDGET, 20 * BUDGET)
 @dataclass(frozen=True)
 class Outcome:
     """What is wrong with the plans of an instance, if something is; the budget that the smallest took, and whether it
-    proved that.
+    proved that; whether the solver did.
     """
 
     wrong: str | None
     budget: int = 0
     proven: bool = False
+    solved: bool = True
 
 
 def compare(buffers: list[Buffer]) -> Outcome:
     """Compare the plans of an instance with the answer of the solver."""
-    smallest = smallest_arena(buffers)
+    least, smallest = smallest_arena(buffers)
     plan = plan_best(buffers)
     for budget in BUDGETS:
         problems = layout_problems(buffers, plan.layout)
         if problems:
             return Outcome(problems[0])
-        if not plan.bound <= smallest <= plan.size:
-            return Outcome(f"a plan between {plan.bound} and {plan.size} bytes, the least is {smallest}")
+        if not (plan.bound <= smallest and least <= plan.size):
+            return Outcome(f"a plan of {plan.bound} to {plan.size} bytes, CP-SAT says {least} to {smallest}")
         plan = plan_exact(buffers, budget=budget)
-        if plan.size == smallest and not layout_problems(buffers, plan.layout):
-            return Outcome(None, budget, plan.optimal)
+        if least <= plan.size <= smallest and not layout_problems(buffers, plan.layout):
+            return Outcome(None, budget, plan.optimal, least == smallest)
     return Outcome(f"a plan of {plan.size} bytes, CP-SAT has one of {smallest}")
 
 

@@ -20,11 +20,11 @@ def test_random_instances(part: int) -> None:
 
 
 def test_the_solver_knows_alignments_and_gaps() -> None:
-    assert smallest_arena([]) == smallest_arena([Buffer(0, 0, 0)]) == 0
-    assert smallest_arena([Buffer(5, 0, 0, 4), Buffer(3, 0, 0, 4)]) == 12
+    assert smallest_arena([]) == smallest_arena([Buffer(0, 0, 0)]) == (0, 0)
+    assert smallest_arena([Buffer(5, 0, 0, 4), Buffer(3, 0, 0, 4)]) == (12, 12)
     # One byte in front of what has to lie at a multiple of 8.
-    assert smallest_arena([Buffer(1, 0, 1, 1), Buffer(8, 0, 1, 8), Buffer(7, 0, 1, 1)]) == 16
-    assert smallest_arena([Buffer(8, 0, 4, 1, ((1, 3),)), Buffer(8, 1, 3, 1)]) == 8
+    assert smallest_arena([Buffer(1, 0, 1, 1), Buffer(8, 0, 1, 8), Buffer(7, 0, 1, 1)]) == (16, 16)
+    assert smallest_arena([Buffer(8, 0, 4, 1, ((1, 3),)), Buffer(8, 1, 3, 1)]) == (8, 8)
 
 
 def test_instances_are_of_all_kinds() -> None:
