@@ -36,5 +36,10 @@ def exit_code_of_error(error: ExecutorchError) -> ExitCode:
         return ExitCode.MISSING_OPERATOR
     if isinstance(error, errors.InvalidFile):
         return ExitCode.INVALID_INPUT
+    if errors.Error.DelegateInvalidCompatibility <= error.code <= errors.Error.DelegateInvalidHandle:
+        return ExitCode.INVALID_INPUT
+    if error.code is errors.Error.Internal:
+        # A backend that fails while it loads fails as it would later.
+        return ExitCode.TRAP
     # Wrong inputs, unknown methods, files that cannot be opened, libraries that are not installed.
     return ExitCode.USAGE

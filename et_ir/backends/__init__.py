@@ -24,10 +24,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from et_ir.backends.capability import CapabilityPartitioner
+    from et_ir.backends.claims import ClaimPattern, GraphClaim, PatternPartitioner
     from et_ir.backends.delegate import Partitioners, delegate_module, partition_module
     from et_ir.backends.delegate_mapping import DelegateMappingBuilder
     from et_ir.backends.details import BackendDetails, PreprocessResult
     from et_ir.backends.errors import BackendError, MissingBackend
+    from et_ir.backends.graphs import ANY, CONSTANT, Graph, Match, Value
     from et_ir.backends.kept import KeptOperators
     from et_ir.backends.lowering import BackendFailed, lower_partitions
     from et_ir.backends.named_data import DataEntry, NamedDataConflict, NamedDataStore, NamedDataStoreOutput
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from et_ir.backends.why_not import DelegationReport, LeftOut
 
 __all__ = [
+    "ANY",
+    "CONSTANT",
     "DELEGATION_TAG",
     "AnyOf",
     "Backend",
@@ -55,14 +59,18 @@ __all__ = [
     "BackendError",
     "BackendFailed",
     "CapabilityPartitioner",
+    "ClaimPattern",
     "CompileSpec",
     "DataEntry",
     "DelegateMappingBuilder",
     "DelegationReport",
     "DelegationSpec",
     "EverythingSupported",
+    "Graph",
+    "GraphClaim",
     "KeptOperators",
     "LeftOut",
+    "Match",
     "MissingBackend",
     "NamedDataConflict",
     "NamedDataStore",
@@ -72,9 +80,11 @@ __all__ = [
     "PartitionResult",
     "Partitioner",
     "Partitioners",
+    "PatternPartitioner",
     "PreprocessResult",
     "Refusal",
     "SupportTable",
+    "Value",
     "backend_names",
     "delegate_module",
     "details_of",
@@ -89,12 +99,15 @@ __all__ = [
 ]
 
 _MODULES = {
+    "ANY": "graphs",
     "AnyOf": "support",
     "Backend": "registry",
     "BackendDetails": "details",
     "BackendError": "errors",
     "BackendFailed": "lowering",
+    "CONSTANT": "graphs",
     "CapabilityPartitioner": "capability",
+    "ClaimPattern": "claims",
     "CompileSpec": "specs",
     "DELEGATION_TAG": "tags",
     "DataEntry": "named_data",
@@ -102,8 +115,11 @@ _MODULES = {
     "DelegationReport": "why_not",
     "DelegationSpec": "specs",
     "EverythingSupported": "support",
+    "Graph": "graphs",
+    "GraphClaim": "claims",
     "KeptOperators": "kept",
     "LeftOut": "why_not",
+    "Match": "graphs",
     "MissingBackend": "errors",
     "NamedDataConflict": "named_data",
     "NamedDataStore": "named_data",
@@ -113,9 +129,11 @@ _MODULES = {
     "PartitionResult": "specs",
     "Partitioner": "partitioner",
     "Partitioners": "delegate",
+    "PatternPartitioner": "claims",
     "PreprocessResult": "details",
     "Refusal": "refusals",
     "SupportTable": "support",
+    "Value": "graphs",
     "backend_names": "registry",
     "delegate_module": "delegate",
     "details_of": "registry",

@@ -1,0 +1,56 @@
+"""Real models with parts delegated to programs of their own: the same results, dead memory poisoned."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+import torch
+
+from et_ir import to_edge
+from et_ir.backends.nested import NestedPartitioner
+from et_ir.program_manager import ExecutorchBackendConfig
+from et_vm.runtime import Runtime
+
+
+def export(made: Any) -> Any:
+    return torch.export.export(made[0].eval(), made[1], dynamic_shapes=made[2] if len(made) > 2 else None)
+
+
+# What stays outside parts the rest into many partitions.
+@pytest.mark.parametrize(
+    ("place", "outside"),
+    [
+        ("bert:bert", ["bmm"]),
+        ("mobilenet_v2:mobilenet_v2", ["hardtanh"]),
+        ("recurrent:gru", ["sigmoid"]),
+        ("translator:translator", ["bmm"]),
+        ("cached_llama:cached_llama", ["bmm"]),
+    ],
+)
+def test_results_are_the_same(place: str, outside: list[str]) -> None:
+    module, _, name = place.partition(":")
+    made = getattr(import_module(f"examples.models.{module}"), name)()
+    methods = made if isinstance(made, dict) else {"forward": made}
+    edge = to_edge({method: export(one) for method, one in methods.items()})
+    lowered = edge.to_backend(NestedPartitioner(without=outside))
+    assert lowered.delegation is not None
+    assert len(lowered.delegation.partitions) > 5
+    assert all(
+        refusal.reason in ("left out by the user", "mutable state", "control flow")
+        for one in lowered.delegation.left_out
+        for refusal in one.refusals
+    )
+    outputs: list[list[Any]] = []
+    for manager in (edge, lowered):
+        file = manager.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+        program = Runtime().load_program(file, poison=True)
+        outputs.append(
+            [
+                out
+                for method, one in methods.items()
+                for out in program.load_method(method).execute(list(one[1]))
+            ]
+        )
+    torch.testing.assert_close(outputs[1], outputs[0], rtol=1e-5, atol=1e-5)
