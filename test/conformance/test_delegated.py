@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +16,9 @@ from et_vm.runtime import Runtime
 
 
 def export(made: Any) -> Any:
-    return torch.export.export(made[0].eval(), made[1], dynamic_shapes=made[2] if len(made) > 2 else None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what torch says of its own tracing
+        return torch.export.export(made[0].eval(), made[1], dynamic_shapes=made[2] if len(made) > 2 else None)
 
 
 # What stays outside parts the rest into many partitions.
