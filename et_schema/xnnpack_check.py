@@ -159,7 +159,8 @@ def _check_externals(graph: XNNGraph, values: dict[int, XNNTensorValue]) -> None
             if tensor.external_id in found:
                 raise InvalidFile(f"argument {tensor.external_id} is there twice", where=where)
             found.add(tensor.external_id)
-    if found != set(range(graph.num_externs)):
+    # As many numbers as there are, none of them twice: from 0 on if the greatest is the last.
+    if len(found) != graph.num_externs or max(found, default=-1) >= graph.num_externs:
         message = f"{graph.num_externs} arguments, but the inputs and outputs are {sorted(found)}"
         raise InvalidFile(message, where="num_externs")
 

@@ -26,7 +26,7 @@ class XnnpackBackend(Backend):
         and OutOfMemory for one that needs more memory than there is.
         """
         del compile_specs
-        return Delegate(Graph(read_xnnpack(processed), context.named_data))
+        return Delegate(Graph(read_xnnpack(processed), context.named_data), context.platform.allocate)
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
         assert isinstance(handle, Delegate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import length_hint
 
 from et_schema.errors import Error, ExecutorchError
@@ -19,14 +19,16 @@ from et_vm.xnnpack.plan import Plan
 class Delegate:
     """Plans the graph when it is made, for the sizes that it declares, and again when the inputs have other sizes."""
 
-    __slots__ = ("_bound", "_first", "_graph", "_memo", "_plan", "_scratch", "_sizes", "_steps")
+    __slots__ = ("_allocate", "_bound", "_first", "_graph", "_memo", "_plan", "_scratch", "_sizes", "_steps")
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, allocate: Callable[[int], Array]) -> None:
+        """``allocate`` makes the memory of values."""
+        self._allocate = allocate
         self._graph = graph
         self._memo: dict[object, object] = {}
         self._scratch = Scratch()
         self._sizes = tuple(graph.values[value].dims for value in graph.inputs)
-        self._plan = Plan(graph, self._sizes, self._memo, self._scratch)
+        self._plan = Plan(graph, self._sizes, self._memo, self._scratch, allocate)
         self._bound: tuple[int, ...] = ()
         self._steps: tuple[Step, ...] = ()
         self._first = 0
@@ -82,7 +84,7 @@ class Delegate:
         sizes = tuple(tuple(arg.sizes[dim] for dim in arg.dim_order) for arg in inputs)
         if sizes != self._sizes:
             self._sizes = ()
-            self._plan = Plan(graph, sizes, self._memo, self._scratch)
+            self._plan = Plan(graph, sizes, self._memo, self._scratch, self._allocate)
             self._sizes = sizes
         steps: list[Step] = []
         self._scratch.restart()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_vm.kernels.registry import PrepareContext, Scratch, Step
@@ -22,16 +22,22 @@ class Plan:
     __slots__ = ("_blocks", "_graph", "_memo", "_pool", "_scratch", "_uses", "ends", "steps", "tensors")
 
     def __init__(
-        self, graph: Graph, sizes: Sequence[tuple[int, ...]], memo: dict[object, object], scratch: Scratch
+        self,
+        graph: Graph,
+        sizes: Sequence[tuple[int, ...]],
+        memo: dict[object, object],
+        scratch: Scratch,
+        allocate: Callable[[int], Array],
     ) -> None:
-        """``sizes`` are those of the inputs, in the order of memory; ``memo`` keeps what is derived from constants.
+        """``sizes`` are those of the inputs, in the order of memory; ``memo`` keeps what is derived from constants;
+        ``allocate`` makes the memory of values.
 
         Raises InvalidFile(DelegateInvalidCompatibility) for a node that does not take its operands, OutOfMemory.
         """
         self._graph = graph
         self._memo = memo
         self._scratch = scratch
-        self._pool = Pool()
+        self._pool = Pool(allocate)
         self._blocks: dict[int, Array] = {}
         self._uses: dict[int, int] = {}
         """How many values have a block, by the block's identity."""

@@ -9,18 +9,21 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import xnnpack_graphs
 from test_verify import Good
 from vm_programs import BOUND, UNBOUND, Build, chain_of_adds, combine, kernels
 
-from et_schema.generated import flat_tensor
+from et_schema.generated import flat_tensor, xnnpack
 from et_schema.generated.program import CompileSpec, Frame
 from et_schema.ptd import serialize_ptd
 from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, BackendRegistry
 from et_vm.bundled import bundle
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.values import Tensor
+from et_vm.xnnpack import XnnpackBackend
 
 FROZEN = Path(__file__).parents[1] / "unit" / "et_schema" / "frozen"
 EXTERNAL = "fc.weight"
@@ -165,6 +168,61 @@ def _text(build: Build) -> None:
     build.outputs(wide, at)
 
 
+def _graph(build: Build) -> None:
+    """Graphs for XNNPACK: images, matrices, grids of every kind."""
+    x, y, out = build.tensor(1, 2, 4, 4), build.tensor(1, 4, 2, 2), build.tensor(4, 3)
+    build.delegate("XnnpackBackend", _images(), x, y)
+    build.delegate("XnnpackBackend", _matrices(), y, out)
+    build.inputs(x)
+    build.outputs(out)
+
+
+def _images() -> bytes:
+    graph = xnnpack_graphs.Build()
+    x = graph.input(1, 2, 4, 4)
+    last, wide = graph.value(1, 4, 4, 2), graph.value(1, 4, 4, 4)
+    pooled, mixed = graph.value(1, 2, 2, 4), graph.value(1, 2, 2, 4)
+    ones = [
+        graph.constant(np.ones(sizes, np.float32))
+        for sizes in ((4, 3, 3, 2), (4,), (1, 3, 3, 4), (1, 1, 1, 4))
+    ]
+    graph.node(xnnpack.XNNStaticTranspose(4, [0, 2, 3, 1], x, last))
+    sides = (1, 1, 1, 1)
+    graph.node(
+        xnnpack.XNNConv2d(*sides, 3, 3, 1, 1, 1, 1, 2, 4, 1, 0, 0, last, ones[0], ones[1], wide), (0.0, 6.0)
+    )
+    graph.node(xnnpack.XNNMaxPooling2d(0, 0, 0, 0, 2, 2, 2, 2, 1, 1, wide, pooled))
+    graph.node(
+        xnnpack.XNNDepthwiseConv2d(*sides, 3, 3, 1, 1, 1, 1, 1, 1, 4, 0, 0, pooled, ones[2], NO_VALUE, mixed)
+    )
+    summed = graph.value(1, 2, 2, 4)
+    graph.node(xnnpack.XNNAdd(mixed, ones[3], summed))
+    graph.node(xnnpack.XNNStaticTranspose(4, [0, 3, 1, 2], summed, graph.output(1, 4, 2, 2)))
+    return graph.blob()
+
+
+def _matrices() -> bytes:
+    graph, kinds = xnnpack_graphs.Build(), xnnpack_graphs.D
+    x, flat = graph.input(1, 4, 2, 2), graph.value(4, 4)
+    grid = graph.value(4, 4, datatype=kinds.qint8, parameters=xnnpack.PerTensorQuant(0.1, 3))
+    back, rows = (
+        graph.value(4, 4),
+        graph.value(4, 4, datatype=kinds.qdint8, parameters=xnnpack.PerTokenDynamicQuant(1)),
+    )
+    scales = graph.data(np.ones(3, np.float32).tobytes())
+    weight = graph.constant(
+        np.full((3, 2), 0x9A, np.uint8), kinds.qcint4, xnnpack.PerChannelQuant([], 0, scales, 3), dims=(3, 4)
+    )
+    products = graph.value(4, 3)
+    graph.node(xnnpack.XNNStaticReshape(2, [0, 4], x, flat))
+    graph.node(xnnpack.XNNConvert(flat, grid))
+    graph.node(xnnpack.XNNConvert(grid, back))
+    graph.node(xnnpack.XNNConvert(back, rows))
+    graph.node(xnnpack.XNNFullyConnected(rows, weight, NO_VALUE, products))
+    graph.node(xnnpack.XNNSoftmax(products, graph.output(4, 3)))
+    return graph.blob()
+
+
 def _made(make: Callable[[Build], None], name: str = "forward") -> Build:
     build = Build(name)
     make(build)
@@ -176,7 +234,7 @@ def programs() -> dict[str, bytes]:
     """``.pte`` files by name."""
     files = {
         f"{make.__name__[1:]}": _made(make).file()
-        for make in (_scalars, _views, _lists, _state, _image, _text)
+        for make in (_scalars, _views, _lists, _state, _image, _text, _graph)
     }
     files["good"] = Good().file()
     files["methods"] = combine(_made(_scalars, "first"), _made(_views, "second"))
@@ -212,8 +270,9 @@ def registry() -> KernelRegistry:
 
 @cache
 def backends() -> BackendRegistry:
-    """One with the backend of the programs."""
+    """One with the backends of the programs."""
     found = BackendRegistry()
     for backend_id in ("Copy", "Acme"):
         found.register(backend_id, CopyBackend())
+    found.register("XnnpackBackend", XnnpackBackend())
     return found

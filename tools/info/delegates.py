@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from et_vm.program import Program
 
 DECODERS = "et_vm.delegate_decoders"
+OWN_DECODERS = {"XnnpackBackend": "et_tools.info.xnnpack_lines:xnnpack_lines"}
 
 Decoder: TypeAlias = Callable[[memoryview, dict[str, bytes]], Sequence[str]]
 
@@ -71,9 +72,11 @@ def _spec(spec: CompileSpec) -> dict[str, Any]:
 
 
 def _decoders() -> dict[str, Any]:
-    from importlib.metadata import entry_points
+    """The decoders by backend: those that come with the commands, and those of packages, which go first."""
+    from importlib.metadata import EntryPoint, entry_points
 
-    return {entry.name: entry for entry in entry_points(group=DECODERS)}
+    known = {name: EntryPoint(name, place, DECODERS) for name, place in OWN_DECODERS.items()}
+    return {**known, **{entry.name: entry for entry in entry_points(group=DECODERS)}}
 
 
 def _decode(entry: Any, blob: memoryview, specs: dict[str, bytes]) -> list[str]:

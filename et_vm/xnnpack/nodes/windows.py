@@ -13,6 +13,8 @@ from et_vm.xnnpack.site import Site
 SAME_PADDING = 4
 """The flag for padding that makes an output of the size of the input divided by the stride."""
 MOST = 2**31 - 1
+MOST_TAPS = 2**16
+"""As many elements as a window has along one side. Each is a step or a few."""
 
 
 class Axis(NamedTuple):
@@ -47,6 +49,7 @@ def checked(site: Site, axes: tuple[Axis, Axis], *, same: bool) -> tuple[Axis, A
     for axis in axes:
         positive = min(axis.taps, axis.stride, axis.dilation) > 0
         site.check(positive and max(axis) <= MOST, "window", "positive numbers", tuple(axis))
+        site.check(axis.taps <= MOST_TAPS, "window", f"at most {MOST_TAPS} elements", axis.taps)
     height, width = axes
     if same:
         height, width = height.same(), width.same()

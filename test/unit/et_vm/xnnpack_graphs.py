@@ -90,8 +90,8 @@ class Build:
     def blob(self):
         return serialize_xnnpack(self.graph, [self.constants])
 
-    def load(self, named_data=None):
-        context = BackendInitContext(Platform(), None, "forward", named_data or {})
+    def load(self, named_data=None, platform=None):
+        context = BackendInitContext(platform or Platform(), None, "forward", named_data or {})
         return XnnpackBackend().init(context, memoryview(self.blob()), [])
 
     def run(self, *inputs, outputs=None, handle=None):

@@ -11,6 +11,7 @@ from et_schema.generated import xnnpack as schema
 from et_schema.generated.xnnpack import ConstantDataOffset, PerTensorQuant, XNNTensorValue, XValue
 from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack_nodes import NO_OFFSET, NO_VALUE
+from et_vm.platform import Platform
 from et_vm.tracer import EventTracer
 from et_vm.values import Tensor
 from et_vm.xnnpack.memory import Pool
@@ -142,6 +143,10 @@ def test_values_that_no_memory_holds():
     build = chain(2, 2**22, 2**22)
     with pytest.raises(OutOfMemory):
         build.load()
+    small = chain(2, 1000)
+    assert small.load(platform=Platform(memory_limit=20_000))
+    with pytest.raises(OutOfMemory, match="left of a limit of 5000"):
+        small.load(platform=Platform(memory_limit=5000))
 
 
 def test_events_of_nodes():
@@ -161,7 +166,7 @@ def test_events_of_nodes():
 
 
 def test_pool():
-    pool = Pool()
+    pool = Pool(Platform().allocate)
     large, small = pool.take(4096), pool.take(64)
     assert all(block.ctypes.data % 64 == 0 for block in (large, small))
     pool.give(large)
