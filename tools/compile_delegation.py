@@ -7,6 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from et_tools.compile_options import LEVELS
 from et_tools.exit_codes import UsageError
 from et_tools.output import write_stdout
 
@@ -29,6 +30,8 @@ class Delegation:
         self._report: DelegationReport | None = None
         if args.why_not_delegated and not args.backend:
             raise UsageError("--why-not-delegated: no backend is asked, --backend NAME names one")
+        if args.why_not_delegated and LEVELS.index(args.emit) < LEVELS.index("backend"):
+            raise UsageError(f"--why-not-delegated: nothing is delegated up to the level {args.emit}")
         if not args.backend:
             return
         from et_ir.backends import KeptOperators, make_partitioner
@@ -43,6 +46,11 @@ class Delegation:
     def kept_operators(self) -> list[str]:
         """The operators that backends want whole."""
         return [] if self._kept is None else self._kept.names
+
+    def check(self, reached: str) -> None:
+        """Raises `UsageError` for a program that is past the level of backends."""
+        if self._partitioners and LEVELS.index(reached) > LEVELS.index("backend"):
+            raise UsageError(f"--backend: {self._args.model} is at the level {reached}, past that of backends")
 
     def before(self, level: str, module: ModuleOp) -> None:
         """What is to be done before a level's passes. Raises what `delegate_module` raises."""

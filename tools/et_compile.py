@@ -89,6 +89,7 @@ def _compile(args: argparse.Namespace) -> None:
         passes = parse_passes(",".join(pipelines[level] for level in _up_to(args.emit)))
         raise with_later_faults(error, error.module, passes) from error
     reached = level_of(module)
+    delegation.check(reached)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
         raise UsageError(f"{args.model} is at level {reached} already, past {args.emit}")
     # A text that is at a level has reached it: what it was read as is checked, not lowered again.

@@ -67,7 +67,7 @@ class _Random(NestedPartitioner):
 
 
 def compile_delegated(module: ModuleOp, random: Random) -> bytes:
-    """Lower a module of the aten level in place, with random parts delegated, and the file of it."""
+    """Lower a module of the aten level, which changes, with random parts delegated, and the file of it."""
     for pipeline in (ATEN, CORE_ATEN, EDGE):
         run_pipeline(module, pipeline)
     partitioners = [_Random(random) for _ in range(random.choice([1, 1, 2]))]
@@ -78,7 +78,12 @@ def compile_delegated(module: ModuleOp, random: Random) -> bytes:
     run_pipeline(regions, BACKEND)
     if any(count < 1 for _, _, count in report.partitions):
         raise ValueError("a partition without ops")
-    delegate_module(module, partitioners)
+    if random.random() < 0.5:
+        delegate_module(module, partitioners)
+    else:
+        # Passes look into regions as into everything else.
+        run_pipeline(regions, "canonicalize,constant-fold,cse,dce,lower-partitions")
+        module = regions
     verify_module(module)
     run_pipeline(module, f"{BACKEND},{executorch_pipeline(target='et-vm')}")
     verify_module(module)
