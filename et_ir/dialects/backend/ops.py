@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FlatSymbolRefAttrConstr,
     IntegerAttr,
+    LocationAttr,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -144,7 +146,8 @@ class YieldOp(IRDLOperation):
 class LoweredOp(IRDLOperation):
     """A subgraph that a backend has compiled: what it made of it, and the settings it is loaded with.
 
-    `debug_handles` maps the backend's own handles to those of the program (upstream's debug handle map).
+    `debug_handles` says which ops each of the backend's own identifiers stands for, by their locations: what upstream's
+    debug handle map says by numbers.
     `alignment` is that of the blob in the file, in bytes, where the backend needs more than every segment
     has.
 
@@ -152,7 +155,8 @@ class LoweredOp(IRDLOperation):
     backend.lowered @lowered_0 "demo" specs [#backend.compile_spec<"k", "v">] = #program.data<ui8, [1, 2]>
     ```
 
-    Rules: `lowered_c1` the backend has a name; `lowered_c2` the alignment is a power of two.
+    Rules: `lowered_c1` the backend has a name; `lowered_c2` the alignment is a power of two; `lowered_c3` the
+    identifiers of `debug_handles` stand for locations.
     """
 
     name = "backend.lowered"
@@ -207,6 +211,13 @@ class LoweredOp(IRDLOperation):
         if not self.backend.data:
             raise VerifyException("[lowered_c1] the backend has no name")
         _verify_alignment(self.alignment, "lowered_c2")
+        for identifier, places in self.debug_handles.data.items() if self.debug_handles is not None else ():
+            if not isinstance(places, ArrayAttr) or not all(
+                isinstance(place, LocationAttr) for place in cast("ArrayAttr[Attribute]", places)
+            ):
+                raise VerifyException(
+                    f"[lowered_c3] the identifier '{identifier}' stands for {places}, not for locations"
+                )
 
 
 @irdl_op_definition
