@@ -12,9 +12,12 @@ if TYPE_CHECKING:
 # One factory per file, both named after the model.
 NAMES = ("mobilenet_v2", "resnet18", "bert", "llama")
 
+MORE = ("mobilenet_v3", "vit", "unet", "detector")
+"""Further ones, of kinds that backends for images and attention meet."""
+
 
 def factory(name: str) -> Callable[[], tuple[nn.Module, tuple[Any, ...]]]:
     """The factory of model ``name``; raises ``KeyError`` naming the choices."""
-    if name not in NAMES:
-        raise KeyError(f"no example model {name!r}; there are {', '.join(NAMES)}")
+    if name not in (*NAMES, *MORE):
+        raise KeyError(f"no example model {name!r}; there are {', '.join((*NAMES, *MORE))}")
     return getattr(import_module(f"{__name__}.{name}"), name)

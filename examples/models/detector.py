@@ -40,14 +40,15 @@ class Head(nn.Module):
 
 
 class Detector(nn.Module):
-    """Images ``[N, 3, size, size]`` f32 to boxes ``[N, places, 4]`` (left, top, right, bottom, in pixels) and scores
-    ``[N, places, classes]``, f32. ``places`` are those of all feature maps, from fine to coarse.
+    """Images ``[N, 3, size, size]`` f32 to boxes ``[N, places, 4]`` (left, top, right, bottom, as parts of the image)
+    and scores ``[N, places, classes]``, f32. ``places`` are those of all feature maps, from fine to coarse.
     """
 
     places: Tensor
 
     def __init__(self, size: int = 128, channels: int = 48, classes: int = 12) -> None:
         super().__init__()
+        self.size = size
         self.stem = nn.Sequential(block(3, 16, 2), block(16, 24, 2))
         widths = (32, 64, 96)
         self.stages = nn.ModuleList(
@@ -60,7 +61,7 @@ class Detector(nn.Module):
         places = [
             (torch.stack(torch.meshgrid(torch.arange(side), torch.arange(side), indexing="xy"), -1) + 0.5)
             .reshape(-1, 2)
-            .mul(stride)
+            .mul(stride / size)
             for stride, side in ((stride, size // stride) for stride in STRIDES)
         ]
         self.register_buffer("places", torch.cat(places))
@@ -81,7 +82,7 @@ class Detector(nn.Module):
         centre = torch.cat([one.flatten(2) for _, _, one in found], dim=2).transpose(1, 2)
         sides = torch.cat(
             [
-                (torch.exp(one * scale) * stride).flatten(2)
+                (torch.exp(one * scale) * (stride / self.size)).flatten(2)
                 for (_, one, _), scale, stride in zip(found, self.scales, STRIDES, strict=True)
             ],
             dim=2,

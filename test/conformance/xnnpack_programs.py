@@ -207,6 +207,15 @@ PROGRAMS: dict[str, Callable[[], tuple[Program, Inputs]]] = {
     "div_number": _of(lambda x: x / 3.0, _image()),
     "minimum": _of(torch.minimum, _image(), _image()),
     "maximum": _of(torch.maximum, _image(), _image(11)),
+    "sub_clamp": _of(lambda x, y: (x - y).clamp(-0.1, 0.2), _image(), _image()),
+    "mul_clamp": _of(lambda x, y: (x * y).clamp(-0.1, 0.2), _image(), _image()),
+    "div_clamp": _of(lambda x, y: (x / y).clamp(-0.1, 0.2), _image(), _positive(11)),
+    "mm_relu": _of(lambda a, b: F.relu(a @ b), torch.randn(3, 4), torch.randn(4, 5)),
+    "mm_constant_relu": _of(lambda a: F.relu(a @ torch.arange(-9.0, 11.0).reshape(4, 5)), torch.randn(3, 4)),
+    "bmm_relu": _of(lambda a, b: F.relu(torch.bmm(a, b)), torch.randn(2, 3, 4), torch.randn(2, 4, 5)),
+    "silu_clamp": _of(lambda x: F.silu(x).clamp(-0.1, 0.2), _image()),
+    "reciprocal_clamp": _of(lambda x: torch.reciprocal(x).clamp(0.9, 1.2), _positive(2, 3)),
+    "sigmoid_clamp": _of(lambda x: torch.sigmoid(x).clamp(0.4, 0.6), _image()),
     "add_channels_to_conv": _with(
         lambda c, x, y: c(x) * y[:, :, None, None] + torch.arange(4.0)[:, None, None],
         lambda: [nn.Conv2d(6, 4, 3)],
@@ -216,6 +225,12 @@ PROGRAMS: dict[str, Callable[[], tuple[Program, Inputs]]] = {
     "add_row_to_conv": _with(
         lambda c, x, y: c(x) + y, lambda: [nn.Conv2d(6, 4, 3, padding=1)], _image(), torch.randn(9, 11)
     ),
+    "prelu": _with(lambda p, x: p(x) + 1, lambda: [nn.PReLU(6, 0.3)], _image()),
+    "prelu_of_conv": _with(lambda c, p, x: p(c(x)), lambda: [nn.Conv2d(6, 4, 3), nn.PReLU(4)], _image()),
+    "prelu_of_rows": _with(lambda p, x: p(x), lambda: [nn.PReLU()], torch.randn(3, 5)),
+    "amax": _of(lambda x: x.amax(1), torch.randn(2, 5, 7)),
+    "amax_of_image": _with(lambda c, x: c(x).amax(2, keepdim=True), lambda: [nn.Conv2d(6, 4, 3)], _image()),
+    "max_values": _of(lambda x: x.max(-1).values, torch.randn(2, 3, 5, 7)),
     "softmax": _of(lambda x: torch.softmax(x, -1), torch.randn(2, 3, 7)),
     "softmax_of_channels": _with(lambda c, x: torch.softmax(c(x), 1), lambda: [nn.Conv2d(6, 4, 3)], _image()),
     "softmax_middle": _of(lambda x: torch.softmax(x, 1), torch.randn(2, 5, 7)),

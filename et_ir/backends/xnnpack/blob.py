@@ -11,6 +11,7 @@ from et_ir.backends.delegate_mapping import DelegateMappingBuilder
 from et_ir.backends.dependences import is_copied, is_statement
 from et_ir.backends.details import BackendDetails, PreprocessResult
 from et_ir.backends.specs import CompileSpec
+from et_ir.backends.xnnpack.prelu import prelus
 from et_ir.backends.xnnpack.recover_pools import recover_pools
 from et_ir.backends.xnnpack.rules import RULES
 from et_ir.backends.xnnpack.translation import Translation
@@ -48,6 +49,8 @@ def translate(module: ModuleOp) -> Translation:
     """
     method = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
     made = Translation(module, method)
+    for prelu in prelus(method.body.block):
+        made.fused.update(prelu.ops[:-1])
     for op in method.body.block.ops:
         if is_copied(op) or is_statement(op) or isinstance(op, ReturnOp) or op in made.fused:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects.func import FuncOp
@@ -15,6 +15,7 @@ from et_ir.backends.registry import Backend
 from et_ir.backends.specs import DelegationSpec
 from et_ir.backends.support import OperatorSupport
 from et_ir.backends.xnnpack.blob import XnnpackBackend
+from et_ir.backends.xnnpack.prelu import prelus
 from et_ir.backends.xnnpack.support import XnnpackSupport
 from et_ir.bounds import SizeBounds
 from et_ir.dialects.schema import SchemaOp
@@ -65,6 +66,11 @@ class XnnpackPartitioner(CapabilityPartitioner):
         self,
     ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
         return [name for name in KEPT if name not in self._without], None
+
+    def patterns(self, method: FuncOp) -> Iterable[Sequence[Operation]]:
+        if self._only or "where.self" in self._without:
+            return ()
+        return [found.ops for found in prelus(method.body.block)]
 
     def refuse_partition(self, ops: Sequence[Operation]) -> Refusal | None:
         if all(isinstance(op, SchemaOp) and op.name.removeprefix("edge.") in _MOVES for op in ops):

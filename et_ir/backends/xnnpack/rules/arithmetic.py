@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from et_ir.backends.refusals import Refusal
 from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.orders import Order, straight
+from et_ir.backends.xnnpack.prelu import find_prelu
 from et_ir.backends.xnnpack.rules.rule import Rule, shape_of
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.dialects.schema import SchemaOp
@@ -21,6 +22,7 @@ from et_schema.generated.xnnpack import (
     XNNMaximum,
     XNNMinimum,
     XNNMultiply,
+    XNNPReLU,
     XNNStaticReshape,
     XNNSubtract,
 )
@@ -129,6 +131,23 @@ def _refuse_expand(op: SchemaOp) -> Refusal | None:
     return None
 
 
+def _prelu(t: Translation, op: SchemaOp) -> None:
+    """The selection that is the end of a `prelu`; the ops before it are part of the node."""
+    found = find_prelu(op)
+    assert found is not None
+    order = t.order(found.x)
+    source = t.read(found.x, order)
+    slope = operand(t, found.slope, order)
+    node = XNNPReLU(input1_id=source, input2_id=slope, output_id=t.write(op.result, order))
+    t.node(node, *found.ops)
+
+
+def _refuse_where(op: SchemaOp) -> Refusal | None:
+    if find_prelu(op) is None:
+        return Refusal("XNNPACK has no such node", "where.self")
+    return None
+
+
 RULES: Final = {
     "add.Scalar": _binary(XNNAdd),
     "add.Tensor": _binary(XNNAdd),
@@ -142,4 +161,5 @@ RULES: Final = {
     "rsub.Scalar": _binary(XNNSubtract, reverse=True),
     "sub.Scalar": _binary(XNNSubtract),
     "sub.Tensor": _binary(XNNSubtract),
+    "where.self": Rule(_prelu, _refuse_where),
 }

@@ -13,7 +13,6 @@ from et_ir.backends.xnnpack.rules.rule import Rule, shape_of
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.dialects.schema import SchemaOp
 from et_schema.generated.xnnpack import (
-    OutputMinMax,
     XNNAdd,
     XNNBatchMatrixMultiply,
     XNNFullyConnected,
@@ -70,8 +69,8 @@ def _mm(t: Translation, op: SchemaOp) -> None:
     if is_constant(weight):
         _connect(t, op, x, t.array(weight).T, weight, None)
     else:
-        value, clamp = t.activated(op)
-        _multiply(t, op, x, weight, value, clamp)
+        # This node does not bound its output.
+        _product_of_matrices(t, op, x, weight, t.write(op.result))
 
 
 def _addmm(t: Translation, op: SchemaOp) -> None:
@@ -97,20 +96,6 @@ def _addmm(t: Translation, op: SchemaOp) -> None:
 def _is_row(bias: SSAValue, weight: SSAValue) -> bool:
     outputs = shape_of(weight)[1]
     return is_constant(bias) and shape_of(bias) in ((outputs,), (1, outputs))
-
-
-def _multiply(
-    t: Translation,
-    op: SchemaOp,
-    x: SSAValue,
-    other: SSAValue,
-    value: SSAValue,
-    clamp: OutputMinMax | None,
-) -> None:
-    product = t.temporary(x, (1, *t.sizes(value)))
-    a, b = _batch_of_one(t, x), _batch_of_one(t, other)
-    t.node(XNNBatchMatrixMultiply(input1_id=a, input2_id=b, output_id=product), op, clamp=clamp)
-    _reshape(t, op, product, t.write(value), [max(size, 0) for size in shape_of(value)])
 
 
 def _product_of_matrices(t: Translation, op: SchemaOp, x: SSAValue, other: SSAValue, made: int) -> None:
@@ -151,14 +136,13 @@ def _refuse_mm(op: SchemaOp) -> Refusal | None:
 
 def _bmm(t: Translation, op: SchemaOp) -> None:
     x, other = op.operands
-    value, _ = op.result, None
     first = t.read(x)
     turned = (0, 2, 1)
     if not is_constant(other) and turned in t.orders(other) and straight(3) not in t.orders(other):
         second, flags = t.read(other, turned), TRANSPOSE_SECOND
     else:
         second, flags = t.read(other), 0
-    made = t.write(value)
+    made = t.write(op.result)
     t.node(XNNBatchMatrixMultiply(input1_id=first, input2_id=second, output_id=made, flags=flags), op)
 
 

@@ -1,7 +1,8 @@
-"""Means, sums and softmax: what takes all elements along a dimension."""
+"""Means, sums, maxima and softmax: what takes all elements along a dimension."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from et_ir.dialects.schema import SchemaOp
 from et_schema.generated.xnnpack import (
     XNNFullyConnected,
     XNNGlobalAvgPooling2d,
+    XNNMaxPooling2d,
     XNNSoftmax,
     XNNStaticReshape,
 )
@@ -77,8 +79,62 @@ def _softmax(t: Translation, op: SchemaOp) -> None:
     t.node(XNNSoftmax(input_id=source, output_id=t.write(op.result, order)), op)
 
 
+def _maximum(t: Translation, op: SchemaOp) -> None:
+    """The largest along a dimension is a pool over columns: rows outside, the last other dimension as channels."""
+    x, result = op.operands[0], op.results[0]
+    (dim,) = _maximum_dims(op)
+    rank = len(shape_of(x))
+    *outer, last = (one for one in range(rank) if one != dim)
+    order = (*outer, dim, last)
+    sizes = t.sizes(x)
+    rows, count, channels = prod(sizes[one] for one in outer), sizes[dim], sizes[last]
+    source = t.read(x, order)
+    image = t.temporary(x, [rows, count, 1, channels])
+    known = [0 if min(shape_of(x)[one] for one in outer or [dim]) < 0 else rows, count, 1, channels]
+    t.node(XNNStaticReshape(num_dims=4, new_shape=known, input_id=source, output_id=image), op)
+    pooled = t.temporary(x, [rows, 1, 1, channels])
+    node = XNNMaxPooling2d(
+        pooling_height=count,
+        pooling_width=1,
+        stride_height=count,
+        stride_width=1,
+        dilation_height=1,
+        dilation_width=1,
+        input_id=image,
+        output_id=pooled,
+        flags=KEEP_DIMS,
+    )
+    t.node(node, op)
+    kept = order if op.arg("keepdim") else tuple(one - (one > dim) for one in (*outer, last))
+    shape = [max(size, 0) for size in in_order(shape_of(result), kept)]
+    made = t.write(result, kept)
+    t.node(XNNStaticReshape(num_dims=len(shape), new_shape=shape, input_id=pooled, output_id=made), op)
+
+
+def _maximum_dims(op: SchemaOp) -> list[int]:
+    given = op.arg("dim")
+    rank = len(shape_of(op.operands[0]))
+    return [axis(one, rank) for one in ([given] if isinstance(given, int) else given)]
+
+
+def _refuse_maximum(op: SchemaOp) -> Refusal | None:
+    if any(result.uses for result in op.results[1:]):
+        return Refusal("its indices are used")
+    shape, dims = shape_of(op.operands[0]), _maximum_dims(op)
+    if len(dims) != 1 or len(shape) < 2:
+        return Refusal("other than one dimension of several", f"{dims} of {len(shape)}")
+    others = [size for dim, size in enumerate(shape) if dim != dims[0]]
+    if shape[dims[0]] < 0 or others[-1] < 0 or sum(size < 0 for size in others) > 1:
+        return Refusal("along, or of, sizes that are known at run time only", str(op.operand_types[0]))
+    if shape[dims[0]] == 1:
+        return Refusal("a window of one element")
+    return None
+
+
 RULES: Final = {
     "_softmax": Rule(_softmax),
+    "amax": Rule(_maximum, _refuse_maximum),
+    "max.dim": Rule(_maximum, _refuse_maximum),
     "mean.dim": Rule(_mean, _refuse_mean),
     "sum.dim_IntList": Rule(_mean, _refuse_mean),
 }

@@ -1,28 +1,16 @@
 """Which nodes a program becomes: what is fused, what is moved, and what is not."""
 
 import pytest
-from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, ModuleOp
-from xdsl.dialects.func import Func
+from modules import parse
 
 from et_ir.backends.xnnpack.blob import XnnpackBackend, translate
-from et_ir.dialects.edge import Edge
-from et_ir.dialects.program import Program
-from et_ir.text import parse_module
 from et_schema.generated.xnnpack import XNNFullyConnected, XNNStaticTranspose
 from et_schema.xnnpack import read_xnnpack
 from et_schema.xnnpack_nodes import kind_name, tensor_of
 
 
-def module(text: str) -> ModuleOp:
-    context = Context()
-    for dialect in (Builtin, Func, Edge, Program):
-        context.load_dialect(dialect)
-    return parse_module(context, text)
-
-
 def kinds(text: str) -> list[str]:
-    made = translate(module(text))
+    made = translate(parse(text))
     return [kind_name(node.xnode_union) for node in made.graph.nodes if node.xnode_union]
 
 
@@ -59,7 +47,7 @@ def test_images_are_moved_once_on_each_side():
 
 def test_an_activation_is_part_of_the_node_before():
     body = "%r = edge.relu %c : tensor<1x4x5x5xf32>\n func.return %r : tensor<1x4x5x5xf32>"
-    made = translate(module(convolution(body)))
+    made = translate(parse(convolution(body)))
     clamps = [node.output_min_max for node in made.graph.nodes]
     assert [clamp is not None for clamp in clamps] == [False, True, False]
     assert clamps[1] is not None
@@ -81,7 +69,7 @@ def test_a_permutation_to_channels_last_moves_nothing():
 
 def test_filters_have_their_channels_last():
     body = "func.return %c : tensor<1x4x5x5xf32>"
-    made = translate(module(convolution(body)))
+    made = translate(parse(convolution(body)))
     graph = made.graph.finish()
     dims = [t.dims for value in graph.xvalues if (t := tensor_of(value)) and t.constant_buffer_idx]
     assert dims == [[4, 1, 1, 3]]
@@ -97,7 +85,7 @@ def test_two_transpositions_are_one():
     }
     """
     assert kinds(text) == ["Negate", "StaticTranspose"]
-    node = translate(module(text)).graph.nodes[1].xnode_union
+    node = translate(parse(text)).graph.nodes[1].xnode_union
     assert isinstance(node, XNNStaticTranspose)
     assert node.perm == [2, 1, 0]
 
@@ -110,7 +98,7 @@ def test_a_mean_over_a_flattened_image_is_a_pool():
       func.return %b : tensor<1x3xf32>
     }
     """
-    result = XnnpackBackend.preprocess(module(text), ())
+    result = XnnpackBackend.preprocess(parse(text), ())
     assert isinstance(result.processed_bytes, bytes)
     nodes = read_xnnpack(result.processed_bytes).graph.xnodes
     found = [kind_name(node.xnode_union) for node in nodes if node.xnode_union]
@@ -135,7 +123,7 @@ def test_identifiers_lead_to_the_ops():
       func.return %a : tensor<2x1xf32>
     }
     """
-    result = XnnpackBackend.preprocess(module(text), ())
+    result = XnnpackBackend.preprocess(parse(text), ())
     assert isinstance(result.processed_bytes, bytes)
     (node,) = read_xnnpack(result.processed_bytes).graph.xnodes
     assert isinstance(node.xnode_union, XNNFullyConnected)
@@ -150,4 +138,4 @@ def test_what_has_no_rule_is_named():
     }
     """
     with pytest.raises(ValueError, match=r"XNNPACK has no node for edge\.erf"):
-        translate(module(text))
+        translate(parse(text))

@@ -1,0 +1,82 @@
+import pytest
+from modules import parse
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from et_ir.backends import BackendError, make_partitioner
+from et_ir.backends.tags import tag_of
+from et_ir.dialects.schema import SchemaOp
+
+
+def method_of(module: ModuleOp) -> FuncOp:
+    return next(op for op in module.body.block.ops if isinstance(op, FuncOp))
+
+
+PROGRAM = """
+program.parameter @w : tensor<3x4xf32> = #program.data<f32, [1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12.]>
+func.func @forward(%x: tensor<2x4xf32>, %v: tensor<3x4xf32>, %d: tensor<2x4xf64>) -> (RESULT) {
+  %w = program.get @w : tensor<3x4xf32>
+  BODY
+  func.return %r : RESULT
+}
+"""
+
+
+def refusals(body: str, result: str = "tensor<2x4xf32>", options: str = "") -> list[str]:
+    method = method_of(parse(PROGRAM.replace("BODY", body).replace("RESULT", result)))
+    partition = make_partitioner("xnnpack" + options).partition(method)
+    for op in method.body.block.ops:
+        assert not isinstance(op, SchemaOp) or (tag_of(op) is None) == (op in partition.refusals)
+    return [str(refusal) for refusal in partition.refusals.values()]
+
+
+SIGMOID = "%r = edge.sigmoid %x : tensor<2x4xf32>"
+SLICE = "%r = edge.slice_copy.Tensor %x {dim = 1, step = 2} : (tensor<2x4xf32>) -> tensor<2x2xf32>"
+POWER = "%r = edge.pow.Tensor_Scalar %x {exponent = 2.5} : (tensor<2x4xf32>) -> tensor<2x4xf32>"
+PERMUTED = "%r = edge.permute_copy %x {dims = [1, 0]} : (tensor<2x4xf32>) -> tensor<4x2xf32>"
+
+
+def linear(weight: str) -> str:
+    return f"%r = edge.linear %x, {weight} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>"
+
+
+def test_taken():
+    assert refusals(SIGMOID) == []
+    assert refusals(linear("%w"), "tensor<2x3xf32>") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "result", "reason"),
+    [
+        ("%r = edge.erf %x : tensor<2x4xf32>", "tensor<2x4xf32>", "XNNPACK has no such node: erf"),
+        ("%r = edge.sigmoid %d : tensor<2x4xf64>", "tensor<2x4xf64>", "element type: f64, it takes f32, f16"),
+        (linear("%v"), "tensor<2x3xf32>", "the weight is no constant"),
+        (SLICE, "tensor<2x2xf32>", "a step: 2"),
+        (
+            POWER,
+            "tensor<2x4xf32>",
+            "there are nodes for some powers only: 2.5, not one of (2.0, 3.0, 0.5, -0.5, -1.0)",
+        ),
+        (PERMUTED, "tensor<4x2xf32>", "the partition computes nothing: it only moves elements"),
+    ],
+)
+def test_left_out_with_the_reason(body: str, result: str, reason: str):
+    assert refusals(body, result) == [reason]
+
+
+def test_what_the_user_leaves_out():
+    assert refusals(SIGMOID, options=":without=sigmoid") == ["left out by the user: sigmoid"]
+    assert refusals(SIGMOID, options=":only=relu") == ["left out by the user: sigmoid"]
+    assert refusals(SIGMOID, options=":min=2") == ["the partition is too small: of 1 ops, 2 are asked for"]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("colour=red", "there is no option 'colour'; there are: only, without, min"),
+        ("min=few", "min=few: expected a number of ops"),
+    ],
+)
+def test_options_that_there_are_not(option: str, message: str):
+    with pytest.raises(BackendError, match=message):
+        make_partitioner(f"xnnpack:{option}")
