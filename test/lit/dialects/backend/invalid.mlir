@@ -43,7 +43,7 @@ func.func @partition_c4(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error@+1 {{[lowered_c3] the identifier '1' stands for array<i64: 3, 4>, not locations}}
+// expected-error@+1 {{[lowered_c3] the identifier '1' stands for array<i64: 3, 4>, not for locations}}
 backend.lowered @lowered_0 "demo" debug_handles {"1" = array<i64: 3, 4>} = #program.data<ui8, []>
 
 // -----
