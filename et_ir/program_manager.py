@@ -24,13 +24,14 @@ from xdsl.passes import ModulePass
 from et_ir.passes.pipelines import (
     ATEN,
     BACKEND,
-    EDGE,
     core_aten_pipeline,
+    edge_pipeline,
     executorch_pipeline,
     quiet_collector,
     run_pipeline,
     split_preserved,
 )
+from et_ir.presets import DEFAULT
 from et_schema.atomic import atomic_writer
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class EdgeCompileConfig:
     """The largest values of sizes that export knows no bound of, by export's symbol (`s77`) or by input and dimension
     (`x.0`). Memory is planned for them.
     """
+    level: str = DEFAULT
+    """How much to do, as `et-compile -O`: `0`, `1`, `2` or `s`."""
     progress: Progress | None = field(default=None, repr=False)
 
 
@@ -106,6 +109,8 @@ class ExecutorchBackendConfig:
     """
     passes: Sequence[ModulePass] = ()
     """Passes of the user's own, run on the backend-level module first."""
+    level: str = DEFAULT
+    """How much to do, as `et-compile -O`: `0`, `1`, `2` or `s`."""
     progress: Progress | None = field(default=None, repr=False)
 
 
@@ -150,9 +155,11 @@ def _to_edge(
         if kept is not None:
             kept.decompose_refused(module)
             preserve = [*preserve, *kept.names]
-        run_pipeline(module, core_aten_pipeline(preserve, dequantize=config.dequantize_weights))
+        run_pipeline(
+            module, core_aten_pipeline(preserve, dequantize=config.dequantize_weights, level=config.level)
+        )
         report("core-aten", module)
-        lower, _, check = EDGE.rpartition(",")
+        lower, _, check = edge_pipeline(level=config.level).rpartition(",")
         run_pipeline(module, lower)
         _run_passes(module, config.transform_passes)
         if config._check_ir_validity:  # pyright: ignore[reportPrivateUsage] (upstream's name)
@@ -260,6 +267,7 @@ class EdgeProgramManager:
                     plan_outputs=config.alloc_graph_output,
                     unbounded=config.unbounded,
                     extra_operators=config.extra_operators,
+                    level=config.level,
                 ),
             )
             if config.external_constants:

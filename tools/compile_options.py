@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 
+from et_ir.presets import DEFAULT, PRESETS
 from et_ir.targets.manifest import TARGETS
 from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.exit_codes import UsageError
@@ -13,12 +14,17 @@ from et_tools.output import check_output
 
 __all__ = ["LEVELS", "default_bounds", "extra_operators", "is_text", "parse_options"]
 
+FORMATS = ("text", "json")
+"""What `--explain` can be."""
+
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
 """Where a compilation can stop, in order."""
 
 
 def parse_options(text: str, arguments: list[str]) -> argparse.Namespace:
     """The options of a command line; `text` is what the help begins with. Raises `UsageError` for what cannot be."""
+    # Without a format the option must not take the model for one.
+    arguments = [f"--explain={FORMATS[0]}" if argument == "--explain" else argument for argument in arguments]
     args = _parser(text).parse_args(arguments)
     _check(args)
     return args
@@ -35,6 +41,22 @@ def _parser(text: str) -> CommandParser:
     add("-o", "--output", metavar="FILE", help="output ('-': standard output, where text goes without it)")
     add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
     add("--target", default="stock-1.4", choices=TARGETS, help="whose kernels to use")
+    add(
+        "-O",
+        dest="level",
+        default=DEFAULT,
+        choices=tuple(PRESETS),
+        help="how much to do: "
+        + "; ".join(f"-O{one.level} {one.summary}" for one in PRESETS.values())
+        + f" (default: -O{DEFAULT})",
+    )
+    add(
+        "--explain",
+        choices=FORMATS,
+        metavar="=text|json",
+        help="say what was chosen for each operator among what, what it was estimated to cost, and what each pass "
+        "saved: a table on stderr, or JSON on standard output",
+    )
     add(
         "--load",
         action="append",
@@ -141,6 +163,8 @@ def is_text(model: str) -> bool:
 
 
 def _check(args: argparse.Namespace) -> None:
+    if args.explain == "json" and (args.output == "-" or (args.emit != "pte" and args.output is None)):
+        raise UsageError("--explain=json goes to standard output, and so would the program: -o FILE")
     if args.emit == "pte" and args.output is None:
         raise UsageError("-o FILE says where the .pte goes ('-' for standard output)")
     if args.emit != "pte" and any(getattr(args, name) is not None for name in ALIGNMENTS):

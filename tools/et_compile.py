@@ -7,6 +7,7 @@ examples:
   et-compile edge.mlir -o model.pte                       go on from a text, whatever level it is at
   et-compile model.py:net -o net.pte --target et-vm       kernels that only et-vm has are allowed
   et-compile model.py:net -o net.pte --target et-vm --load mykernels.py      and kernels of your own
+  et-compile model.py:net -o net.pte -O2 --explain        speed before memory, and what was chosen and why
   et-compile model.py:net -o net.pte --backend nested --why-not-delegated     what a backend leaves, and why
   et-compile model.py:net -o net.pte --table              which ops there are at each level
   et-compile model.py:net -o net.pte --debug-map net.json the module and source line of each instruction
@@ -32,6 +33,9 @@ from et_tools.op_table import print_op_table
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
+
+    from et_tools.compile_explain import Explanation
 
 __all__ = ["main"]
 
@@ -42,8 +46,8 @@ def _compile(args: argparse.Namespace) -> None:
     from et_ir.passes.pipelines import (
         ATEN,
         BACKEND,
-        EDGE,
         core_aten_pipeline,
+        edge_pipeline,
         executorch_pipeline,
         link_check,
         parse_passes,
@@ -56,7 +60,7 @@ def _compile(args: argparse.Namespace) -> None:
     delegation = Delegation(args)
     preserved, custom = split_preserved([*args.preserve, *delegation.kept_operators])
     try:
-        core_aten = core_aten_pipeline(preserved, dequantize=args.dequantize_weights)
+        core_aten = core_aten_pipeline(preserved, dequantize=args.dequantize_weights, level=args.level)
     except ValueError as error:
         raise UsageError(f"--preserve: {error}") from None
     try:
@@ -79,10 +83,13 @@ def _compile(args: argparse.Namespace) -> None:
         unbounded=args.unbounded,
         memory=args.memory,
         caller=_caller_memory(args.caller_memory),
+        level=args.level,
     )
     externalize = [_externalize_pass(wanted) for wanted in args.external_constants]
     lower = ",".join((lower, *externalize))
-    pipelines: dict[str, str] = dict(zip(LEVELS, (ATEN, core_aten, EDGE, BACKEND, lower), strict=False))
+    pipelines: dict[str, str] = dict(
+        zip(LEVELS, (ATEN, core_aten, edge_pipeline(level=args.level), BACKEND, lower), strict=False)
+    )
     try:
         module = load_source(args, stages, custom)
     except UnsupportedProgram as error:
@@ -97,9 +104,10 @@ def _compile(args: argparse.Namespace) -> None:
         pipelines[reached] = "verify-edge"
     elif reached == "executorch":
         pipelines[reached] = ",".join((link_check(args.target, extra), "verify-executorch", *externalize))
+    explanation = _explanation(args)
     for level in LEVELS[LEVELS.index(reached) : -1]:
         delegation.before(level, module)
-        _run(module, [pipelines[later] for later in _up_to(args.emit, level)])
+        _run(module, [pipelines[later] for later in _up_to(args.emit, level)], explanation)
         stages.reached(level, module)
         if level == args.emit:
             write_text(module, args)
@@ -111,6 +119,17 @@ def _compile(args: argparse.Namespace) -> None:
     delegation.report()
     if args.table:
         print_op_table(stages.levels, sys.stderr)
+    if explanation is not None:
+        explanation.write(args.explain)
+
+
+def _explanation(args: argparse.Namespace) -> Explanation | None:
+    """What takes down what passes do, if that is asked for."""
+    if args.explain is None:
+        return None
+    from et_tools.compile_explain import Explanation
+
+    return Explanation(args.target, args.level)
 
 
 def _caller_memory(values: list[str]) -> list[str]:
@@ -138,15 +157,23 @@ def _up_to(last: str, first: str = "aten") -> list[str]:
     return [level for level in LEVELS[LEVELS.index(first) : LEVELS.index(last) + 1] if level != "pte"]
 
 
-def _run(module: ModuleOp, pipelines: list[str]) -> None:
+def _run(module: ModuleOp, pipelines: list[str], explanation: Explanation | None) -> None:
     """Run the first pipeline. Where it finds faults, those that the others would find are in the same report."""
     from et_ir.faults import with_later_faults
     from et_ir.passes.pipelines import parse_passes, run_pipeline
     from et_ir.passes.report import PassReport
 
     done: list[str] = []
+    if explanation is not None:
+        explanation.before(module)
+
+    def after(one: ModulePass, module: ModuleOp) -> None:
+        done.append(one.name)
+        if explanation is not None:
+            explanation.after(one, module)
+
     try:
-        run_pipeline(module, pipelines[0], after=lambda one, _: done.append(one.name))
+        run_pipeline(module, pipelines[0], None if explanation is None else explanation.context, after)
     except PassReport as error:
         passes = parse_passes(",".join(pipelines))[len(done) :]
         raise with_later_faults(error, module, passes) from error

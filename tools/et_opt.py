@@ -5,6 +5,7 @@ examples:
   et-opt -p decompose,cse,dce model.mlir -o core.mlir      run passes
   et-opt -p 'plan-memory{algorithm=naive}' model.mlir      a pass with options
   et-opt --pass-pipeline='builtin.module(cse,dce)' x.mlir  as mlir-opt writes it
+  et-opt -p 'O2-executorch{target="et-vm"}' edge.mlir      a standard pipeline, that of et-compile -O2
   et-opt --list-passes                                     what there is
   et-opt -p cse --print-ir-after-all --mlir-timing - <x    from standard input
   et-opt --split-input-file --verify-diagnostics bad.mlir  errors as the text expects them

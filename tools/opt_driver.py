@@ -22,6 +22,8 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from et_ir.diagnostics import Diagnostic, diagnostics_of
+from et_ir.passes.pipelines import named_pipelines
+from et_ir.targets.manifest import TARGETS
 from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module
 from et_tools.exit_codes import ExitCode, UsageError
@@ -85,13 +87,17 @@ class EtOptMain(xDSLOptMain):
     def setup_pipeline(self) -> None:
         """Build the pipeline. Raises `UsageError` naming the pass or option that is wrong, and what there is."""
         try:
-            specs = list(parse_pipeline(pipeline_text(self.args.pass_pipeline)))
+            specs = [
+                one
+                for spec in parse_pipeline(pipeline_text(self.args.pass_pipeline))
+                for one in _steps_of(spec)
+            ]
         except ArgSpecParseError as error:
             raise UsageError(str(error).strip()) from None
         passes: list[ModulePass] = []
         for spec in specs:
             if spec.name not in self.available_passes:
-                near = get_close_matches(spec.name, self.available_passes, n=3)
+                near = get_close_matches(spec.name, [*self.available_passes, *named_pipelines()], n=3)
                 hint = f", did you mean {' or '.join(near)}?" if near else " (see et-opt --list-passes)"
                 raise UsageError(f"no pass is called '{spec.name}'{hint}")
             cls = self.available_passes[spec.name]()
@@ -197,10 +203,25 @@ class EtOptMain(xDSLOptMain):
         print(f"{'total':<40} {total * 1e3:>10.2f}", file=sys.stderr)
 
     def list_passes(self) -> None:
-        """Print every pass of this project with the first line of its docstring, on lines of 80 columns."""
+        """Print every pass of this project with the first line of its docstring, on lines of 80 columns, and the
+        standard pipelines.
+        """
         for name in sorted(self.own_passes):
             cls: Any = self.own_passes[name]()
             print(f"{name:<28} {(cls.__doc__ or '').strip().partition(chr(10))[0]}")
+        for name in named_pipelines():
+            level, _, reached = name.partition("-")
+            print(f"{name:<28} A pipeline: to {reached}, with et-compile's -{level}.")
+
+
+def _steps_of(spec: ArgSpec) -> list[ArgSpec]:
+    """The passes that a pipeline of the standard ones consists of, or the pass itself. Raises `UsageError`."""
+    if spec.name not in named_pipelines():
+        return [spec]
+    targets = spec.parameters.get("target", ("stock-1.4",))
+    if set(spec.parameters) - {"target"} or len(targets) != 1 or targets[0] not in TARGETS:
+        raise UsageError(f"pipeline '{spec.name}': its only option is 'target', one of {', '.join(TARGETS)}")
+    return list(parse_pipeline(named_pipelines(str(targets[0]))[spec.name]))
 
 
 def _wrong_option(cls: type[ModulePass], spec: ArgSpec) -> str:

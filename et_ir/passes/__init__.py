@@ -36,6 +36,7 @@ PASSES: Final[dict[str, str]] = {
     "memory-formats-to-dim-orders": "memory_formats_to_dim_orders:MemoryFormatsToDimOrdersPass",
     "partition": "partition:PartitionPass",
     "plan-memory": "plan_memory:PlanMemoryPass",
+    "pools-to-maxima": "pools_to_maxima:PoolsToMaximaPass",
     "promote-types": "promote_types:PromoteTypesPass",
     "propagate-dim-order": "propagate_dim_order:PropagateDimOrderPass",
     "prune-empty-tensors": "prune_empty_tensors:PruneEmptyTensorsPass",

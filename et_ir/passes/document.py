@@ -13,8 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from et_ir import presets
 from et_ir.passes import PASSES, load_pass
-from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline
+from et_ir.passes.pipelines import ATEN, BACKEND, core_aten_pipeline, edge_pipeline, executorch_pipeline
 
 PAGE = Path(__file__).parents[2] / "docs" / "passes.md"
 
@@ -31,15 +32,22 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "## Standard pipelines"
     yield ""
-    for level, pipeline in (
-        ("aten", ATEN),
-        ("core-aten", CORE_ATEN),
-        ("edge", EDGE),
-        ("backend", BACKEND),
-        ("executorch", executorch_pipeline()),
-    ):
-        yield f"- **{level}**: {', '.join(f'`{step}`' for step in pipeline.split(','))}"
+    yield from (presets.__doc__ or "").strip().splitlines()
     yield ""
+    yield "`et-compile -O` takes the level, `et-opt -p` the names of the pipelines."
+    yield ""
+    for level, one in presets.PRESETS.items():
+        yield f"### `-O{level}`: {one.summary}"
+        yield ""
+        for name, pipeline in (
+            ("aten", ATEN),
+            (f"O{level}-core-aten", core_aten_pipeline(level=level)),
+            (f"O{level}-edge", edge_pipeline(level=level)),
+            ("backend", BACKEND),
+            (f"O{level}-executorch", executorch_pipeline(level=level)),
+        ):
+            yield f"- **{name}**: {', '.join(f'`{step}`' for step in pipeline.split(','))}"
+        yield ""
     for name in sorted(PASSES):
         cls: Any = load_pass(name)
         module = import_module(f"et_ir.passes.{PASSES[name].partition(':')[0]}")

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_pipeline
 
 from et_ir.passes import load_pass
+from et_ir.presets import DEFAULT, PRESETS, Preset, preset
 
 __all__ = [
     "ATEN",
@@ -25,8 +26,10 @@ __all__ = [
     "EDGE",
     "LEVELS",
     "core_aten_pipeline",
+    "edge_pipeline",
     "executorch_pipeline",
     "link_check",
+    "named_pipelines",
     "parse_passes",
     "quiet_collector",
     "run_pipeline",
@@ -44,11 +47,13 @@ def split_preserved(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return [n for n in torch_names if "::" not in n], [n for n in torch_names if "::" in n]
 
 
-def core_aten_pipeline(preserve: Sequence[str] = (), *, dequantize: bool = False) -> str:
+def core_aten_pipeline(
+    preserve: Sequence[str] = (), *, dequantize: bool = False, level: str = DEFAULT
+) -> str:
     """The passes from `aten` to Core ATen. Operators in `preserve` (`linear`, `upsample_nearest2d.vec`) stay whole;
-    with `dequantize`, quantised weights become floats.
+    with `dequantize`, quantised weights become floats. `level` is that of `-O`.
 
-    Raises `ValueError` for an operator that there is not.
+    Raises `ValueError` for an operator or a level that there is not.
     """
     if preserve:
         from et_ir.dialects.aten import OP_BY_NAME
@@ -61,50 +66,54 @@ def core_aten_pipeline(preserve: Sequence[str] = (), *, dequantize: bool = False
                 )
     names = ",".join(f'"{name.removeprefix("aten.")}"' for name in preserve)
     kept = f"{{preserve={names}}}" if preserve else ""
-    return ",".join(
-        (
+    fold = "constant-fold{dequantize=true}"
+    if not preset(level).simplify:
+        return _joined(
             "remove-assertions",
-            "fold-batch-norm",  # first: a linear layer is still one op
             f"decompose{kept}",
             f"decompose-traced{kept}",
-            f"decompose{kept}",  # what torch's decompositions come down to
-            "canonicalize",
-            "constant-fold{dequantize=true}" if dequantize else "constant-fold",
+            f"decompose{kept}",
+            fold if dequantize else "",
             "fold-sizes",
-            "canonicalize",  # constants are known now
-            "cse",
             "dce",
             f"verify-core-aten{kept}",
         )
+    return _joined(
+        "remove-assertions",
+        "fold-batch-norm",  # first: a linear layer is still one op
+        f"decompose{kept}",
+        f"decompose-traced{kept}",
+        f"decompose{kept}",  # what torch's decompositions come down to
+        "canonicalize",
+        fold if dequantize else "constant-fold",
+        "fold-sizes",
+        "canonicalize",  # constants are known now
+        "cse",
+        "dce",
+        f"verify-core-aten{kept}",
     )
 
 
-CORE_ATEN: Final = core_aten_pipeline()
+def edge_pipeline(*, level: str = DEFAULT) -> str:
+    """The passes from Core ATen to `edge`. `level` is that of `-O`.
 
-EDGE: Final = ",".join(
-    (
+    Why each stands where it does: docs/rationale/edge.md. Raises `ValueError` for a level that there is not.
+    """
+    simplify = preset(level).simplify
+    return _joined(
         "views-to-copies",
-        "remove-noops",
+        "remove-noops" if simplify else "",
         "prune-empty-tensors",
         "scalars-to-tensors",
         "promote-types",  # after the scalars, which have become tensors of the promoted type
         "aten-to-edge",
         "memory-formats-to-dim-orders",
         "propagate-dim-order",
-        "remove-redundant-copies",
-        "canonicalize",
-        "constant-fold",  # conversions and layouts of constants
-        "cse",
+        *(("remove-redundant-copies", "canonicalize") if simplify else ()),
+        *(("constant-fold", "cse") if simplify else ()),  # conversions and layouts of constants
         "dce",
         "verify-edge",
     )
-)
-"""Why each stands where it does: docs/rationale/edge.md."""
-
-BACKEND: Final = "verify-backend"
-
-LEVELS: Final = ("aten", "core-aten", "edge", "backend", "executorch")
-"""The levels a program can be stopped and printed at, in order."""
 
 
 def executorch_pipeline(
@@ -116,61 +125,110 @@ def executorch_pipeline(
     plan_outputs: bool = True,
     extra_operators: Sequence[str] = (),
     unbounded: str = "error",
+    level: str = DEFAULT,
     memory: str = "",
     caller: Sequence[str] = (),
 ) -> str:
     """The passes from `backend` to a planned and checked `executorch` module. `extra_operators` are those that the
     runtime has kernels for beside the target's own. With `unbounded` `runtime`, tensors without a largest size get
     memory while the program runs. `check_plan` has memory planning checked; `memory` are banks and `caller` what the
-    caller gives the memory of, as `plan-memory` has them.
+    caller gives the memory of, as `plan-memory` has them. `level` is that of `-O`.
 
-    Stock's portable convolution is a plain loop, its matrix product is not.
+    Raises `ValueError` for a level that there is not.
     """
-    fit = f'fit-kernels{{target="{target}"}}'
-    reorder = f'reorder{{target="{target}"}}'
-    kernels = (fit, reorder, "convolutions-to-products") if target.startswith("stock") else (reorder,)
-    kernels = (*kernels, f'select-kernels{{target="{target}"}}', "constant-fold", "cse", "dce")
-    if target.startswith("stock"):
-        # Last, for what folds constants before it would make floats of quantised weights.
-        kernels = (
-            *kernels,
-            f'decompose-quantized{{target="{target}"}}',
-            "constant-fold{limit=0}",
-            "cse",
-            "dce",
-        )
-    kernels = (*kernels, f'kernel-limits{{target="{target}"}}')
+    simplify = preset(level).simplify
+    tidy = ("cse", "dce") if simplify else ("dce",)
     check = "check=true " if check_plan else ""
     banks = f' memory="{memory}"' if memory else ""
     callers = " caller=" + ",".join(f'"{name}"' for name in caller) if caller else ""
-    plan = (
+    return _joined(
+        *_kernels(target, preset(level)),
+        # Last, for what folds constants before it would make floats of quantised weights.
+        *(
+            (f'decompose-quantized{{target="{target}"}}', "constant-fold{limit=0}", *tidy)
+            if _is_stock(target)
+            else ()
+        ),
+        f'kernel-limits{{target="{target}"}}',
+        "to-out-variant" if unbounded == "error" else f"to-out-variant{{unbounded={unbounded}}}",
+        "write-back",
+        # What the caller gives memory for stays alone.
+        *(
+            _sharing(target, inputs=plan_inputs and not caller, outputs=plan_outputs and not caller)
+            if simplify
+            else ()
+        ),
+        link_check(target, extra_operators),
         f'plan-memory{{algorithm="{algorithm}" {check}'
         f"plan-inputs={str(plan_inputs).lower()} "
         f"plan-outputs={str(plan_outputs).lower()}"
-        f"{banks}{callers}}}"
+        f"{banks}{callers}}}",
+        "" if unbounded == "error" else "free-unbounded",
+        "verify-executorch",
     )
-    return ",".join(
-        (
-            *kernels,
-            "to-out-variant" if unbounded == "error" else f"to-out-variant{{unbounded={unbounded}}}",
-            "write-back",
-            # What the caller gives memory for stays alone.
-            "views{inputs=true}" if plan_inputs and not caller else "views",
-            f'update-in-place{{target="{target}"}}',
-            f'in-place{{target="{target}"}}',
-            f"concatenate-in-place{{outputs={str(plan_outputs and not caller).lower()}}}",
-            link_check(target, extra_operators),
-            plan,
-            *(() if unbounded == "error" else ("free-unbounded",)),
-            "verify-executorch",
-        )
+
+
+def _kernels(target: str, level: Preset) -> Sequence[str]:
+    """The passes that find kernels for operators: kernels that take what they are given, and those that are fast."""
+    fit = f'fit-kernels{{target="{target}"}}' if _is_stock(target) else ""
+    if level.memory is None:
+        return (fit, "dce")
+    given = f'{{target="{target}" memory={level.memory} workspace={level.workspace}}}'
+    return (
+        fit,
+        f'reorder{{target="{target}"}}',
+        f"pools-to-maxima{given}",
+        f"convolutions-to-products{given}",
+        f'select-kernels{{target="{target}"}}',
+        "constant-fold",
+        "cse",
+        "dce",
     )
+
+
+def _sharing(target: str, *, inputs: bool, outputs: bool) -> Sequence[str]:
+    """The passes after which tensors are parts of others' memory, or take it over: `inputs` and `outputs` too."""
+    return (
+        "views{inputs=true}" if inputs else "views",
+        f'update-in-place{{target="{target}"}}',
+        f'in-place{{target="{target}"}}',
+        f"concatenate-in-place{{outputs={str(outputs).lower()}}}",
+    )
+
+
+def _is_stock(target: str) -> bool:
+    return target.startswith("stock")
+
+
+def _joined(*steps: str) -> str:
+    """A pipeline of those steps that there are."""
+    return ",".join(step for step in steps if step)
+
+
+CORE_ATEN: Final = core_aten_pipeline()
+EDGE: Final = edge_pipeline()
+BACKEND: Final = "verify-backend"
+
+LEVELS: Final = ("aten", "core-aten", "edge", "backend", "executorch")
+"""The levels a program can be stopped and printed at, in order."""
 
 
 def link_check(target: str, extra: Sequence[str] = ()) -> str:
     """The pass that checks that a runtime has the kernels of a program."""
     names = ",".join(f'"{name}"' for name in extra)
     return f'link-check{{target="{target}"{f" extra={names}" if names else ""}}}'
+
+
+def named_pipelines(target: str = "stock-1.4") -> dict[str, str]:
+    """The standard pipelines by the names that `et-opt` knows them by: `O1-core-aten`, `O1-edge`, `O1-executorch`, and
+    so for each level.
+    """
+    found: dict[str, str] = {}
+    for level in PRESETS:
+        found[f"O{level}-core-aten"] = core_aten_pipeline(level=level)
+        found[f"O{level}-edge"] = edge_pipeline(level=level)
+        found[f"O{level}-executorch"] = executorch_pipeline(level=level, target=target)
+    return found
 
 
 def parse_passes(pipeline: str) -> list[ModulePass]:

@@ -5,10 +5,24 @@ func.func @products(%x: tensor<2x4xf32>, %w: tensor<8x4xf32>, %b: tensor<8xf32>)
   %0 = edge.permute_copy %w {dims = [1, 0]} : (tensor<8x4xf32>) -> tensor<4x8xf32>
   // CHECK-NEXT: edge.linear %x, %w
   %1 = edge.mm %x, %0 : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
-  // CHECK-NEXT: %[[P:.*]] = edge.linear %x, %w
-  // CHECK-NEXT: edge.add.Tensor %[[P]], %b
+  // CHECK-NEXT: edge.linear %x, %w, %b
   %2 = edge.addmm %b, %x, %0 : (tensor<8xf32>, tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
   func.return %1, %2 : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// The matrix is not transposed, or its transposition is needed anyway: nothing but the sum is taken out.
+// CHECK-LABEL: func.func @sums
+func.func @sums(%x: tensor<16x64xf32>, %w: tensor<64x32xf32>, %v: tensor<32x64xf32>, %b: tensor<32xf32>) -> (tensor<16x32xf32>, tensor<16x32xf32>, tensor<64x32xf32>) {
+  // CHECK:      %[[P:.*]] = edge.mm %x, %w
+  // CHECK-NEXT: edge.add.Tensor %[[P]], %b
+  %0 = edge.addmm %b, %x, %w : (tensor<32xf32>, tensor<16x64xf32>, tensor<64x32xf32>) -> tensor<16x32xf32>
+  // CHECK:      %[[Q:.*]] = edge.mm %x, %{{.*}}
+  // CHECK-NEXT: edge.add.Tensor %[[Q]], %b
+  %1 = edge.permute_copy %v {dims = [1, 0]} : (tensor<32x64xf32>) -> tensor<64x32xf32>
+  %2 = edge.addmm %b, %x, %1 : (tensor<32xf32>, tensor<16x64xf32>, tensor<64x32xf32>) -> tensor<16x32xf32>
+  func.return %0, %2, %1 : tensor<16x32xf32>, tensor<16x32xf32>, tensor<64x32xf32>
 }
 
 // -----

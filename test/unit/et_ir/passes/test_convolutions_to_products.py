@@ -8,13 +8,26 @@ import torch
 from aten_interpreter import Interpreter
 from modules import call, run
 
+from et_ir.passes.cost_model import CostModel
+from et_ir.targets.costs import CostTable, KernelCost, load_costs
+
+
+@pytest.fixture(autouse=True)
+def slow_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each convolution that has another form takes it, whatever its size."""
+    table = load_costs("stock-1.4")
+    assert table is not None
+    slow = dict.fromkeys(("aten::convolution.out", "aten::convolution.out depthwise"), KernelCost(call=1e15))
+    model = CostModel(CostTable("slow", {**table.kernels, **slow}))
+    monkeypatch.setattr(CostModel, "of", staticmethod(lambda _target: model))
+
 
 def check(
     x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None, *rest: Any, scratch: int = 1 << 20
 ) -> None:
     expected = torch.ops.aten.convolution(x, w, b, *rest)
     module, inputs = call("convolution", [x, w, b, *rest], expected)
-    run(module, f"aten-to-edge,convolutions-to-products{{scratch={scratch} room=1000000}},verify-edge")
+    run(module, f"aten-to-edge,convolutions-to-products{{workspace={scratch} room=1000000}},verify-edge")
     assert not any(op.name == "edge.convolution" for op in module.walk())
     (found,) = Interpreter(module).run(*inputs)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
@@ -40,3 +53,25 @@ def test_one_dimension() -> None:
 def test_double_precision_and_no_bias() -> None:
     x = torch.rand(1, 2, 5, 5, dtype=torch.float64)
     check(x, torch.rand(3, 2, 3, 3, dtype=torch.float64), None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+
+
+@pytest.mark.parametrize("scratch", [1, 3000, 1 << 20])
+@pytest.mark.parametrize(("groups", "outputs"), [(6, 6), (6, 12), (2, 4), (3, 3)])
+def test_groups(groups: int, outputs: int, scratch: int) -> None:
+    torch.manual_seed(0)
+    x, b = torch.rand(1, 6, 9, 8), torch.rand(outputs)
+    for taps, stride, padding in itertools.product([(1, 1), (3, 2)], [(1, 1), (2, 3)], [(0, 0), (2, 1)]):
+        weight = torch.rand(outputs, 6 // groups, *taps)
+        check(x, weight, b, stride, padding, (1, 1), False, (0, 0), groups, scratch=scratch)
+    check(
+        x,
+        torch.rand(outputs, 6 // groups, 2, 2),
+        None,
+        [1, 1],
+        [1, 0],
+        [2, 1],
+        False,
+        [0, 0],
+        groups,
+        scratch=scratch,
+    )

@@ -30,7 +30,7 @@ def test_every_permutation_of_four_dimensions(shape: tuple[int, ...]) -> None:
 
 
 def test_sum_and_product() -> None:
-    b, x, w = torch.rand(5), torch.rand(3, 4), torch.rand(4, 5)
+    b, x, w = torch.rand(32), torch.rand(16, 64), torch.rand(64, 32)
     expected = torch.addmm(b, x, w)
     module, inputs = call("addmm", [b, x, w], expected)
     run(module, "aten-to-edge,select-kernels,verify-edge")

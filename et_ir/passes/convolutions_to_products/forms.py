@@ -1,0 +1,132 @@
+"""The forms of a convolution that are products."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import ClassVar
+
+from xdsl.ir import Operation, SSAValue
+
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.passes.choices import Form
+from et_ir.passes.convolutions_to_products.pieces import Pieces
+from et_ir.passes.convolutions_to_products.room import Copies, Room
+from et_ir.passes.convolutions_to_products.window import Window
+
+__all__ = ["Geometry", "GroupPatches", "Pointwise", "RowPatches", "copies_of"]
+
+Geometry = Mapping[Operation, tuple[Window, Room]]
+"""The convolutions that can be products, and the memory there is for each."""
+
+
+def copies_of(window: Window) -> Copies:
+    """What a convolution copies: the patches of a row, or all that a group takes; nothing for 1x1 kernels."""
+    padding = prod(window.padded) if window.padding != (0, 0) else 0
+    if window.groups == 1:
+        rows, columns = window.out
+        each = 0 if window.is_pointwise else window.depth * columns
+        return Copies(rows, each * window.item, window.channels * padding * window.item, urgent=True)
+    # Of one group: its part of the image, this with padding, and the patches.
+    planes = window.channels // window.groups * (prod(window.size) + padding)
+    patches = 0 if window.is_pointwise else window.depth * prod(window.out)
+    return Copies(window.groups, (planes + patches) * window.item)
+
+
+class _Product(Form):
+    """A product of the weights and of what the taps meet."""
+
+    def __init__(self, geometry: Geometry):
+        self.geometry = geometry
+
+    def build(self, op: EdgeOp) -> Sequence[EdgeOp] | None:
+        window, room = self.geometry.get(op, (None, None))
+        if window is None or room is None:
+            return None
+        pieces = Pieces(window.element_type)
+        product = self.product(op, window, room, pieces)
+        if product is None:
+            return None
+        if len(op.operands) > 2:
+            bias = pieces.view(op.operands[2], [*pieces.shape(product)[:-1], 1])
+            product = pieces.sum(product, bias)
+        pieces.view(product, tensor_type(op.results[0]).get_shape())
+        return pieces.ops
+
+    @abstractmethod
+    def product(self, op: EdgeOp, window: Window, room: Room, pieces: Pieces) -> SSAValue | None:
+        """All outputs but for the bias, in a matrix, or a matrix for each group; None where there is no such form."""
+
+
+class Pointwise(_Product):
+    """Kernels of size 1: the image is the matrix."""
+
+    name: ClassVar = "mm"
+
+    def product(self, op: EdgeOp, window: Window, room: Room, pieces: Pieces) -> SSAValue | None:
+        if not window.is_pointwise or window.groups != 1:
+            return None
+        weight = pieces.view(op.operands[1], [window.outputs, window.channels])
+        return pieces.product(weight, pieces.view(op.operands[0], [window.channels, prod(window.size)]))
+
+
+class RowPatches(_Product):
+    """Patches for as many rows of the output at a time as there is memory for."""
+
+    name: ClassVar = "mm of patches"
+
+    def product(self, op: EdgeOp, window: Window, room: Room, pieces: Pieces) -> SSAValue | None:
+        if window.is_pointwise or window.groups != 1:
+            return None
+        step = room.step(copies_of(window))
+        if step == 0:
+            return None
+        weight = pieces.view(op.operands[1], [window.outputs, window.depth])
+        image = pieces.view(op.operands[0], [window.channels, *window.size])
+        padded = pieces.padded(image, window.padding)
+        rows, columns = window.out
+        height, width = window.padded
+        made: list[SSAValue] = []
+        for start in range(0, rows, step):
+            count = min(step, rows - start)
+            shape = [window.channels, *window.taps, count, columns]
+            offset = start * window.stride[0] * width
+            patches = pieces.strided(padded, shape, [height * width, *_strides(window)], offset)
+            made.append(pieces.product(weight, pieces.view(patches, [window.depth, count * columns])))
+        return pieces.joined(made, 1)
+
+
+class GroupPatches(_Product):
+    """A product for each group, of patches for as many groups at a time as there is memory for."""
+
+    name: ClassVar = "bmm of patches"
+
+    def product(self, op: EdgeOp, window: Window, room: Room, pieces: Pieces) -> SSAValue | None:
+        groups = window.groups
+        if groups == 1:
+            return None
+        step = room.step(copies_of(window))
+        if step == 0:
+            return None
+        inputs, outputs = window.channels // groups, window.outputs // groups
+        weight = pieces.view(op.operands[1], [groups, outputs, window.depth])
+        image = pieces.view(op.operands[0], [window.channels, *window.size])
+        made: list[SSAValue] = []
+        for start in range(0, groups, step):
+            count = min(step, groups - start)
+            part = pieces.padded(pieces.part(image, start * inputs, count * inputs), window.padding)
+            if not window.is_pointwise:
+                plane = prod(window.padded)
+                shape = [count, inputs, *window.taps, *window.out]
+                part = pieces.strided(part, shape, [inputs * plane, plane, *_strides(window)], 0)
+            patches = pieces.view(part, [count, window.depth, prod(window.out)])
+            made.append(pieces.product(pieces.part(weight, start, count), patches))
+        return pieces.joined(made, 0)
+
+
+def _strides(window: Window) -> list[int]:
+    """The distances in a channel of the padded image between taps, and between outputs."""
+    width = window.padded[1]
+    return [window.dilation[0] * width, window.dilation[1], window.stride[0] * width, window.stride[1]]

@@ -1,0 +1,97 @@
+"""What calls of a target's kernels cost, in seconds of one processor.
+
+A table is `<target>-costs.toml`, which `python -m bench.target_costs` measures. A kernel's time is taken to be linear
+in the work of a call: a fixed part, and so much per multiplication, per element read, per element written and per
+line of these, which is a run along the last dimension. Kernels that compute some of their calls in another way have an
+entry for each, such as `aten::convolution.out depthwise`.
+
+Figures are of f32 and of one machine. What choices rest on is how calls compare, not how long they take elsewhere.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from et_ir.targets.manifest import base_target, load_manifest
+
+__all__ = ["TERMS", "CostTable", "KernelCost", "Work", "costs_path", "load_costs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a call does: how many multiplications, elements of tensors read, elements and lines of them written."""
+
+    kernel: str
+    """The entry of the table."""
+    macs: int = 0
+    read: int = 0
+    written: int = 0
+    lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCost:
+    """Nanoseconds of a kernel: for each call, multiplication, element read, element and line written."""
+
+    call: float = 0.0
+    mac: float = 0.0
+    read: float = 0.0
+    written: float = 0.0
+    line: float = 0.0
+
+    def seconds(self, work: Work) -> float:
+        """How long a call takes that does this work."""
+        counts = (1, work.macs, work.read, work.written, work.lines)
+        return 1e-9 * sum(each * count for each, count in zip(astuple(self), counts, strict=True))
+
+
+TERMS: Final = ("call", "mac", "read", "written", "line")
+"""The parts of a kernel's cost, in the order of `KernelCost`."""
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """The costs of a target's kernels."""
+
+    target: str
+    kernels: Mapping[str, KernelCost]
+
+    def seconds(self, work: Work) -> float | None:
+        """How long a call takes; None for a kernel that has not been measured."""
+        cost = self.kernels.get(work.kernel)
+        return None if cost is None else cost.seconds(work)
+
+
+def costs_path(target: str) -> Path:
+    """Where the table of a target is, or would be."""
+    return Path(__file__).parent / f"{base_target(target)}-costs.toml"
+
+
+@cache
+def load_costs(target: str) -> CostTable | None:
+    """The table of a target, None if its kernels have not been measured.
+
+    Raises `ValueError` for an unknown target, and for a table with anything but times that are not negative.
+    """
+    load_manifest(target)
+    path = costs_path(target)
+    if not path.exists():
+        return None
+    kernels: dict[str, KernelCost] = {}
+    for name, times in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        if not isinstance(times, dict):
+            raise ValueError(f"{path.name}: {name} is no table of times")
+        terms: dict[str, float] = {}
+        for term, value in times.items():  # pyright: ignore[reportUnknownVariableType] (of tomllib)
+            if term not in TERMS or not isinstance(value, float | int) or value < 0:
+                raise ValueError(
+                    f"{path.name}: {name} has {term} = {value!r}, expected {', '.join(TERMS)} ≥ 0"
+                )
+            terms[term] = float(value)
+        kernels[name] = KernelCost(**terms)
+    return CostTable(target, kernels)

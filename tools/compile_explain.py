@@ -1,0 +1,151 @@
+"""What `et-compile --explain` says: what was chosen for operators, and what passes saved."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from et_ir.locations import source_line
+from et_ir.passes.choices import Choice, ExplainingContext
+from et_ir.passes.footprint import Footprint, footprint
+from et_tools.output import write_stdout
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
+
+__all__ = ["Explanation"]
+
+WIDTH = 500
+"""Columns, where the tables are not for a terminal."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What a pass left behind."""
+
+    name: str
+    footprint: Footprint
+
+
+class Explanation:
+    """Takes down what passes choose and save."""
+
+    def __init__(self, target: str, level: str):
+        self.target = target
+        self.level = level
+        self.context = ExplainingContext()
+        self.steps: list[_Step] = []
+        self._latest: Footprint | None = None
+
+    def before(self, module: ModuleOp) -> None:
+        """Passes are about to run."""
+        if not self.steps:
+            self._note("(as read)", module)
+
+    def after(self, one: ModulePass, module: ModuleOp) -> None:
+        """A pass has run."""
+        self._note(one.name, module)
+
+    def _note(self, name: str, module: ModuleOp) -> None:
+        found = footprint(module, self.target)
+        if found != self._latest:
+            self.steps.append(_Step(name, found))
+        self._latest = found
+
+    def write(self, style: str) -> None:
+        """Write it: `text` for people on standard error, `json` on standard output."""
+        if style == "json":
+            write_stdout(json.dumps(self._json(), indent=1) + "\n")
+        else:
+            self._print(sys.stderr)
+
+    def _json(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "level": f"O{self.level}",
+            "choices": [
+                {
+                    "op": choice.op,
+                    "operands": choice.shapes,
+                    "source": source_line(choice.location),
+                    "candidates": [asdict(candidate) for candidate in choice.candidates],
+                    "chosen": choice.chosen,
+                }
+                for choice in self.context.choices
+            ],
+            "passes": [{"pass": step.name, **asdict(step.footprint)} for step in self.steps],
+        }
+
+    def _print(self, stream: IO[str]) -> None:
+        from rich.console import Console
+
+        tables = (self._choices(), self._passes())
+        console = Console(file=stream, highlight=False)
+        if not console.is_terminal:
+            console.width = WIDTH
+        for table in tables:
+            with console.capture() as captured:
+                console.print(table)
+            print("\n".join(line.rstrip() for line in captured.get().splitlines()), file=stream)
+            print(file=stream)
+
+    def _choices(self) -> Table:
+        """A row for each operator that there is a choice for; equal ones share one."""
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False)
+        for column in ("op", "operands", "source", f"candidates on {self.target}", "chosen"):
+            table.add_column(column, no_wrap=True)
+        rows: Counter[tuple[str, ...]] = Counter()
+        for choice in self.context.choices:
+            rows[choice.op, choice.shapes, _place(choice), _candidates(choice), choice.chosen] += 1
+        for (op, *cells), count in rows.items():
+            table.add_row(op + (f" ×{count}" if count > 1 else ""), *cells)
+        if not rows:
+            table.add_row("-", "", "", "", "")
+        return table
+
+    def _passes(self) -> Table:
+        from rich.table import Table
+
+        table = Table("pass", box=None, pad_edge=False)
+        for column in ("instructions", "", "buffers", "", "bytes at once", "", "bytes of constants", ""):
+            table.add_column(column, justify="right")
+        before: Footprint | None = None
+        for step in self.steps:
+            now = step.footprint
+            cells: list[str] = []
+            for name in ("instructions", "buffers", "memory", "constants"):
+                value, earlier = getattr(now, name), None if before is None else getattr(before, name)
+                cells += [_number(value), _difference(value, earlier)]
+            table.add_row(step.name, *cells)
+            before = now
+        return table
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _difference(value: int | None, before: int | None) -> str:
+    return "" if value is None or before is None or value == before else f"{value - before:+,}"
+
+
+def _place(choice: Choice) -> str:
+    """The source line without its folders."""
+    return source_line(choice.location).rpartition("/")[2]
+
+
+def _candidates(choice: Choice) -> str:
+    return ", ".join(f"{candidate.name} {_time(candidate.seconds)}" for candidate in choice.candidates)
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "?"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
