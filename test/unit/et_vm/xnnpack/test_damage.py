@@ -39,7 +39,8 @@ def attempt(damaged: bytes) -> str:
     try:
         handle = XnnpackBackend().init(context, memoryview(damaged), [])
     except ExecutorchError as error:
-        assert error.code in CODES
+        if error.code not in CODES:
+            raise
         return error.code.name
     args = [tensor(np.ones((1, 4, 4, 2), np.float32)), tensor(np.ones((4, 4), np.float32))]
     try:
