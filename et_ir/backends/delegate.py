@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -12,7 +13,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.backends.dependences import is_copied, is_statement
 from et_ir.backends.details import BackendDetails
-from et_ir.backends.kept import KeptOperators, clear_marks
+from et_ir.backends.kept import KeptOperators, all_partitioners, clear_marks
 from et_ir.backends.lowering import lower_partitions
 from et_ir.backends.partitioner import Partitioner
 from et_ir.backends.refusals import Refusal
@@ -45,6 +46,9 @@ def partition_module(module: ModuleOp, partitioners: Partitioners) -> Delegation
         if unknown:
             there = ", ".join(sorted(methods)) or "none"
             raise PassFailedException(f"partition: no method is called '{unknown[0]}'; there are: {there}")
+    for partitioner in dict.fromkeys(all_partitioners(partitioners)):
+        for one in partitioner.passes():
+            one.apply(Context(), module)
     report = DelegationReport()
     for name, method in methods.items():
         chosen = partitioners.get(name, ()) if isinstance(partitioners, Mapping) else partitioners

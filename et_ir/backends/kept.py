@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from et_ir.backends.delegate import Partitioners
 
-__all__ = ["KeptOperators", "clear_marks"]
+__all__ = ["KeptOperators", "all_partitioners", "clear_marks"]
 
 MARK: Final = "kept_for_backend"
 
@@ -37,7 +37,7 @@ class KeptOperators:
     def of(partitioners: Partitioners) -> KeptOperators:
         """What partitioners ask for. Raises `ValueError` for an operator that there is not."""
         wanted: dict[str, list[KeepFilter | None]] = {}
-        for partitioner in _all(partitioners):
+        for partitioner in all_partitioners(partitioners):
             operators, keep = partitioner.ops_to_not_decompose()
             for operator in operators:
                 name = _name(operator)
@@ -131,7 +131,8 @@ def _as_aten(op: Operation) -> Operation:
     return new
 
 
-def _all(partitioners: Partitioners) -> Iterable[Partitioner]:
+def all_partitioners(partitioners: Partitioners) -> Iterable[Partitioner]:
+    """Each of the partitioners, in the order in which they are asked."""
     if isinstance(partitioners, Partitioner):
         yield partitioners
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from et_ir.backends.specs import PartitionResult
 
@@ -37,6 +38,12 @@ class Partitioner(ABC):
         depends on the op. Those that no partition takes in the end are decomposed after all.
         """
         return (), None
+
+    def passes(self) -> Sequence[ModulePass]:
+        """Passes that bring a program at the edge level into the form that `partition` looks for. They run on the
+        whole program right before it is partitioned.
+        """
+        return ()
 
     def __call__(self, method: FuncOp) -> PartitionResult:
         """`partition`."""

@@ -1,7 +1,10 @@
 """What a backend gets, and what becomes of what it returns, or raises."""
 
+from dataclasses import dataclass
+
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from et_ir.backends import (
     BackendDetails,
@@ -18,6 +21,7 @@ from et_ir.backends import (
     partition_module,
 )
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp
+from et_ir.dialects.edge.generated import ops as edge
 from et_ir.passes.report import PassReport
 from et_ir.verification import verify_module
 
@@ -191,3 +195,27 @@ def test_two_backends_share_a_program(parse, taking, demo):
     assert not report.left_out
     lower_partitions(module, lambda _: demo)
     assert len(demo.asked) == 4
+
+
+def test_passes_of_a_partitioner_run_first(parse):
+    class Doubles(CapabilityPartitioner):
+        """Takes sines, which its pass makes of negations."""
+
+        def passes(self):
+            return [NegToSin()]
+
+    @dataclass(frozen=True)
+    class NegToSin(ModulePass):
+        name = "neg-to-sin"
+
+        def apply(self, ctx, op):
+            for neg in [one for one in op.walk() if one.name == "edge.neg"]:
+                sin = edge.SinOp.make(neg.operands[0])
+                neg.parent_block().insert_op_before(sin, neg)
+                neg.results[0].replace_all_uses_with(sin.result)
+                neg.parent_block().erase_op(neg)
+
+    module = parse(TEXT)
+    report = partition_module(module, Doubles(DelegationSpec("Demo"), SupportTable({"sin": None})))
+    verify_module(module)
+    assert report.partitions == [("one", "Demo", 1)]
