@@ -17,6 +17,7 @@ from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_schema.generated.program import KernelCall
 from et_schema.pte import PteFile, read_pte
 from et_schema.xnnpack import read_xnnpack
+from et_vm.runtime import Runtime
 from examples.artefacts import digest, keep
 
 
@@ -66,6 +67,12 @@ def kernel_calls(file: PteFile) -> int:
 
 def test_on_stock_runtime(model: Model, delegated: Path, stock: StockRuntime) -> None:
     torch.testing.assert_close(stock.run(delegated, model.inputs), model.expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("poison", [False, True], ids=["plain", "poisoned"])
+def test_on_our_vm(model: Model, delegated: Path, poison: bool) -> None:
+    method = Runtime.get().load_program(delegated, poison=poison).load_method("forward")
+    torch.testing.assert_close(list(method.execute(model.inputs)), model.expected, rtol=1e-3, atol=1e-3)
 
 
 def test_twice_on_stock_runtime(model: Model, delegated: Path, stock: StockRuntime) -> None:

@@ -15,6 +15,7 @@ from xnnpack_programs import PROGRAMS
 from et_ir import to_edge_transform_and_lower
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.program_manager import EdgeProgramManager
+from et_vm.runtime import Runtime
 
 Outputs = list[torch.Tensor]
 
@@ -48,6 +49,15 @@ def test_whole_and_right_on_stock(name: str, stock: StockRuntime, tmp_path: Path
     torch.testing.assert_close(
         run(manager, inputs, stock, tmp_path), eager(program, inputs), rtol=1e-3, atol=1e-4
     )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_right_on_our_vm(name: str, tmp_path: Path) -> None:
+    program, inputs = PROGRAMS[name]()
+    path = tmp_path / "program.pte"
+    lowered(program, inputs).to_executorch().save(path)
+    method = Runtime.get().load_program(path).load_method("forward")
+    torch.testing.assert_close(list(method.execute(inputs)), eager(program, inputs), rtol=1e-3, atol=1e-4)
 
 
 def test_dynamic_batch_and_sequence(stock: StockRuntime, tmp_path: Path) -> None:

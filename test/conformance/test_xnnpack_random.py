@@ -1,4 +1,4 @@
-"""Random programs that move images and matrices about, compiled for XNNPACK, on the stock runtime against eager.
+"""Random programs that move images and matrices about, compiled for XNNPACK, on both runtimes against eager.
 
 What is random is above all the order in which dimensions are in memory, which the compiler keeps track of by itself.
 """
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from et_ir import to_edge_transform_and_lower
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_vm.runtime import Runtime
 
 Step = Callable[[list[Tensor]], Tensor]
 PROGRAMS = 24
@@ -120,7 +121,7 @@ class RandomProgram(nn.Module):
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))
-def test_right_on_stock(seed: int, stock: StockRuntime, tmp_path: Path) -> None:
+def test_right_on_both_runtimes(seed: int, stock: StockRuntime, tmp_path: Path) -> None:
     torch.manual_seed(seed)
     x = torch.randn(1, 4, 5, 6) if seed % 2 else torch.randn(2, 3, 8)
     with torch.no_grad():
@@ -133,3 +134,5 @@ def test_right_on_stock(seed: int, stock: StockRuntime, tmp_path: Path) -> None:
     path = tmp_path / "random.pte"
     manager.to_executorch().save(path)
     torch.testing.assert_close(stock.run(path, [x]), expected, rtol=1e-3, atol=1e-4)
+    method = Runtime.get().load_program(path).load_method("forward")
+    torch.testing.assert_close(list(method.execute([x])), expected, rtol=1e-3, atol=1e-4)
