@@ -46,6 +46,7 @@ PASSES: Final[dict[str, str]] = {
     "reorder": "reorder:ReorderPass",
     "scalars-to-tensors": "scalars_to_tensors:ScalarsToTensorsPass",
     "select-kernels": "select_kernels:SelectKernelsPass",
+    "split-channels": "split_channels:SplitChannelsPass",
     "to-out-variant": "to_out_variant:ToOutVariantPass",
     "update-in-place": "update_in_place:UpdateInPlacePass",
     "verify-aten": "verify_aten:VerifyAtenPass",

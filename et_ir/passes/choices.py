@@ -109,6 +109,9 @@ class CheapestForm(RewritePattern):
             self.choices.append(Choice(op.name, _shapes(op), op.location, tuple(candidates), chosen))
         if best is not None:
             made = best[2][-1].results
+            for one in best[2]:
+                # What keeps an operator apart from equal ones keeps what it becomes apart.
+                one.attributes.update(op.attributes)
             rewriter.replace(op, best[2], [*made, *(None,) * (len(op.results) - len(made))])
 
 

@@ -177,6 +177,8 @@ def _kernels(target: str, level: Preset) -> Sequence[str]:
     return (
         fit,
         f'reorder{{target="{target}"}}',
+        # Groups copy what they share for each anew, which the fastest forms would not.
+        f'split-channels{{target="{target}"}}' if _is_stock(target) and level.memory != "any" else "",
         f"pools-to-maxima{given}",
         f"convolutions-to-products{given}",
         f'select-kernels{{target="{target}"}}',

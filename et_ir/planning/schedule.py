@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["BUDGET", "Problem", "Schedule", "Storage", "least_peak", "peak_of"]
+__all__ = ["BUDGET", "Problem", "Schedule", "Storage", "least_peak", "needs_of", "peak_of"]
 
 BUDGET: Final = 100_000
 """How often the search asks what a task needs; some hundred thousand times take a second."""
@@ -89,13 +89,19 @@ class _Trail:
 
 def peak_of(problem: Problem, order: Sequence[int]) -> int:
     """The bytes that tasks in an order need at once."""
+    return max((_Search(problem).initial, *needs_of(problem, order)))
+
+
+def needs_of(problem: Problem, order: Sequence[int]) -> list[int]:
+    """The bytes that are needed while each task of an order runs, by its place in the order."""
     search = _Search(problem)
-    done, live, peak = 0, search.initial, search.initial
+    done, live = 0, search.initial
+    needs: list[int] = []
     for task in order:
         needed, live = search.run(done, live, task)
-        peak = max(peak, needed)
+        needs.append(needed)
         done |= 1 << task
-    return peak
+    return needs
 
 
 def least_peak(problem: Problem, budget: int = BUDGET) -> Schedule:

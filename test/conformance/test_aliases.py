@@ -131,6 +131,37 @@ def test_results(name: str, last: bool, stock: StockRuntime, tmp_path: Path) -> 
     assert arenas[0] == arenas[1]
 
 
+class Stem(nn.Module):
+    """What comes before the pool is the most that the program needs; then a depthwise convolution, and another pool."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(4, 32, 1)
+        self.wide = nn.Conv2d(32, 96, 1, bias=False)
+        self.depthwise = nn.Conv2d(96, 96, 3, 2, 1, groups=96)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = nn.functional.max_pool2d(self.first(x).relu(), 3, 2, 1)
+        return nn.functional.avg_pool2d(nn.functional.hardtanh(self.depthwise(self.wide(x).relu())), 2)
+
+
+def test_channels_in_groups(stock: StockRuntime, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, x = Stem().eval(), torch.randn(1, 4, 64, 64)
+    program = torch.export.export(model, (x,))
+    made = to_edge(program).to_executorch()
+    arena = sum(read_pte(made.buffer).program.execution_plan[0].non_const_buffer_sizes)
+    assert arena < 0.6 * (4 * 32 * 64 * 64 + 12 * 32 * 32 * 32)  # the first result, and that of its pool
+    path = tmp_path / "stem.pte"
+    path.write_bytes(made.buffer)
+    results = [stock.run(path, [x])[0]]
+    for kernels in ("portable", "aten"):
+        method = Runtime.get().load_program(path, kernels=kernels, poison=True).load_method("forward")
+        results.append(method.execute([x])[0])
+    for result in results:
+        torch.testing.assert_close(result, model(x), rtol=1e-4, atol=1e-5)
+
+
 def test_outputs_that_the_caller_gives_memory_for() -> None:
     """They stay alone."""
     x = torch.randn(1, 4, 8, 8)

@@ -53,7 +53,7 @@ from et_ir.passes.convolutions_to_products.forms import (
     RowPatches,
     copies_of,
 )
-from et_ir.passes.convolutions_to_products.room import Copies, rooms
+from et_ir.passes.convolutions_to_products.room import MEMORY, Copies, rooms
 from et_ir.passes.convolutions_to_products.window import Window, window_of
 from et_ir.passes.cost_model import CostModel
 from et_ir.passes.rewriting import rewrite
@@ -94,3 +94,5 @@ class ConvolutionsToProductsPass(ModulePass):
         geometry = {one: (window, found[one]) for one, window in windows.items()}
         forms = [Pointwise(geometry), RowPatches(geometry), GroupPatches(geometry)]
         rewrite(op, [CheapestForm(edge.ConvolutionOp, forms, model, ctx)])
+        for one in op.walk():
+            one.attributes.pop(MEMORY, None)

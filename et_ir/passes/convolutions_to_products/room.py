@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation
 
 from et_ir.passes.live_bytes import LiveBytes, bytes_of_value
 from et_ir.presets import Memory
 from et_ir.targets.in_place import load_in_place
 
-__all__ = ["Copies", "Room", "rooms"]
+__all__ = ["MEMORY", "Copies", "Room", "rooms"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,10 @@ class Room:
         return self.others + max(self.image + copies.whole, min(one, pieces))
 
 
+MEMORY: Final = "memory"
+"""An attribute of a function: bytes that it may need at once, whatever its ops do; set by `split-channels`."""
+
+
 def rooms(
     module: ModuleOp,
     copies: Callable[[Operation], Copies | None],
@@ -77,7 +82,8 @@ def rooms(
 ) -> dict[Operation, Room]:
     """The room at each op that copies something; `copies` says what, None for ops that nothing is to be done to.
 
-    The limit is found for each block: what its ops need at once anyway, and `room` bytes, or more if `memory` says so.
+    The limit is found for each block: what its ops need at once anyway, and `room` bytes, or more if `memory` says so,
+    or the attribute of that name of the function.
     """
     by_block: dict[Block, dict[Operation, Copies]] = {}
     for op in module.walk():
@@ -88,7 +94,9 @@ def rooms(
     for block, ops in by_block.items():
         live = LiveBytes(block, load_in_place(target))
         free = {op: _room_at(op, live, workspace) for op in ops}
-        limit = live.peak + room
+        around = block.parent_op()
+        noted = around.attributes.get(MEMORY) if around is not None and memory != "peak" else None
+        limit = max(live.peak + room, noted.value.data if isinstance(noted, IntegerAttr) else 0)
         if memory == "fast":
             limit = max([limit, *(each.least(ops[op]) for op, each in free.items() if ops[op].urgent)])
         result.update(
