@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.dialects.executorch import KernelCallOp
+from et_ir.dialects.executorch.layout import Tensor as Tensor_
 from et_ir.emit import disassemble, write
 from et_ir.passes.pipelines import run_pipeline
 from et_schema.pte import read_pte
@@ -93,9 +95,12 @@ COPIES = {
 
 
 def left(module: ModuleOp) -> int:
+    """Matrices not counted: they are pieces of the products that convolutions become."""
     moved = ("aten::cat.out", "aten::slice_copy.Tensor_out", "aten::select_copy.int_out")
     return sum(
-        op.key in moved or (op.list_out is not None) for op in module.walk() if isinstance(op, KernelCallOp)
+        (op.key in moved and cast(Tensor_, op.outs[0].type).get_num_dims() > 2) or op.list_out is not None
+        for op in module.walk()
+        if isinstance(op, KernelCallOp)
     )
 
 
@@ -110,7 +115,7 @@ def test_results(name: str, last: bool, stock: StockRuntime, tmp_path: Path) -> 
     expected = [expected] if isinstance(expected, Tensor) else list(expected)
     made = to_edge(torch.export.export(model, (x,))).to_executorch()
     if not last:
-        assert left(made.module) == COPIES[name] + (name == "dense")  # a convolution that is a product
+        assert left(made.module) == COPIES[name]
     again = disassemble(read_pte(made.buffer))
     run_pipeline(again, "plan-memory{check=true},verify-executorch")
     stream = io.BytesIO()
