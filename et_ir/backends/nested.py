@@ -5,8 +5,8 @@ own. Options:
 
 | option | what |
 |---|---|
-| `without` | operators that it does not take, as `relu+add.Tensor` |
-| `only` | the only operators that it takes |
+| `without` | operators that it does not take, as `relu+add.Tensor`; `state` for mutable buffers |
+| `only` | the only operators that it takes; `control` for branches and loops that have nothing else |
 | `target` | whose kernels a partition may use; `et-vm` by default |
 | `min` | how many ops a partition has at least |
 | `share` | `0` for constants within each partition; else those of 64 bytes and more are stored once, by their content |

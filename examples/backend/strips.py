@@ -22,7 +22,7 @@ from et_ir.dialects.program import GetOp, Globals
 from et_vm import Backend
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Any] = {
     "add.Tensor": np.add,
     "mul.Tensor": np.multiply,
     "relu": lambda x, out: np.maximum(x, 0, out),
