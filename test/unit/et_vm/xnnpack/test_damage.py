@@ -16,6 +16,7 @@ from et_vm.platform import Platform
 from et_vm.xnnpack import XnnpackBackend
 
 CODES = {Error.DelegateInvalidCompatibility, Error.MemoryAllocationFailed}
+LOADED = {"ran", Error.InvalidArgument.name, Error.NotSupported.name}
 
 
 def blob() -> bytes:
@@ -39,8 +40,6 @@ def attempt(damaged: bytes) -> str:
     try:
         handle = XnnpackBackend().init(context, memoryview(damaged), [])
     except ExecutorchError as error:
-        if error.code not in CODES:
-            raise
         return error.code.name
     args = [tensor(np.ones((1, 4, 4, 2), np.float32)), tensor(np.ones((4, 4), np.float32))]
     try:
@@ -68,7 +67,7 @@ def test_bytes_that_are_others(seed):
         outcomes.add(attempt(bytes(damaged)))
     assert "ran" in outcomes
     assert Error.DelegateInvalidCompatibility.name in outcomes
-    assert Error.Internal.name not in outcomes
+    assert outcomes <= LOADED | {code.name for code in CODES}
 
 
 def test_blobs_that_are_cut_short():
