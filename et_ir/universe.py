@@ -25,6 +25,7 @@ DIALECTS: Final = {
     "edge": "et_ir.dialects.edge:Edge",
     "executorch": "et_ir.dialects.executorch:Executorch",
     "program": "et_ir.dialects.program:Program",
+    "xnnpack": "et_ir.dialects.xnnpack:Xnnpack",
 }
 """Where each dialect is: module and attribute."""
 
