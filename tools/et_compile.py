@@ -23,6 +23,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from et_ir.presets import DEFAULT, preset
 from et_tools.compile_delegation import Delegation
 from et_tools.compile_options import LEVELS, extra_operators, parse_options
 from et_tools.compile_output import write_debug_map, write_pte, write_text
@@ -73,18 +74,22 @@ def _compile(args: argparse.Namespace) -> None:
         except BankError as error:
             raise UsageError(f"--memory: {error}") from None
     stages = Stages(args.quiet)
-    lower = executorch_pipeline(
-        target=args.target,
-        algorithm=args.memory_planning,
-        check_plan=args.check_plan,
-        plan_inputs=not args.no_plan_inputs,
-        plan_outputs=not args.no_plan_outputs,
-        extra_operators=extra,
-        unbounded=args.unbounded,
-        memory=args.memory,
-        caller=_caller_memory(args.caller_memory),
-        level=args.level,
+    lower, usual = (
+        executorch_pipeline(
+            target=args.target,
+            algorithm=args.memory_planning,
+            check_plan=args.check_plan,
+            plan_inputs=not args.no_plan_inputs,
+            plan_outputs=not args.no_plan_outputs,
+            extra_operators=extra,
+            unbounded=args.unbounded,
+            memory=args.memory,
+            caller=_caller_memory(args.caller_memory),
+            level=level,
+        )
+        for level in (args.level, DEFAULT)
     )
+    compared = (lower, usual)
     externalize = [_externalize_pass(wanted) for wanted in args.external_constants]
     lower = ",".join((lower, *externalize))
     pipelines: dict[str, str] = dict(
@@ -107,7 +112,13 @@ def _compile(args: argparse.Namespace) -> None:
     explanation = _explanation(args)
     for level in LEVELS[LEVELS.index(reached) : -1]:
         delegation.before(level, module)
+        compares = level == "executorch" and reached != level and _exchanges(args)
+        before = module.clone() if compares else None
         _run(module, [pipelines[later] for later in _up_to(args.emit, level)], explanation)
+        if before is not None:
+            from et_tools.compile_exchange import print_exchange
+
+            print_exchange(before, args.target, args.level, compared)
         stages.reached(level, module)
         if level == args.emit:
             write_text(module, args)
@@ -121,6 +132,11 @@ def _compile(args: argparse.Namespace) -> None:
         print_op_table(stages.levels, sys.stderr)
     if explanation is not None:
         explanation.write(args.explain)
+
+
+def _exchanges(args: argparse.Namespace) -> bool:
+    """Whether to say what memory a level of -O takes for its speed."""
+    return preset(args.level).memory == "any" and (not args.quiet or args.explain == "text")
 
 
 def _explanation(args: argparse.Namespace) -> Explanation | None:
