@@ -16,6 +16,7 @@ from et_ir.backends.xnnpack.recover_pools import recover_pools
 from et_ir.backends.xnnpack.rules import RULES
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.dialects.schema import SchemaOp
+from et_ir.passes.pipelines import run_pipeline
 from et_schema.xnnpack import serialize_xnnpack
 from et_schema.xnnpack_check import check_graph
 
@@ -28,6 +29,8 @@ class XnnpackBackend(BackendDetails):
     @classmethod
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
         recover_pools(edge_program)
+        # Views of views are one now.
+        run_pipeline(edge_program, "canonicalize,dce")
         made = translate(edge_program)
         graph = made.graph.finish()
         check_graph(graph, 0)

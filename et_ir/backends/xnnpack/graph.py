@@ -11,12 +11,13 @@ from et_schema.generated.xnnpack import (
     OutputMinMax,
     XNNDatatype,
     XNNGraph,
+    XNNStaticReshape,
     XNNTensorValue,
     XNode,
     XNodeUnion,
     XValue,
 )
-from et_schema.xnnpack_nodes import EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_OFFSET, NO_VALUE
+from et_schema.xnnpack_nodes import EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_OFFSET, NO_VALUE, roles_of, tensor_of
 
 __all__ = ["CONSTANT_ALIGNMENT", "GraphBuilder"]
 
@@ -32,6 +33,8 @@ class GraphBuilder:
         self._graph = XNNGraph(version="0", constant_data=[ConstantDataOffset()])
         self._names: dict[str, int] = {}
         self._constants: dict[tuple[str, tuple[int, ...], XNNDatatype], int] = {}
+        self._reshaped: dict[int, int] = {}
+        """What each result of a reshape was made of."""
         self.data = NamedDataStore()
 
     @property
@@ -70,11 +73,15 @@ class GraphBuilder:
         return made
 
     def node(self, node: XNodeUnion, clamp: OutputMinMax | None = None, handle: int = 0) -> None:
-        """Add a node behind the others."""
+        """Add a node behind the others. A reshape of a reshape reads what that has read."""
+        if isinstance(node, XNNStaticReshape):
+            node.input_id = self._reshaped.get(node.input_id, node.input_id)
+            self._reshaped[node.output_id] = node.input_id
         self._graph.xnodes.append(XNode(node, handle, clamp))
 
     def finish(self) -> XNNGraph:
-        """The graph, with its outputs in the order of their arguments."""
+        """The graph, with its outputs in the order of their arguments, and without nodes that nothing reads."""
+        self._drop_unread()
         outputs: list[tuple[int, int]] = []
         for one in self._graph.xvalues:
             value = one.xvalue_union
@@ -83,6 +90,22 @@ class GraphBuilder:
         self._graph.output_ids = [made for _, made in sorted(outputs)]
         self._graph.num_externs = len(self._graph.input_ids) + len(outputs)
         return self._graph
+
+    def _drop_unread(self) -> None:
+        tensors = {tensor.id_out: tensor for one in self._graph.xvalues if (tensor := tensor_of(one))}
+        read = {number for number, tensor in tensors.items() if tensor.external_id != NO_VALUE}
+        kept: list[XNode] = []
+        for one in reversed(self._graph.xnodes):
+            node = one.xnode_union
+            assert node is not None
+            roles = roles_of(node)
+            if any(getattr(node, name) in read for name in roles.results):
+                read.update(getattr(node, name) for name in roles.operands)
+                kept.append(one)
+        self._graph.xnodes = kept[::-1]
+        self._graph.xvalues = [
+            value for value, number in zip(self._graph.xvalues, tensors, strict=True) if number in read
+        ]
 
     def _value(
         self,

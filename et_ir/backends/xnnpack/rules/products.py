@@ -138,7 +138,8 @@ def _bmm(t: Translation, op: SchemaOp) -> None:
     x, other = op.operands
     first = t.read(x)
     turned = (0, 2, 1)
-    if not is_constant(other) and turned in t.orders(other) and straight(3) not in t.orders(other):
+    # Where the dimension that is summed over is innermost, it stays so.
+    if not is_constant(other) and straight(3) not in t.orders(other) and t.order(other)[-1] == 1:
         second, flags = t.read(other, turned), TRANSPOSE_SECOND
     else:
         second, flags = t.read(other), 0

@@ -1,6 +1,6 @@
 from et_ir.backends.xnnpack.graph import GraphBuilder
 from et_ir.data import Blob
-from et_schema.generated.xnnpack import OutputMinMax, XNNAdd, XNNDatatype
+from et_schema.generated.xnnpack import OutputMinMax, XNNAbs, XNNAdd, XNNDatatype, XNNStaticReshape
 from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
 
 F32 = XNNDatatype.fp32
@@ -34,3 +34,18 @@ def test_outputs_are_in_the_order_of_their_arguments():
     graph.input(F32, [1])
     late, early = graph.output(F32, [1], 2), graph.output(F32, [1], 1)
     assert graph.finish().output_ids == [early, late]
+
+
+def test_reshapes_of_reshapes_read_the_first_and_what_nothing_reads_is_dropped():
+    graph = GraphBuilder()
+    x = graph.input(F32, [6])
+    once, twice, y = graph.value(F32, [2, 3]), graph.value(F32, [3, 2]), graph.output(F32, [3, 2], 1)
+    graph.node(XNNStaticReshape(num_dims=2, new_shape=[2, 3], input_id=x, output_id=once))
+    graph.node(XNNStaticReshape(num_dims=2, new_shape=[3, 2], input_id=once, output_id=twice))
+    graph.node(XNNAbs(input_id=twice, output_id=y))
+    made = graph.finish()
+    reshape, last = (node.xnode_union for node in made.xnodes)
+    assert isinstance(reshape, XNNStaticReshape)
+    assert (reshape.input_id, reshape.output_id) == (x, twice)
+    assert isinstance(last, XNNAbs)
+    assert len(made.xvalues) == 3
