@@ -1,7 +1,8 @@
 """The constants of a graph as the tensors that kernels read.
 
 Those in float32 and float16 are views of the blob, or of the program's named data. Quantized ones become
-float32 when the graph is loaded: 4 bytes an element, so that each product is a call of BLAS.
+float32 when the graph is loaded: 4 bytes an element, so that each product is a call of BLAS. Matrices among these lie
+in memory column by column, as products want them.
 """
 
 from __future__ import annotations
@@ -43,11 +44,13 @@ def load_constant(
     """
     scalar_type = ELEMENTS.get(tensor.datatype, ScalarType.FLOAT)
     data = _bytes(blob, tensor, named_data, where)
-    loaded = Tensor(scalar_type, tensor.dims, constant=True, name=where)
     described = value.xvalue_union
+    quantized = isinstance(described, XNNQuantizedTensorValue)
+    order = (1, 0) if quantized and len(tensor.dims) == 2 else tuple(range(len(tensor.dims)))
+    loaded = Tensor(scalar_type, tensor.dims, order, constant=True, name=where)
     if isinstance(described, XNNQuantizedTensorValue):
         numbers = _real_numbers(blob, described, tensor, data, named_data, where)
-        loaded.bind(numbers.reshape(-1).view(np.uint8))
+        loaded.bind(np.ascontiguousarray(numbers.transpose(order)).reshape(-1).view(np.uint8))
     else:
         stored = np.frombuffer(data, np.uint8)
         if stored.ctypes.data % loaded.dtype.itemsize:

@@ -20,7 +20,9 @@ FLATTENED = 4
 
 @translates(XNNFullyConnected)
 def fully_connected(site: Site, node: XNNFullyConnected) -> list[Step]:
-    """x W^T + b along the last dimension of x. Scratch, unless all is float32: what is not, in float32."""
+    """x W^T + b along the last dimension of x. Scratch, unless all is float32: what is not, in float32. Kept: a
+    constant filter the other way round, with which BLAS takes two thirds of the time where there is more than one row.
+    """
     calls: list[Step] = []
     x = site.operand(node.input1_id)
     weight, bias = site.operand(node.filter_id), site.optional(node.bias_id)
@@ -42,7 +44,11 @@ def fully_connected(site: Site, node: XNNFullyConnected) -> list[Step]:
     matrix = site.converted(weight, ScalarType.FLOAT, calls).array
     target = _float_target(site, out).reshape(-1, outputs)
     matrix = matrix if node.flags & TRANSPOSED else matrix.T
-    calls.append((np.matmul, (x.array.reshape(-1, inputs), matrix, target)))
+    rows = x.array.reshape(-1, inputs)
+    if weight.constant and len(rows) > 1 and not matrix.flags.c_contiguous:
+        turned = matrix
+        matrix = site.ctx.memo(("turned", weight.version), lambda: np.ascontiguousarray(turned))
+    calls.append((np.matmul, (rows, matrix, target)))
     if bias is not None:
         added = site.converted(bias, ScalarType.FLOAT, calls).array.reshape(-1)
         calls.append(call(np.add, target, added, target))
