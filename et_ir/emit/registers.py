@@ -88,6 +88,9 @@ class _Finder:
         self._et_views()
         for index in tensors:
             self._unwritten(index)
+        self._flatten()
+        for index in tensors:
+            self._untouched(index)
         self._references(tensors)
         roles.aliased |= {index for index in roles.inputs if self._is_aliased(index)}
         self._flatten()
@@ -242,6 +245,29 @@ class _Finder:
         if self.extents[other].contains(self.extents[one]) and one not in fixed:
             return self._add_view(one, other)
         return False
+
+    def _untouched(self, index: int) -> None:
+        """A tensor that no instruction names: what others are views of, if those stand before the one that is named.
+
+        A concatenation of which only views are written, and a view is read.
+        """
+        roles = self.roles
+        known = index in roles.inputs or index in roles.constants or index in roles.states
+        extent = self.extents.get(index)
+        if (
+            extent is None
+            or known
+            or index in roles.views
+            or index in self.first_read
+            or index in self.writes
+        ):
+            return
+        before = {root for view, (root, _) in roles.views.items() if index < view < root}
+        roots = sorted(root for root in before if root not in roles.inputs and root not in roles.states)
+        for root in roots:
+            if self.extents[root] == extent:
+                self._add_view(root, index)
+                return
 
     def _flatten(self) -> None:
         """A view of a view is one of what that views: a register that comes before both."""

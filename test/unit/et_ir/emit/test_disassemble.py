@@ -188,6 +188,19 @@ def test_what_was_written_part_by_part_has_the_parts_as_views() -> None:
     ]
 
 
+def test_a_whole_that_no_instruction_names() -> None:
+    """Parts of it are written, a view of it is read: it is what all of them are views of, and keeps its place."""
+    builder = Builder(
+        tensor(64, sizes=(8,)), tensor(0), tensor(64), tensor(80), tensor(64, sizes=(2, 4)), tensor(96, sizes=(2, 4)),
+        inputs=[1], outputs=[5],
+    )  # fmt: skip
+    builder.call("aten::relu.out", 1, 2, 2).call("aten::neg.out", 1, 3, 3)
+    lines = builder.call("aten::abs.out", 4, 5, 5).text()
+    assert lines[0] == "%r0 = alloc {memory_id = 1, offset = 64} : tensor<8xf32>"
+    assert "%r4 = view %r0 : tensor<2x4xf32>" in lines
+    assert "%r3 = view %r0 from 16" in lines
+
+
 def test_what_was_written_in_part_is_state() -> None:
     """So is what something larger was written over."""
     builder = Builder(
