@@ -57,7 +57,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         "--algorithm", metavar="NAME", help="best, exact (default), greedy, naive, upstream, or one installed"
     )
     add("--planner", metavar="MODULE:FUNCTION", help="a planner of your own instead, or FILE.py:FUNCTION")
-    add("--budget", type=_count, metavar="NODES", help="partial layouts to look at (default: 200000)")
+    add("--budget", type=_count, metavar="NODES", help="partial layouts to look at (default: 400000)")
     add("--seconds", type=_seconds, metavar="S", help="end the search then, with the best plan until then")
     parser.add_version()
     args = parser.parse_args(arguments)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BUDGET", "plan_best", "plan_exact"]
 
-BUDGET: Final = 200_000
+BUDGET: Final = 400_000
 """Nodes of a search unless it is said; about 25 µs each."""
 QUICK: Final = 4_000
 """Nodes of `plan_best`, at most."""

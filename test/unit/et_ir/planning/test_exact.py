@@ -142,10 +142,10 @@ def _instance(name: str) -> list[Buffer]:
     return list(read_instance(path.read_text()).buffers)
 
 
-@pytest.mark.parametrize("name", ["A", "C"])
-def test_instances_that_greedy_placement_leaves_far_above(name: str) -> None:
+@pytest.mark.parametrize(("name", "budget"), [("A", 2000), ("C", 2000), ("K", 20_000), ("E", 100_000)])
+def test_instances_that_greedy_placement_leaves_far_above(name: str, budget: int) -> None:
     given = _instance(name)
-    plan = plan_exact(given, budget=2000)
+    plan = plan_exact(given, budget=budget)
     assert layout_problems(given, plan.layout) == []
     assert plan.optimal
     assert plan.size == lower_bound(given) < plan_greedy(given).size / 1.15
