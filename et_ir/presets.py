@@ -41,7 +41,7 @@ PRESETS: Final = {
     for one in (
         Preset("0", "plain lowering, no optional pass", simplify=False),
         Preset("1", "what costs no accuracy and hardly memory", memory="fast"),
-        Preset("2", "speed, whatever memory it takes", memory="any", workspace=1 << 22),
+        Preset("2", "speed, whatever memory it takes", memory="any"),
         Preset("s", "memory before speed", memory="peak", workspace=1 << 18),
     )
 }
