@@ -50,7 +50,9 @@ class Delegation:
     def check(self, reached: str) -> None:
         """Raises `UsageError` for a program that is past the level of backends."""
         if self._partitioners and LEVELS.index(reached) > LEVELS.index("backend"):
-            raise UsageError(f"--backend: {self._args.model} is at the level {reached}, past that of backends")
+            raise UsageError(
+                f"--backend: {self._args.model} is at the level {reached}, past that of backends"
+            )
 
     def before(self, level: str, module: ModuleOp) -> None:
         """What is to be done before a level's passes. Raises what `delegate_module` raises."""
