@@ -172,7 +172,9 @@ class Liveness:
         return peaks
 
     def _foreign(self) -> list[Clash]:
-        """Reads, by a register that others write, of bytes that a tensor of another extent wrote last."""
+        """Reads, by a register that others write, of bytes that tensors wrote last of which none has them all, and
+        which do not make them up.
+        """
         found: list[Clash] = []
         writers: dict[int, Clash] = {}
         extents: set[int] = set()
@@ -193,7 +195,8 @@ class Liveness:
                     found.extend(
                         writer._replace(needed=register)
                         for writer in last
-                        if self._own[writer.written] != own
+                        # What covers more may be what the register is a view of a part of.
+                        if self._own[writer.written] & own != own
                     )
 
         for at, (borrowed, written) in enumerate(zip(self._borrowed, self._writes, strict=True)):

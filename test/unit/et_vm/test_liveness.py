@@ -199,10 +199,10 @@ class TestClashes:
         assert liveness(build).clashes() == []
 
     def test_what_a_view_that_was_planned_away_still_reads(self):
-        """The view has the bytes of `y`, which is all that a plan says about it; `clash` covers more."""
+        """The view has the bytes of `y`, which is all that a plan says; `clash` covers some of them, and others."""
         build = Build()
         x, y, view = build.tensor(4), build.tensor(4), build.tensor(2, 2, offset=16)
-        clash, out, more = build.tensor(8, offset=16), build.tensor(2, 2), build.tensor(8)
+        clash, out, more = build.tensor(4, offset=24), build.tensor(2, 2), build.tensor(4)
         build.add(x, x, y)
         build.add(x, x, clash)
         build.add(clash, clash, more)
