@@ -178,6 +178,7 @@ class Liveness:
         found: list[Clash] = []
         writers: dict[int, Clash] = {}
         extents: set[int] = set()
+        fresh: set[int] = set()
         state = 0
         for index, value in enumerate(self._plan.values):
             info = value.val.extra_tensor_info if isinstance(value.val, Tensor) else None
@@ -195,8 +196,10 @@ class Liveness:
                     found.extend(
                         writer._replace(needed=register)
                         for writer in last
-                        # What covers more may be what the register is a view of a part of.
+                        # What covers more may be what the register is a view of a part of, unless it has been
+                        # written itself before.
                         if self._own[writer.written] & own != own
+                        or (register in fresh and self._own[writer.written] != own)
                     )
 
         for at, (borrowed, written) in enumerate(zip(self._borrowed, self._writes, strict=True)):
@@ -204,6 +207,7 @@ class Liveness:
             # What is written in place is part of what it has been a view of before.
             for register in _members(written & ~borrowed):
                 extents.add(self._own[register])
+                fresh.add(register)
                 writers.update(
                     (piece, Clash(at, register, register)) for piece in _members(self._own[register])
                 )

@@ -53,5 +53,5 @@ def test_a_register_moved_onto_one_that_lives(name: str) -> None:
             (actual,) = program.load_method("forward").execute(model.inputs)
             assert not torch.allclose(actual, model.expected[0], rtol=1e-4, atol=1e-5), clash
         moved.properties["offset"] = before
-    # Written over by what covers more, a view looks like one of a part of that.
-    assert named >= CLASHES // 2
+    # Written over by what covers more, a view of what was there looks like one of a part of that.
+    assert named >= CLASHES - 1
