@@ -176,7 +176,6 @@ def _kernels(target: str, level: Preset) -> Sequence[str]:
     given = f'{{target="{target}" memory={level.memory} workspace={level.workspace}}}'
     return (
         fit,
-        f'reorder{{target="{target}"}}',
         # Groups copy what they share for each anew, which the fastest forms would not.
         f'split-channels{{target="{target}"}}' if _is_stock(target) and level.memory != "any" else "",
         f"pools-to-maxima{given}",
@@ -185,6 +184,8 @@ def _kernels(target: str, level: Preset) -> Sequence[str]:
         "constant-fold",
         "cse",
         "dce",
+        # Behind the forms, whose copies need memory too.
+        f'reorder{{target="{target}"}}',
     )
 
 
