@@ -70,6 +70,10 @@ class Form(ABC):
         None where this is no way to compute `op`.
         """
 
+    def gain(self, op: EdgeOp) -> float:
+        """What the form must cost at most, to what it replaces."""
+        return GAIN
+
     def replaced(self, op: EdgeOp) -> Sequence[EdgeOp]:
         """What need not be computed any more with this form: `op` itself, and operators that only it uses."""
         return [op]
@@ -95,7 +99,7 @@ class CheapestForm(RewritePattern):
                 continue
             seconds, now = self.model.seconds(built), self.model.seconds(form.replaced(op))
             candidates.append(Candidate(form.name, seconds))
-            better = seconds is not None and now is not None and seconds <= GAIN * now
+            better = seconds is not None and now is not None and seconds <= form.gain(op) * now
             # Forms that spare other operators are compared by what is left to pay for.
             gained = seconds - now if better and seconds is not None and now is not None else 0.0
             if better and (best is None or gained < best[0]):

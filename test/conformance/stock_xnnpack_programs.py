@@ -188,7 +188,7 @@ STATIC: dict[str, Callable[[], Program]] = {
 """What is quantized to integers of 8 bits by calibration."""
 
 HALVES = ("abs", "add", "mul", "sigmoid", "softmax", "linear", "conv", "conv_depthwise", "max_pool", "avg_pool",
-          "mean", "bmm", "cat", "net", "exp", "gelu", "hardswish", "conv_transposed", "resize")  # fmt: skip
+          "mean", "bmm", "cat", "net", "exp", "hardswish", "conv_transposed", "resize")  # fmt: skip
 
 
 def lowered(module: nn.Module, inputs: tuple[torch.Tensor, ...], dynamic_shapes: Any = None) -> bytes:
