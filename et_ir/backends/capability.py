@@ -97,7 +97,9 @@ class _Finder:
                 if isinstance(op, ControlOp):
                     for region in op.regions:
                         self.block(region.block)
-        here = [ops for ops in self.patterns if ops[0] in graph.index]
+        # Sizes are no nodes: each partition computes those that it needs.
+        named = [[op for op in ops if op in graph.index or op.parent is not block] for ops in self.patterns]
+        here = [ops for ops in named if ops and ops[0] in graph.index]
         patterns = [[graph.index[op] for op in ops] for ops in here]
         users: dict[SSAValue, list[int]] = {}
         for number, arguments in enumerate(graph.arguments):

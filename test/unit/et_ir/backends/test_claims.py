@@ -109,3 +109,27 @@ def test_a_pattern_that_raises(parse):
 
     with pytest.raises(PassReport, match="PatternPartitioner raised KeyError: 'tiles'"):
         found(parse, Raises())
+
+
+class TakeFullOfSize(ClaimPattern):
+    """Takes `full` with the size that it has."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: edge.FullOp, rewriter: PatternRewriter, /) -> None:
+        self.take(op.operands[0].owner, op)
+
+
+def test_a_pattern_with_a_size_in_it(parse):
+    """Sizes are computed by each partition that needs them: the pattern is what else it has."""
+    module = parse("""
+func.func @forward(%x: tensor<?x2xf32>) -> tensor<?xf32> {
+  %n = edge.sym_size.int %x {dim = 0} : (tensor<?x2xf32>) -> i64
+  program.range %n from 1 to 5
+  %f = edge.full {size = [%n], fill_value = 0.5} : (i64) -> tensor<?xf32>
+  func.return %f : tensor<?xf32>
+}
+""")
+    partition_module(module, PatternPartitioner(DelegationSpec("Demo"), [TakeFullOfSize()]))
+    verify_module(module)
+    (region,) = (op for op in module.walk() if op.name == "backend.partition")
+    assert "edge.full" in [op.name for op in region.body.block.ops]
