@@ -28,8 +28,8 @@ Without `outputs`, what a method returns stays alone, so that the caller may giv
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final, cast
 
 from xdsl.context import Context
@@ -70,9 +70,13 @@ class ConcatenateInPlacePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
-                for call in plan.instructions:
-                    if isinstance(call, KernelCallOp) and call.key == CAT:
-                        _Concatenation(plan, call, self.outputs).run()
+                calls = [
+                    call for call in plan.instructions if isinstance(call, KernelCallOp) and call.key == CAT
+                ]
+                memory = _Memory(plan) if calls else None
+                for call in calls:
+                    assert memory is not None
+                    _Concatenation(memory, call, self.outputs).run()
 
 
 @dataclass(frozen=True)
@@ -83,11 +87,73 @@ class _Part:
     start: int
 
 
+class _Memory:
+    """What the registers of a plan have to do with memory; kept up to date while concatenations are placed, so that
+    each costs no walk over the plan.
+    """
+
+    def __init__(self, plan: PlanOp):
+        import numpy as np
+
+        liveness = Liveness(plan)
+        self.plan = plan
+        self.times: dict[Operation, int] = {**liveness.times}
+        self.places: dict[Operation, int] = {op: place for place, op in enumerate(plan.registers)}
+        """Declarations in order."""
+        self.users: dict[SSAValue, list[Instruction]] = {}
+        """The instructions that name a register or views of it."""
+        self.redirected: set[SSAValue] = set()
+        """The registers that may come to refer to other memory, or others to theirs."""
+        for op in liveness.instructions:
+            for register in {root_of(register) for register in op.operands}:
+                self.users.setdefault(register, []).append(op)
+            if isinstance(op, MoveOp) or (isinstance(op, KernelCallOp) and op.key == ET_VIEW):
+                self.redirected.update(root_of(register) for register in op.operands)
+        self.returned = {root_of(register) for register in plan.return_op.outputs}
+        self.needed: dict[SSAValue, Interval] = {}
+        self.levels = np.zeros(liveness.end + 1, np.int64)
+        """The bytes that are needed at each time."""
+        for op in plan.registers:
+            needed = None if isinstance(op, ViewOp) else liveness.interval(op.result)
+            if needed is not None:
+                self.needed[op.result] = needed
+                if isinstance(op, MemoryRegisterOp):
+                    self.add(_size(op.result), needed)
+
+    def add(self, size: int, needed: Interval) -> None:
+        """Count bytes that are needed for an interval, or are not if `size` is negative."""
+        self.levels[needed.first : needed.last + 1] += size
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that are needed at once."""
+        return int(self.levels.max())
+
+    def forget(self, call: KernelCallOp) -> None:
+        """A call is no more."""
+        for register in {root_of(register) for register in call.operands}:
+            self.users[register] = [op for op in self.users[register] if op is not call]
+
+    def note_copy(self, copy: KernelCallOp, call: KernelCallOp) -> None:
+        """A copy runs instead of a part of what a call did."""
+        self.times[copy] = self.times[call]
+        for register in {root_of(register) for register in copy.operands}:
+            self.users.setdefault(register, []).append(copy)
+
+    def merge(self, root: SSAValue, whole: SSAValue) -> None:
+        """A register becomes a part of another, whose interval covers it already."""
+        self.users[whole] += self.users.pop(root)
+        self.needed.pop(root)
+        if root in self.returned:
+            self.returned.add(whole)
+
+
 class _Concatenation:
     """One call of `cat`."""
 
-    def __init__(self, plan: PlanOp, call: KernelCallOp, outputs: bool):
-        self.plan = plan
+    def __init__(self, memory: _Memory, call: KernelCallOp, outputs: bool):
+        self.memory = memory
+        self.plan = memory.plan
         self.call = call
         self.outputs = outputs
 
@@ -96,24 +162,16 @@ class _Concatenation:
         if parts is None or not isinstance(self.call.outs[0].owner, AllocOp):
             return
         self.whole = self.call.outs[0]
-        self.liveness = Liveness(self.plan)
-        self.time = self.liveness.times[self.call]
-        self.users: dict[SSAValue, list[Instruction]] = {}
-        self.redirected: set[SSAValue] = set()
-        for op in self.liveness.instructions:
-            for register in {root_of(register) for register in op.operands}:
-                self.users.setdefault(register, []).append(op)
-            if isinstance(op, MoveOp) or (isinstance(op, KernelCallOp) and op.key == ET_VIEW):
-                self.redirected.update(root_of(register) for register in op.operands)
-        self.returned = {root_of(register) for register in self.plan.return_op.outputs}
-        needed = self.liveness.interval(self.whole)
+        self.time = self.memory.times[self.call]
+        needed = self.memory.needed.get(self.whole)
         if needed is None or needed.first != self.time or not self._is_alone(self.whole):
             return
         roots = [root_of(part.register) for part in parts]
+        uses = Counter(roots)
         in_place = [
             part
             for part, root in zip(parts, roots, strict=True)
-            if roots.count(root) == 1 and self._can_be_part(part, root)
+            if uses[root] == 1 and self._can_be_part(part, root)
         ]
         chosen = self._least(in_place, needed)
         if chosen:
@@ -128,11 +186,11 @@ class _Concatenation:
             isinstance(owner, AllocOp)
             and owner.is_static
             and "device" not in owner.properties
-            and root not in self.redirected
-            and (self.outputs or root not in self.returned)
+            and root not in self.memory.redirected
+            and (self.outputs or root not in self.memory.returned)
             and all(
                 op.parent_block() is self.call.parent_block() or op is self.plan.return_op
-                for op in self.users.get(root, ())
+                for op in self.memory.users.get(root, ())
             )
         )
 
@@ -144,17 +202,19 @@ class _Concatenation:
             or not self._is_alone(root)
         ):
             return False
-        writers = [op for op in self.users[root] if any(root_of(register) is root for register in op.writes)]
-        if not all(isinstance(op, KernelCallOp) and self.liveness.times[op] < self.time for op in writers):
+        writers = [
+            op for op in self.memory.users[root] if any(root_of(register) is root for register in op.writes)
+        ]
+        if not all(isinstance(op, KernelCallOp) and self.memory.times[op] < self.time for op in writers):
             return False
-        needed = self.liveness.interval(root)
+        needed = self.memory.needed.get(root)
         return needed is not None and (needed.last == self.time or not self._is_changed())
 
     def _is_changed(self) -> bool:
         """Whether something writes the result of the call again."""
         return any(
             op is not self.call and any(root_of(register) is self.whole for register in op.writes)
-            for op in self.users[self.whole]
+            for op in self.memory.users[self.whole]
         )
 
     # -- what it costs
@@ -163,33 +223,27 @@ class _Concatenation:
         """The parts of which the program needs the least memory at once if they are computed in place: the last ones
         that are computed, and as many as possible.
         """
-        intervals: dict[SSAValue, Interval] = {}
-        for part in parts:
-            needed = self.liveness.interval(root_of(part.register))
-            assert needed is not None
-            intervals[part.register] = needed
+        memory = self.memory
+        intervals = {part.register: memory.needed[root_of(part.register)] for part in parts}
         parts = sorted(parts, key=lambda part: -intervals[part.register].first)
-        changes = [0] * (self.liveness.end + 2)
-
-        def add(size: int, needed: Interval) -> None:
-            changes[needed.first] += size
-            changes[needed.last + 1] -= size
-
-        for op in self.liveness.roots():
-            needed = self.liveness.interval(op.result)
-            if needed is not None and isinstance(op, MemoryRegisterOp):
-                add(nbytes(cast(Tensor, op.result.type)), needed)
-        size = nbytes(cast(Tensor, self.whole.type))
-        least, count = max(accumulate(changes)), 0
+        size = _size(self.whole)
+        # With each further part, what the whole takes the longer for it, and the part no more.
+        wholes, least, count = [whole], memory.peak, 0
         for index, part in enumerate(parts):
-            needed = intervals[part.register]
-            add(-nbytes(cast(Tensor, part.register.type)), needed)
-            add(-size, whole)
-            whole = Interval(min(whole.first, needed.first), max(whole.last, needed.last))
-            add(size, whole)
-            peak = max(accumulate(changes))
+            needed, whole = intervals[part.register], wholes[-1]
+            wholes.append(Interval(min(whole.first, needed.first), max(whole.last, needed.last)))
+            memory.add(-_size(part.register), needed)
+            memory.add(-size, whole)
+            memory.add(size, wholes[-1])
+            peak = memory.peak
             if peak <= least:
                 least, count = peak, index + 1
+        for index in range(len(parts) - 1, count - 1, -1):
+            needed = intervals[parts[index].register]
+            memory.add(_size(parts[index].register), needed)
+            memory.add(-size, wholes[index + 1])
+            memory.add(size, wholes[index])
+        memory.needed[self.whole] = wholes[count]
         return parts[:count]
 
     # -- the rewrite
@@ -197,16 +251,19 @@ class _Concatenation:
     def _place(self, parts: list[_Part], chosen: set[SSAValue]) -> None:
         block = self.call.parent_block()
         assert block is not None
-        declared = {op: place for place, op in enumerate(self.plan.registers)}
+        memory = self.memory
+        memory.forget(self.call)
         whole = cast(Operation, self.whole.owner)
         owners = [cast(AllocOp, root_of(register).owner) for register in chosen]
-        first = min((whole, *owners), key=lambda op: declared[cast(AllocOp, op)])
+        first = min((whole, *owners), key=memory.places.__getitem__)
         if first is not whole:
             whole.detach()
             _block_of(first).insert_op_before(whole, first)
+            memory.places[whole] = memory.places[first]
         for part in parts:
             if part.register in chosen:
                 root = root_of(part.register)
+                memory.merge(root, self.whole)
                 self._view(root.type, part.start, cast(Operation, root.owner), root)
             elif nbytes(cast(Tensor, part.register.type)):
                 anchor = self.call if len(self.plan.blocks) == 1 else whole.next_op
@@ -215,6 +272,7 @@ class _Concatenation:
                 copy = clone_call(part.register, view)
                 copy.location = self.call.location
                 block.insert_op_before(copy, self.call)
+                memory.note_copy(copy, self.call)
         self.call.detach()
         self.call.erase()
 
@@ -229,6 +287,10 @@ class _Concatenation:
             anchor.detach()
             anchor.erase()
         return view.result
+
+
+def _size(register: SSAValue) -> int:
+    return nbytes(cast(Tensor, register.type))
 
 
 def _block_of(op: Operation) -> Block:

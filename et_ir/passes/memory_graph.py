@@ -7,6 +7,7 @@ Constants and state have memory of their own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
@@ -20,7 +21,7 @@ from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ir.passes.live_bytes import bytes_of_value
-from et_ir.planning.schedule import Problem, Storage
+from et_ir.planning.tasks import Problem, Storage
 from et_ir.targets.in_place import load_in_place
 
 __all__ = ["MemoryGraph"]
@@ -108,12 +109,13 @@ class MemoryGraph:
     def _concatenate(self, op: edge.CatOp, merged: _Merged) -> None:
         whole = op.results[0]
         roots = [self.root(value) for value in op.operands]
+        uses = Counter(roots)
         for value, root in zip(op.operands, roots, strict=True):
             complete = bytes_of_value(value) == bytes_of_value(root)
             if (
                 self._is_made(root)
                 and complete
-                and roots.count(root) == 1
+                and uses[root] == 1
                 and merged.size(root) < bytes_of_value(whole)
             ):
                 merged.join(whole, root)
@@ -192,9 +194,12 @@ class _Merged:
         self.sizes: dict[SSAValue, int] = {}
 
     def of(self, value: SSAValue) -> SSAValue:
-        while value in self.leaders:
-            value = self.leaders[value]
-        return value
+        leader = value
+        while leader in self.leaders:
+            leader = self.leaders[leader]
+        while value in self.leaders:  # next time it takes one step
+            self.leaders[value], value = leader, self.leaders[value]
+        return leader
 
     def size(self, value: SSAValue) -> int:
         leader = self.of(value)

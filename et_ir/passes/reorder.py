@@ -31,7 +31,8 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.passes.memory_graph import MemoryGraph
-from et_ir.planning.schedule import BUDGET, Problem, least_peak, peak_of
+from et_ir.planning.schedule import BUDGET, least_peak
+from et_ir.planning.tasks import Problem, peak_of
 from et_ir.targets.in_place import load_in_place
 
 __all__ = ["ReorderPass"]

@@ -48,7 +48,7 @@ from et_ir.passes.dce import erase_dead_ops
 from et_ir.passes.live_bytes import bytes_of_value
 from et_ir.passes.memory_graph import MemoryGraph
 from et_ir.passes.rewriting import rewrite
-from et_ir.planning.schedule import needs_of
+from et_ir.planning.tasks import needs_of
 
 __all__ = ["SplitChannelsPass"]
 

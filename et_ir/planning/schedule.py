@@ -1,62 +1,26 @@
 """The order of tasks that needs the least memory at once.
 
-Tasks make and use storages. A storage is there from the first task that writes it to the last task that writes or uses
-it; while a task runs, all that it writes and uses is there. Which storages are there between two tasks depends on the
-set of tasks that have run alone, whatever their order: so the search goes from sets of k tasks to sets of k + 1, keeps
-the order with the lowest peak for each, and is exact (Ahn et al., "Ordering Chaos: Memory-Aware Scheduling of
-Irregularly Wired Neural Networks for Edge Devices", MLSys 2020). Three things keep the sets few:
-
-- A set whose peak is no lower than that of an order known already is dropped: of the given one, and of those that run
-  each task right before what needs it.
-- A task that can run within the peak so far, and leaves no more there than before, runs at once: that is never worse.
-- Of more sets than the budget allows, those with the lowest peaks go on, and of these the ones that leave the least:
-  then the result is an order that has been found, not necessarily the best.
-
-Where one task stands between all before and all after it, only one set is left, so parts of a graph that are in series
-cost no more than each alone. Equal inputs give equal orders.
+Where one task stands between all before and all after it, parts of a graph are in series: each is ordered alone, as a
+problem of its own, and those that need the most first, as what the others need less does not matter. In each part some
+orders are tried that run each task right before what needs it; the search (`et_ir.planning.order_search`) looks for a
+lower peak than the best of them. Equal inputs give equal orders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["BUDGET", "Problem", "Schedule", "Storage", "least_peak", "needs_of", "peak_of"]
+from et_ir.planning.order_search import OrderSearch
+from et_ir.planning.tasks import Problem, Storage, floor_of, lives_of, peak_of, touched_by
+
+__all__ = ["BUDGET", "Schedule", "least_peak"]
 
 BUDGET: Final = 100_000
 """How often the search asks what a task needs; some hundred thousand times take a second."""
-SHARE: Final = 4
-"""Times an equal part of what is left of the budget that sets of one size may take."""
-
-
-@dataclass(frozen=True)
-class Storage:
-    """Memory of `size` bytes that tasks write and use, by number.
-
-    With `initial` it is there before the first task, with `kept` after the last.
-    """
-
-    size: int
-    writers: frozenset[int] = frozenset()
-    users: frozenset[int] = frozenset()
-    initial: bool = False
-    kept: bool = False
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Tasks 0 to `count` - 1, in an order that can be run: what each comes after, and what they write and use."""
-
-    count: int
-    after: Sequence[Sequence[int]]
-    storages: Sequence[Storage]
-    replaces: Mapping[int, tuple[int, Sequence[int]]] = field(
-        default_factory=dict[int, tuple[int, Sequence[int]]]
-    )
-    """For a task that may write one storage over others: that one, and those. It needs no memory of its own if one of
-    them, as large, is used by no other task later.
-    """
+LARGE: Final = 20_000
+"""Tasks of a part that is not searched: sets of so many take too much memory."""
 
 
 @dataclass(frozen=True)
@@ -68,50 +32,120 @@ class Schedule:
     optimal: bool
 
 
-@dataclass(slots=True)
-class _State:
-    """A set of tasks that have run: as bits, what they have left, the most that was needed, those that can run, and how
-    the set came about.
-    """
-
-    done: int
-    live: int
-    peak: int
-    ready: tuple[int, ...]
-    trail: _Trail | None
-
-
-@dataclass(slots=True)
-class _Trail:
-    task: int
-    before: _Trail | None
-
-
-def peak_of(problem: Problem, order: Sequence[int]) -> int:
-    """The bytes that tasks in an order need at once."""
-    return max((_Search(problem).initial, *needs_of(problem, order)))
-
-
-def needs_of(problem: Problem, order: Sequence[int]) -> list[int]:
-    """The bytes that are needed while each task of an order runs, by its place in the order."""
-    search = _Search(problem)
-    done, live = 0, search.initial
-    needs: list[int] = []
-    for task in order:
-        needed, live = search.run(done, live, task)
-        needs.append(needed)
-        done |= 1 << task
-    return needs
-
-
 def least_peak(problem: Problem, budget: int = BUDGET) -> Schedule:
     """An order with the lowest peak that the budget allows to find: that of the problem unless another is lower."""
+    parts = _parts(problem)
+    left, tasks = budget, problem.count
+    peak, optimal = 0, True
+    for part in sorted(parts, key=lambda part: -part.peak):
+        if part.peak <= peak:
+            break
+        share = max(left // 2, left * part.problem.count // tasks)
+        tasks -= part.problem.count
+        left -= part.lower(share)
+        optimal = part.optimal if part.peak > peak else optimal or (part.peak == peak and part.optimal)
+        peak = max(peak, part.peak)
+    order = tuple(part.start + task for part in parts for task in part.order)
     given = tuple(range(problem.count))
-    known = min([given, *_demand_driven(problem)], key=lambda order: peak_of(problem, order))
-    bound = peak_of(problem, known)
-    if problem.count < 2:
-        return Schedule(given, bound, optimal=True)
-    return _Search(problem).solve(known, bound, budget)
+    before = peak_of(problem, given)
+    return Schedule(order, peak, optimal) if parts and peak < before else Schedule(given, before, optimal)
+
+
+def _in_series(problem: Problem) -> Iterator[tuple[int, int]]:
+    """The parts of a problem, as ranges of tasks: each ends with a task that all before lead to, and that all behind
+    come after; but for the last. Linear in the size of the problem.
+    """
+    first_use = [problem.count] * problem.count
+    """The first task that comes after each."""
+    last_need = [-1] * problem.count
+    for task, before in enumerate(problem.after):
+        for one in before:
+            first_use[one] = min(first_use[one], task)
+            last_need[task] = max(last_need[task], one)
+    for task in reversed(range(problem.count - 1)):
+        last_need[task] = min(last_need[task], last_need[task + 1])
+    start = latest = 0
+    for task in range(problem.count):
+        # All before lead to it, and each behind it comes after it or one between.
+        if latest <= task and task + 1 < problem.count and last_need[task + 1] >= task:
+            yield start, task + 1
+            start = task + 1
+        latest = max(latest, first_use[task])
+    if start < problem.count:
+        yield start, problem.count
+
+
+class _Part:
+    """Tasks of a problem in series with all others: a problem of its own, and the best order that is known.
+
+    `around` are the bytes that others have there meanwhile.
+    """
+
+    def __init__(self, start: int, problem: Problem, around: int):
+        self.start = start
+        self.problem = problem
+        self.around = around
+        orders = [tuple(range(problem.count))]
+        if problem.count > 2:
+            orders += _demand_driven(problem)
+        peaks = [peak_of(problem, order) for order in orders]
+        least = min(range(len(orders)), key=peaks.__getitem__)
+        self.order = orders[least]
+        self.peak = around + peaks[least]
+        self.optimal = peaks[least] <= floor_of(problem)
+
+    def lower(self, budget: int) -> int:
+        """Look for a better order, and say how much of the budget that took."""
+        if self.optimal or self.problem.count > LARGE:
+            return 0
+        search = OrderSearch(self.problem)
+        found, self.optimal = search.solve(self.peak - self.around, budget)
+        if found is not None:
+            self.order, self.peak = found, self.around + peak_of(self.problem, found)
+        return search.asked
+
+
+def _parts(problem: Problem) -> list[_Part]:
+    """The parts of a problem that are in series, in order; linear in its size, like all that leads there."""
+    storages = problem.storages
+    touched = touched_by(problem)
+    written = [-1 if s.initial else min(s.writers, default=problem.count) for s in storages]
+    """The task before whose end each storage is not there."""
+    last = [problem.count if s.kept else max(s.writers | s.users, default=-1) for s in storages]
+    live = [sum(storage.size for storage in storages if storage.initial), *lives_of(problem)]
+    parts: list[_Part] = []
+    for start, end in _in_series(problem):
+        numbers: dict[int, int] = {}
+        writers: list[list[int]] = []
+        users: list[list[int]] = []
+        for task in range(start, end):
+            for storage in touched[task]:
+                number = numbers.setdefault(storage, len(numbers))
+                if number == len(writers):
+                    writers.append([])
+                    users.append([])
+                (writers if task in storages[storage].writers else users)[number].append(task - start)
+        local = [
+            Storage(
+                storages[storage].size,
+                frozenset(writers[number]),
+                frozenset(users[number]),
+                initial=written[storage] < start,
+                kept=last[storage] >= end,
+            )
+            for storage, number in numbers.items()
+        ]
+        replaces = {
+            task - start: (numbers[result], [numbers[other] for other in others if other in numbers])
+            for task in range(start, end)
+            for result, others in ([problem.replaces[task]] if task in problem.replaces else [])
+            if result in numbers
+        }
+        after = [[one - start for one in problem.after[task] if one >= start] for task in range(start, end)]
+        part = Problem(end - start, after, local, replaces)
+        around = live[start] - sum(storage.size for storage in local if storage.initial)
+        parts.append(_Part(start, part, around))
+    return parts
 
 
 def _demand_driven(problem: Problem) -> Iterator[tuple[int, ...]]:
@@ -157,142 +191,3 @@ def _own_needs(problem: Problem) -> list[int]:
             held += made[before]
         needs.append(max(peak, held + made[task]))
     return needs
-
-
-class _Search:
-    def __init__(self, problem: Problem):
-        self.count = problem.count
-        self.needs = [_bits(before) for before in problem.after]
-        self.followers: list[list[int]] = [[] for _ in range(problem.count)]
-        for task, before in enumerate(problem.after):
-            for one in dict.fromkeys(before):
-                self.followers[one].append(task)
-        self.sizes = [storage.size for storage in problem.storages]
-        self.writers = [_bits(storage.writers) for storage in problem.storages]
-        self.touches = [_bits(storage.writers | storage.users) for storage in problem.storages]
-        self.initially = [storage.initial for storage in problem.storages]
-        self.kept = [storage.kept for storage in problem.storages]
-        self.initial = sum(storage.size for storage in problem.storages if storage.initial)
-        self.of: list[list[int]] = [[] for _ in range(problem.count)]
-        """The storages that each task writes or uses."""
-        for index, storage in enumerate(problem.storages):
-            for task in sorted(storage.writers | storage.users):
-                self.of[task].append(index)
-        self.replaces = problem.replaces
-        self.asked = 0
-
-    def run(self, done: int, live: int, task: int) -> tuple[int, int]:
-        """The bytes that are needed while a task runs, and those that are left behind it."""
-        self.asked += 1
-        after = done | 1 << task
-        made = freed = 0
-        for storage in self.of[task]:
-            touches = self.touches[storage]
-            there = self.initially[storage] or self.writers[storage] & done
-            if not there:
-                made += self.sizes[storage]
-            if not touches & ~after and not self.kept[storage]:
-                freed += self.sizes[storage]
-        saved = 0
-        if task in self.replaces:
-            result, others = self.replaces[task]
-            if not self.initially[result] and not self.writers[result] & done:
-                for other in others:
-                    dies = not self.touches[other] & ~after and not self.kept[other]
-                    if dies and self.sizes[other] == self.sizes[result]:
-                        saved = self.sizes[result]
-                        break
-        return live + made - saved, live + made - freed
-
-    def solve(self, given: tuple[int, ...], bound: int, budget: int) -> Schedule:
-        floor = self._floor()
-        if bound <= floor:
-            return Schedule(given, bound, optimal=True)
-        start = _State(0, self.initial, self.initial, tuple(t for t in given if not self.needs[t]), None)
-        states, exact = [self._hurry(start)], True
-        while states and states[0].done.bit_count() < self.count:
-            allowance = SHARE * (budget - self.asked) // (self.count - states[0].done.bit_count())
-            states, complete = self._step(states, bound, self.asked + max(0, allowance))
-            exact = exact and complete
-        if not states:
-            return Schedule(given, bound, optimal=exact)
-        best = min(states, key=_rank)
-        return Schedule(_order(best), best.peak, optimal=exact)
-
-    def _floor(self) -> int:
-        """What no order can do without: the most that a single task needs."""
-        alone = (
-            sum(self.sizes[storage] for storage in self.of[task])
-            - (self.sizes[self.replaces[task][0]] if task in self.replaces else 0)
-            for task in range(self.count)
-        )
-        return max((self.initial, *alone))
-
-    def _step(self, states: list[_State], bound: int, until: int) -> tuple[list[_State], bool]:
-        """The sets that come of running one more task, or more that are never worse; and whether that is all.
-
-        Sets of different numbers of tasks are kept apart: the smallest go on first, and of these, until the search has
-        asked often enough, the best.
-        """
-        least = states[0].done.bit_count()
-        found = {state.done: state for state in states if state.done.bit_count() > least}
-        going = sorted((state for state in states if state.done.bit_count() == least), key=_rank)
-        complete = True
-        for index, state in enumerate(going):
-            options = [(*self.run(state.done, state.live, task), task) for task in state.ready]
-            if self.asked >= until:
-                complete = False
-                if index:
-                    break
-                options = [min(options)]
-            for needed, live, task in options:
-                if needed >= bound:
-                    continue
-                following = self._hurry(self._after(state, task, max(state.peak, needed), live))
-                other = found.get(following.done)
-                if following.peak < bound and (other is None or following.peak < other.peak):
-                    found[following.done] = following
-        return sorted(found.values(), key=_size), complete
-
-    def _after(self, state: _State, task: int, peak: int, live: int) -> _State:
-        done = state.done | 1 << task
-        ready = [one for one in state.ready if one != task]
-        ready += [one for one in self.followers[task] if not self.needs[one] & ~done]
-        return _State(done, live, peak, tuple(sorted(ready)), _Trail(task, state.trail))
-
-    def _hurry(self, state: _State) -> _State:
-        """Run what needs no more than has been needed, and leaves no more than there is."""
-        found = True
-        while found:
-            found = False
-            for task in state.ready:
-                needed, live = self.run(state.done, state.live, task)
-                if needed <= state.peak and live <= state.live:
-                    state = self._after(state, task, state.peak, live)
-                    found = True
-                    break
-        return state
-
-
-def _rank(state: _State) -> tuple[int, int, int, int]:
-    return state.peak, state.live, -state.done.bit_count(), state.done
-
-
-def _size(state: _State) -> tuple[int, int]:
-    return state.done.bit_count(), state.done
-
-
-def _order(state: _State) -> tuple[int, ...]:
-    order: list[int] = []
-    trail = state.trail
-    while trail is not None:
-        order.append(trail.task)
-        trail = trail.before
-    return tuple(reversed(order))
-
-
-def _bits(tasks: Iterable[int]) -> int:
-    bits = 0
-    for task in tasks:
-        bits |= 1 << task
-    return bits

@@ -8,7 +8,7 @@ from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_vm.kernels.registry import PrepareContext, Scratch, Step
 from et_vm.values import Array, Tensor
 from et_vm.xnnpack.graph import Graph, NodeInfo
-from et_vm.xnnpack.grid import clamp, snap
+from et_vm.xnnpack.grid import Limits, clamp, snap
 from et_vm.xnnpack.memory import Pool
 from et_vm.xnnpack.site import Site
 
@@ -19,7 +19,19 @@ class Plan:
     ``tensors`` are the values by id. The memory of a value goes to others behind its last use.
     """
 
-    __slots__ = ("_blocks", "_graph", "_memo", "_pool", "_scratch", "_uses", "ends", "steps", "tensors")
+    __slots__ = (
+        "_blocks",
+        "_graph",
+        "_limits",
+        "_memo",
+        "_numbers",
+        "_pool",
+        "_scratch",
+        "_uses",
+        "ends",
+        "steps",
+        "tensors",
+    )
 
     def __init__(
         self,
@@ -42,6 +54,10 @@ class Plan:
         self._uses: dict[int, int] = {}
         """How many values have a block, by the block's identity."""
         self.tensors: dict[int, Tensor] = dict(graph.constants)
+        self._numbers: dict[int, int] = {}
+        """The values whose memory is here, by their tensors' identity."""
+        self._limits: Limits | None = None
+        """Those of the node that is translated."""
         for value, size in zip(graph.inputs, sizes, strict=True):
             self._place(value, size)
         parts: list[list[Step]] = []
@@ -75,6 +91,7 @@ class Plan:
 
     def _translate(self, index: int, item: NodeInfo, tensors: Mapping[int, Tensor]) -> list[Step]:
         self._scratch.restart()
+        self._limits = item.limits
         context = PrepareContext(
             item.name, instruction=index, scratch=self._scratch, memo=self._memo, memo_key=index
         )
@@ -136,19 +153,19 @@ class Plan:
         self._uses[id(block)] = self._uses.get(id(block), 0) + 1
         tensor.bind(block)
         self.tensors[value] = tensor
+        self._numbers[id(tensor)] = value
         return tensor
 
     def _shared(self, value: int, tensor: Tensor, like: Tensor | None) -> Array | None:
         """The block of ``like``, if the value will have the same bytes for as long as both are used."""
         if like is None or like.scalar_type != tensor.scalar_type or like.nbytes != tensor.nbytes:
             return None
-        source = next((number for number, other in self.tensors.items() if other is like), None)
+        source = self._numbers.get(id(like))
         if source is None or source not in self._blocks:
             return None
         infos = self._graph.values
-        (writer,) = (item for item in self._graph.nodes if value in item.results)
         same_grid = infos[value].grid in (None, infos[source].grid)
-        return self._blocks[source] if same_grid and writer.limits is None else None
+        return self._blocks[source] if same_grid and self._limits is None else None
 
     def _release(self, value: int) -> None:
         block = self._blocks.pop(value)

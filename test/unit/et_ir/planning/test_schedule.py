@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from et_ir.planning.schedule import Problem, Storage, least_peak, peak_of
+from et_ir.planning.schedule import least_peak
+from et_ir.planning.tasks import Problem, Storage, peak_of
 
 
 def random_problem(random: Random, count: int) -> Problem:
@@ -108,7 +109,7 @@ def test_a_task_that_writes_over_what_is_needed_no_more() -> None:
 
 
 def test_a_long_chain_takes_one_walk() -> None:
-    count = 3000
+    count = 30_000
     storages = [
         Storage(16, frozenset([task]), frozenset([task + 1]) if task + 1 < count else frozenset())
         for task in range(count)

@@ -1,0 +1,106 @@
+"""Tasks that make and use storages, and the memory that an order of them needs.
+
+A storage is there from the first task that writes it to the last task that writes or uses it; while a task runs, all
+that it writes and uses is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["Problem", "Storage", "floor_of", "lives_of", "needs_of", "peak_of", "touched_by"]
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Memory of `size` bytes that tasks write and use, by number.
+
+    With `initial` it is there before the first task, with `kept` after the last.
+    """
+
+    size: int
+    writers: frozenset[int] = frozenset()
+    users: frozenset[int] = frozenset()
+    initial: bool = False
+    kept: bool = False
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Tasks 0 to `count` - 1, in an order that can be run: what each comes after, and what they write and use."""
+
+    count: int
+    after: Sequence[Sequence[int]]
+    storages: Sequence[Storage]
+    replaces: Mapping[int, tuple[int, Sequence[int]]] = field(
+        default_factory=dict[int, tuple[int, Sequence[int]]]
+    )
+    """For a task that may write one storage over others: that one, and those. It needs no memory of its own if one of
+    them, as large, is used by no other task later.
+    """
+
+
+def peak_of(problem: Problem, order: Iterable[int]) -> int:
+    """The bytes that tasks in an order need at once."""
+    return max((_initial(problem), *needs_of(problem, order)))
+
+
+def needs_of(problem: Problem, order: Iterable[int]) -> list[int]:
+    """The bytes that are needed while each task of an order runs, by its place in the order."""
+    return [needed for needed, _ in _walk(problem, order)]
+
+
+def lives_of(problem: Problem) -> list[int]:
+    """The bytes that each task leaves, in the order of the problem."""
+    return [live for _, live in _walk(problem, range(problem.count))]
+
+
+def _walk(problem: Problem, order: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """What each task of an order needs, and what it leaves."""
+    storages = problem.storages
+    touched = touched_by(problem)
+    left = [len(storage.writers | storage.users) for storage in storages]
+    """How many tasks are still to write or use each storage."""
+    there = [storage.initial for storage in storages]
+    live = _initial(problem)
+    for task in order:
+        made = freed = saved = 0
+        for number in touched[task]:
+            left[number] -= 1
+            if not there[number]:
+                made += storages[number].size
+            if not left[number] and not storages[number].kept:
+                freed += storages[number].size
+        result, others = problem.replaces.get(task, (0, ()))
+        if others and not there[result]:
+            size = storages[result].size
+            dying = (storages[o] for o in others if not left[o] and not storages[o].kept)
+            saved = size if any(storage.size == size for storage in dying) else 0
+        for number in touched[task]:
+            there[number] = there[number] or task in storages[number].writers
+        yield live + made - saved, live + made - freed
+        live += made - freed
+
+
+def floor_of(problem: Problem) -> int:
+    """What no order can do without: the most that a single task needs, or that is there before."""
+    alone = (
+        sum(problem.storages[number].size for number in numbers)
+        - (problem.storages[problem.replaces[task][0]].size if task in problem.replaces else 0)
+        for task, numbers in enumerate(touched_by(problem))
+    )
+    return max((_initial(problem), *alone))
+
+
+def touched_by(problem: Problem) -> list[list[int]]:
+    """The storages that each task writes or uses."""
+    touched: list[list[int]] = [[] for _ in range(problem.count)]
+    for number, storage in enumerate(problem.storages):
+        for task in sorted(storage.writers | storage.users):
+            touched[task].append(number)
+    return touched
+
+
+def _initial(problem: Problem) -> int:
+    return sum(storage.size for storage in problem.storages if storage.initial)
