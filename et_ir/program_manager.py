@@ -89,6 +89,8 @@ class ExecutorchBackendConfig:
     """
     extra_operators: Sequence[str] = ()
     """Operators that the runtime has kernels for beside the target's own: `mylib::foo.out`, as files name them."""
+    extra_backends: Sequence[str] = ()
+    """Backends that the runtime has beside the target's own, by their ids in files: `StripsBackend`."""
     memory_planning: str = "best"
     """Planning algorithm: `best`, `exact`, `greedy`, `naive`, `upstream`, one installed, or `module:function`."""
     alloc_graph_input: bool = True
@@ -267,6 +269,7 @@ class EdgeProgramManager:
                     plan_outputs=config.alloc_graph_output,
                     unbounded=config.unbounded,
                     extra_operators=config.extra_operators,
+                    extra_backends=config.extra_backends,
                     level=config.level,
                 ),
             )

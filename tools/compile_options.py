@@ -62,7 +62,8 @@ def _parser(text: str) -> CommandParser:
         action="append",
         default=[],
         metavar="FILE",
-        help="Python file or module with operators of your own, or kernels for et-vm (@et_vm.kernel); repeatable",
+        help="Python file or module with operators of your own, or kernels and backends for et-vm (@et_vm.kernel, "
+        "et_vm.Backend); repeatable",
     )
     add(
         "--extra-operators",
@@ -70,6 +71,13 @@ def _parser(text: str) -> CommandParser:
         default=[],
         metavar="NAMES",
         help="operators that your runtime has kernels for beside the target's: 'mylib::foo.out,mylib::bar.out'",
+    )
+    add(
+        "--extra-backends",
+        action="append",
+        default=[],
+        metavar="IDS",
+        help="backends that your runtime has beside the target's, by their ids in files: 'StripsBackend'",
     )
     add(
         "--preserve",
@@ -207,6 +215,21 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
         from et_vm.kernels.aten.schema import custom_operators
 
         names += custom_operators()
+    return sorted(set(names))
+
+
+def extra_backends(args: argparse.Namespace) -> list[str]:
+    """The backends that the runtime has beside the target's: those that are named, and for et-vm those of the files
+    that are loaded and of packages. Raises `UsageError`.
+    """
+    names = [name.strip() for given in args.extra_backends for name in given.split(",")]
+    for name in names:
+        if re.fullmatch(r"[\w.:/-]+", name) is None:
+            raise UsageError(f"--extra-backends {name}: expected ids as files have them, 'StripsBackend'")
+    if args.target.startswith("et-vm"):
+        from et_tools.vm_backends import added_backends
+
+        names += added_backends(args.load)
     return sorted(set(names))
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from et_ir.presets import DEFAULT, preset
 from et_tools.compile_delegation import Delegation
-from et_tools.compile_options import LEVELS, extra_operators, parse_options
+from et_tools.compile_options import LEVELS, extra_backends, extra_operators, parse_options
 from et_tools.compile_output import write_debug_map, write_pte, write_text
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
@@ -57,7 +57,7 @@ def _compile(args: argparse.Namespace) -> None:
     from et_ir.planning.banks import BankError, parse_banks
     from et_ir.planning.planners import PlannerError, find_planner
 
-    extra = extra_operators(args)
+    extra, backends = extra_operators(args), extra_backends(args)
     delegation = Delegation(args)
     preserved, custom = split_preserved([*args.preserve, *delegation.kept_operators])
     try:
@@ -82,6 +82,7 @@ def _compile(args: argparse.Namespace) -> None:
             plan_inputs=not args.no_plan_inputs,
             plan_outputs=not args.no_plan_outputs,
             extra_operators=extra,
+            extra_backends=backends,
             unbounded=args.unbounded,
             memory=args.memory,
             caller=_caller_memory(args.caller_memory),
@@ -108,7 +109,8 @@ def _compile(args: argparse.Namespace) -> None:
     if reached == "edge":
         pipelines[reached] = "verify-edge"
     elif reached == "executorch":
-        pipelines[reached] = ",".join((link_check(args.target, extra), "verify-executorch", *externalize))
+        check = link_check(args.target, extra, backends)
+        pipelines[reached] = ",".join((check, "verify-executorch", *externalize))
     explanation = _explanation(args)
     for level in LEVELS[LEVELS.index(reached) : -1]:
         delegation.before(level, module)

@@ -1,9 +1,10 @@
-"""Write the manifests of the kernels that target runtimes have, `et_ir/targets/<target>.txt`, from the runtimes.
+"""Write the manifests of what target runtimes have, from the runtimes: kernels, `et_ir/targets/<target>.txt`, and
+backends, `<target>-backends.txt`.
 
 python -m et_tools.targets            # write
 python -m et_tools.targets --check    # exit 1 if one is out of date
 
-`stock-1.4` and `stock-1.4-quantized` are asked of the installed `executorch`.
+Those of `stock-1.4` and `stock-1.4-quantized` are asked of the installed `executorch`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "et_ir" / "targets"
+import et_ir.targets
+
+FOLDER = Path(et_ir.targets.__file__).parent
 COMMAND = "python -m et_tools.targets"
 
 
@@ -61,6 +64,20 @@ def torch_operators() -> Iterable[str]:
     return {*called.union(vm_operators()).intersection(load_library("aten").names()), *PRIMS}
 
 
+def stock_backends() -> Iterable[str]:
+    """The backends of the stock runtime of the Python wheel. Whether one can run is for the machine to say."""
+    from executorch.runtime import Runtime
+
+    return Runtime.get().backend_registry.registered_backend_names
+
+
+def vm_backends() -> Iterable[str]:
+    """The backends that come with the VM."""
+    from et_vm.backends import BACKENDS
+
+    return BACKENDS
+
+
 TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "stock-1.4": ("Operators that the executorch 1.4.1 wheel registers.", stock_operators),
     "stock-1.4-quantized": (
@@ -72,13 +89,15 @@ TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
         "Operators that et-vm with the kernels of torch has, and its primitive operators.",
         torch_operators,
     ),
+    "stock-1.4-backends": ("Backends of the executorch 1.4.1 wheel for Linux.", stock_backends),
+    "et-vm-backends": ("Backends that come with et-vm.", vm_backends),
 }
 
 
 def manifest(target: str) -> str:
-    """The text of a target's manifest."""
-    summary, operators = TARGETS[target]
-    return "\n".join([f"# {summary}", f"# Regenerate: {COMMAND}", *sorted(set(operators()))]) + "\n"
+    """The text of a manifest."""
+    summary, names = TARGETS[target]
+    return "\n".join([f"# {summary}", f"# Regenerate: {COMMAND}", *sorted(set(names()))]) + "\n"
 
 
 def main(arguments: list[str]) -> int:
@@ -86,7 +105,7 @@ def main(arguments: list[str]) -> int:
     stale = 0
     for target in TARGETS:
         path, text = FOLDER / f"{target}.txt", manifest(target)
-        if path.read_text(encoding="utf-8") == text:
+        if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         if "--check" in arguments:
             print(f"{path} is out of date: {COMMAND}", file=sys.stderr)

@@ -11,7 +11,7 @@ from et_tools.exit_codes import UsageError
 if TYPE_CHECKING:
     from et_vm.backend import BackendRegistry
 
-__all__ = ["chosen_backends"]
+__all__ = ["added_backends", "chosen_backends"]
 
 
 def chosen_backends(args: argparse.Namespace) -> BackendRegistry:
@@ -27,7 +27,31 @@ def chosen_backends(args: argparse.Namespace) -> BackendRegistry:
             for backend_id, backend in backends_of(import_place(place)).items():
                 registry.register(backend_id, backend)
         except ExecutorchError as error:
-            where = f" ({error.where})" if error.where else ""
-            hint = f"; {error.hint}" if error.hint else ""
-            raise UsageError(f"--load {place}: {error.message}{where}{hint}") from None
+            raise _usage(place, error) from None
     return registry
+
+
+def added_backends(places: list[str] | None) -> list[str]:
+    """The ids of the backends of files, and of packages, none of which is made: it may need a machine that is not this
+    one. Raises UsageError for a file whose backends cannot be had.
+    """
+    from importlib.metadata import entry_points
+
+    from et_vm.backends import ENTRY_POINTS
+
+    ids = [point.name for point in entry_points(group=ENTRY_POINTS)]
+    for place in places or ():
+        from et_vm.backends.loading import backend_classes
+        from et_vm.kernels.loading import import_place
+
+        try:
+            ids += backend_classes(import_place(place))
+        except ExecutorchError as error:
+            raise _usage(place, error) from None
+    return ids
+
+
+def _usage(place: str, error: ExecutorchError) -> UsageError:
+    where = f" ({error.where})" if error.where else ""
+    hint = f"; {error.hint}" if error.hint else ""
+    return UsageError(f"--load {place}: {error.message}{where}{hint}")

@@ -1,14 +1,16 @@
-"""Check that a target has a kernel for every operator that a program calls.
+"""Check that a target has a kernel for every operator that a program calls, and the backends that it delegates to.
 
 ```mlir
 executorch.kernel_call "aten::cumprod.out"(%x, 0) outs(%r)
 // error: no kernel of 'stock-1.4' implements 'aten::cumprod.out'
+executorch.delegate_call @lowered_0(%x) outs(%r)    // of "NestedProgramBackend"
+// error: 'stock-1.4' has no backend NestedProgramBackend
 ```
 
 Nor does the stock runtime find memory for `unbound` tensors while it runs.
 
-The operators of a target are listed in `et_ir/targets/<target>.txt`; `extra` are those that a user adds.
-All calls without a kernel are reported at once.
+The operators of a target are listed in `et_ir/targets/<target>.txt`, its backends in `<target>-backends.txt`; `extra`
+and `backends` are those that a user adds. Everything that is missing is reported at once: of a backend, its first call.
 """
 
 from __future__ import annotations
@@ -16,23 +18,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.dialects.executorch import AllocOp, InputOp, KernelCallOp
+from et_ir.dialects.backend import LoweredOp
+from et_ir.dialects.executorch import AllocOp, DelegateCallOp, InputOp, KernelCallOp
 from et_ir.passes.report import Finding, PassReport
-from et_ir.targets.manifest import TARGETS, load_manifest
+from et_ir.targets.manifest import TARGETS, load_backends, load_manifest
 from et_schema.generated.program import TensorShapeDynamism
 
 __all__ = ["LinkCheckPass", "MissingKernels"]
 
+_EXTRA: Final = "--extra-backends"
+
 
 class MissingKernels(PassReport):
-    """Operators that the target has no kernel for."""
+    """Operators that the target has no kernel for, and backends that it does not have."""
 
     exit_code: ClassVar[int] = 4
 
@@ -43,17 +48,20 @@ class UnboundTensors(PassReport):
 
 @dataclass(frozen=True)
 class LinkCheckPass(ModulePass):
-    """Check that the target has a kernel for every call."""
+    """Check that the target has the kernel or the backend of every call."""
 
     name = "link-check"
 
     target: str = "stock-1.4"
     extra: tuple[str, ...] = ()
     """Operators that the runtime has beside those of the target, as `mylib::foo.out`."""
+    backends: tuple[str, ...] = ()
+    """Backends that the runtime has beside those of the target, by their ids in files."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         try:
             kernels = load_manifest(self.target) | frozenset(self.extra)
+            backends = load_backends(self.target) | frozenset(self.backends)
         except ValueError as error:
             raise PassFailedException(f"link-check: {error}") from None
         findings = [
@@ -63,7 +71,10 @@ class LinkCheckPass(ModulePass):
         ]
         if self.target.startswith("stock"):
             UnboundTensors.raise_if(f"tensors without a largest size, for '{self.target}'", _unbound(op))
-        MissingKernels.raise_if(f"operators without a kernel in '{self.target}'", findings)
+        delegates = _missing_backends(op, self.target, backends)
+        parts = [f"operators without a kernel in '{self.target}'"] if findings else []
+        parts += [f"backends that '{self.target}' does not have"] if delegates else []
+        MissingKernels.raise_if(" and ".join(parts), [*delegates, *findings])
 
 
 def _unbound(module: ModuleOp) -> list[Finding]:
@@ -83,6 +94,37 @@ def _unbound(module: ModuleOp) -> list[Finding]:
         for written in op.writes
     }
     return [Finding.at(op, message, fix) for register, op in unbound.items() if register not in follows]
+
+
+def _missing_backends(module: ModuleOp, target: str, backends: frozenset[str]) -> list[Finding]:
+    """The first call of each backend that is not among `backends`."""
+    ids = {op.key: op.backend.data for op in module.body.block.ops if isinstance(op, LoweredOp)}
+    calls: dict[str, list[DelegateCallOp]] = {}
+    for op in module.walk():
+        if isinstance(op, DelegateCallOp):
+            backend = ids.get(op.callee.string_value())
+            if backend is not None and backend not in backends:
+                calls.setdefault(backend, []).append(op)
+    findings: list[Finding] = []
+    for backend, ops in calls.items():
+        count = "1 call" if len(ops) == 1 else f"{len(ops)} calls"
+        there = ", ".join(sorted(backends)) or "none"
+        message = f"'{target}' has no backend {backend}, there are: {there} ({count} of it)"
+        findings.append(Finding.at(ops[0], message, _backend_fix(backend, target)))
+    return findings
+
+
+def _backend_fix(backend: str, target: str) -> str:
+    """What may help where a target does not have a backend."""
+    having = [other for other in TARGETS if backend in load_backends(other)]
+    fixes = [f"compile for a target that has it: {' or '.join(having)}"] if having else []
+    if target.startswith("et-vm"):
+        fixes.append(
+            f"say which file has its runtime part, --load FILE, or that it is there: {_EXTRA} {backend}"
+        )
+    else:
+        fixes.append(f"if the runtime that you build has it, say so: {_EXTRA} {backend}")
+    return "; or ".join(fixes)
 
 
 @cache

@@ -124,15 +124,17 @@ def executorch_pipeline(
     plan_inputs: bool = True,
     plan_outputs: bool = True,
     extra_operators: Sequence[str] = (),
+    extra_backends: Sequence[str] = (),
     unbounded: str = "error",
     level: str = DEFAULT,
     memory: str = "",
     caller: Sequence[str] = (),
 ) -> str:
     """The passes from `backend` to a planned and checked `executorch` module. `extra_operators` are those that the
-    runtime has kernels for beside the target's own. With `unbounded` `runtime`, tensors without a largest size get
-    memory while the program runs. `check_plan` has memory planning checked; `memory` are banks and `caller` what the
-    caller gives the memory of, as `plan-memory` has them. `level` is that of `-O`.
+    runtime has kernels for beside the target's own, `extra_backends` the ids of backends that it has. With `unbounded`
+    `runtime`, tensors without a largest size get memory while the program runs. `check_plan` has memory
+    planning checked; `memory` are banks and `caller` what the caller gives the memory of, as `plan-memory` has them.
+    `level` is that of `-O`.
 
     Raises `ValueError` for a level that there is not.
     """
@@ -158,7 +160,7 @@ def executorch_pipeline(
             if simplify
             else ()
         ),
-        link_check(target, extra_operators),
+        link_check(target, extra_operators, extra_backends),
         f'plan-memory{{algorithm="{algorithm}" {check}'
         f"plan-inputs={str(plan_inputs).lower()} "
         f"plan-outputs={str(plan_outputs).lower()}"
@@ -216,10 +218,13 @@ LEVELS: Final = ("aten", "core-aten", "edge", "backend", "executorch")
 """The levels a program can be stopped and printed at, in order."""
 
 
-def link_check(target: str, extra: Sequence[str] = ()) -> str:
-    """The pass that checks that a runtime has the kernels of a program."""
-    names = ",".join(f'"{name}"' for name in extra)
-    return f'link-check{{target="{target}"{f" extra={names}" if names else ""}}}'
+def link_check(target: str, extra: Sequence[str] = (), backends: Sequence[str] = ()) -> str:
+    """The pass that checks that a runtime has the kernels and the backends of a program."""
+    options = [f'target="{target}"']
+    for option, names in (("extra", extra), ("backends", backends)):
+        if names:
+            options.append(f"{option}=" + ",".join(f'"{name}"' for name in names))
+    return f"link-check{{{' '.join(options)}}}"
 
 
 def named_pipelines(target: str = "stock-1.4") -> dict[str, str]:

@@ -1,6 +1,7 @@
-"""Kernel manifests: which operators a target runtime registers.
+"""Manifests: which operators a target runtime registers, and which backends.
 
 A manifest is `<target>.txt`: one operator per line as runtimes name it (`aten::add.out`), sorted; `#` starts a comment.
+That of backends is `<target>-backends.txt`, with one backend id per line.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-__all__ = ["TARGETS", "base_target", "load_manifest", "load_refused_types"]
+__all__ = ["TARGETS", "base_target", "load_backends", "load_manifest", "load_refused_types"]
 
 TARGETS: Final = ("stock-1.4", "stock-1.4-quantized", "et-vm", "et-vm-aten")
 """`stock-1.4` is the runtime of the executorch wheel as it starts, `stock-1.4-quantized` the same with the library of
@@ -20,13 +21,27 @@ own, `et-vm-aten` with those of torch (`et-vm run --kernels aten`).
 _EXTENDED: Final = {"stock-1.4-quantized": "stock-1.4"}
 """Targets that have the kernels of another and more."""
 
+_SAME_BACKENDS: Final = {"stock-1.4-quantized": "stock-1.4", "et-vm-aten": "et-vm"}
+"""Targets that have the backends of another."""
+
 
 @cache
 def load_manifest(target: str) -> frozenset[str]:
     """The operators of a target. Raises `ValueError` for an unknown target, naming those there are."""
     if target not in TARGETS:
         raise ValueError(f"unknown target '{target}', expected one of {', '.join(TARGETS)}")
-    text = (Path(__file__).parent / f"{target}.txt").read_text(encoding="utf-8")
+    return _lines(target)
+
+
+@cache
+def load_backends(target: str) -> frozenset[str]:
+    """The ids of a target's backends. Raises `ValueError` for an unknown target."""
+    load_manifest(target)
+    return _lines(f"{_SAME_BACKENDS.get(target, target)}-backends")
+
+
+def _lines(name: str) -> frozenset[str]:
+    text = (Path(__file__).parent / f"{name}.txt").read_text(encoding="utf-8")
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return frozenset(line for line in lines if line)
 

@@ -16,7 +16,8 @@ def main() -> None:
     torch.manual_seed(0)
     model, inputs = gate()
     edge = to_edge_transform_and_lower(torch.export.export(model, inputs), partitioner=[StripsPartitioner()])
-    program = edge.to_executorch(ExecutorchBackendConfig(target="et-vm"))
+    config = ExecutorchBackendConfig(target="et-vm", extra_backends=["StripsBackend"])
+    program = edge.to_executorch(config)
 
     runtime = Runtime()
     runtime.backend_registry.register("StripsBackend", StripsRuntime())

@@ -23,15 +23,9 @@ FACTORIES = {
     "llama": "examples.models.llama:llama",
     "mobilenet_v3": "examples.models.mobilenet_v3:mobilenet_v3",
     "vit": "examples.models.vit:vit",
-}
-
-FOR_BACKENDS = {
-    **FACTORIES,
     "unet": "examples.models.unet:unet",
     "detector": "examples.models.detector:detector",
 }
-"""With models that concatenate features in place, whose values text numbers anew: their files do not survive it to
-the byte."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +50,8 @@ class Model:
 
 
 def build(name: str) -> Model:
-    """Make, run and export the model ``name`` of ``FOR_BACKENDS``."""
-    module_name, factory = FOR_BACKENDS[name].split(":")
+    """Make, run and export the model ``name`` of ``FACTORIES``."""
+    module_name, factory = FACTORIES[name].split(":")
     with warnings.catch_warnings(action="ignore"):  # of torch and transformers about each other
         source = import_module(module_name)
         module, arguments = getattr(source, factory)()

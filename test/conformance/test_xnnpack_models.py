@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from example_models import FOR_BACKENDS, Model, build
+from example_models import Model
 from stock import StockRuntime
 
 from et_ir import to_edge_transform_and_lower
@@ -29,12 +29,6 @@ def compile_stock(program: torch.export.ExportedProgram) -> bytes:
         from executorch.exir import to_edge_transform_and_lower as lower
 
         return lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer
-
-
-@pytest.fixture(scope="session", params=FOR_BACKENDS)
-def model(request: pytest.FixtureRequest) -> Model:
-    """Each example model in turn."""
-    return build(request.param)
 
 
 @pytest.fixture(scope="session")

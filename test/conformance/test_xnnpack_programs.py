@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from et_ir.program_manager import EdgeProgramManager
 from et_vm.runtime import Runtime
 
 Outputs = list[torch.Tensor]
+cond: Callable[..., Any] = torch.cond
 
 
 def lowered(program: torch.nn.Module, inputs: Sequence[Any], **options: Any) -> EdgeProgramManager:
@@ -102,6 +103,59 @@ def test_dynamic_images(stock: StockRuntime, tmp_path: Path) -> None:
     for batch in (2, 4, 1):
         x = (torch.randn(batch, 3, 16, 16),)
         torch.testing.assert_close(stock.run_on(path, x), eager(program, x), rtol=1e-3, atol=1e-4)
+
+
+class Layered(torch.nn.Module):
+    """Uses a layer on both sides of what XNNPACK does not compute."""
+
+    def __init__(self, layer: torch.nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(torch.erfinv(self.layer(x).tanh() * 0.5))
+
+
+class Branches(torch.nn.Module):
+    """Uses a layer in both branches."""
+
+    def __init__(self, layer: torch.nn.Module) -> None:
+        super().__init__()
+        self.inner = layer
+
+    def forward(self, x: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
+        def yes(x: torch.Tensor) -> torch.Tensor:
+            return self.inner(x).relu()
+
+        def no(x: torch.Tensor) -> torch.Tensor:
+            return torch.erfinv(self.inner(x).tanh() * 0.5)
+
+        return cond(p, yes, no, (x,)) + 1
+
+
+def test_partitions_branches_and_methods_have_a_weight_once(stock: StockRuntime, tmp_path: Path) -> None:
+    layer = torch.nn.Linear(64, 64)
+    x = torch.randn(3, 64)
+    calls: list[tuple[str, torch.nn.Module, tuple[torch.Tensor, ...]]] = [
+        ("layered", Layered(layer), (x,)),
+        ("branches", Branches(layer), (x, torch.tensor(True))),
+        ("branches", Branches(layer), (x, torch.tensor(False))),
+    ]
+    exported = {name: torch.export.export(module.eval(), inputs) for name, module, inputs in calls}
+    manager = to_edge_transform_and_lower(exported, partitioner=XnnpackPartitioner())
+    assert manager.delegation is not None
+    assert [method for method, _, _ in manager.delegation.partitions] == ["layered"] * 2 + ["branches"] * 3
+    path = tmp_path / "program.pte"
+    manager.to_executorch().save(path)
+    for tensor in (layer.weight, layer.bias):
+        assert path.read_bytes().count(tensor.detach().numpy().tobytes()) == 1
+    program = Runtime.get().load_program(path, poison=True)
+    for name, module, inputs in calls:
+        wanted = eager(module, inputs)
+        torch.testing.assert_close(stock.run(path, inputs, name), wanted, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(
+            list(program.load_method(name).execute(inputs)), wanted, rtol=1e-3, atol=1e-4
+        )
 
 
 def test_half_precision(stock: StockRuntime, tmp_path: Path) -> None:
