@@ -88,6 +88,11 @@ class Backend(ABC):
         """Release what :meth:`init` made; called once when the method goes away."""
         del handle
 
+    def memory_report(self, handle: Handle) -> Mapping[str, int]:
+        """Bytes that a handle holds beside its blob, by what they are for."""
+        del handle
+        return {}
+
     def set_option(self, options: Mapping[str, OptionValue]) -> None:
         """Apply run-time options. Raises ExecutorchError(NotFound) for one the backend does not have."""
         for key in options:

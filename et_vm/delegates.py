@@ -43,6 +43,8 @@ class Delegates:
         external: Mapping[str, memoryview] | None = None,
     ) -> None:
         self._handles: list[tuple[Backend, Handle]] = []
+        self._blobs: dict[tuple[int, int], list[memoryview]] = {}
+        """The views that backends were given, by the place in the file: equal blobs are one."""
         self._platform = platform
         self._tracer = tracer
         self._method = plan.name
@@ -74,6 +76,24 @@ class Delegates:
                     where=f"{where}.delegates[{at}]",
                 ) from error
             self._handles.append((backend, handle))
+            place = (delegate.processed.location, delegate.processed.index)
+            self._blobs.setdefault(place, []).append(processed)
+
+    def memory_report(self) -> dict[str, int]:
+        """Bytes of the blobs that backends have not released, and of what backends say that they hold.
+
+        Raises ExecutorchError(Internal) for a backend that does not know.
+        """
+        report = {"delegate blobs": sum(max(map(_held, views)) for views in self._blobs.values())}
+        for backend, handle in self._handles:
+            try:
+                held = backend.memory_report(handle)
+            except Exception as error:
+                text = f"{type(backend).__name__} raised {type(error).__name__} when asked for its memory: {error}"
+                raise ExecutorchError(Error.Internal, text) from error
+            for label, nbytes in held.items():
+                report[f"delegates' {label}"] = report.get(f"delegates' {label}", 0) + nbytes
+        return report
 
     def step(self, instruction: Instruction, registers: list[object]) -> Step:
         """The step of a delegate call: its backend executes on what the registers hold by then."""
@@ -101,6 +121,14 @@ class Delegates:
                     f"{type(backend).__name__} raised {type(error).__name__} while it was destroyed: {error}"
                 )
                 self._platform.log(LogLevel.ERROR, text)
+
+
+def _held(blob: memoryview) -> int:
+    """The bytes of a view, none of which are left when it has been released."""
+    try:
+        return blob.nbytes
+    except ValueError:
+        return 0
 
 
 def _hint(backend_id: str, backends: BackendRegistry) -> str:

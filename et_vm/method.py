@@ -22,7 +22,7 @@ from et_vm.prepare import Preparation
 from et_vm.registers import RegisterFile
 from et_vm.settling import Settling
 from et_vm.state import State
-from et_vm.values import Array, ListRegister, Tensor
+from et_vm.values import Array, ListRegister, Tensor, array_bytes
 from et_vm.verify import verified
 from et_vm.written_inputs import WrittenInputs
 
@@ -318,7 +318,7 @@ class Method:
 
     def memory_report(self) -> dict[str, int]:
         """Bytes by what they are for: each arena, inputs and outputs nobody planned, scratch, data derived
-        from constants.
+        from constants. Of delegates: their blobs, which lie in the file, and what backends say that they hold.
         """
         report = {
             f"arena {memory_id}": size
@@ -327,7 +327,9 @@ class Method:
         }
         report["unplanned inputs and outputs"] = self._owned_bytes
         report["scratch"] = self._scratch.nbytes
-        report["derived constants"] = sum(map(_array_bytes, self._memo.values()))
+        report["derived constants"] = sum(map(array_bytes, self._memo.values()))
+        if self._plan.delegates:
+            report |= self._delegates.memory_report()
         return report
 
     @contextmanager
@@ -411,11 +413,3 @@ def _input_guards(pte: PteFile, plan: ExecutionPlan, registers: Sequence[object]
 
     guards = guards_of(pte, plan)
     return None if guards is None else InputGuards(guards, [registers[index] for index in plan.inputs])
-
-
-def _array_bytes(value: object) -> int:
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    if isinstance(value, (tuple, list)):
-        return sum(map(_array_bytes, value))  # pyright: ignore[reportUnknownArgumentType]
-    return 0

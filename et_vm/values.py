@@ -265,6 +265,15 @@ class Tensor:
         return f"Tensor({self.name or '?'}: {self.scalar_type.name.lower()}[{shape}])"
 
 
+def array_bytes(value: object) -> int:
+    """The bytes of an array or a tensor, or of those in a tuple or list, to any depth."""
+    if isinstance(value, (np.ndarray, Tensor)):
+        return value.nbytes
+    if isinstance(value, (tuple, list)):
+        return sum(map(array_bytes, value))  # pyright: ignore[reportUnknownArgumentType]
+    return 0
+
+
 def can_change(value: object) -> bool:
     """Whether an instruction may leave something else in a register that holds ``value``, but for elements."""
     return not isinstance(value, Tensor) or value.dynamism != TensorShapeDynamism.STATIC

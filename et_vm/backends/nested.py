@@ -6,7 +6,7 @@ are named data of the file. State of a partition lives as long as the method it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -68,6 +68,14 @@ class NestedProgramBackend(Backend):
         except Trap as error:
             raise _outside(error) from error
         return _Nested(method, tracer)
+
+    def memory_report(self, handle: Handle) -> Mapping[str, int]:
+        assert isinstance(handle, _Nested)
+        report: dict[str, int] = {}
+        for label, nbytes in handle.method.memory_report().items():
+            name = "arenas" if label.startswith("arena") else label
+            report[name] = report.get(name, 0) + nbytes
+        return report
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
         assert isinstance(handle, _Nested)

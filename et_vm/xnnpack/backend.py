@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from et_schema.xnnpack import read_xnnpack
@@ -26,7 +26,16 @@ class XnnpackBackend(Backend):
         and OutOfMemory for one that needs more memory than there is.
         """
         del compile_specs
-        return Delegate(Graph(read_xnnpack(processed), context.named_data), context.platform.allocate)
+        blob = read_xnnpack(processed)
+        delegate = Delegate(Graph(blob, context.named_data), context.platform.allocate)
+        if not blob.constants and not blob.graph.constant_buffer:
+            # All that is left of it is in the delegate.
+            processed.release()
+        return delegate
+
+    def memory_report(self, handle: Handle) -> Mapping[str, int]:
+        assert isinstance(handle, Delegate)
+        return handle.memory_report()
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
         assert isinstance(handle, Delegate)

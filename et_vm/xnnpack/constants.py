@@ -37,8 +37,9 @@ _NIBBLE_ZERO = 8
 
 def load_constant(
     blob: XnnpackBlob, value: XValue, tensor: XNNTensorValue, named_data: Mapping[str, memoryview], where: str
-) -> Tensor:
-    """The constant that ``value`` is; ``where`` is its path in messages.
+) -> tuple[Tensor, int]:
+    """The constant that ``value`` is, and how many bytes were taken for it: none for a view; ``where`` is its path in
+    messages.
 
     Raises InvalidFile(DelegateInvalidCompatibility) when the constant is missing or too short.
     """
@@ -51,13 +52,16 @@ def load_constant(
     if isinstance(described, XNNQuantizedTensorValue):
         numbers = _real_numbers(blob, described, tensor, data, named_data, where)
         loaded.bind(np.ascontiguousarray(numbers.transpose(order)).reshape(-1).view(np.uint8))
+        taken = loaded.nbytes
     else:
         stored = np.frombuffer(data, np.uint8)
+        taken = 0
         if stored.ctypes.data % loaded.dtype.itemsize:
             stored = stored.copy()
+            taken = loaded.nbytes
         loaded.bind(stored)
     loaded.array.flags.writeable = False
-    return loaded
+    return loaded, taken
 
 
 def _bytes(

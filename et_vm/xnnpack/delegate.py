@@ -10,7 +10,7 @@ from et_schema.scalar_type import ScalarType
 from et_vm.backend import BackendExecuteContext
 from et_vm.kernels.portable.steps import copy
 from et_vm.kernels.registry import PrepareContext, Scratch, Step
-from et_vm.values import Array, Tensor
+from et_vm.values import Array, Tensor, array_bytes
 from et_vm.xnnpack.graph import Graph
 from et_vm.xnnpack.grid import read_in, write_out
 from et_vm.xnnpack.plan import Plan
@@ -33,10 +33,14 @@ class Delegate:
         self._steps: tuple[Step, ...] = ()
         self._first = 0
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of values and working memory."""
-        return self._plan.nbytes
+    def memory_report(self) -> dict[str, int]:
+        """Bytes of values, of working memory, and of constants in the form that kernels read."""
+        derived = self._graph.nbytes + sum(map(array_bytes, self._memo.values()))
+        return {
+            "values": self._plan.nbytes,
+            "scratch": self._scratch.nbytes,
+            "derived constants": derived,
+        }
 
     def run(self, args: Sequence[object]) -> None:
         """Read the inputs and write the outputs among ``args``."""

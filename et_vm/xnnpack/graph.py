@@ -48,10 +48,11 @@ class NodeInfo(NamedTuple):
 
 class Graph:
     """``values`` and ``constants`` are by id; ``inputs`` and ``outputs`` are ids in the order of their arguments, and
-    ``last_uses`` says for each value the index of the last node that reads or writes it.
+    ``last_uses`` says for each value the index of the last node that reads or writes it. ``nbytes`` were taken for
+    constants that are no views of the blob or of named data.
     """
 
-    __slots__ = ("constants", "inputs", "last_uses", "nodes", "outputs", "values")
+    __slots__ = ("constants", "inputs", "last_uses", "nbytes", "nodes", "outputs", "values")
 
     def __init__(self, blob: XnnpackBlob, named_data: Mapping[str, memoryview]) -> None:
         """Raises InvalidFile(DelegateInvalidCompatibility) for constants that are missing or too short, and for
@@ -60,12 +61,15 @@ class Graph:
         graph = blob.graph
         self.values: dict[int, ValueInfo] = {}
         self.constants: dict[int, Tensor] = {}
+        self.nbytes = 0
         for index, value in enumerate(graph.xvalues):
             tensor = tensor_of(value)
             assert tensor is not None
             where = f"xvalues[{index}]"
             if tensor.constant_buffer_idx:
-                self.constants[tensor.id_out] = load_constant(blob, value, tensor, named_data, where)
+                constant, taken = load_constant(blob, value, tensor, named_data, where)
+                self.constants[tensor.id_out] = constant
+                self.nbytes += taken
             self.values[tensor.id_out] = _info(value, where)
         self.nodes: list[NodeInfo] = []
         self.last_uses: dict[int, int] = {}

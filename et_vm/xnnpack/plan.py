@@ -82,8 +82,8 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all values that are no constants, and of working memory."""
-        return self._pool.nbytes + self._scratch.nbytes
+        """Bytes of all values that are no constants."""
+        return self._pool.nbytes
 
     def node_of(self, step: int) -> NodeInfo:
         """The node that a step belongs to."""

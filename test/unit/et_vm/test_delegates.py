@@ -182,6 +182,42 @@ def test_a_blob_can_be_released():
         assert load(program, registry).execute([np.zeros(2, np.float32)])[0].tolist() == [1.5, 1.5]
 
 
+def test_memory_of_delegates():
+    class Holds(Acme):
+        def init(self, context, processed, compile_specs):
+            if processed.nbytes > 4:
+                processed.release()
+            return 0.0
+
+        def memory_report(self, handle):
+            return {"tiles": 100}
+
+    build = Build()
+    x = build.tensor(2)
+    for blob in (b"+1.5", b"+1.5", b"+20.5"):
+        build.delegate("Acme", blob, x, x)
+    program = Program.load(build.file())
+    report = load(program, BackendRegistry({"Acme": Acme()})).memory_report()
+    assert sum(report.values()) == report["arena 1"] + report["delegate blobs"]
+    report = load(program, BackendRegistry({"Acme": Holds()})).memory_report()
+    # Blobs that are released lie in the file alone.
+    assert report["delegate blobs"] == 8
+    assert report["delegates' tiles"] == 300
+    # Nobody else is told of delegates.
+    assert "delegate blobs" not in load(Program.load(Build().file()), BackendRegistry()).memory_report()
+
+
+def test_a_backend_that_does_not_know_its_memory():
+    class Forgets(Acme):
+        def memory_report(self, handle):
+            raise KeyError("tiles")
+
+    method = load(delegated(), BackendRegistry({"Acme": Forgets()}))
+    with pytest.raises(ExecutorchError, match="Forgets raised KeyError when asked for its memory: 'tiles'"):
+        method.memory_report()
+    assert method.execute([np.zeros(2, np.float32)])[0].tolist() == [1.5, 1.5]
+
+
 def test_backends_tell_of_their_events():
     class Tells(Acme):
         def execute(self, context, handle, args):

@@ -11,9 +11,11 @@ from et_schema.generated import xnnpack as schema
 from et_schema.generated.xnnpack import ConstantDataOffset, PerTensorQuant, XNNTensorValue, XValue
 from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack_nodes import NO_OFFSET, NO_VALUE
+from et_vm.backend import BackendInitContext
 from et_vm.platform import Platform
 from et_vm.tracer import EventTracer
 from et_vm.values import Tensor
+from et_vm.xnnpack import XnnpackBackend
 from et_vm.xnnpack.memory import Pool
 
 
@@ -163,6 +165,37 @@ def test_events_of_nodes():
     call(build.load(), [x, out], events)
     assert events.seen == [("forward", 0, 100, "SquareRoot"), ("forward", 0, 101, "SquareRoot")]
     assert out.array.tolist() == [2] * 4
+
+
+def test_memory_is_accounted_for():
+    build = Build()
+    x, y = build.input(3, 64), build.value(3, 32)
+    weight = build.constant(np.ones((32, 64), np.float32))
+    build.node(schema.XNNFullyConnected(x, weight, NO_VALUE, y, 0))
+    eights = build.constant(np.ones((16, 32), np.int8), D.qint8, PerTensorQuant(0.5, 0))
+    build.node(schema.XNNFullyConnected(y, eights, NO_VALUE, build.output(3, 16), 0))
+    report = build.load().memory_report()
+    # The result lies where the input was.
+    assert report["values"] == 4 * (3 * 64 + 3 * 32)
+    # The matrix the other way round, and what the integers stand for.
+    assert report["derived constants"] == 4 * (32 * 64 + 16 * 32)
+    assert report["scratch"] == 0
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_blob_is_released_when_nothing_in_it_is_needed(inside):
+    build = chain(1, 4)
+    if inside:
+        build.node(schema.XNNAdd(0, build.constant(np.ones(4, np.float32)), build.output(4)))
+    blob = memoryview(build.blob())
+    handle = XnnpackBackend().init(BackendInitContext(Platform(), None, "forward", {}), blob, [])
+    if inside:
+        assert blob.nbytes
+    else:
+        with pytest.raises(ValueError, match="released"):
+            _ = blob.nbytes
+    x = np.full(4, 4, np.float32)
+    assert np.ravel(build.run(x, handle=handle))[:4].tolist() == [2] * 4
 
 
 def test_pool():

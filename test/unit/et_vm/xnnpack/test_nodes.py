@@ -395,7 +395,7 @@ def test_nodes_that_do_not_take_their_operands(node, message):
     build = Build()
     build.node(node(build.input(2, 3, 4), build.output(2, 3, 4)))
     if message is None:
-        assert build.load().nbytes > 0
+        assert build.load().memory_report()["values"] > 0
         return
     with pytest.raises(InvalidFile, match=rf"{message}.* at xnodes\[0\]\.xnode_union") as caught:
         build.load()
