@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from et_ir.method_passes import MethodPasses, run_passes
 from et_ir.passes.pipelines import (
     ATEN,
     BACKEND,
@@ -60,8 +61,8 @@ class EdgeCompileConfig:
 
     _check_ir_validity: bool = True
     """Whether to check the edge level's contract. What breaks it fails later, with a less telling message."""
-    transform_passes: Sequence[ModulePass] = ()
-    """Passes of the user's own, run on the edge module before it is checked."""
+    transform_passes: MethodPasses = ()
+    """Passes of the user's own, run on the edge module before it is checked; or by the method that they are for."""
     preserve_ops: Sequence[str | OpOverload] = ()
     """Operators to keep though they are not Core ATen, such as `linear`: the target must have kernels for them. Of a
     library of your own, `mylib::foo`, one that would be compiled as what it calls because it has no out variant.
@@ -141,8 +142,9 @@ def _to_edge(
     constant_methods: Mapping[str, Any] | None,
     compile_config: EdgeCompileConfig | None,
     kept: KeptOperators | None,
+    transform_passes: MethodPasses = (),
 ) -> EdgeProgramManager:
-    """`to_edge`, where operators are kept whole for backends."""
+    """`to_edge`, where operators are kept whole for backends, and passes come after those of the configuration."""
     from et_ir.frontend import import_program
 
     config = compile_config or EdgeCompileConfig()
@@ -163,7 +165,8 @@ def _to_edge(
         report("core-aten", module)
         lower, _, check = edge_pipeline(level=config.level).rpartition(",")
         run_pipeline(module, lower)
-        _run_passes(module, config.transform_passes)
+        run_passes(module, config.transform_passes)
+        run_passes(module, transform_passes)
         if config._check_ir_validity:  # pyright: ignore[reportPrivateUsage] (upstream's name)
             run_pipeline(module, check)
         report("edge", module)
@@ -172,14 +175,14 @@ def _to_edge(
 
 def to_edge_transform_and_lower(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
-    transform_passes: Sequence[ModulePass] = (),
+    transform_passes: MethodPasses | None = None,
     partitioner: Partitioners | None = None,
-    *,
     constant_methods: Mapping[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
 ) -> EdgeProgramManager:
     """Lower exported programs to the edge level, run passes of one's own, and delegate what partitioners choose.
 
+    `transform_passes` see the whole program; in a map, those of a method see a module with this method alone.
     `partitioner` is one, several, or a map from method to these; of several, each gets what those before it left. The
     operators that they want whole (`ops_to_not_decompose`) are kept from decomposition, but for the ops that no
     partition takes.
@@ -187,28 +190,19 @@ def to_edge_transform_and_lower(
     Raises as `to_edge` and `EdgeProgramManager.to_backend` do, and `ValueError` for an operator to keep that there
     is not.
     """
-    config = compile_config or EdgeCompileConfig()
-    config = replace(config, transform_passes=(*config.transform_passes, *transform_passes))
+    passes = transform_passes or ()
     if partitioner is None:
-        return to_edge(programs, constant_methods, config)
+        return _to_edge(programs, constant_methods, compile_config, None, passes)
     from et_ir.backends.kept import KeptOperators
 
     kept = KeptOperators.of(partitioner)
-    return _to_edge(programs, constant_methods, config, kept).to_backend(partitioner, kept)
+    return _to_edge(programs, constant_methods, compile_config, kept, passes).to_backend(partitioner, kept)
 
 
 def _operator_name(operator: str | OpOverload) -> str:
     """The name of an operator as passes take it: `linear`, `add.Tensor`, `mylib::foo`."""
     name = operator if isinstance(operator, str) else operator.name()
     return name.removeprefix("aten.").removesuffix(".default")
-
-
-def _run_passes(module: ModuleOp, passes: Sequence[ModulePass]) -> None:
-    from xdsl.context import Context
-
-    context = Context()
-    for one in passes:
-        one.apply(context, module)
 
 
 @dataclass(frozen=True)
@@ -224,10 +218,10 @@ class EdgeProgramManager:
         """The names of the program's methods."""
         return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FuncOp))
 
-    def transform(self, passes: Sequence[ModulePass]) -> EdgeProgramManager:
-        """The program after passes, checked against the contract of its level."""
+    def transform(self, passes: MethodPasses) -> EdgeProgramManager:
+        """The program after passes, or after those of each method, checked against the contract of its level."""
         module = self.module.clone()
-        _run_passes(module, passes)
+        run_passes(module, passes)
         run_pipeline(module, "verify-edge" if self.delegation is None else BACKEND)
         return EdgeProgramManager(module, self.delegation)
 
@@ -257,7 +251,7 @@ class EdgeProgramManager:
         report = config.progress or _silent
         with quiet_collector():
             module = self.module.clone()
-            _run_passes(module, config.passes)
+            run_passes(module, config.passes)
             run_pipeline(module, BACKEND)
             report("backend", module)
             run_pipeline(
