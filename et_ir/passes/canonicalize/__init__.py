@@ -15,7 +15,10 @@ of elements becomes `view`, which needs no kernel when memory is planned. The fa
 | module | what |
 |---|---|
 | `shapes.py` | views, permutations, broadcasts |
+| `permutations.py` | permutations of pointwise results whose operands are permuted |
 | `pieces.py` | slices, selections, splits, concatenations |
+| `joins.py` | concatenations of pieces that lay side by side |
+| `identities.py` | operators that give their operand back for the sizes that it has |
 | `arithmetic.py` | neutral operands, operators that undo or repeat themselves, powers |
 | `updates.py` | copies into a tensor, scattered slices |
 | `symbols.py` | sizes and literals that are known |
@@ -37,7 +40,17 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from et_ir.dialects.program import Globals
 from et_ir.passes import prune_empty_tensors, remove_noops, remove_redundant_copies
-from et_ir.passes.canonicalize import arithmetic, control, pieces, shapes, symbols, updates
+from et_ir.passes.canonicalize import (
+    arithmetic,
+    control,
+    identities,
+    joins,
+    permutations,
+    pieces,
+    shapes,
+    symbols,
+    updates,
+)
 from et_ir.passes.dce import erase_dead_ops
 from et_ir.passes.rewriting import rewrite
 
@@ -53,11 +66,15 @@ def patterns(module: ModuleOp) -> list[RewritePattern]:
         *symbols.PATTERNS,
         *shapes.PATTERNS,
         *pieces.PATTERNS,
+        *joins.PATTERNS,
+        *identities.PATTERNS,
         *updates.PATTERNS,
     )
     return [
         *(pattern() for pattern in simple),
         *arithmetic.patterns(module),
+        identities.SelectRange(module),
+        permutations.PermuteOperands(module),
         *control.patterns(Globals(module)),
     ]
 

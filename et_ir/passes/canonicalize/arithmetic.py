@@ -53,6 +53,7 @@ _NEUTRAL: Final[dict[str, tuple[_Neutral, bool]]] = {
     "bitwise_or": (_is_false, True),
     "bitwise_xor": (_is_false, True),
     "div": (_is_one, False),
+    "floor_divide": (_is_one, False),
     "logical_and": (_is_true, True),
     "logical_or": (_is_false, True),
     "logical_xor": (_is_false, True),
@@ -61,7 +62,7 @@ _NEUTRAL: Final[dict[str, tuple[_Neutral, bool]]] = {
     "sub": (_is_zero_to_subtract, False),
 }
 """Which numbers leave the other operand as it is, and whether they may be the first operand."""
-_OVERLOADS: Final = ("Tensor", "Scalar", "Tensor_Scalar", "Tensor_Tensor")
+_OVERLOADS: Final = ("Tensor", "Scalar", "Tensor_Scalar", "Tensor_Tensor", "Tensor_mode", "Scalar_mode")
 
 
 class NeutralOperand(RewritePattern):
@@ -81,6 +82,8 @@ class NeutralOperand(RewritePattern):
         arguments = list(op.args().values())
         result = tensor_type(op.results[0])
         dtype = dtype_of(result.element_type)
+        if not dtype.is_integral and op.name.endswith(("_mode", "floor_divide")):
+            return  # a quotient that is rounded
         pairs = [(arguments[0], arguments[1])]
         if commutes:
             pairs.append((arguments[1], arguments[0]))
@@ -126,6 +129,8 @@ def _python(element: np.generic) -> Number | None:
 
 _INVOLUTIONS: Final = ("bitwise_not", "logical_not", "neg")
 _IDEMPOTENT: Final = ("abs", "ceil", "floor", "relu", "round", "trunc")
+_POSITIVE: Final = known_forms("abs", "exp", "sigmoid")
+"""What gives no float below +0.0; `abs` of the smallest integer is negative."""
 
 
 class UndoOrRepeat(RewritePattern):
@@ -142,6 +147,48 @@ class UndoOrRepeat(RewritePattern):
             by_operand(op, op.operands[0], rewriter)
         else:
             by_operand(op, before.operands[0], rewriter)
+
+
+class SignThatIsKnown(RewritePattern):
+    """The absolute value of a negated one, and of what is never negative; `relu` of that."""
+
+    roots = known_forms("abs", "relu")
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, SchemaOp)
+        source = op.operands[0]
+        before = source.owner
+        type = tensor_type(source)
+        if isinstance(before, _POSITIVE) and dtype_of(type.element_type).is_float:
+            by_operand(op, source, rewriter)
+        elif isinstance(before, _NEGATIONS) and isinstance(op, _MAGNITUDES):
+            rewriter.replace(
+                op, sibling(op, "abs").make(before.operands[0], result_types=[op.results[0].type])
+            )
+
+
+_NEGATIONS: Final = known_forms("neg")
+_MAGNITUDES: Final = known_forms("abs")
+
+
+class SameOperands(RewritePattern):
+    """What is the larger, or both, of a value and itself is the value."""
+
+    roots = known_forms(
+        "bitwise_and.Tensor",
+        "bitwise_or.Tensor",
+        "fmax",
+        "fmin",
+        "logical_and",
+        "logical_or",
+        "maximum",
+        "minimum",
+    )
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, SchemaOp)
+        if op.operands[0] is op.operands[1]:
+            by_operand(op, op.operands[0], rewriter)
 
 
 class SimplePower(RewritePattern):
@@ -185,4 +232,11 @@ class SelectSame(RewritePattern):
 def patterns(module: ModuleOp) -> list[RewritePattern]:
     """The patterns of this module; some look at the program's constants."""
     neutral = NeutralOperand(module)
-    return [neutral, UndoOrRepeat(), SimplePower(), SelectSame(neutral)]
+    return [
+        neutral,
+        UndoOrRepeat(),
+        SignThatIsKnown(),
+        SameOperands(),
+        SimplePower(),
+        SelectSame(neutral),
+    ]

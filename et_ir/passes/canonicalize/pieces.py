@@ -14,14 +14,14 @@ from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.canonicalize.replacing import by_operand, by_view
 from et_ir.passes.counterparts import forms, sibling
 
-__all__ = ["PATTERNS"]
+__all__ = ["PATTERNS", "slice_bounds", "type_of"]
 
 _SLICES: Final = forms("slice.Tensor")
 _SPLITS: Final = forms("split.Tensor", "split_with_sizes")
 _CATS: Final = forms("cat")
 
 
-def _bounds(op: SchemaOp) -> tuple[int, int, int] | None:
+def slice_bounds(op: SchemaOp) -> tuple[int, int, int] | None:
     """Dimension, start and length of a slice with step 1 whose bounds are known; `None` for any other."""
     type = tensor_type(op.operands[0])
     start, end = op.arg("start"), op.arg("end")
@@ -48,7 +48,7 @@ class SimplifySlice(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
         source, result = op.operands[0], tensor_type(op.results[0])
-        bounds = _bounds(op)
+        bounds = slice_bounds(op)
         if bounds is None:
             if (op.arg("start") or 0) == 0 and op.arg("end") in (None, 2**63 - 1) and op.arg("step") == 1:
                 by_operand(op, source, rewriter)
@@ -59,7 +59,7 @@ class SimplifySlice(RewritePattern):
             return
         before = source.owner
         if isinstance(before, _SLICES):
-            outer = _bounds(before)
+            outer = slice_bounds(before)
             if outer is not None and outer[0] == dim:
                 rewriter.replace(op, _slice(op, before.operands[0], dim, outer[1] + start, result))
         elif isinstance(before, _CATS) and before.arg("dim") % result.get_num_dims() == dim:
@@ -102,7 +102,7 @@ class SimplifySelection(RewritePattern):
         before = source.owner
         if not isinstance(before, _SLICES) or not isinstance(index, int):
             return
-        bounds = _bounds(before)
+        bounds = slice_bounds(before)
         if bounds is not None and bounds[0] == dim:
             position = bounds[1] + index % bounds[2]
             result = op.results[0].type

@@ -99,3 +99,50 @@ func.func @choices(%n: i64, %m: i64, %c: i1) -> (i64, i64, i64, i64, i1) {
   // CHECK-NEXT: func.return %n, %m, %[[TURNED]], %[[STAYS]], %c
   func.return %0, %1, %2, %3, %twice : i64, i64, i64, i64, i1
 }
+
+// -----
+
+// Signs that are known, twice the same operand, quotients of integers that are rounded.
+// CHECK-LABEL: func.func @signs
+func.func @signs(%x: tensor<4xf32>, %n: tensor<4xi64>, %m: tensor<4xi1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi64>, tensor<4xi1>) {
+  // CHECK-NEXT: aten.abs %x
+  %0 = aten.neg %x : tensor<4xf32>
+  %1 = aten.abs %0 : tensor<4xf32>
+  %2 = aten.relu %1 : tensor<4xf32>
+  // CHECK-NEXT: %[[S:.*]] = aten.sigmoid %x
+  %3 = aten.sigmoid %x : tensor<4xf32>
+  %4 = aten.abs %3 : tensor<4xf32>
+  // CHECK-NEXT: %[[C:.*]] = aten.cos %x
+  %5 = aten.cos %x : tensor<4xf32>
+  %6 = aten.maximum %5, %5 : tensor<4xf32>
+  // CHECK-NEXT: aten.neg %n
+  %one = program.literal 1 : i64
+  %7 = aten.div.Tensor_mode %n, %one {rounding_mode = "floor"} : (tensor<4xi64>, i64) -> tensor<4xi64>
+  %8 = aten.floor_divide %7, %one : (tensor<4xi64>, i64) -> tensor<4xi64>
+  %9 = aten.neg %8 : tensor<4xi64>
+  // CHECK-NEXT: aten.logical_not %m
+  %10 = aten.bitwise_and.Tensor %m, %m : tensor<4xi1>
+  %11 = aten.logical_not %10 : tensor<4xi1>
+  // CHECK-NEXT: func.return %{{.*}}, %[[S]], %[[C]]
+  func.return %2, %4, %6, %9, %11 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi64>, tensor<4xi1>
+}
+
+// -----
+
+// The smallest integer has no absolute value; a quotient of floats is rounded; a difference may be no number; the
+// conjunction of numbers is a truth value.
+// CHECK-LABEL: func.func @stays
+func.func @stays(%x: tensor<4xf32>, %n: tensor<4xi64>) -> (tensor<4xi64>, tensor<4xf32>, tensor<4xf32>, tensor<4xi1>) {
+  %one = program.literal 1 : i64
+  // CHECK: aten.abs %n
+  %0 = aten.abs %n : tensor<4xi64>
+  // CHECK-NEXT: aten.relu
+  %1 = aten.relu %0 : tensor<4xi64>
+  // CHECK-NEXT: aten.div.Tensor_mode
+  %2 = aten.div.Tensor_mode %x, %one {rounding_mode = "trunc"} : (tensor<4xf32>, i64) -> tensor<4xf32>
+  // CHECK-NEXT: aten.sub.Tensor
+  %3 = aten.sub.Tensor %x, %x : tensor<4xf32>
+  // CHECK-NEXT: aten.logical_and
+  %4 = aten.logical_and %n, %n : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi1>
+  func.return %1, %2, %3, %4 : tensor<4xi64>, tensor<4xf32>, tensor<4xf32>, tensor<4xi1>
+}

@@ -56,6 +56,10 @@ class Builder:
             lambda: self.add("mul.Scalar", value, self.random.choice([1, 1.0, 2])),
             lambda: self.add("add.Scalar", value, self.random.choice([0, -0.0, 1])),
             lambda: self.add("pow.Tensor_Scalar", value, self.random.choice([1, 2, 0.5])),
+            lambda: self.add(self.random.choice(["abs", "sigmoid"]), value),
+            lambda: self.add("maximum", value, value),
+            lambda: self.add("repeat", value, [1] * rank),
+            lambda: self.add("constant_pad_nd", value, [0, self.random.choice([0, 1])] if rank else [], 0.5),
         ]
         if rank:
             order = list(range(rank))
@@ -66,17 +70,47 @@ class Builder:
                 lambda: self.add("squeeze.dim", value, dim),
                 lambda: self.add("slice.Tensor", value, dim, *self.bounds(shape[dim]), 1),
                 lambda: self.add("cat", [value, value], dim),
+                lambda: self.add("flip", value, [dim]),
+                lambda: self.add("repeat", value, [self.random.choice([1, 2]) for _ in order]),
+                lambda: self.turned(value, order),
             ]
+            if shape[dim] == 1:
+                choices.append(lambda: self.add("amax", value, [dim], self.random.choice([True, False])))
             if shape[dim]:
                 choices += [
                     lambda: self.add("select.int", value, dim, self.random.randrange(shape[dim])),
                     lambda: self.add("split.Tensor", value, self.random.randint(1, shape[dim]), dim),
+                    lambda: self.rejoined(value, dim, shape[dim]),
                 ]
         for other in self.values[-6:]:
             if shape_of(other) == shape:
                 choices.append(lambda other=other: self.add("add.Tensor", value, other))
         new = self.random.choice(choices)()
         self.values.extend(v for v in new if 0 not in shape_of(v) and len(shape_of(v)) < 7)
+
+    def turned(self, value: Value, order: list[int]) -> list[Any]:
+        """Pointwise operators between two permutations, the second of which may undo the first."""
+        (inside,) = self.add("permute", value, order)
+        for _ in range(self.random.randint(1, 3)):
+            if self.random.random() < 0.5:
+                same = [v for v in self.values if shape_of(v) in (shape_of(inside), shape_of(inside)[1:])]
+                (inside,) = self.add("mul.Tensor", inside, self.random.choice([inside, *same]))
+            else:
+                (inside,) = self.add("neg", inside)
+        back = [order.index(d) for d in range(len(order))]
+        return self.add("permute", inside, self.random.choice([back, order]))
+
+    def rejoined(self, value: Value, dim: int, size: int) -> list[Any]:
+        """A concatenation of some pieces of a tensor."""
+        if self.random.random() < 0.5:
+            pieces = self.add("split.Tensor", value, self.random.randint(1, size), dim)
+        else:
+            pieces = []
+            for place in range(size):
+                (one,) = self.add("select.int", value, dim, place)
+                pieces += self.add("unsqueeze", one, dim)
+        first = self.random.randrange(len(pieces))
+        return self.add("cat", pieces[first : self.random.randint(first + 1, len(pieces))], dim)
 
     def factored(self, shape: tuple[int, ...]) -> list[int]:
         """Sizes with the same number of elements."""
