@@ -68,3 +68,21 @@ def test_contiguous_programs_have_no_copies() -> None:
     net = Net().eval()
     module = run(import_program(torch.export.export(net, (torch.rand(1, 3, 8, 8),))), PIPELINE)
     assert copies(module) == 0
+
+
+class Returns(Net):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        z, flat = super().forward(x.contiguous(memory_format=torch.channels_last))
+        return z.contiguous(), flat
+
+
+def test_contiguous_is_a_layout_too() -> None:
+    torch.manual_seed(0)
+    net = Returns().eval()
+    x = torch.rand(1, 3, 8, 8)
+    module = run(import_program(torch.export.export(net, (x,))), "remove-noops," + PIPELINE)
+    (output,) = (op for op in module.walk() if isinstance(op, ReturnOp))
+    types = [v.type for v in output.operands]
+    assert [dim_order_of(t) for t in types if isinstance(t, TensorType)] == [(0, 1, 2, 3), (0, 1)]
+    for found, wanted in zip(Interpreter(module).run(x), net(x), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
