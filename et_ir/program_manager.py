@@ -108,7 +108,8 @@ class ExecutorchBackendConfig:
     segment_alignment: int = 128
     external_constants: bool | Callable[[str], str | None] = False
     """Whether constants go to a data file, `constants.ptd`; or the name of the file by that of the constant, None for
-    those that stay in the program. `write_tensor_data_to_file` writes the files.
+    those that stay in the program. Data that backends share goes with them, by its key. `write_tensor_data_to_file`
+    writes the files.
     """
     passes: Sequence[ModulePass] = ()
     """Passes of the user's own, run on the backend-level module first."""
@@ -277,7 +278,7 @@ def _externalize(module: ModuleOp, files: bool | Callable[[str], str | None]) ->
     from et_ir.emit.data_files import DEFAULT
     from et_ir.passes.externalize_constants import externalize
 
-    externalize(module, lambda register: files(register.key) if callable(files) else DEFAULT)
+    externalize(module, lambda key, _size: files(key) if callable(files) else DEFAULT)
 
 
 class ExecutorchProgramManager:

@@ -54,6 +54,7 @@ class XnnpackBlob:
                 f"the program has no data named {data.named_key!r}",
                 code=Error.DelegateInvalidCompatibility,
                 where=f"constant_data[{index}].named_key",
+                hint="if it is in a data file, give that too (et-vm run --data FILE.ptd)",
             )
         return named
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
@@ -19,6 +19,7 @@ from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp, PartitionOp
 from et_ir.dialects.program import DataAttr, Globals, StoreOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.locations import source_line
+from et_ir.passes.externalize_constants import DATA_FILE
 from et_ir.passes.report import Finding, PassReport
 
 __all__ = ["BackendFailed", "lower_partitions"]
@@ -139,8 +140,12 @@ def _named_data(module: ModuleOp, results: Mapping[PartitionOp, PreprocessResult
     store = NamedDataStore()
     for op in module.body.block.ops:
         if isinstance(op, NamedDataOp):
+            file = op.attributes.get(DATA_FILE)
             store.add_named_data(
-                op.key, op.value.blob, 1 if op.alignment is None else op.alignment.value.data
+                op.key,
+                op.value.blob,
+                1 if op.alignment is None else op.alignment.value.data,
+                file.data if isinstance(file, StringAttr) else None,
             )
     for partition, result in results.items():
         if result.data_store_output is not None:
@@ -211,9 +216,12 @@ def _replace_named_data(module: ModuleOp, store: NamedDataStore) -> None:
         module.body.block.erase_op(op)
     output = store.get_named_data_store_output()
     first = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
-    for key, entry in output.pte_data.items():
-        data = NamedDataOp(key, _data(output.buffers[entry.buffer_index]), alignment=entry.alignment)
-        module.body.block.insert_op_before(data, first)
+    for file, entries in ((None, output.pte_data), *output.external_data.items()):
+        for key, entry in entries.items():
+            data = NamedDataOp(key, _data(output.buffers[entry.buffer_index]), alignment=entry.alignment)
+            if file is not None:
+                data.attributes[DATA_FILE] = StringAttr(file)
+            module.body.block.insert_op_before(data, first)
 
 
 def _owned_state(found: Mapping[str, Sequence[PartitionOp]]) -> set[str]:

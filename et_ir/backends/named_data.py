@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from et_ir.data import Blob
 
@@ -28,6 +28,11 @@ class NamedDataStoreOutput:
 
     buffers: tuple[Blob, ...]
     pte_data: Mapping[str, DataEntry]
+    """What is in the program's file."""
+    external_data: Mapping[str, Mapping[str, DataEntry]] = field(
+        default_factory=dict[str, Mapping[str, DataEntry]]
+    )
+    """What is in data files beside it, by their names."""
 
 
 class NamedDataStore:
@@ -37,13 +42,21 @@ class NamedDataStore:
         self._buffers: list[Blob] = []
         self._by_size: dict[int, list[int]] = {}
         self._entries: dict[str, DataEntry] = {}
+        self._files: dict[str, str | None] = {}
+        """The data file of each name, None for the program's own file."""
 
-    def add_named_data(self, key: str, data: bytes | Blob, alignment: int | None = None) -> None:
+    def add_named_data(
+        self, key: str, data: bytes | Blob, alignment: int | None = None, external_tag: str | None = None
+    ) -> None:
         """Add data under a name. `alignment` is a power of two, in bytes; the largest that is asked for holds.
+        `external_tag` is the data file (`.ptd`) that it is written to, that of the first who asks; without one it is in
+        the program's file.
 
         Adding the same again changes nothing. Raises `NamedDataConflict` if the name stands for other bytes, and
-        `ValueError` for an alignment that is no power of two.
+        `ValueError` for an alignment that is no power of two, or a data file in a folder.
         """
+        if external_tag is not None and (not external_tag or "/" in external_tag):
+            raise ValueError(f"named data '{key}': '{external_tag}' is no name of a file without folders")
         wanted = 1 if alignment is None else alignment
         if wanted < 1 or wanted & (wanted - 1):
             raise ValueError(f"named data '{key}': an alignment of {wanted} bytes is no power of two")
@@ -57,15 +70,22 @@ class NamedDataStore:
             self._entries[key] = DataEntry(known.buffer_index, max(known.alignment, wanted))
             return
         self._entries[key] = DataEntry(self._buffer(blob), wanted)
+        self._files[key] = external_tag
 
     def merge_named_data_store(self, other: NamedDataStoreOutput) -> None:
         """Add all that another store holds. Raises as `add_named_data` does."""
-        for key, entry in other.pte_data.items():
-            self.add_named_data(key, other.buffers[entry.buffer_index], entry.alignment)
+        for file, entries in ((None, other.pte_data), *other.external_data.items()):
+            for key, entry in entries.items():
+                self.add_named_data(key, other.buffers[entry.buffer_index], entry.alignment, file)
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:
         """What has been added."""
-        return NamedDataStoreOutput(tuple(self._buffers), dict(self._entries))
+        inside: dict[str, DataEntry] = {}
+        outside: dict[str, dict[str, DataEntry]] = {}
+        for key, entry in self._entries.items():
+            file = self._files[key]
+            (inside if file is None else outside.setdefault(file, {}))[key] = entry
+        return NamedDataStoreOutput(tuple(self._buffers), inside, outside)
 
     def _buffer(self, blob: Blob) -> int:
         same_size = self._by_size.setdefault(blob.nbytes, [])

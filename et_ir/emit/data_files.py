@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import IO
+from typing import IO, NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from et_ir.data import Blob
+from et_ir.dialects.backend import NamedDataOp
 from et_ir.dialects.executorch import PlanOp, SymbolRegisterOp
 from et_ir.dialects.executorch.layout import dim_order, nbytes, scalar_type
-from et_ir.dialects.program import DataAttr, GlobalOp, Globals
+from et_ir.dialects.program import DataAttr, Globals
 from et_ir.emit.data import SegmentList
 from et_ir.passes.externalize_constants import DATA_FILE
+from et_ir.passes.report import Finding, PassReport
 from et_schema.errors import Error, InvalidFile
 from et_schema.generated.flat_tensor import FlatTensor, NamedData, TensorLayout
 from et_schema.ptd import PtdFile, write_ptd
@@ -22,10 +24,36 @@ DEFAULT = "constants.ptd"
 """The data file of constants that do not say which."""
 
 
-def data_files(module: ModuleOp) -> dict[str, list[tuple[SymbolRegisterOp, GlobalOp]]]:
-    """The external constants of a module whose bytes are there, by the name of their data file, each once."""
+class Entry(NamedTuple):
+    """What a data file has under a name."""
+
+    key: str
+    blob: Blob
+    layout: TensorLayout | None
+    """That of a tensor; what backends find by name is bytes."""
+    alignment: int
+
+
+class DataFileError(PassReport):
+    """The data files of a program cannot be written."""
+
+
+def data_files(module: ModuleOp) -> dict[str, list[Entry]]:
+    """What is in each data file of a module: external constants whose bytes are there, and named data of backends, each
+    once.
+
+    Raises `DataFileError` for two different ones of one name, which a runtime could not tell apart.
+    """
     symbols = Globals(module).by_name
-    files: dict[str, dict[str, tuple[SymbolRegisterOp, GlobalOp]]] = {}
+    files: dict[str, dict[str, Entry]] = {}
+    seen: dict[str, Blob] = {}
+    findings: list[Finding] = []
+    for op in module.body.block.ops:
+        file = op.attributes.get(DATA_FILE)
+        if isinstance(op, NamedDataOp) and isinstance(file, StringAttr):
+            alignment = 1 if op.alignment is None else op.alignment.value.data
+            files.setdefault(file.data, {})[op.key] = Entry(op.key, op.value.blob, None, alignment)
+            seen[op.key] = op.value.blob
     for plan in module.body.block.ops:
         if not isinstance(plan, PlanOp):
             continue
@@ -35,9 +63,20 @@ def data_files(module: ModuleOp) -> dict[str, list[tuple[SymbolRegisterOp, Globa
             symbol = symbols.get(register.key)
             if symbol is None or symbol.value is None:
                 continue
+            blob = symbol.value.blob
+            if seen.setdefault(register.key, blob) != blob:
+                message = f"a backend has other data of the name '{register.key}'"
+                findings.append(Finding.at(register, message, "leave one of them in the program's file"))
             name = symbol.attributes.get(DATA_FILE)
             file = name.data if isinstance(name, StringAttr) else DEFAULT
-            files.setdefault(file, {}).setdefault(register.key, (register, symbol))
+            type = register.type
+            layout = TensorLayout(
+                scalar_type(type.element_type), list(type.get_shape()), bytes(dim_order(type))
+            )
+            entries = files.setdefault(file, {})
+            if entries.setdefault(register.key, Entry(register.key, blob, layout, 1)).layout is None:
+                entries[register.key] = entries[register.key]._replace(layout=layout)
+    DataFileError.raise_if("data files cannot be written", findings)
     return {file: list(entries.values()) for file, entries in sorted(files.items())}
 
 
@@ -45,15 +84,13 @@ def write_data_file(module: ModuleOp, name: str, stream: IO[bytes], *, segment_a
     """Write one of the data files of a module; returns its size in bytes. The same module gives the same bytes.
 
     Constants with equal bytes share a segment. Raises `KeyError` if the module has no such data file, `MissingData`
-    if the bytes of a constant cannot be read.
+    if the bytes of a constant cannot be read, and what `data_files` raises.
     """
     segments = SegmentList()
-    entries: list[NamedData] = []
-    for register, symbol in data_files(module)[name]:
-        assert symbol.value is not None, "data_files leaves those out"
-        type = register.type
-        layout = TensorLayout(scalar_type(type.element_type), list(type.get_shape()), bytes(dim_order(type)))
-        entries.append(NamedData(register.key, segments.add_blob(symbol.value.blob), layout))
+    entries = [
+        NamedData(entry.key, segments.add_blob(entry.blob, entry.alignment), entry.layout)
+        for entry in data_files(module)[name]
+    ]
     # The stock runtime reads names until it finds one: their order is ours to choose.
     entries.sort(key=lambda entry: entry.key)
     return write_ptd(

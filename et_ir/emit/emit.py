@@ -45,6 +45,7 @@ from et_ir.emit.data import DataPool, SegmentList
 from et_ir.emit.order import instruction_order
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import frames_of
+from et_ir.passes.externalize_constants import DATA_FILE
 from et_ir.passes.report import Finding, PassReport
 from et_schema import guards as guard_data
 from et_schema.generated.program import (
@@ -182,7 +183,7 @@ class _Emitter:
                 segments.add_blob(op.value.blob, 1 if op.alignment is None else op.alignment.value.data),
             )
             for op in self.module.body.block.ops
-            if isinstance(op, NamedDataOp)
+            if isinstance(op, NamedDataOp) and DATA_FILE not in op.attributes
         ]
         guards = {plan.key: plan.guards.data.checked() for plan in plans if plan.guards is not None}
         if guards:

@@ -10,6 +10,7 @@ program.parameter @"fc.weight" : tensor<4x3xf32> = #program.data<…> {executorc
 
 The program then finds them by name: programs that share weights can share a data file, and weights can be replaced
 without compiling again. Run it more than once, with other names, for several files: what is in one file stays there.
+Data that backends find by name (`backend.named_data`) is moved as constants are.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from et_ir.dialects.backend import NamedDataOp
 from et_ir.dialects.executorch import ConstantOp, PlanOp
 from et_ir.dialects.executorch.layout import nbytes
 from et_ir.dialects.program import Globals
@@ -33,11 +35,17 @@ DATA_FILE = "executorch.data_file"
 """The attribute of a symbol that says which data file its bytes are written to."""
 
 
-def externalize(module: ModuleOp, choose: Callable[[ConstantOp], str | None]) -> None:
-    """Move each constant to the data file that `choose` names; where that is None it stays.
+def externalize(module: ModuleOp, choose: Callable[[str, int], str | None]) -> None:
+    """Move each constant to the data file that `choose` names for its name and size in bytes; where that is None it
+    stays.
 
     Constants without bytes, and those in a data file already, are not asked about.
     """
+    for op in module.body.block.ops:
+        if isinstance(op, NamedDataOp) and DATA_FILE not in op.attributes:
+            file = choose(op.key, op.value.blob.nbytes)
+            if file is not None:
+                op.attributes[DATA_FILE] = StringAttr(file)
     symbols = Globals(module).by_name
     for plan in module.body.block.ops:
         if not isinstance(plan, PlanOp):
@@ -48,7 +56,7 @@ def externalize(module: ModuleOp, choose: Callable[[ConstantOp], str | None]) ->
             symbol = symbols.get(register.key)
             if symbol is None or symbol.value is None:
                 continue
-            file = choose(register)
+            file = choose(register.key, nbytes(register.type))
             if file is None:
                 continue
             register.properties["external"] = UnitAttr()
@@ -77,8 +85,7 @@ class ExternalizeConstantsPass(ModulePass):
                 f"externalize-constants: '{self.file}' is no name of a file without folders"
             )
 
-        def choose(register: ConstantOp) -> str | None:
-            chosen = fnmatchcase(register.key, self.match) and nbytes(register.type) >= self.min_bytes
-            return self.file if chosen else None
+        def choose(key: str, size: int) -> str | None:
+            return self.file if fnmatchcase(key, self.match) and size >= self.min_bytes else None
 
         externalize(op, choose)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
+from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_schema.errors import InvalidFile
 from et_tools.et_compile import main as compile_main
 from et_vm.data_files import DataFiles
 from et_vm.runtime import Runtime
@@ -65,6 +67,25 @@ def test_we_run_stock_programs_with_stock_data(tmp_path: Path) -> None:
     (data,) = tmp_path.glob("*.ptd")
     ours = Runtime.get().load_program(tmp_path / "net.pte", external=DataFiles.load(data), poison=True)
     torch.testing.assert_close(ours.load_method("forward").execute([X])[0], model(X))
+
+
+def test_weights_of_delegates(tmp_path: Path) -> None:
+    """XNNPACK's weights are data by name, and may be in a data file too: what two programs share is there once."""
+    model = Net().eval()
+    edge = to_edge_transform_and_lower(torch.export.export(model, (X,)), partitioner=XnnpackPartitioner())
+    et = edge.to_executorch(ExecutorchBackendConfig(external_constants=True))
+    et.save(tmp_path / "net.pte")
+    et.write_tensor_data_to_file(tmp_path)
+    data = tmp_path / "constants.ptd"
+    weight = model.first.weight.detach().numpy().tobytes()
+    assert (tmp_path / "net.pte").read_bytes().count(weight) == 0
+    assert data.read_bytes().count(weight) == 1
+    stock = _load_for_executorch(str(tmp_path / "net.pte"), str(data))
+    torch.testing.assert_close(stock.run_method("forward", (X,))[0], model(X))
+    ours = Runtime.get().load_program(tmp_path / "net.pte", external=DataFiles.load(data), poison=True)
+    torch.testing.assert_close(ours.load_method("forward").execute([X])[0], model(X))
+    with pytest.raises(InvalidFile, match=r"no data named .*; if it is in a data file, give that too"):
+        Runtime.get().load_program(tmp_path / "net.pte").load_method("forward")
 
 
 def test_several_files(tmp_path: Path) -> None:

@@ -253,6 +253,8 @@ class NamedDataOp(IRDLOperation):
     backend.named_data "weights" align 64 = #program.data<ui8, [1, 2]>
     ```
 
+    With the attribute `executorch.data_file = "weights.ptd"` the bytes are in this data file beside the program.
+
     Rule: `named_data_c1` the alignment is a power of two.
     """
 

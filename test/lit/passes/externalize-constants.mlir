@@ -14,6 +14,14 @@ program.parameter @elsewhere : tensor<4xf32>
 // CHECK: program.buffer mutable @cache : tensor<4xf32> = {{.*}}0]>{{$}}
 program.buffer mutable @cache : tensor<4xf32> = #program.data<f32, [1.0, 1.0, 1.0, 1.0]>
 
+// What backends share goes the same way.
+// CHECK: backend.named_data "enc.tiles" align 64 = {{.*}} {executorch.data_file = "enc.ptd"}
+backend.named_data "enc.tiles" align 64 = #program.data<ui8, [1, 2]>
+// CHECK: backend.named_data "small" = #program.data<ui8, [1, 2]>{{$}}
+backend.named_data "small" = #program.data<ui8, [1, 2]>
+// CHECK: backend.named_data "placed" = {{.*}} {executorch.data_file = "mine.ptd"}
+backend.named_data "placed" = #program.data<ui8, [1, 2]> {executorch.data_file = "mine.ptd"}
+
 executorch.plan @forward {arenas = array<i64: 32>} {
   // CHECK: executorch.input
   %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>

@@ -22,8 +22,13 @@ from et_ir.backends import (
 )
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp
 from et_ir.dialects.edge.generated import ops as edge
+from et_ir.emit import data_files
+from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
 from et_ir.passes.report import PassReport
 from et_ir.verification import verify_module
+from et_schema.ptd import read_ptd
+from et_schema.pte import read_pte
+from et_tools.program_files import write_program
 
 TEXT = """
 program.parameter @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
@@ -219,3 +224,40 @@ def test_passes_of_a_partitioner_run_first(parse):
     report = partition_module(module, Doubles(DelegationSpec("Demo"), SupportTable({"sin": None})))
     verify_module(module)
     assert report.partitions == [("one", "Demo", 1)]
+
+
+def test_data_of_a_backend_in_a_data_file(parse, taking, tmp_path):
+    class Keeps(BackendDetails):
+        @classmethod
+        def preprocess(cls, edge_program, compile_specs):
+            store = NamedDataStore()
+            store.add_named_data("tiles", b"12345678", 64, "tiles.ptd")
+            store.add_named_data("table", b"1234")
+            return PreprocessResult(b"x", data_store_output=store.get_named_data_store_output())
+
+    module = parse(TEXT)
+    delegate_module(module, {"one": taking("add.Tensor")}, details_of=lambda _: Keeps)
+    # What is there already stays where it is.
+    delegate_module(module, {"two": taking("add.Tensor")}, details_of=lambda _: Keeps)
+    verify_module(module)
+    run_pipeline(module, executorch_pipeline(extra_backends=["Demo"]))
+    names = write_program(module, str(tmp_path / "x.pte"))
+    assert [name.name for name in names] == ["x.pte", "tiles.ptd"]
+    data = read_ptd(names[1].read_bytes())
+    assert {key: bytes(value) for key, value in data.named_data().items()} == {"tiles": b"12345678"}
+    assert [entry.key for entry in read_pte(names[0].read_bytes()).program.named_data] == ["table"]
+
+
+def test_a_name_for_two_things_in_data_files(parse):
+    module = parse("""
+program.parameter @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]> {executorch.data_file = "one.ptd"}
+backend.named_data "w" = #program.data<ui8, [1]> {executorch.data_file = "two.ptd"}
+executorch.plan @f {arenas = array<i64: 32>} {
+  %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
+  %w = executorch.constant external @w : tensor<4xf32>
+  executorch.kernel_call "a::b.out"(%x, %w) outs(%x)
+  executorch.return %x
+}
+""")
+    with pytest.raises(PassReport, match="a backend has other data of the name 'w'"):
+        data_files(module)

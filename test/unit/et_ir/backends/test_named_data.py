@@ -33,3 +33,17 @@ def test_other_bytes_of_one_name():
 def test_alignment_is_a_power_of_two():
     with pytest.raises(ValueError, match="12 bytes is no power of two"):
         NamedDataStore().add_named_data("a", b"1", 12)
+
+
+def test_data_files():
+    store = NamedDataStore()
+    store.add_named_data("a", b"1234", 16, "weights.ptd")
+    store.add_named_data("b", b"1234")
+    store.add_named_data("a", b"1234", 32, "others.ptd")
+    merged = NamedDataStore()
+    merged.merge_named_data_store(store.get_named_data_store_output())
+    output = merged.get_named_data_store_output()
+    assert output.pte_data == {"b": DataEntry(0, 1)}
+    assert output.external_data == {"weights.ptd": {"a": DataEntry(0, 32)}}
+    with pytest.raises(ValueError, match=r"'\.\./x' is no name of a file without folders"):
+        store.add_named_data("c", b"1", external_tag="../x")
