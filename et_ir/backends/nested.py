@@ -26,12 +26,14 @@ from et_ir.backends.capability import CapabilityPartitioner
 from et_ir.backends.delegate_mapping import DelegateMappingBuilder
 from et_ir.backends.details import BackendDetails, PreprocessResult
 from et_ir.backends.named_data import NamedDataStore
+from et_ir.backends.options import check_options, number_option, operators, operators_option
 from et_ir.backends.refusals import Refusal
 from et_ir.backends.registry import Backend
 from et_ir.backends.specs import CompileSpec, DelegationSpec
 from et_ir.backends.support import EverythingSupported, OperatorSupport
 from et_ir.dialects.schema import SchemaOp
 from et_ir.passes.counterparts import operator_name
+from et_ir.targets.manifest import load_backends
 
 __all__ = ["BACKEND", "NestedPartitioner", "NestedProgramBackend"]
 
@@ -40,6 +42,9 @@ SHARED_BYTES: Final = 64
 
 ALIGNMENT: Final = 64
 """Of shared constants in the file: that of a cache line."""
+
+_WORDS: Final = ("control", "state")
+"""What stands among operators and is none."""
 
 
 class _Chosen(EverythingSupported):
@@ -75,7 +80,7 @@ class NestedPartitioner(CapabilityPartitioner):
         specs = (CompileSpec("target", target.encode()), CompileSpec("share", b"1" if share else b"0"))
         super().__init__(DelegationSpec(NestedProgramBackend.backend_id, specs))
         self.min_ops = min_ops
-        self._chosen = _Chosen(frozenset(only), frozenset(without))
+        self._chosen = _Chosen(operators(only, _WORDS), operators(without, _WORDS))
         # Control flow that a user has not asked for stays outside.
         self.takes_control_flow = not only or "control" in only
         self.takes_state = "state" not in without
@@ -145,20 +150,16 @@ def _share_constants(module: ModuleOp, store: NamedDataStore) -> None:
 
 
 def _partitioner(options: Mapping[str, str]) -> NestedPartitioner:
-    known = ("without", "only", "target", "min", "share")
-    for key in options:
-        if key not in known:
-            raise ValueError(f"there is no option '{key}'; there are: {', '.join(known)}")
-    least = options.get("min", "1")
-    if not least.isdecimal():
-        raise ValueError(f"min={least}: expected a number of ops")
+    check_options(options, ("without", "only", "target", "min", "share"))
+    target = options.get("target", "et-vm")
+    load_backends(target)
     if options.get("share", "1") not in ("0", "1"):
         raise ValueError(f"share={options['share']}: expected 0 or 1")
     return NestedPartitioner(
-        only=[name for name in options.get("only", "").split("+") if name],
-        without=[name for name in options.get("without", "").split("+") if name],
-        target=options.get("target", "et-vm"),
-        min_ops=int(least),
+        only=operators_option(options, "only"),
+        without=operators_option(options, "without"),
+        target=target,
+        min_ops=number_option(options, "min", 1),
         share=options.get("share", "1") == "1",
     )
 

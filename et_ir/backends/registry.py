@@ -85,7 +85,7 @@ def find_backend(name: str) -> Backend:
     found = _named(name)
     if found is None:
         names = backend_names()
-        close = get_close_matches(name, names, n=1)
+        close = get_close_matches(name.lower(), names, n=1)
         hint = f", did you mean '{close[0]}'?" if close else ""
         there = ", ".join(names) or "none"
         raise MissingBackend(f"no backend is called '{name}'{hint}; there are: {there}")

@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from et_ir.backends.capability import CapabilityPartitioner
+from et_ir.backends.options import check_options, number_option, operators, operators_option
 from et_ir.backends.partitioner import KeepFilter
 from et_ir.backends.refusals import Refusal
 from et_ir.backends.registry import Backend
@@ -19,6 +20,7 @@ from et_ir.backends.xnnpack.prelu import prelus
 from et_ir.backends.xnnpack.support import XnnpackSupport
 from et_ir.bounds import SizeBounds
 from et_ir.dialects.schema import SchemaOp
+from et_ir.passes.counterparts import operator_name
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -56,8 +58,8 @@ class XnnpackPartitioner(CapabilityPartitioner):
     def __init__(self, *, only: Sequence[str] = (), without: Sequence[str] = (), min_ops: int = 1):
         super().__init__(DelegationSpec(XnnpackBackend.backend_id))
         self.min_ops = min_ops
-        self._only = frozenset(only)
-        self._without = frozenset(without)
+        self._only = operators(only)
+        self._without = operators(without)
 
     def support(self, method: FuncOp) -> OperatorSupport:
         return _Chosen(SizeBounds(method.body.block), self._only, self._without)
@@ -88,24 +90,18 @@ class _Chosen(XnnpackSupport):
 
     def refusal(self, op: Operation) -> Refusal | None:
         if isinstance(op, SchemaOp):
-            name = op.name.removeprefix("edge.")
+            name = operator_name(type(op))
             if name in self._without or (self._only and name not in self._only):
                 return Refusal("left out by the user", name)
         return super().refusal(op)
 
 
 def _partitioner(options: Mapping[str, str]) -> XnnpackPartitioner:
-    known = ("only", "without", "min")
-    for key in options:
-        if key not in known:
-            raise ValueError(f"there is no option '{key}'; there are: {', '.join(known)}")
-    least = options.get("min", "1")
-    if not least.isdecimal():
-        raise ValueError(f"min={least}: expected a number of ops")
+    check_options(options, ("only", "without", "min"))
     return XnnpackPartitioner(
-        only=[name for name in options.get("only", "").split("+") if name],
-        without=[name for name in options.get("without", "").split("+") if name],
-        min_ops=int(least),
+        only=operators_option(options, "only"),
+        without=operators_option(options, "without"),
+        min_ops=number_option(options, "min", 1),
     )
 
 

@@ -64,6 +64,8 @@ def test_missing():
     with pytest.raises(MissingBackend, match="no backend is called 'nestd', did you mean 'nested'") as caught:
         find_backend("nestd")
     assert caught.value.exit_code == 4
+    with pytest.raises(MissingBackend, match="no backend is called 'NESTED', did you mean 'nested'"):
+        find_backend("NESTED")
     with pytest.raises(MissingBackend, match="no backend has the id 'Npu'; there are: NestedProgramBackend"):
         details_of("Npu")
 
@@ -84,6 +86,8 @@ def test_two_of_one_name():
     [
         ("demo:x=1", "backend 'demo': there is no option 'x'"),
         ("demo:level", "expected NAME"),
+        ("nested:target=abacus", "backend 'nested': unknown target 'abacus', expected one of"),
+        ("nested:without=stat", "there is no operator 'stat', did you mean"),
         ("demo:level=1,level=2", "'level' is given twice"),
     ],
 )

@@ -67,6 +67,7 @@ def test_left_out_with_the_reason(body: str, result: str, reason: str):
 def test_what_the_user_leaves_out():
     assert refusals(SIGMOID, options=":without=sigmoid") == ["left out by the user: sigmoid"]
     assert refusals(SIGMOID, options=":only=relu") == ["left out by the user: sigmoid"]
+    assert refusals(SIGMOID, options=":without=edge.sigmoid+add") == ["left out by the user: sigmoid"]
     assert refusals(SIGMOID, options=":min=2") == ["the partition is too small: of 1 ops, 2 are asked for"]
 
 
@@ -75,6 +76,8 @@ def test_what_the_user_leaves_out():
     [
         ("colour=red", "there is no option 'colour'; there are: only, without, min"),
         ("min=few", "min=few: expected a number of ops"),
+        ("without=sigmod", "there is no operator 'sigmod', did you mean 'sigmoid'"),
+        ("only=relu+nothing", "there is no operator 'nothing'"),
     ],
 )
 def test_options_that_there_are_not(option: str, message: str):
