@@ -34,7 +34,7 @@ class NodeOp(IRDLOperation):
     fields of its kind as attributes, unless they are 0. `output_min` and `output_max` are the limits of the output.
 
     Rules: `node_c1` it has as many operands and results as its kind; `node_c2` its attributes are fields of its kind;
-    `node_c3` it has both limits or none; `node_c4` each result has an id.
+    `node_c3` it has both limits or none; `node_c4` each result has an id of 32 bits.
     """
 
     ids = prop_def(AnyAttr())
@@ -86,8 +86,9 @@ class NodeOp(IRDLOperation):
                 f"[node_c1] {least} to {len(roles.operands)} operands and {len(roles.results)} results, "
                 f"not {len(self.inputs)} and {len(self.outputs)}"
             )
-        if len(integers(self.ids)) != len(self.outputs):
-            raise VerifyException("[node_c4] each result has an id")
+        ids = integers(self.ids)
+        if len(ids) != len(self.outputs) or not all(0 <= number < NO_VALUE for number in ids):
+            raise VerifyException(f"[node_c4] each result has an id, from 0 to {NO_VALUE - 1}")
         if ("output_min" in self.attributes) != ("output_max" in self.attributes):
             raise VerifyException("[node_c3] a limit without the other")
         try:

@@ -32,7 +32,8 @@ from xdsl.utils.exceptions import VerifyException
 from et_ir.dialects.backend import CompileSpecAttr
 from et_ir.dialects.program import DataAttr
 from et_ir.dialects.xnnpack.attributes import ValueType, integers
-from et_schema.errors import InvalidFile
+from et_schema.errors import ExecutorchError
+from et_schema.xnnpack import xnnpack_chunks
 from et_schema.xnnpack_check import check_graph
 
 __all__ = ["ConstantOp", "GraphOp", "InputOp", "OutputOp"]
@@ -52,7 +53,7 @@ class GraphOp(IRDLOperation):
     }
     ```
 
-    Rule: `graph_c1` ids, shapes and constants fit each other as the format wants.
+    Rule: `graph_c1` ids, shapes and constants fit each other, and numbers their fields, as the format wants.
     """
 
     name = "xnnpack.graph"
@@ -86,7 +87,9 @@ class GraphOp(IRDLOperation):
         try:
             tables = tables_of(self)
             check_graph(tables, self.constants.blob.nbytes if self.constants is not None else 0)
-        except (InvalidFile, ValueError) as error:
+            # That each number fits where the format has it is for the writer to say.
+            xnnpack_chunks(tables)
+        except (ExecutorchError, ValueError) as error:
             raise VerifyException(f"[graph_c1] {error}") from None
 
 

@@ -76,3 +76,21 @@ xnnpack.graph @a_constant_that_is_not_there version "0" table [{offset = 0 : i64
   %2 = xnnpack.add(%0, %1) ids array<i64: 2> : (!xnnpack.value<fp32, [4]>, !xnnpack.value<fp32, [4]>) -> !xnnpack.value<fp32, [4]>
   xnnpack.output %2 arguments array<i64: 1> : !xnnpack.value<fp32, [4]>
 }
+
+// -----
+
+xnnpack.graph @id_below_zero version "0" table [] {
+  %0 = xnnpack.input 0 id 0 : !xnnpack.value<fp32, [4]>
+  // expected-error@+1 {{[node_c4] each result has an id, from 0 to 4294967294}}
+  %1 = xnnpack.abs(%0) ids array<i64: -1> : (!xnnpack.value<fp32, [4]>) -> !xnnpack.value<fp32, [4]>
+  xnnpack.output %1 arguments array<i64: 1> : !xnnpack.value<fp32, [4]>
+}
+
+// -----
+
+// expected-error@+1 {{[graph_c1] InvalidArgument (0x12): XNode.debug_handle cannot be -1}}
+xnnpack.graph @number_that_does_not_fit version "0" table [{offset = 0 : i64, size = 0 : i64}] {
+  %0 = xnnpack.input 0 id 0 : !xnnpack.value<fp32, [4]>
+  %1 = xnnpack.abs(%0) ids array<i64: 1> {debug_handle = -1 : i64} : (!xnnpack.value<fp32, [4]>) -> !xnnpack.value<fp32, [4]>
+  xnnpack.output %1 arguments array<i64: 1> : !xnnpack.value<fp32, [4]>
+}
