@@ -6,6 +6,7 @@ import torch
 
 from et_ir import to_edge, to_edge_transform_and_lower
 from et_ir.backends.nested import NestedPartitioner
+from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.program_manager import ExecutorchBackendConfig
 from et_schema.errors import Trap
 from et_schema.pte import read_pte
@@ -84,10 +85,9 @@ def test_equal_blobs_are_one_segment():
     assert len({delegate.processed.index for delegate in plan.delegates}) == 1
 
 
-def test_events_lead_to_source_lines():
-    program = to_edge_transform_and_lower(
-        export(), partitioner=[NestedPartitioner(without=["erf"])]
-    ).to_executorch(ET_VM)
+@pytest.mark.parametrize("partitioner", [NestedPartitioner(without=["erf"]), XnnpackPartitioner()])
+def test_events_lead_to_source_lines(partitioner):
+    program = to_edge_transform_and_lower(export(), partitioner=[partitioner]).to_executorch(ET_VM)
     tracer = RecordingTracer()
     run(program.buffer, [torch.randn(2, 16)], tracer=tracer)
     assert {event.index for event in tracer.delegates} == set(program.delegate_map["forward"])
@@ -135,6 +135,39 @@ def test_control_flow_and_methods():
                 x = torch.randn(4)
                 (found,) = program.load_method(method).execute([x, torch.tensor(p)])
                 torch.testing.assert_close(found, Branches()(x, torch.tensor(p)))
+
+
+def test_two_backends_in_one_file():
+    class Mixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(16, 16)
+
+        def forward(self, x, p):
+            def yes(y):
+                return self.layer(y).relu()
+
+            def no(y):
+                return torch.erfinv(y.tanh() * 0.5)
+
+            return torch.cond(p, yes, no, (torch.erfinv(self.layer(x).tanh() * 0.5),)) + 1
+
+    torch.manual_seed(0)
+    model = Mixed().requires_grad_(False)
+    exported = torch.export.export(model, (torch.randn(2, 16), torch.tensor(True)))
+    edge = to_edge_transform_and_lower(
+        exported, partitioner=[XnnpackPartitioner(), NestedPartitioner(without=["control"])]
+    )
+    assert {backend for _, backend, _ in edge.delegation.partitions} == {
+        "XnnpackBackend",
+        "NestedProgramBackend",
+    }
+    program = Runtime().load_program(edge.to_executorch(ET_VM).buffer, poison=True)
+    method = program.load_method("forward")
+    for p in (True, False, True):
+        x = torch.randn(2, 16)
+        (found,) = method.execute([x, torch.tensor(p)])
+        torch.testing.assert_close(found, model(x, torch.tensor(p)), rtol=1e-4, atol=1e-4)
 
 
 def test_a_program_is_left_as_it_was():
