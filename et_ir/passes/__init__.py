@@ -28,6 +28,7 @@ PASSES: Final[dict[str, str]] = {
     "externalize-constants": "externalize_constants:ExternalizeConstantsPass",
     "fit-kernels": "fit_kernels:FitKernelsPass",
     "fold-batch-norm": "fold_batch_norm:FoldBatchNormPass",
+    "fold-scales": "fold_scales:FoldScalesPass",
     "fold-sizes": "fold_sizes:FoldSizesPass",
     "free-unbounded": "free_unbounded:FreeUnboundedPass",
     "in-place": "in_place:InPlacePass",

@@ -88,6 +88,7 @@ def core_aten_pipeline(
         fold if dequantize else "constant-fold",
         "fold-sizes",
         "canonicalize",  # constants are known now
+        "fold-scales",
         "cse",
         "dce",
         f"verify-core-aten{kept}",

@@ -112,3 +112,30 @@ def test_weights_are_computed_when_asked_for() -> None:
     ]
     (weight,) = (blob for blob in large if blob.nbytes > KEEP)
     assert weight.view().obj is not weight.view().obj
+
+
+class Frozen(nn.Module):
+    """A batch norm that is written out, as detection models have it."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        for name in ("weight", "bias", "running_mean", "running_var"):
+            self.register_buffer(name, torch.rand(features))
+
+    def forward(self, x: Tensor) -> Tensor:
+        scale = self.weight * (self.running_var + 1e-5).rsqrt()
+        shift = self.bias - self.running_mean * scale
+        return x * scale.reshape(1, -1, 1, 1) + shift.reshape(1, -1, 1, 1)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("transposed", [True, False])
+def test_norms_that_are_written_out(bias: bool, transposed: bool) -> None:
+    layer = nn.ConvTranspose2d if transposed else nn.Conv2d
+    net = randomised(nn.Sequential(layer(4, 6, 3, groups=2, bias=bias), Frozen(6)))
+    x = torch.rand(2, 4, 8, 8)
+    imported = import_program(torch.export.export(net, (x,)))
+    run(imported, PIPELINE.replace("cse,dce", "fold-scales,cse,dce"))
+    assert [op.name for op in imported.walk() if op.name.startswith("aten.")] == ["aten.convolution"]
+    (found,) = Interpreter(imported).run(x)
+    torch.testing.assert_close(found, net(x), rtol=1e-5, atol=1e-5)
