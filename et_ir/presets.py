@@ -5,7 +5,7 @@
 | `0` | what takes a program to a file, and nothing else: each operator is a call of its kernel |
 | `1` | what costs no accuracy, and memory only where an operator were a hundred times slower: folding, sharing, forms |
 | `2` | the fastest forms, whatever memory they take |
-| `s` | the least memory: forms of operators only where no more memory is needed at once |
+| `s` | the least memory: forms of operators only where no more memory is needed at once; state that nothing reads goes |
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class Preset:
     """What operators may take to be computed in a faster form; None to leave them in the form they have."""
     workspace: int = 1 << 20
     """Bytes that the copies of a piece of an operator may take."""
+    forget: bool = False
+    """Whether state goes that no result depends on, which callers can look at otherwise."""
 
 
 DEFAULT: Final = "1"
@@ -42,7 +44,7 @@ PRESETS: Final = {
         Preset("0", "plain lowering, no optional pass", simplify=False),
         Preset("1", "what costs no accuracy and hardly memory", memory="fast"),
         Preset("2", "speed, whatever memory it takes", memory="any"),
-        Preset("s", "memory before speed", memory="peak", workspace=1 << 18),
+        Preset("s", "memory before speed", memory="peak", workspace=1 << 18, forget=True),
     )
 }
 """The levels, by what follows `-O`."""

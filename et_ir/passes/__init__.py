@@ -30,6 +30,7 @@ PASSES: Final[dict[str, str]] = {
     "fold-batch-norm": "fold_batch_norm:FoldBatchNormPass",
     "fold-scales": "fold_scales:FoldScalesPass",
     "fold-sizes": "fold_sizes:FoldSizesPass",
+    "fold-state": "fold_state:FoldStatePass",
     "free-unbounded": "free_unbounded:FreeUnboundedPass",
     "in-place": "in_place:InPlacePass",
     "kernel-limits": "kernel_limits:KernelLimitsPass",

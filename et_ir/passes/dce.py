@@ -25,16 +25,17 @@ from xdsl.traits import IsTerminator, MemoryEffectKind, Pure, SymbolOpInterface,
 
 from et_ir.dialects.program import Globals
 
-__all__ = ["DcePass", "erase_dead_ops"]
+__all__ = ["DcePass", "Effects", "erase_dead_ops"]
 
 
-class _Effects:
+class Effects:
     """Which ops may be erased when unused; the answer for ops without regions depends on their class only."""
 
     def __init__(self) -> None:
         self.by_class: dict[type[Operation], bool] = {}
 
     def droppable(self, op: Operation) -> bool:
+        """Whether an op does nothing but compute its results, which it may read state for."""
         if op.regions:
             return self._compute(op)
         cls = type(op)
@@ -65,11 +66,11 @@ class _Effects:
 
 def erase_dead_ops(module: ModuleOp) -> bool:
     """Erase unused ops without effects, symbols excepted; returns whether there were any."""
-    effects = _Effects()
+    effects = Effects()
     return _clean(module.body.block, effects)
 
 
-def _clean(block: Block, effects: _Effects) -> bool:
+def _clean(block: Block, effects: Effects) -> bool:
     changed = False
     op = block.last_op
     while op is not None:

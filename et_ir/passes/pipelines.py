@@ -85,6 +85,7 @@ def core_aten_pipeline(
         f"decompose-traced{kept}",
         f"decompose{kept}",  # what torch's decompositions come down to
         "canonicalize",
+        "fold-state{dead=true}" if preset(level).forget else "fold-state",
         fold if dequantize else "constant-fold",
         "fold-sizes",
         "canonicalize",  # constants are known now
