@@ -230,6 +230,15 @@ PROGRAMS: dict[str, Callable[[], tuple[Program, Inputs]]] = {
     "prelu_of_rows": _with(lambda p, x: p(x), lambda: [nn.PReLU()], torch.randn(3, 5)),
     "amax": _of(lambda x: x.amax(1), torch.randn(2, 5, 7)),
     "amax_of_image": _with(lambda c, x: c(x).amax(2, keepdim=True), lambda: [nn.Conv2d(6, 4, 3)], _image()),
+    "max": _of(lambda x: x.max(-1), torch.randn(2, 3, 5, 7)),
+    "max_kept": _of(lambda x: x.max(1, keepdim=True), torch.randn(2, 5, 7)),
+    "max_of_two_equal": _of(lambda x: x.floor().max(1), torch.randn(4, 50)),
+    "max_of_image": _with(
+        lambda c, x: (c(x).max(1, keepdim=True), c(x).max(3)), lambda: [nn.Conv2d(6, 4, 3)], _image()
+    ),
+    "max_of_channels_last": _of(
+        lambda x: x.max(1, keepdim=True), _image().to(memory_format=torch.channels_last)
+    ),
     "max_values": _of(lambda x: x.max(-1).values, torch.randn(2, 3, 5, 7)),
     "softmax": _of(lambda x: torch.softmax(x, -1), torch.randn(2, 3, 7)),
     "softmax_of_channels": _with(lambda c, x: torch.softmax(c(x), 1), lambda: [nn.Conv2d(6, 4, 3)], _image()),

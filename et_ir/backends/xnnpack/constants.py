@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import f16, f32
+from xdsl.dialects.builtin import f16, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.data import Blob
@@ -15,10 +15,12 @@ from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema.tensors import tensor_type
 from et_schema.generated.xnnpack import XNNDatatype
 
-__all__ = ["DATATYPES", "array_blob", "constant_array", "is_constant"]
+__all__ = ["DATATYPES", "PLACES", "array_blob", "constant_array", "is_constant"]
 
 DATATYPES: dict[Attribute, XNNDatatype] = {f32: XNNDatatype.fp32, f16: XNNDatatype.fp16}
 """The element types that tensors can have, and what XNNPACK calls them."""
+PLACES: dict[Attribute, XNNDatatype] = {i64: XNNDatatype.int32}
+"""The same for places of elements, which only leave a graph: the runtime makes 64 bits of them."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

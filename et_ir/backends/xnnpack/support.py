@@ -35,7 +35,10 @@ class XnnpackSupport(OperatorSupport):
         rule = RULES.get(name)
         if rule is None:
             return Refusal("XNNPACK has no such node", name)
-        results = [result for result in op.results if result.uses] or [op.results[0]]
+        results = [
+            result for place, result in enumerate(op.results) if result.uses and place not in rule.places
+        ]
+        results = results or [op.results[0]]
         tensors = [value for value in (*op.operands, *results) if is_tensor(value.type)]
         for value in tensors:
             refusal = self._of_value(value)

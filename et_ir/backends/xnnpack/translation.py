@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.backends.xnnpack.activations import activation_bounds
-from et_ir.backends.xnnpack.constants import DATATYPES, Array, array_blob, constant_array, is_constant
+from et_ir.backends.xnnpack.constants import DATATYPES, PLACES, Array, array_blob, constant_array, is_constant
 from et_ir.backends.xnnpack.graph import GraphBuilder
 from et_ir.backends.xnnpack.orders import Order, in_order, step, straight
 from et_ir.bounds import SizeBounds
@@ -81,7 +81,7 @@ class Translation:
 
     def datatype(self, value: SSAValue) -> XNNDatatype:
         """XNNPACK's name for the element type of a value."""
-        return DATATYPES[tensor_type(value).element_type]
+        return (DATATYPES | PLACES)[tensor_type(value).element_type]
 
     def order(self, value: SSAValue) -> Order:
         """An order in which a value is there; contiguous for a constant, which is there in all."""

@@ -6,15 +6,20 @@ from math import prod
 from typing import Final
 
 import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
 
 from et_ir.backends.refusals import Refusal
-from et_ir.backends.xnnpack.orders import NHWC, Order, in_order
+from et_ir.backends.xnnpack.orders import NHWC, Order, in_order, straight
 from et_ir.backends.xnnpack.rules.pooling import KEEP_DIMS
 from et_ir.backends.xnnpack.rules.products import rows_with_last
 from et_ir.backends.xnnpack.rules.rule import Rule, axis, shape_of
 from et_ir.backends.xnnpack.translation import Translation
+from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
 from et_schema.generated.xnnpack import (
+    XNNArgMaxPooling2d,
     XNNFullyConnected,
     XNNGlobalAvgPooling2d,
     XNNMaxPooling2d,
@@ -81,7 +86,7 @@ def _softmax(t: Translation, op: SchemaOp) -> None:
 
 def _maximum(t: Translation, op: SchemaOp) -> None:
     """The largest along a dimension is a pool over columns: rows outside, the last other dimension as channels."""
-    x, result = op.operands[0], op.results[0]
+    x = op.operands[0]
     (dim,) = _maximum_dims(op)
     rank = len(shape_of(x))
     *outer, last = (one for one in range(rank) if one != dim)
@@ -93,7 +98,24 @@ def _maximum(t: Translation, op: SchemaOp) -> None:
     known = [0 if min(shape_of(x)[one] for one in outer or [dim]) < 0 else rows, count, 1, channels]
     t.node(XNNStaticReshape(num_dims=4, new_shape=known, input_id=source, output_id=image), op)
     pooled = t.temporary(x, [rows, 1, 1, channels])
-    node = XNNMaxPooling2d(
+    if _uses_places(op):
+        places = t.temporary(op.results[1], [rows, 1, 1, channels])
+        node = XNNArgMaxPooling2d(
+            pooling_height=count,
+            pooling_width=1,
+            input_id=image,
+            output_value_id=pooled,
+            output_index_id=places,
+        )
+        t.node(node, op)
+        _write_maximum(t, op, places, op.results[1])
+    else:
+        t.node(_max_pool(count, image, pooled), op)
+    _write_maximum(t, op, pooled, op.results[0])
+
+
+def _max_pool(count: int, image: int, pooled: int) -> XNNMaxPooling2d:
+    return XNNMaxPooling2d(
         pooling_height=count,
         pooling_width=1,
         stride_height=count,
@@ -104,11 +126,30 @@ def _maximum(t: Translation, op: SchemaOp) -> None:
         output_id=pooled,
         flags=KEEP_DIMS,
     )
-    t.node(node, op)
-    kept = order if op.arg("keepdim") else tuple(one - (one > dim) for one in (*outer, last))
-    shape = [max(size, 0) for size in in_order(shape_of(result), kept)]
-    made = t.write(result, kept)
+
+
+def _write_maximum(t: Translation, op: SchemaOp, pooled: int, result: SSAValue) -> None:
+    """Give what was pooled, which has rows and channels, the shape of a result."""
+    order = _order_of_maximum(op, result)
+    shape = [max(size, 0) for size in in_order(shape_of(result), order)]
+    made = t.write(result, order)
     t.node(XNNStaticReshape(num_dims=len(shape), new_shape=shape, input_id=pooled, output_id=made), op)
+
+
+def _order_of_maximum(op: SchemaOp, result: SSAValue) -> Order:
+    """The order of a result in the memory that is there: that of its type if only the dimension that has one element
+    is not in its place.
+    """
+    (dim,) = _maximum_dims(op)
+    rank = len(shape_of(result))
+    wanted = dim_order_of(tensor_type(result))
+    gone = dim if op.arg("keepdim") else -1
+    moving = [one for one in wanted if one != gone]
+    return wanted if moving == sorted(moving) else straight(rank)
+
+
+def _uses_places(op: SchemaOp) -> bool:
+    return any(result.uses for result in op.results[1:])
 
 
 def _maximum_dims(op: SchemaOp) -> list[int]:
@@ -118,8 +159,14 @@ def _maximum_dims(op: SchemaOp) -> list[int]:
 
 
 def _refuse_maximum(op: SchemaOp) -> Refusal | None:
-    if any(result.uses for result in op.results[1:]):
-        return Refusal("its indices are used")
+    if _uses_places(op):
+        values, places = op.results
+        if not values.uses:
+            return Refusal("only its indices are used")
+        if tensor_type(values).element_type != f32:
+            return Refusal("its indices are used", "of f16")
+        if _order_of_maximum(op, places) != dim_order_of(tensor_type(places)):
+            return Refusal("its indices are used", "with the dimensions in another order")
     shape, dims = shape_of(op.operands[0]), _maximum_dims(op)
     if len(dims) != 1 or len(shape) < 2:
         return Refusal("other than one dimension of several", f"{dims} of {len(shape)}")
@@ -134,7 +181,7 @@ def _refuse_maximum(op: SchemaOp) -> Refusal | None:
 RULES: Final = {
     "_softmax": Rule(_softmax),
     "amax": Rule(_maximum, _refuse_maximum),
-    "max.dim": Rule(_maximum, _refuse_maximum),
+    "max.dim": Rule(_maximum, _refuse_maximum, places=(1,)),
     "mean.dim": Rule(_mean, _refuse_mean),
     "sum.dim_IntList": Rule(_mean, _refuse_mean),
 }

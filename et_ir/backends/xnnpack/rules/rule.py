@@ -28,6 +28,8 @@ class Rule:
     """Adds the nodes that compute an op."""
     refuse: Callable[[SchemaOp], Refusal | None] = _takes_all
     """Why no nodes compute this op, `None` if some do."""
+    places: tuple[int, ...] = ()
+    """The results that are places of elements: 64 bits to the program, 32 in the graph, where nothing reads them."""
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:

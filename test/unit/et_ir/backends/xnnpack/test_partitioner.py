@@ -33,6 +33,7 @@ def refusals(body: str, result: str = "tensor<2x4xf32>", options: str = "") -> l
 SIGMOID = "%r = edge.sigmoid %x : tensor<2x4xf32>"
 SLICE = "%r = edge.slice_copy.Tensor %x {dim = 1, step = 2} : (tensor<2x4xf32>) -> tensor<2x2xf32>"
 POWER = "%r = edge.pow.Tensor_Scalar %x {exponent = 2.5} : (tensor<2x4xf32>) -> tensor<2x4xf32>"
+MAXIMUM = "%m, %r = edge.max.dim %x {dim = 1} : (tensor<2x4xf32>) -> (tensor<2xf32>, tensor<2xi64>)"
 PERMUTED = "%r = edge.permute_copy %x {dims = [1, 0]} : (tensor<2x4xf32>) -> tensor<4x2xf32>"
 
 
@@ -57,6 +58,7 @@ def test_taken():
             "tensor<2x4xf32>",
             "there are nodes for some powers only: 2.5, not one of (2.0, 3.0, 0.5, -0.5, -1.0)",
         ),
+        (MAXIMUM, "tensor<2xi64>", "only its indices are used"),
         (PERMUTED, "tensor<4x2xf32>", "the partition computes nothing: it only moves elements"),
     ],
 )
