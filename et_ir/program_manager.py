@@ -98,6 +98,20 @@ class ExecutorchBackendConfig:
     """Whether inputs get planned memory, or point at the caller's."""
     alloc_graph_output: bool = True
     """Whether outputs get planned memory, or the caller gives it."""
+    check_plan: bool = False
+    """Whether memory planning is checked by code that the planners do not share."""
+    memory: str = ""
+    """Memories with sizes and speeds, fast ones first, as `et-compile --memory` takes them:
+    `sram:id=1,size=256K;dram:id=2`. One arena of any size unless it is given.
+    """
+    pins: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The bank of `memory` that values have to be in: `{"forward.inputs.0": "dram", "forward.modules.fc": "sram"}`.
+    `et_ir.passes.memory_selectors` has the names; of several for one value the last counts.
+    """
+    caller_memory: Sequence[str] = ()
+    """Inputs and outputs that are the caller's memory, beside what `alloc_graph_input` and `alloc_graph_output` say:
+    `forward.inputs.0`, or `decode.outputs` for all of a method's.
+    """
     unbounded: Literal["error", "runtime"] = "error"
     """What tensors are that have no largest size: an error, or without a place in the plan; `et-vm` then finds memory
     for them while it runs, and gives it back.
@@ -246,9 +260,12 @@ class EdgeProgramManager:
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
         """Lower to registers, plan memory and check; the file is made when it is asked for.
 
-        Raises `PassFailedException`: among others where the target has no kernel for an operator.
+        Raises `PassFailedException`: among others where the target has no kernel for an operator, and
+        `InfeasibleMemory` where the banks of `memory` are too small. Raises `ValueError` for a planner that there is
+        not, for a `memory` that describes no banks, and for what can name no value.
         """
         config = config or ExecutorchBackendConfig()
+        _check_memory(config)
         report = config.progress or _silent
         with quiet_collector():
             module = self.module.clone()
@@ -265,6 +282,10 @@ class EdgeProgramManager:
                     unbounded=config.unbounded,
                     extra_operators=config.extra_operators,
                     extra_backends=config.extra_backends,
+                    check_plan=config.check_plan,
+                    memory=config.memory,
+                    caller=config.caller_memory,
+                    pins=config.pins,
                     level=config.level,
                 ),
             )
@@ -272,6 +293,21 @@ class EdgeProgramManager:
                 _externalize(module, config.external_constants)
             report("executorch", module)
         return ExecutorchProgramManager(module, config)
+
+
+def _check_memory(config: ExecutorchBackendConfig) -> None:
+    """Raise `ValueError` for what memory planning cannot be told."""
+    from et_ir.passes.memory_selectors import check_selector
+    from et_ir.planning.banks import parse_banks
+    from et_ir.planning.planners import find_planner
+
+    find_planner(config.memory_planning)
+    banks = {bank.name for bank in parse_banks(config.memory)} if config.memory else set[str]()
+    for value in (*config.caller_memory, *config.pins):
+        check_selector(value)
+    for value, bank in config.pins.items():
+        if bank not in banks:
+            raise ValueError(f"pins: {value!r}: {bank!r} is no bank of memory={config.memory!r}")
 
 
 def _externalize(module: ModuleOp, files: bool | Callable[[str], str | None]) -> None:

@@ -125,6 +125,14 @@ def _parser(text: str) -> CommandParser:
         help="memories with sizes and speeds, fast ones first: 'sram:id=1,size=256K;dram:id=2' (exit code 6 if it "
         "cannot fit)",
     )
+    add(
+        "--pin",
+        action="append",
+        default=[],
+        metavar="VALUE=BANK",
+        help="the bank that a value has to be in: 'forward.inputs.0=dram', 'decode.state.cache.*=dram', "
+        "'forward.modules.encoder=sram' for what a submodule computes; repeatable, the last counts",
+    )
     add("--no-plan-inputs", action="store_true", help="inputs are the caller's memory")
     add("--no-plan-outputs", action="store_true", help="outputs are the caller's memory")
     add(

@@ -19,12 +19,12 @@ string or tensor in a dict is a method that returns it.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from typing import TYPE_CHECKING
 
 from et_ir.presets import DEFAULT, preset
 from et_tools.compile_delegation import Delegation
+from et_tools.compile_memory import caller_memory, memory_pins
 from et_tools.compile_options import LEVELS, extra_backends, extra_operators, parse_options
 from et_tools.compile_output import write_debug_map, write_pte, write_text
 from et_tools.compile_source import level_of, load_source
@@ -54,7 +54,6 @@ def _compile(args: argparse.Namespace) -> None:
         parse_passes,
         split_preserved,
     )
-    from et_ir.planning.banks import BankError, parse_banks
     from et_ir.planning.planners import PlannerError, find_planner
 
     extra, backends = extra_operators(args), extra_backends(args)
@@ -68,11 +67,7 @@ def _compile(args: argparse.Namespace) -> None:
         find_planner(args.memory_planning)
     except PlannerError as error:
         raise UsageError(f"--memory-planning: {error}") from None
-    if args.memory:
-        try:
-            parse_banks(args.memory)
-        except BankError as error:
-            raise UsageError(f"--memory: {error}") from None
+    pins = memory_pins(args)
     stages = Stages(args.quiet)
     lower, usual = (
         executorch_pipeline(
@@ -85,7 +80,8 @@ def _compile(args: argparse.Namespace) -> None:
             extra_backends=backends,
             unbounded=args.unbounded,
             memory=args.memory,
-            caller=_caller_memory(args.caller_memory),
+            caller=caller_memory(args),
+            pins=pins,
             level=level,
         )
         for level in (args.level, DEFAULT)
@@ -148,16 +144,6 @@ def _explanation(args: argparse.Namespace) -> Explanation | None:
     from et_tools.compile_explain import Explanation
 
     return Explanation(args.target, args.level)
-
-
-def _caller_memory(values: list[str]) -> list[str]:
-    """What the caller gives the memory of. Raises `UsageError` for what is not like `forward.inputs.0`."""
-    for value in values:
-        if re.fullmatch(r"[^\"]+\.(inputs|outputs)(\.[0-9]+)?", value) is None:
-            raise UsageError(
-                f"--caller-memory {value}: expected METHOD.inputs, METHOD.outputs.0 and the like"
-            )
-    return values
 
 
 def _externalize_pass(wanted: str) -> str:

@@ -18,7 +18,7 @@ from typing import Final
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr
 
-from et_ir.dialects.executorch import InputOp, PlanOp, RegisterOp, StateOp, ViewOp
+from et_ir.dialects.executorch import InputOp, MemoryRegisterOp, PlanOp, RegisterOp, StateOp, ViewOp
 from et_ir.passes.report import Finding
 
 __all__ = ["ALIGNMENT", "BANK", "CALLER", "alignment_of", "bank_of", "given_by_caller", "request_problems"]
@@ -45,8 +45,12 @@ def given_by_caller(op: RegisterOp) -> bool:
     return CALLER in op.attributes
 
 
-def request_problems(plan: PlanOp, banks: Collection[str]) -> Iterator[Finding]:
-    """What registers ask for that cannot be; `banks` are the names of those that there are."""
+def request_problems(
+    plan: PlanOp, banks: Collection[str], unplanned: Collection[RegisterOp] = ()
+) -> Iterator[Finding]:
+    """What registers ask for that cannot be; `banks` are the names of those that there are, `unplanned` the registers
+    that get no memory in any.
+    """
     outputs = set(plan.return_op.outputs)
     for op in plan.registers:
         asked = [name for name in (BANK, ALIGNMENT, CALLER) if name in op.attributes]
@@ -59,6 +63,14 @@ def request_problems(plan: PlanOp, banks: Collection[str]) -> Iterator[Finding]:
         if bank is not None and (not isinstance(bank, StringAttr) or bank.data not in banks):
             known = ", ".join(banks) or "none"
             yield Finding.at(op, f"{BANK}: {bank} is no bank", f"the banks of plan-memory are: {known}")
+        elif bank is not None and op in unplanned:
+            yield Finding.at(
+                op, f"{BANK}: this is no planned memory", "it is the caller's, or found at run time"
+            )
+        elif bank is not None and not isinstance(op, MemoryRegisterOp):
+            yield Finding.at(
+                op, f"{BANK}: a bank has inputs, state and what is computed", "copy it to pin it"
+            )
         if alignment is not None and (
             not isinstance(alignment, IntegerAttr)
             or alignment.value.data < 1

@@ -6,7 +6,7 @@ Each is a pipeline text, as `et-opt -p` takes it, and ends with the check of the
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Final
@@ -131,6 +131,7 @@ def executorch_pipeline(
     level: str = DEFAULT,
     memory: str = "",
     caller: Sequence[str] = (),
+    pins: Mapping[str, str] | None = None,
 ) -> str:
     """The passes from `backend` to a planned and checked `executorch` module. `extra_operators` are those that the
     runtime has kernels for beside the target's own, `extra_backends` the ids of backends that it has. With `unbounded`
@@ -144,6 +145,7 @@ def executorch_pipeline(
     tidy = ("cse", "dce") if simplify else ("dce",)
     check = "check=true " if check_plan else ""
     banks = f' memory="{memory}"' if memory else ""
+    pinned = ",".join(f'"{selector}={bank}"' for selector, bank in (pins or {}).items())
     callers = " caller=" + ",".join(f'"{name}"' for name in caller) if caller else ""
     return _joined(
         *_kernels(target, preset(level)),
@@ -166,7 +168,7 @@ def executorch_pipeline(
         f'plan-memory{{algorithm="{algorithm}" {check}'
         f"plan-inputs={str(plan_inputs).lower()} "
         f"plan-outputs={str(plan_outputs).lower()}"
-        f"{banks}{callers}}}",
+        f"{banks}{callers}{f' pin={pinned}' if pinned else ''}}}",
         "" if unbounded == "error" else "free-unbounded",
         "verify-executorch",
     )

@@ -28,13 +28,12 @@ the slowest one unless it is pinned, and nothing of any method comes there.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
@@ -48,14 +47,16 @@ from et_ir.dialects.executorch import (
     MemoryRegisterOp,
     PlanOp,
     ReferenceOp,
+    RegisterOp,
     StateOp,
     ViewOp,
 )
 from et_ir.dialects.executorch.operators import ET_VIEW
 from et_ir.passes.infeasible_memory import InfeasibleMemory, infeasible
-from et_ir.passes.memory_requests import alignment_of, bank_of, given_by_caller, request_problems
+from et_ir.passes.memory_requests import BANK, alignment_of, bank_of, given_by_caller, request_problems
+from et_ir.passes.memory_selectors import SELECTOR, SelectorError, select
 from et_ir.passes.register_liveness import Liveness, root_of
-from et_ir.passes.report import PassReport
+from et_ir.passes.report import Finding, PassReport
 from et_ir.passes.shared_state import STATE, SharedState, check_size, register_size
 from et_ir.planning import Buffer, Plan, layout_problems, plan_of
 from et_ir.planning.banks import Bank, BankError, parse_banks
@@ -78,8 +79,9 @@ class PlanMemoryPass(ModulePass):
     `budget` nodes. `exact` notes in `bounds` what no arena can be smaller than. `alignment` in bytes; without
     `plan-inputs` inputs point at the caller's memory, without `plan-outputs` the caller gives that of outputs;
     `caller` are further ones that the caller gives the memory of, by method: `forward.inputs`, `forward.outputs.0`.
-    `memory` are banks, one arena of any size unless it is given. `check` has the result checked by code that the
-    planners do not share.
+    `memory` are banks, one arena of any size unless it is given; `pin` says which of them values are in, as
+    `forward.inputs.0=sram`, the last where several say it of one (`et_ir.passes.memory_selectors`). `check` has the
+    result checked by code that the planners do not share.
     """
 
     name = "plan-memory"
@@ -92,6 +94,7 @@ class PlanMemoryPass(ModulePass):
     budget: int | None = None
     memory: str = ""
     caller: tuple[str, ...] = ()
+    pin: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
@@ -108,11 +111,16 @@ class PlanMemoryPass(ModulePass):
             raise PassFailedException(f"plan-memory: memory: {error}") from None
         plans = [plan for plan in op.body.block.ops if isinstance(plan, PlanOp)]
         names = [bank.name for bank in banks]
-        problems = [problem for plan in plans for problem in request_problems(plan, names)]
-        PassReport.raise_if("plan-memory: registers ask for what there is not", problems)
+        _check_requests(problem for plan in plans for problem in request_problems(plan, names))
         for plan in plans:
             _drop_unused(plan)
         callers = self._callers(plans)
+        self._pin(plans)
+        _check_requests(
+            problem
+            for plan in plans
+            for problem in request_problems(plan, names, self._unplanned(plan, callers))
+        )
         shared = SharedState(plans, banks, self.alignment) if len(plans) > 1 else None
         for plan in plans:
             self._plan(plan, banks, shared, callers)
@@ -217,25 +225,39 @@ class PlanMemoryPass(ModulePass):
     def _callers(self, plans: Sequence[PlanOp]) -> frozenset[SSAValue]:
         """The registers that `caller` names. Raises `PassFailedException` where it names none."""
         found: set[SSAValue] = set()
-        by_name = {plan.sym_name.data: plan for plan in plans}
         for wanted in self.caller:
-            match = re.fullmatch(r"(.+)\.(inputs|outputs)(?:\.([0-9]+))?", wanted)
-            plan = by_name.get(match[1]) if match is not None else None
-            if match is None or plan is None:
-                raise PassFailedException(
-                    f"plan-memory: caller: {wanted!r} is nothing like {next(iter(by_name), 'forward')}.inputs.0"
-                )
-            values = (
-                [op.result for op in plan.inputs] if match[2] == "inputs" else list(plan.return_op.outputs)
-            )
-            if match[3] is not None:
-                if int(match[3]) >= len(values):
-                    raise PassFailedException(
-                        f"plan-memory: caller: {wanted!r}: {match[1]} has {len(values)} {match[2]}"
+            match = SELECTOR.fullmatch(wanted)
+            try:
+                if match is not None and match["group"] is not None:
+                    raise SelectorError(
+                        f"{wanted!r}: only inputs and what is returned can be the caller's memory"
                     )
-                values = [values[int(match[3])]]
-            found.update(values)
+                found.update(select(plans, wanted))
+            except SelectorError as error:
+                raise PassFailedException(f"plan-memory: caller: {error}") from None
         return frozenset(found)
+
+    def _pin(self, plans: Sequence[PlanOp]) -> None:
+        """Say of registers which bank `pin` wants them in. Raises `PassFailedException` where it names none."""
+        for wanted in self.pin:
+            selector, equals, bank = wanted.rpartition("=")
+            if not equals or not bank:
+                raise PassFailedException(
+                    f"plan-memory: pin: {wanted!r} is nothing like forward.inputs.0=sram"
+                )
+            try:
+                registers = select(plans, selector)
+            except SelectorError as error:
+                raise PassFailedException(f"plan-memory: pin: {error}") from None
+            for register in registers:
+                op = root_of(register).owner
+                assert isinstance(op, RegisterOp)
+                # Of several, numbers and constants are left out; of one it is an error that it has no place.
+                placed = isinstance(op, MemoryRegisterOp) and not (
+                    isinstance(op, InputOp) and op.value is not None
+                )
+                if placed or len(registers) == 1:
+                    op.attributes[BANK] = StringAttr(bank)
 
     def _unplanned(self, plan: PlanOp, callers: frozenset[SSAValue]) -> set[MemoryRegisterOp]:
         """Registers that get no place: numbers, what grows at run time, and what the caller gives."""
@@ -253,6 +275,10 @@ class PlanMemoryPass(ModulePass):
             ):
                 unplanned.add(op)
         return unplanned
+
+
+def _check_requests(problems: Iterable[Finding]) -> None:
+    PassReport.raise_if("plan-memory: registers ask for what there is not", list(problems))
 
 
 def _drop_unused(plan: PlanOp) -> None:

@@ -27,6 +27,7 @@ from et_ir.dialects.aten.generated import ops as aten
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.frontend import UnsupportedProgram
+from et_ir.passes.infeasible_memory import InfeasibleMemory
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime
 from examples.passes.double_to_add import DoubleToAddPass
@@ -150,6 +151,51 @@ def test_options_reach_the_file(program: ExportedProgram) -> None:
     assert plan.values[plan.inputs[0]].val.allocation_info is None
     assert plan.values[plan.outputs[0]].val.allocation_info is None
     assert plan.chains[0].stacktrace[0].items[-1].context
+
+
+def test_memories_and_what_is_in_them(program: ExportedProgram) -> None:
+    manager = to_edge(program)
+    pins = {"forward.inputs.0": "dram", "forward.state.calls": "dram", "forward.modules.fc": "sram"}
+    config = ExecutorchBackendConfig(memory="sram:id=1,size=1K;dram:id=2", pins=pins, check_plan=True)
+    lowered = manager.to_executorch(config)
+    plan = read_pte(lowered.buffer).program.execution_plan[0]
+    assert plan.values[plan.inputs[0]].val.allocation_info.memory_id == 2
+    places = {
+        op.attributes["plan.bank"]: op.place for op in lowered.module.walk() if "plan.bank" in op.attributes
+    }
+    assert {str(bank): place[0] for bank, place in places.items()} == {'"dram"': 2, '"sram"': 1}
+    torch.testing.assert_close(run(lowered.buffer, X)[0], program.module()(X))
+
+
+def test_memory_of_the_caller(program: ExportedProgram) -> None:
+    config = ExecutorchBackendConfig(caller_memory=["forward.outputs"])
+    plan = read_pte(to_edge(program).to_executorch(config).buffer).program.execution_plan[0]
+    assert plan.values[plan.inputs[0]].val.allocation_info is not None
+    assert plan.values[plan.outputs[0]].val.allocation_info is None
+
+
+def test_memory_that_does_not_do(program: ExportedProgram) -> None:
+    with pytest.raises(
+        InfeasibleMemory, match=r"test_program_manager.py:\d+.*the smallest capacity that does is"
+    ):
+        to_edge(program).to_executorch(ExecutorchBackendConfig(memory="sram:id=1,size=64"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"memory": "sram"}, "none of id=N"),
+        ({"memory": "sram:id=1,size=none"}, "no size"),
+        ({"memory": "sram:id=1", "pins": {"forward.inputs": "dram"}}, "'dram' is no bank"),
+        ({"pins": {"forward.inputs": "dram"}}, "'dram' is no bank"),
+        ({"memory": "sram:id=1", "pins": {"inputs": "sram"}}, "expected METHOD.inputs"),
+        ({"caller_memory": ['forward.state."']}, "expected METHOD.inputs"),
+        ({"memory_planning": "none"}, "there is no planner 'none'"),
+    ],
+)
+def test_memory_that_there_cannot_be(program: ExportedProgram, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        to_edge(program).to_executorch(ExecutorchBackendConfig(**options))
 
 
 def test_a_target_without_the_kernels() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -453,3 +454,28 @@ def test_memory_of_the_caller(command: Command) -> None:
     for value, code in (("forward.inputs.0", 0), ("forward.outputs", 0), ("inputs", 2), ("other.inputs", 3)):
         ran = command("et-compile", "subjects.py:net", "-o", "net.pte", "-q", "--caller-memory", value)
         assert ran.code == code, ran.err
+
+
+def test_values_in_banks(command: Command) -> None:
+    options = ("-o", "net.pte", "-q", "--memory", "sram:id=1;dram:id=2")
+    pins = ("--pin", "forward.inputs.0=dram", "--pin", "forward.outputs=sram")
+    assert command("et-compile", "subjects.py:net", *options, *pins) == (0, "", "")
+    ran = command("et-vm", "info", "--plan", "--json", "net.pte")
+    assert {arena["arena"] for arena in json.loads(ran.out)["plan"]} == {1, 2}
+    for pin, code, message in (
+        ("forward.inputs.0=flash", 2, "'flash' is no bank, the banks are sram, dram"),
+        ("forward.inputs.0", 2, "expected VALUE=BANK"),
+        ("net=sram", 2, "expected VALUE=BANK"),
+        ("forward.inputs.7=sram", 3, "forward.inputs.7': forward has"),
+        ("forward.modules.nothing=sram", 3, "no modules"),
+        ("forward.state.cache=sram", 3, "forward has no state"),
+        ("other.inputs=sram", 3, "'other.inputs' is nothing like forward.inputs.0"),
+    ):
+        ran = command("et-compile", "subjects.py:net", *options, "--pin", pin)
+        assert (ran.code, message in ran.err) == (code, True), ran.err
+    ran = command("et-compile", "subjects.py:net", "-o", "net.pte", "--pin", "forward.inputs=sram")
+    assert (ran.code, "there are none without --memory" in ran.err) == (2, True)
+    ran = command(
+        "et-compile", "subjects.py:net", *options, "--no-plan-inputs", "--pin", "forward.inputs=sram"
+    )
+    assert (ran.code, "this is no planned memory" in ran.err) == (3, True)
