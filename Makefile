@@ -1,7 +1,7 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
 # make test   everything CI checks
 # make fuzz   1,000,000 damaged files and 100,000 random programs; it goes on where it was stopped
-# make plans  10,000 memory plans against a solver
+# make plans  10,000 memory plans against a solver; it goes on where it was stopped, too
 # make conformance   every sample that torch has of its operators, through everything; writes docs/ops.md
 # The environment is .venv; PYTHON chooses the interpreter it is made from.
 
@@ -49,7 +49,8 @@ fuzz: $(VENV)/.test
 	PYTHONPATH=test $(BIN)/python -m fuzz --count 1000000 --state build/fuzz.state --save build/fuzz
 
 plans: $(VENV)/.test
-	PYTHONPATH=test $(BIN)/python -m planning_oracle --count 10000
+	mkdir -p build
+	PYTHONPATH=test $(BIN)/python -m planning_oracle --count 10000 --state build/plans.state
 
 conformance: $(VENV)/.test
 	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep

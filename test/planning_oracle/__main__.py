@@ -1,6 +1,7 @@
 """Compare exact planning with CP-SAT: ``python -m planning_oracle`` with ``test`` on the path.
 
     python -m planning_oracle --count 10000                 seeds 0 to 9999
+    python -m planning_oracle --count 10000 --state FILE    go on where FILE says the last run was
     python -m planning_oracle --first 1234 --count 1        one instance
 
 The plan of each random instance has to be right, of the size that the solver proves to be the smallest, and its bound
@@ -13,7 +14,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 from et_ir.planning import Buffer, Layout, layout_problems, plan_best, plan_exact
 from et_ir.planning.exact import BUDGET
@@ -63,29 +66,55 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--first", type=int, default=0, help="the first seed (default: 0)")
     parser.add_argument("--count", type=int, default=500, help="how many seeds (default: 500)")
+    parser.add_argument(
+        "--state", type=Path, help="continue from the seed in this file, and keep it up to date"
+    )
     parser.add_argument("--quiet", action="store_true", help="say nothing where all is right")
     options = parser.parse_args(arguments)
-    outcomes: list[Outcome] = []
-    start = time.monotonic()
-    for seed in range(options.first, options.first + options.count):
+    first = options.first
+    if options.state is not None and options.state.exists():
+        first = int(options.state.read_text())
+    seeds = range(first, options.first + options.count)
+    found = _run(seeds, options.state, quiet=options.quiet)
+    if found["different"] or not options.quiet:
+        print(f"{found['instances']:,} instances: {found['different']} different")
+        print(
+            f"{found['longer']} took more than {BUDGETS[0]} nodes, {found['unproven']} were not proven to be optimal "
+            f"with those, {found['unsolved']} not solved by CP-SAT"
+        )
+    return 1 if found["different"] else 0
+
+
+def _run(seeds: range, state: Path | None, *, quiet: bool) -> Counter[str]:
+    """Compare the instances of some seeds; returns how many there were of each kind."""
+    found: Counter[str] = Counter()
+    start = shown = time.monotonic()
+    for seed in seeds:
         buffers = instance(seed)
         outcome = compare(buffers)
-        outcomes.append(outcome)
+        found["instances"] += 1
+        found["unsolved"] += not outcome.solved
         if outcome.wrong is not None:
+            found["different"] += 1
             names = tuple(f"b{index}" for index in range(len(buffers)))
             table = write_layout(Instance(names, tuple(buffers)), Layout((0,) * len(buffers), 0))
             print(f"seed {seed}: {outcome.wrong}", table, sep="\n", flush=True)
-        elif outcome.budget > BUDGETS[0] and not options.quiet:
-            print(f"seed {seed}: {outcome.budget} nodes", flush=True)
-    failed = sum(outcome.wrong is not None for outcome in outcomes)
-    if failed or not options.quiet:
-        longer = sum(outcome.budget > BUDGETS[0] for outcome in outcomes)
-        unproven = sum(not outcome.proven for outcome in outcomes)
-        print(f"{len(outcomes)} instances in {time.monotonic() - start:.0f} s: {failed} different")
-        print(
-            f"{longer} took more than {BUDGETS[0]} nodes, {unproven} were not proven to be optimal with those"
-        )
-    return 1 if failed else 0
+        else:
+            found["longer"] += outcome.budget > BUDGETS[0]
+            found["unproven"] += not outcome.proven
+            if outcome.budget > BUDGETS[0] and not quiet:
+                print(f"seed {seed}: {outcome.budget} nodes", flush=True)
+        if state is not None:
+            state.write_text(f"{seed + 1}\n")
+        now = time.monotonic()
+        if not quiet and now - shown > 5:
+            shown = now
+            rate = found["instances"] / (now - start)
+            print(
+                f"{seed + 1:,} of {seeds.stop:,}, {rate:.1f} a second, {found['different']} different",
+                file=sys.stderr,
+            )
+    return found
 
 
 if __name__ == "__main__":
