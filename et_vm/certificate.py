@@ -9,7 +9,7 @@ A program is taken as it is: the order of its instructions, and which tensors sh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
@@ -28,12 +28,14 @@ ALIGNMENT: Final = 16
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """An arena of a method: its bytes, and the ``bound`` that no arena is smaller than whose tensors lie at multiples
-    of ``alignment``.
+    of ``alignment``. The bound is what the instruction ``moment`` needs at once, or the caller who gives inputs (-1) or
+    gets outputs (the number of instructions); None if it is the state of all methods.
     """
 
     nbytes: int
     bound: int
     alignment: int
+    moment: int | None = field(default=None, compare=False)
 
     @property
     def gap(self) -> int:
@@ -61,16 +63,18 @@ def certificates(program: Program, method: str) -> dict[int, Certificate]:
             allocation = tensor.allocation_info
             low, high = allocation.memory_offset_low, allocation.memory_offset_high
             granules[allocation.memory_id] = gcd(granules[allocation.memory_id], high << 32 | low)
-    peaks = {granule: program.liveness(method).peaks(granule) for granule in sorted(set(granules.values()))}
+    liveness = program.liveness(method)
+    busiest = {granule: liveness.busiest(granule) for granule in sorted(set(granules.values()))}
     state = _state(program)
-    return {
-        memory_id: Certificate(
-            size,
-            max(peaks[granules[memory_id]].get(memory_id, 0), state.get(memory_id, 0)),
-            granules[memory_id],
-        )
-        for memory_id, size in sizes.items()
-    }
+    found: dict[int, Certificate] = {}
+    for memory_id, size in sizes.items():
+        granule = granules[memory_id]
+        bound, moment = busiest[granule].get(memory_id, (0, -1))
+        if state.get(memory_id, 0) >= max(bound, 1):
+            found[memory_id] = Certificate(size, state[memory_id], granule)
+        else:
+            found[memory_id] = Certificate(size, bound, granule, moment)
+    return found
 
 
 def _state(program: Program) -> dict[int, int]:

@@ -156,20 +156,29 @@ class Liveness:
 
         Ends of tensors count up to the next multiple of ``granule``, which all offsets are multiples of.
         """
+        return {memory_id: nbytes for memory_id, (nbytes, _) in self.busiest(granule).items()}
+
+    def busiest(self, granule: int = 1) -> dict[int, tuple[int, int]]:
+        """For each arena that number of bytes, and the first instruction that needs them; -1 if it is the caller who
+        gives inputs, the number of instructions if it is the one who gets outputs.
+        """
         sizes = [
             -(-end // granule) * granule - -(-start // granule) * granule for _, start, end in self._pieces
         ]
-        moments = [self._inputs, self._outputs]
-        moments += [needed | written for needed, written in zip(self._needed, self._writes, strict=True)]
-        peaks: dict[int, int] = {}
-        for registers in dict.fromkeys(moments):
+        moments = [needed | written for needed, written in zip(self._needed, self._writes, strict=True)]
+        first: dict[int, int] = {}
+        for moment, registers in (*enumerate(moments), (-1, self._inputs), (len(moments), self._outputs)):
+            first.setdefault(registers, moment)
+        busiest: dict[int, tuple[int, int]] = {}
+        for registers, moment in first.items():
             in_use: dict[int, int] = {}
             for piece in _members(self._pieces_of(registers) | self._state_pieces):
                 memory_id = self._pieces[piece][0]
                 in_use[memory_id] = in_use.get(memory_id, 0) + sizes[piece]
             for memory_id, nbytes in in_use.items():
-                peaks[memory_id] = max(peaks.get(memory_id, 0), nbytes)
-        return peaks
+                if nbytes > busiest.get(memory_id, (0, 0))[0]:
+                    busiest[memory_id] = nbytes, moment
+        return busiest
 
     def _foreign(self) -> list[Clash]:
         """Reads, by a register that others write, of bytes that tensors wrote last of which none has them all, and

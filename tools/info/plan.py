@@ -20,11 +20,11 @@ def facts(program: Program) -> list[dict[str, Any]]:
     """One object for each arena of each method.
 
     ``in_use`` is the most bytes of it that are needed at one time. ``bound`` is what no arena is smaller than if
-    tensors lie at multiples of ``alignment``, ``gap`` by how much this one is larger, and ``optimal`` whether it is
-    not. ``tensors`` are ordered by offset; ``op`` is what writes one first, ``source`` its line in Python. A tensor is
-    needed from instruction ``first`` (-1: from the caller, or from the execution before) to instruction ``last`` (the
-    number of instructions: until the caller has read it, or by the next execution); neither is there for one that no
-    instruction uses.
+    tensors lie at multiples of ``alignment``: what ``needed_by`` needs at once. ``gap`` is by how much this one is
+    larger, and ``optimal`` whether it is not. ``tensors`` are ordered by offset; ``op`` is what writes one first,
+    ``source`` its line in Python. A tensor is needed from instruction ``first`` (-1: from the caller, or from the
+    execution before) to instruction ``last`` (the number of instructions: until the caller has read it, or by the next
+    execution); neither is there for one that no instruction uses.
     """
     from et_schema.generated.program import Tensor
     from et_vm.certificate import certificates
@@ -62,6 +62,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
                     "in_use": in_use.get(memory_id, 0),
                     "alignment": certificate[memory_id].alignment,
                     "bound": certificate[memory_id].bound,
+                    "needed_by": _moment(program, name, certificate[memory_id].moment),
                     "gap": certificate[memory_id].gap,
                     "optimal": certificate[memory_id].optimal,
                     "tensors": sorted(
@@ -108,6 +109,7 @@ def lines(arenas: list[dict[str, Any]]) -> Iterator[str]:
             f"at most {arena['in_use']:,} in use ({share:.1f} %)"
         )
         yield cut(f"  {certainty(arena)}")
+        yield cut(f"  the bound is what is needed at once by {arena['needed_by']}")
         yield from picture(arena)
         yield f"  {'offset':>13} {'bytes':>13}  {'from':>5} {'to':>5}    tensor"
         for at, tensor in enumerate(arena["tensors"]):
@@ -129,3 +131,16 @@ def certainty(arena: dict[str, Any]) -> str:
         f"lower bound {arena['bound']:,}: it may be {arena['gap']:,} bytes too large "
         f"({100 * arena['gap'] / arena['nbytes']:.1f} %)"
     )
+
+
+def _moment(program: Program, method: str, moment: int | None) -> str:
+    """Who needs as much as the bound says."""
+    if moment is None:
+        return "the state of all methods"
+    if moment < 0:
+        return "the inputs"
+    instructions = program.instructions(program.plan_index(method))
+    if moment >= len(instructions):
+        return "the outputs"
+    instruction = instructions[moment]
+    return f"instruction {moment} ({instruction.name or instruction.opcode.mnemonic})"

@@ -36,6 +36,22 @@ def test_an_arena_that_shares_nothing_is_not() -> None:
     assert (one.bound, one.gap, one.optimal) == (32, 32, False)
 
 
+def test_bounds_say_whose_they_are() -> None:
+    build = Build()
+    x, y, small, large = (
+        build.tensor(count, offset=16 * at) for count, at in ((4, 0), (4, 1), (4, 2), (12, 3))
+    )
+    build.add(x, y, small)
+    build.inputs(x, y)
+    build.outputs(large)
+    assert [one.moment for one in certified(build).values()] == [
+        0
+    ]  # an instruction with 48 bytes before the outputs
+    build.inputs(x, y, large)
+    build.outputs(small)
+    assert [one.moment for one in certified(build).values()] == [-1]
+
+
 def test_ends_count_to_the_next_multiple() -> None:
     # Three at once at multiples of 16, of 12 bytes each: the arena has to have 48, not 36.
     build = Build()
@@ -58,6 +74,7 @@ def test_state_of_other_methods_counts() -> None:
     program = Program.load(combine(one, two))
     assert certificates(program, "forward") == certificates(program, "other")
     assert certificates(program, "other")[2] == Certificate(nbytes=64, bound=64, alignment=16)
+    assert certificates(program, "other")[2].moment is None
 
 
 def test_bytes_that_two_tensors_share_count_once() -> None:
