@@ -47,8 +47,7 @@ def partition_module(module: ModuleOp, partitioners: Partitioners) -> Delegation
             there = ", ".join(sorted(methods)) or "none"
             raise PassFailedException(f"partition: no method is called '{unknown[0]}'; there are: {there}")
     for partitioner in dict.fromkeys(all_partitioners(partitioners)):
-        for one in partitioner.passes():
-            one.apply(Context(), module)
+        _prepare(partitioner, module)
     report = DelegationReport()
     for name, method in methods.items():
         chosen = partitioners.get(name, ()) if isinstance(partitioners, Mapping) else partitioners
@@ -104,6 +103,18 @@ def _lower_again(module: ModuleOp) -> None:
     from et_ir.passes.pipelines import EDGE, run_pipeline
 
     run_pipeline(module, f"decompose,decompose-traced,decompose,canonicalize,constant-fold,fold-sizes,{EDGE}")
+
+
+def _prepare(partitioner: Partitioner, module: ModuleOp) -> None:
+    """Run the passes that a partitioner wants to run."""
+    try:
+        for one in partitioner.passes():
+            one.apply(Context(), module)
+    except PassFailedException:
+        raise
+    except Exception as error:
+        text = f"the passes of {type(partitioner).__name__} raised {type(error).__name__}: {error}"
+        raise PassFailedException(f"partition: {text}") from error
 
 
 def _partition(partitioner: Partitioner, method: FuncOp) -> PartitionResult:

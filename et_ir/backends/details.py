@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 
@@ -17,7 +18,10 @@ __all__ = ["BackendDetails", "PreprocessResult"]
 
 @dataclass(frozen=True)
 class PreprocessResult:
-    """What a backend made of one partition."""
+    """What a backend made of one partition.
+
+    Raises `TypeError` and `ValueError` for what it cannot be.
+    """
 
     processed_bytes: bytes | Blob
     """What its runtime part is loaded with."""
@@ -31,6 +35,28 @@ class PreprocessResult:
     """Data that the runtime part finds by name, from `NamedDataStore`."""
     alignment: int = 1
     """Of the bytes in the file, where more than that of every segment is needed; a power of two."""
+
+    def __post_init__(self) -> None:
+        processed: object = self.processed_bytes
+        if not isinstance(processed, bytes | bytearray | memoryview | Blob):
+            raise TypeError(f"processed_bytes are to be bytes, not {type(processed).__name__}")
+        mapping: object = self.debug_handle_map
+        if not isinstance(mapping, Mapping):
+            raise TypeError(f"debug_handle_map is to be a map, not {type(mapping).__name__}")
+        for key, locations in self.debug_handle_map.items():
+            for location in locations:
+                if not isinstance(cast(object, location), LocationAttr):
+                    message = (
+                        f"debug_handle_map: {key!r} is to stand for locations of ops, not for {location!r}"
+                    )
+                    raise TypeError(f"{message}; DelegateMappingBuilder makes such a map")
+        store: object = self.data_store_output
+        if store is not None and not isinstance(store, NamedDataStoreOutput):
+            raise TypeError(
+                f"data_store_output is to be NamedDataStore.get_named_data_store_output(), not {type(store).__name__}"
+            )
+        if self.alignment < 1 or self.alignment & (self.alignment - 1):
+            raise ValueError(f"an alignment of {self.alignment} bytes is no power of two")
 
 
 class BackendDetails(ABC):

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation
 
+from et_ir.backends.errors import BackendError
 from et_ir.backends.partitioner import KeepFilter, Partitioner
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.edge import EdgeOp
 from et_ir.passes.counterparts import operator_name
+from et_ir.passes.report import Finding, PassReport
 from et_ir.passes.verify_core_aten import is_core
 
 if TYPE_CHECKING:
@@ -35,18 +37,23 @@ class KeptOperators:
 
     @staticmethod
     def of(partitioners: Partitioners) -> KeptOperators:
-        """What partitioners ask for. Raises `ValueError` for an operator that there is not."""
+        """What partitioners ask for. Raises `ValueError` for an operator that there is not, and `BackendError` for a
+        partitioner that fails.
+        """
         wanted: dict[str, list[KeepFilter | None]] = {}
         for partitioner in all_partitioners(partitioners):
-            operators, keep = partitioner.ops_to_not_decompose()
-            for operator in operators:
-                name = _name(operator)
+            who = f"{type(partitioner).__name__}.ops_to_not_decompose"
+            try:
+                operators, keep = partitioner.ops_to_not_decompose()
+                names = [_name(operator) for operator in operators]
+            except Exception as error:
+                text = f"{who} is to return operators and a filter: {type(error).__name__}: {error}"
+                raise BackendError(text) from error
+            for name in names:
                 if name not in OP_BY_NAME:
                     close = get_close_matches(name, OP_BY_NAME, n=1)
                     hint = f", did you mean '{close[0]}'?" if close else ""
-                    raise ValueError(
-                        f"{type(partitioner).__name__}.ops_to_not_decompose: there is no operator '{name}'{hint}"
-                    )
+                    raise ValueError(f"{who}: there is no operator '{name}'{hint}")
                 wanted.setdefault(name, []).append(keep)
         return KeptOperators(wanted)
 
@@ -90,7 +97,12 @@ class KeptOperators:
 
     def _keeps(self, name: str, op: Operation) -> bool:
         filters = self.wanted.get(name)
-        return filters is None or any(keep is None or keep(op) for keep in filters)
+        try:
+            return filters is None or any(keep is None or keep(op) for keep in filters)
+        except Exception as error:
+            text = f"a filter of ops_to_not_decompose raised {type(error).__name__}: {error}"
+            finding = Finding.at(op, text, "mend the partitioner, or leave it out")
+            raise PassReport("a partitioner failed", [finding]) from error
 
 
 def clear_marks(module: ModuleOp) -> None:

@@ -108,7 +108,7 @@ def _guarded(details: type[BackendDetails], ones: Sequence[PartitionOp], call: C
         return call()
     except MissingData:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         inner = getattr(error, "findings", None)
         text = f"{type(error).__name__}: {error}"
         if inner:

@@ -122,9 +122,15 @@ def make_partitioner(text: str) -> Partitioner:
     """The partitioner that `NAME[:key=value[,key=value]]` asks for. Raises as `parse_backend` does."""
     backend, options = parse_backend(text)
     try:
-        return backend.partitioner(options)
+        made: object = backend.partitioner(options)
     except ValueError as error:
         raise BackendError(f"backend '{backend.name}': {error}") from error
+    except Exception as error:
+        text = f"its partitioner cannot be made: {type(error).__name__}: {error}"
+        raise BackendError(f"backend '{backend.name}': {text}") from error
+    if not isinstance(made, Partitioner):
+        raise BackendError(f"backend '{backend.name}': {made!r} is made as its partitioner, and is none")
+    return made
 
 
 def _named(name: str) -> Backend | None:

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from et_ir import to_edge_transform_and_lower
-from et_ir.backends import KeptOperators
+from et_ir.backends import BackendError, KeptOperators
 from et_ir.backends.nested import NestedPartitioner
+from et_ir.passes.report import PassReport
 
 
 class TwoLayers(torch.nn.Module):
@@ -69,3 +70,24 @@ def test_an_operator_that_there_is_not():
         ValueError, match=r"Wants\.ops_to_not_decompose: there is no operator 'liner', did you mean"
     ):
         KeptOperators.of(Wants(names=["liner"]))
+
+
+def test_a_partitioner_that_says_something_else():
+    class Upstreams(NestedPartitioner):
+        def ops_to_not_decompose(self, ep):
+            return [], None
+
+    class Alone(NestedPartitioner):
+        def ops_to_not_decompose(self):
+            return ["linear"]
+
+    for partitioner in (Upstreams(), Alone()):
+        with pytest.raises(BackendError, match=r"operators and a filter: (Type|Value)Error"):
+            KeptOperators.of(partitioner)
+
+
+def test_a_filter_that_raises(exported):
+    with pytest.raises(
+        PassReport, match=r"test_kept.py:\d+.*a filter of ops_to_not_decompose raised ZeroDivision"
+    ):
+        to_edge_transform_and_lower(exported, partitioner=Wants(lambda op: 1 / 0))

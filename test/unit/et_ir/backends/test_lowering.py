@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.backends import (
     BackendDetails,
@@ -261,3 +262,22 @@ executorch.plan @f {arenas = array<i64: 32>} {
 """)
     with pytest.raises(PassReport, match="a backend has other data of the name 'w'"):
         data_files(module)
+
+
+def test_passes_of_a_partitioner_that_raise(parse):
+    @dataclass(frozen=True)
+    class Raises(ModulePass):
+        name = "raises"
+
+        def apply(self, ctx, op):
+            raise KeyError("tiles")
+
+    class Wants(CapabilityPartitioner):
+        def passes(self):
+            return [Raises()]
+
+    module = parse(TEXT)
+    text = str(module)
+    with pytest.raises(PassFailedException, match="the passes of Wants raised KeyError: 'tiles'"):
+        delegate_module(module, Wants(DelegationSpec("Demo"), SupportTable({})))
+    assert str(module) == text

@@ -121,3 +121,20 @@ def test_installed_twice(monkeypatch):
     install(monkeypatch, ("demo", f"{__name__}:demo"), ("demo", "other:demo"))
     with pytest.raises(BackendError, match="two packages install a backend called 'demo'"):
         find_backend("demo")
+
+
+def test_a_partitioner_that_cannot_be_made():
+    def fails(options):
+        raise KeyError("tiles")
+
+    register_backend(Backend("demo", Demo, fails))
+    with pytest.raises(
+        BackendError, match="backend 'demo': its partitioner cannot be made: KeyError: 'tiles'"
+    ):
+        make_partitioner("demo")
+
+
+def test_what_is_no_partitioner():
+    register_backend(Backend("demo", Demo, lambda options: None))
+    with pytest.raises(BackendError, match="backend 'demo': None is made as its partitioner, and is none"):
+        make_partitioner("demo")
