@@ -37,10 +37,10 @@ class PreprocessResult:
     """Of the bytes in the file, where more than that of every segment is needed; a power of two."""
 
     def __post_init__(self) -> None:
-        processed: object = self.processed_bytes
+        processed = cast(object, self.processed_bytes)
         if not isinstance(processed, bytes | bytearray | memoryview | Blob):
             raise TypeError(f"processed_bytes are to be bytes, not {type(processed).__name__}")
-        mapping: object = self.debug_handle_map
+        mapping = cast(object, self.debug_handle_map)
         if not isinstance(mapping, Mapping):
             raise TypeError(f"debug_handle_map is to be a map, not {type(mapping).__name__}")
         for key, locations in self.debug_handle_map.items():
@@ -50,7 +50,7 @@ class PreprocessResult:
                         f"debug_handle_map: {key!r} is to stand for locations of ops, not for {location!r}"
                     )
                     raise TypeError(f"{message}; DelegateMappingBuilder makes such a map")
-        store: object = self.data_store_output
+        store = cast(object, self.data_store_output)
         if store is not None and not isinstance(store, NamedDataStoreOutput):
             raise TypeError(
                 f"data_store_output is to be NamedDataStore.get_named_data_store_output(), not {type(store).__name__}"

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Final
+from typing import Final, cast
 
 from et_ir.backends.details import BackendDetails
 from et_ir.backends.errors import BackendError, MissingBackend
@@ -122,7 +122,7 @@ def make_partitioner(text: str) -> Partitioner:
     """The partitioner that `NAME[:key=value[,key=value]]` asks for. Raises as `parse_backend` does."""
     backend, options = parse_backend(text)
     try:
-        made: object = backend.partitioner(options)
+        made = cast(object, backend.partitioner(options))
     except ValueError as error:
         raise BackendError(f"backend '{backend.name}': {error}") from error
     except Exception as error:
