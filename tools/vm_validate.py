@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from et_schema.errors import ExecutorchError, MissingOperator
 from et_tools.exit_codes import ExitCode
 from et_tools.vm_backends import chosen_backends
+from et_tools.vm_blobs import blob_problems
 from et_tools.vm_errors import describe, exit_code_of_error
 from et_tools.vm_files import open_data
 from et_tools.vm_kernels import chosen_kernels
@@ -43,6 +44,9 @@ def validate_file(args: argparse.Namespace) -> int:
     if (args.kernels or args.load) and not problems:
         kernels, backends = chosen_kernels(args, args.kernels or "portable"), chosen_backends(args)
         problems = _load_methods(file, kernels, backends, args.data)
+    elif not problems:
+        # Loading methods would find these as well.
+        problems = list(blob_problems(file))
     everything = (*problems, *found.clashes)
     for problem in everything[:SHOWN]:
         print(f"et-vm: error: {describe(problem, args.file)}", file=sys.stderr)

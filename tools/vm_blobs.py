@@ -1,0 +1,55 @@
+"""What is wrong with the blobs of delegates, as far as their format is known here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from et_schema.errors import ExecutorchError
+
+__all__ = ["blob_problems"]
+
+
+def blob_problems(file: memoryview) -> Iterator[ExecutorchError]:
+    """The problems of the blobs in a file that is a good one besides, with their places in the file and in the blob.
+    Each blob is looked at once.
+    """
+    from et_schema.pte import read_pte
+
+    pte = read_pte(file)
+    seen: set[tuple[int, int]] = set()
+    for index, plan in enumerate(pte.program.execution_plan):
+        for at, delegate in enumerate(plan.delegates):
+            check, reference = _CHECKS.get(delegate.id), delegate.processed
+            if check is None or reference is None or (reference.location, reference.index) in seen:
+                continue
+            seen.add((reference.location, reference.index))
+            for problem in check(pte.delegate_data(reference)):
+                inside = f", {problem.where}" if problem.where else ""
+                problem.where = f"execution_plan[{index}].delegates[{at}]{inside}"
+                yield problem
+
+
+def _xnnpack(blob: memoryview) -> Iterator[ExecutorchError]:
+    from et_schema.errors import InvalidFile
+    from et_schema.xnnpack import read_xnnpack
+
+    try:
+        read_xnnpack(blob)
+    except InvalidFile as error:
+        yield error
+
+
+def _nested(blob: memoryview) -> Iterator[ExecutorchError]:
+    from et_vm.validation import validate
+
+    found = validate(blob)
+    yield from found.problems
+    yield from found.clashes
+
+
+_CHECKS: Final[dict[str, Callable[[memoryview], Iterator[ExecutorchError]]]] = {
+    "NestedProgramBackend": _nested,
+    "XnnpackBackend": _xnnpack,
+}
