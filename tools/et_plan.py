@@ -14,6 +14,7 @@ without, such as 3-5 8-9): the format of MiniMalloc. A layout has the column off
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,6 +93,10 @@ def _plan(instance: Instance, args: argparse.Namespace) -> Plan:
     return plan
 
 
+def _is_same_file(one: str, other: str) -> bool:
+    return "-" not in (one, other) and os.path.realpath(one) == os.path.realpath(other)
+
+
 def _say(message: str) -> None:
     print(f"et-plan: {message}", file=sys.stderr)
 
@@ -132,6 +137,8 @@ def run(arguments: list[str]) -> int:
 
     args = _arguments(arguments)
     check_output(args.output)
+    if _is_same_file(args.output, args.file):
+        raise UsageError(f"-o {args.output} would replace the table that is planned")
     try:
         instance = _read(args.file)
     except InvalidInstance as error:

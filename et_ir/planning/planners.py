@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import entry_points
+from operator import index
 from pathlib import Path
 from typing import Final, cast
 
@@ -40,8 +42,13 @@ def find_planner(name: str) -> Planner:
         if entry.name == name:
             try:
                 return _callable(entry.load(), name)
-            except (ImportError, AttributeError) as error:
-                raise PlannerError(f"the planner {name}, {entry.value}, cannot be loaded: {error}") from None
+            except PlannerError:
+                raise
+            except Exception as error:
+                # Loading runs the code of others, which may raise anything.
+                raise PlannerError(
+                    f"the planner {name}, {entry.value}, cannot be loaded: {type(error).__name__}: {error}"
+                ) from None
     known = ", ".join(sorted({*PLANNERS, *(entry.name for entry in offered)}))
     raise PlannerError(f"there is no planner {name!r}; there are {known}, or module:function")
 
@@ -55,16 +62,37 @@ def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None)
         from et_ir.planning.exact import plan_exact
 
         return plan_exact(buffers, budget=budget)
-    made = cast("object", find_planner(name)(buffers))
+    if name in PLANNERS:
+        made = PLANNERS[name](buffers)
+        return made if isinstance(made, Plan) else plan_of(buffers, made)
+    layout = _layout_of(name, _called(name, buffers))
+    problems = layout_problems(buffers, layout)
+    if problems:
+        raise PlannerError(f"the layout of the planner {name} is wrong: {'; '.join(problems[:8])}")
+    # A bound of others is not known to be one.
+    return plan_of(buffers, layout)
+
+
+def _called(name: str, buffers: Sequence[Buffer]) -> object:
+    """What a planner of others returns. Raises `PlannerError`, with the line that raised, if it does not return."""
+    planner = find_planner(name)
+    try:
+        return planner(list(buffers))
+    except (Exception, SystemExit) as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+        raise PlannerError(f"the planner {name} raised {type(error).__name__}: {error} ({place})") from error
+
+
+def _layout_of(name: str, made: object) -> Layout:
+    """The layout that a planner of others returned, in whole numbers. Raises `PlannerError` if it is none."""
     if not isinstance(made, Layout | Plan):
         raise PlannerError(f"the planner {name} returned {type(made).__name__}, not a Layout or a Plan")
     layout = made.layout if isinstance(made, Plan) else made
-    if name not in PLANNERS:
-        problems = layout_problems(buffers, layout)
-        if problems:
-            raise PlannerError(f"the layout of the planner {name} is wrong: {'; '.join(problems[:8])}")
-    # A bound of others is not known to be one.
-    return made if isinstance(made, Plan) and name in PLANNERS else plan_of(buffers, layout)
+    try:
+        return Layout(tuple(index(offset) for offset in layout.offsets), index(layout.size))
+    except TypeError as error:
+        raise PlannerError(f"the layout of the planner {name} is not of whole numbers: {error}") from None
 
 
 def _planner_of(name: str) -> Planner:

@@ -110,3 +110,18 @@ def test_a_planner_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert main([str(EXAMPLE), "--planner", f"{path}:good"]) == 0
     assert main([str(EXAMPLE), "--planner", f"{path}:bad"]) == 2
     assert "are needed at one time" in capsys.readouterr().err
+
+
+def test_planners_that_raise(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("def plan(buffers):\n    raise ValueError('no idea')\n")
+    assert main([str(EXAMPLE), "--planner", f"{mine}:plan"]) == 2
+    assert "raised ValueError: no idea (mine.py:2 in plan)\n" in capsys.readouterr().err
+
+
+def test_the_table_is_not_replaced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    table = tmp_path / "puzzle.csv"
+    table.write_text(PUZZLE)
+    assert main([str(table), "-o", str(tmp_path / "." / "puzzle.csv")]) == 2
+    assert "would replace the table that is planned" in capsys.readouterr().err
+    assert table.read_text() == PUZZLE
