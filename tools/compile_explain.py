@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-__all__ = ["Explanation"]
+__all__ = ["Explanation", "Step"]
 
 WIDTH = 500
 """Columns, where the tables are not for a terminal."""
 
 
 @dataclass(frozen=True)
-class _Step:
+class Step:
     """What a pass left behind."""
 
     name: str
@@ -39,7 +39,7 @@ class Explanation:
         self.target = target
         self.level = level
         self.context = ExplainingContext()
-        self.steps: list[_Step] = []
+        self.steps: list[Step] = []
         self._latest: Footprint | None = None
 
     def before(self, module: ModuleOp) -> None:
@@ -54,7 +54,7 @@ class Explanation:
     def _note(self, name: str, module: ModuleOp) -> None:
         found = footprint(module, self.target)
         if found != self._latest:
-            self.steps.append(_Step(name, found))
+            self.steps.append(Step(name, found))
         self._latest = found
 
     def write(self, style: str) -> None:
@@ -84,7 +84,7 @@ class Explanation:
     def _print(self, stream: IO[str]) -> None:
         from rich.console import Console
 
-        tables = (self._choices(), self._passes())
+        tables = (self._choices(), self.passes())
         console = Console(file=stream, highlight=False)
         if not console.is_terminal:
             console.width = WIDTH
@@ -110,7 +110,8 @@ class Explanation:
             table.add_row("-", "", "", "", "")
         return table
 
-    def _passes(self) -> Table:
+    def passes(self) -> Table:
+        """A row for each pass that has changed something, and one for all."""
         from rich.table import Table
 
         table = Table("pass", box=None, pad_edge=False)
@@ -125,7 +126,17 @@ class Explanation:
                 cells += [_number(value), _difference(value, earlier)]
             table.add_row(step.name, *cells)
             before = now
+        table.add_row("(in total)", *self._total())
         return table
+
+    def _total(self) -> list[str]:
+        """What all passes together have saved: the sums of the differences."""
+        cells: list[str] = []
+        for name in ("instructions", "buffers", "memory", "constants"):
+            values: list[int | None] = [getattr(step.footprint, name) for step in self.steps]
+            first = next((value for value in values if value is not None), None)
+            cells += ["", _difference(values[-1] if values else None, first)]
+        return cells
 
 
 def _number(value: int | None) -> str:

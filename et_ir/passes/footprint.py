@@ -54,7 +54,8 @@ def footprint(module: ModuleOp, target: str) -> Footprint:
         if not isinstance(method, FuncOp) or method.is_declaration:
             continue
         for op in method.walk():
-            if isinstance(op, GetOp):
+            # Some passes leave it to others to erase what they have made superfluous.
+            if isinstance(op, GetOp) and op.result.first_use is not None:
                 constants[op.symbol.string_value()] = _bytes(op.result.type)
             if not isinstance(op, SchemaOp):
                 continue

@@ -34,3 +34,8 @@ def test_above_edge_views_are_not_told_apart() -> None:
         "{ %0 = aten.relu %x : tensor<4xf32> func.return %0 : tensor<4xf32> }"
     )
     assert footprint(module, "stock-1.4") == Footprint(1, 1, None, 0)
+
+
+def test_constants_that_nothing_uses_do_not_count() -> None:
+    module = parse(TEXT.replace("%w : (tensor", "%x : (tensor"))
+    assert footprint(module, "stock-1.4").constants == 0
