@@ -71,8 +71,9 @@ class Backend(ABC):
     ) -> Handle:
         """Build what :meth:`execute` needs from the blob that preprocessing made.
 
-        The runtime keeps no reference to ``processed``, a view of the file: a backend that has taken from it what it
-        needs calls ``processed.release()``, and where nothing else uses the file's pages the system has them back.
+        ``processed`` is a view of the file that nobody else has: a backend that has taken from it what it needs calls
+        ``processed.release()``, and where nothing else uses the file's pages the system has them back. What is not
+        released :meth:`Method.memory_report` counts.
 
         Raises ExecutorchError with DelegateInvalidCompatibility for a blob that this backend does not
         understand.

@@ -9,6 +9,7 @@ from et_schema.generated.program import CompileSpec
 from et_vm.backend import Backend, BackendRegistry
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.program import Program
+from et_vm.runtime import Runtime
 from et_vm.tracer import RecordingTracer
 
 
@@ -247,3 +248,17 @@ def test_named_data_of_data_files():
 def test_a_missing_backend_says_which_there_are():
     with pytest.raises(MissingBackend, match="there are: Other; Runtime"):
         load(delegated(), BackendRegistry({"Other": Acme()}))
+
+
+def test_each_runtime_has_backends_of_its_own():
+    build = Build()
+    x = build.tensor(2)
+    build.delegate("Acme", b"+1.5", x, x)
+    build.inputs(x)
+    build.outputs(x)
+    one, other = Runtime(), Runtime()
+    one.backend_registry.register("Acme", Acme())
+    method = one.load_program(build.file()).load_method("forward")
+    assert method.execute([np.zeros(2, np.float32)])[0].tolist() == [1.5, 1.5]
+    with pytest.raises(MissingBackend):
+        other.load_program(build.file()).load_method("forward")
