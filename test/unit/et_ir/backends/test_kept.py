@@ -59,6 +59,13 @@ def test_what_it_comes_down_to_may_be_taken(exported):
     assert found.delegation.delegated == 5
 
 
+def test_methods_that_nobody_partitions(exported):
+    """What one method's partitioner wants whole is decomposed in the others."""
+    found = to_edge_transform_and_lower({"a": exported, "b": exported}, partitioner={"b": [Wants()]})
+    decomposed = ["edge.mm", "edge.add.Tensor", "edge.relu", "edge.mm", "edge.add.Tensor"]
+    assert names(found) == [*decomposed, "backend.call", "edge.relu", "backend.call"]
+
+
 def test_a_filter_says_which(exported):
     wants = Wants(lambda op: op.result.type.get_shape()[-1] == 16)
     found = to_edge_transform_and_lower(exported, partitioner=wants)
