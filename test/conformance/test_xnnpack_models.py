@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -93,3 +94,14 @@ def test_constants_are_named_data(delegated: Path) -> None:
             blob = read_xnnpack(file.delegate_data(delegate.processed))
             assert not blob.constants
             assert {one.named_key for one in blob.graph.constant_data[1:]} <= named
+
+
+def test_survives_text(delegated: Path, command: Callable[..., str], tmp_path: Path) -> None:
+    """The file as text, its graphs taken apart and put together, and the file again: byte by byte the same."""
+    whole, opened, closed, back = (tmp_path / name for name in ("a.mlir", "b.mlir", "c.mlir", "back.pte"))
+    command("et-translate", "--pte-to-mlir", delegated, "-o", whole)
+    command("et-opt", "-p", "open-xnnpack", whole, "-o", opened)
+    assert "xnnpack.graph" in opened.read_text(encoding="utf-8")
+    command("et-opt", "-p", "close-xnnpack", opened, "-o", closed)
+    command("et-translate", "--mlir-to-pte", closed, "-o", back)
+    assert back.read_bytes() == delegated.read_bytes()
