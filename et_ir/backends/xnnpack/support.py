@@ -33,6 +33,8 @@ class XnnpackSupport(OperatorSupport):
             return Refusal("no operator", op.name)
         name = op.name.removeprefix("edge.")
         rule = RULES.get(name)
+        if rule is None and name.startswith("quantized_decomposed."):
+            return Refusal("graphs are made of f32 and f16, not of quantized numbers", name)
         if rule is None:
             return Refusal("XNNPACK has no such node", name)
         results = [

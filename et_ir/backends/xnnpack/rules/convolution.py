@@ -7,9 +7,9 @@ from typing import Final
 from xdsl.ir import SSAValue
 
 from et_ir.backends.refusals import Refusal
-from et_ir.backends.xnnpack.constants import Array, is_constant
+from et_ir.backends.xnnpack.constants import Array
 from et_ir.backends.xnnpack.orders import NHWC
-from et_ir.backends.xnnpack.rules.rule import Rule, numbers, shape_of
+from et_ir.backends.xnnpack.rules.rule import Rule, numbers, refuse_variable, shape_of
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.dialects.schema import SchemaOp
 from et_schema.generated.xnnpack import (
@@ -113,10 +113,9 @@ def _refuse(op: SchemaOp) -> Refusal | None:
     shape = shape_of(op.arg("input"))
     if len(shape) not in (3, 4):
         return Refusal("convolution of other than one or two dimensions", f"rank {len(shape)}")
-    if not is_constant(op.arg("weight")):
-        return Refusal("the weight is no constant")
-    if op.arg("bias") is not None and not is_constant(op.arg("bias")):
-        return Refusal("the bias is no constant")
+    variable = refuse_variable(op, "weight", "bias")
+    if variable is not None:
+        return variable
     if len(shape) == 3 and sum(size < 0 for size in shape) > 1:
         return Refusal("several sizes are known at run time only", str(op.operand_types[0]))
     if any(isinstance(one, SSAValue) for name in ("stride", "padding", "dilation") for one in op.arg(name)):

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from et_ir.backends.refusals import Refusal
 from et_ir.backends.xnnpack.constants import Array, is_constant
 from et_ir.backends.xnnpack.orders import Order, straight
-from et_ir.backends.xnnpack.rules.rule import Rule, shape_of
+from et_ir.backends.xnnpack.rules.rule import Rule, refuse_variable, shape_of
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.dialects.schema import SchemaOp
 from et_schema.generated.xnnpack import (
@@ -55,10 +55,9 @@ def _connect(
 
 
 def _refuse_linear(op: SchemaOp) -> Refusal | None:
-    if not is_constant(op.arg("weight")):
-        return Refusal("the weight is no constant")
-    if op.arg("bias") is not None and not is_constant(op.arg("bias")):
-        return Refusal("the bias is no constant")
+    variable = refuse_variable(op, "weight", "bias")
+    if variable is not None:
+        return variable
     if len(shape_of(op.arg("weight"))) != 2 or len(shape_of(op.arg("input"))) < 2:
         return Refusal("a product of vectors", ", ".join(map(str, op.operand_types)))
     return None

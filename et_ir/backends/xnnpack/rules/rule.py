@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from et_ir.backends.refusals import Refusal
+from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["Rule", "axis", "numbers", "shape_of"]
+__all__ = ["Rule", "axis", "numbers", "refuse_variable", "shape_of"]
 
 
 def _takes_all(_: SchemaOp) -> Refusal | None:
@@ -35,6 +36,18 @@ class Rule:
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """The sizes of a tensor, -1 where one is known at run time only."""
     return tuple(tensor_type(value).get_shape())
+
+
+def refuse_variable(op: SchemaOp, *arguments: str) -> Refusal | None:
+    """Why an op is not taken of which an argument is to be a constant, and is none."""
+    for argument in arguments:
+        value = op.arg(argument)
+        if value is None or is_constant(value):
+            continue
+        if isinstance(value.owner, Operation) and "dequantize" in value.owner.name:
+            return Refusal(f"the {argument} is quantized", "--dequantize-weights makes a constant of it")
+        return Refusal(f"the {argument} is no constant")
+    return None
 
 
 def axis(dim: int, rank: int) -> int:
