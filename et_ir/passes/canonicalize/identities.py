@@ -69,7 +69,7 @@ class RepeatIsExpansion(RewritePattern):
 
 
 class ResizeToSame(RewritePattern):
-    """The nearest of as many elements is the element itself, unless a factor says otherwise."""
+    """The nearest of as many elements is the element itself; the exactly nearest is, unless a factor says otherwise."""
 
     roots = known_forms(
         *(
@@ -89,7 +89,8 @@ class ResizeToSame(RewritePattern):
         given = op.args()
         factors = [given.get(name) for name in ("scales", "scales_d", "scales_h", "scales_w")]
         factors += given.get("scale_factors") or ()
-        if all(factor is None or factor == 1 for factor in factors):
+        # Stock's kernel goes by the factor; torch's goes by the sizes if they are the same.
+        if not op.name.partition(".")[2].startswith("_") or all(f in (None, 1) for f in factors):
             by_operand(op, source, rewriter)
 
 

@@ -64,9 +64,13 @@ def _nearest(
     calls: list[Step] = []
     for axis, (count, scale) in enumerate(zip(size, scales, strict=True), 2):
         extent = input.sizes[axis]
-        # As in torch, positions are float32 products.
-        step = np.float32(1.0 / scale if scale is not None and scale > 0 else extent / count)
-        source = np.minimum((np.arange(count, dtype=np.float32) * step).astype(np.intp), extent - 1)
+        if count in (extent, 2 * extent):
+            # Torch looks at the sizes first, whatever the factor is that gave them.
+            source = np.arange(count, dtype=np.intp) // (count // extent)
+        else:
+            # As in torch, positions are float32 products.
+            step = np.float32(1.0 / scale if scale is not None and scale > 0 else extent / count)
+            source = np.minimum((np.arange(count, dtype=np.float32) * step).astype(np.intp), extent - 1)
         shape = list(array.shape)
         shape[axis] = count
         target = out.array if axis == 3 and out.array.flags.c_contiguous else ctx.scratch(shape, array.dtype)

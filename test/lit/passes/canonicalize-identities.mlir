@@ -9,7 +9,7 @@ func.func @identities(%x: tensor<4x6xf32>, %i: tensor<1x3x8x8xf32>) -> (tensor<4
   // CHECK-NEXT: aten.relu %x
   %4 = aten.relu %3 : tensor<4x6xf32>
   %5 = aten.upsample_nearest2d.vec %i {output_size = [8, 8]} : tensor<1x3x8x8xf32>
-  %6 = aten.upsample_nearest2d.vec %5 {scale_factors = [1.0, 1.0]} : tensor<1x3x8x8xf32>
+  %6 = aten.upsample_nearest2d.vec %5 {scale_factors = [1.1, 1.0]} : tensor<1x3x8x8xf32>
   %7 = aten.max_pool2d %6 {kernel_size = [1, 1], stride = [1, 1]} : tensor<1x3x8x8xf32>
   // CHECK-NEXT: %[[N:.*]] = aten.neg %i
   %8 = aten.neg %7 : tensor<1x3x8x8xf32>
@@ -39,7 +39,7 @@ func.func @others(%x: tensor<4x1x6xf32>) -> (tensor<4x6xf32>, tensor<2x1x6xf32>,
 
 // -----
 
-// A sum of one element makes +0.0 of -0.0; a factor that gives the same size, of other places; strides, indices that are
+// A sum of one element makes +0.0 of -0.0; a factor that gives the same size, of exactly nearest places; strides, indices that are
 // used; indices with a step; elements that are repeated; what is padded.
 program.constant @odd : tensor<2xi64> = #program.data<i64, [1, 3]>
 // CHECK-LABEL: func.func @stays
@@ -47,8 +47,8 @@ func.func @stays(%x: tensor<4x1xf32>, %i: tensor<1x3x8x8xf32>) -> (tensor<4xf32>
   %odd = program.get @odd : tensor<2xi64>
   // CHECK: aten.sum.dim_IntList
   %0 = aten.sum.dim_IntList %x {dim = [1]} : (tensor<4x1xf32>) -> tensor<4xf32>
-  // CHECK-NEXT: aten.upsample_nearest2d.vec
-  %1 = aten.upsample_nearest2d.vec %i {scale_factors = [1.1, 1.1]} : tensor<1x3x8x8xf32>
+  // CHECK-NEXT: aten._upsample_nearest_exact2d.vec
+  %1 = aten._upsample_nearest_exact2d.vec %i {scale_factors = [1.1, 1.1]} : tensor<1x3x8x8xf32>
   // CHECK-NEXT: aten.max_pool2d
   %2 = aten.max_pool2d %i {kernel_size = [1, 1], stride = [2, 2]} : (tensor<1x3x8x8xf32>) -> tensor<1x3x4x4xf32>
   // CHECK-NEXT: aten.neg
