@@ -13,10 +13,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import ClassVar, Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
@@ -82,7 +83,19 @@ class Form(ABC):
 class CheapestForm(RewritePattern):
     """Replaces an operator by the cheapest of its forms."""
 
-    def __init__(self, root: type[EdgeOp], forms: Sequence[Form], model: CostModel, context: Context):
+    def __init__(
+        self,
+        root: type[EdgeOp],
+        forms: Sequence[Form],
+        model: CostModel,
+        context: Context,
+        *,
+        apart: bool = False,
+    ):
+        """With `apart`, what a form builds is not shared with that of others: equal copies of a tensor would have to be
+        kept from the first to the last operator that uses one.
+        """
+        self.apart = count() if apart else None
         self.roots = (root,)
         self.forms = forms
         self.model = model
@@ -113,9 +126,12 @@ class CheapestForm(RewritePattern):
             self.choices.append(Choice(op.name, _shapes(op), op.location, tuple(candidates), chosen))
         if best is not None:
             made = best[2][-1].results
+            number = None if self.apart is None else IntegerAttr(next(self.apart), 64)
             for one in best[2]:
                 # What keeps an operator apart from equal ones keeps what it becomes apart.
                 one.attributes.update(op.attributes)
+                if number is not None:
+                    one.attributes["form"] = number
             rewriter.replace(op, best[2], [*made, *(None,) * (len(op.results) - len(made))])
 
 

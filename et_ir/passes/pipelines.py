@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 ATEN: Final = "verify-aten"
+BEHIND: Final = 50_000
+"""The budget of the second search for an order."""
 
 
 def split_preserved(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -180,18 +182,23 @@ def _kernels(target: str, level: Preset) -> Sequence[str]:
     if level.memory is None:
         return (fit, "dce")
     given = f'{{target="{target}" memory={level.memory} workspace={level.workspace}}}'
+    sparing = level.memory != "any"
     return (
         fit,
+        "sink-concatenations",
+        # Before the forms too: how much memory these may take is what the program needs anyway.
+        f'rematerialize{{target="{target}"}}' if sparing else "",
+        f'reorder{{target="{target}"}}',
         # Groups copy what they share for each anew, which the fastest forms would not.
-        f'split-channels{{target="{target}"}}' if _is_stock(target) and level.memory != "any" else "",
+        f'split-channels{{target="{target}"}}' if _is_stock(target) and sparing else "",
         f"pools-to-maxima{given}",
         f"convolutions-to-products{given}",
         f'select-kernels{{target="{target}"}}',
         "constant-fold",
         "cse",
         "dce",
-        # Behind the forms, whose copies need memory too.
-        f'reorder{{target="{target}"}}',
+        # Behind the forms, whose copies need memory too; what they are forms of is in order.
+        f'reorder{{target="{target}" budget={BEHIND}}}',
     )
 
 

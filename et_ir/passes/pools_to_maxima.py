@@ -158,4 +158,11 @@ class PoolsToMaximaPass(ModulePass):
             return None if pool is None else _copies(one, pool)
 
         found = rooms(op, copies, self.target, self.workspace, self.room, self.memory)
-        rewrite(op, [CheapestForm(edge.MaxPool2dWithIndicesOp, [Maxima(found)], model, ctx)])
+        rewrite(
+            op,
+            [
+                CheapestForm(
+                    edge.MaxPool2dWithIndicesOp, [Maxima(found)], model, ctx, apart=self.memory != "any"
+                )
+            ],
+        )

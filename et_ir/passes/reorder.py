@@ -20,7 +20,6 @@ allows, and an order stays as it is unless another has a lower peak. Ops with ef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -35,7 +34,7 @@ from et_ir.planning.schedule import BUDGET, least_peak
 from et_ir.planning.tasks import Problem, peak_of
 from et_ir.targets.in_place import load_in_place
 
-__all__ = ["ReorderPass"]
+__all__ = ["Order", "ReorderPass", "orders"]
 
 SMALL: Final = 256
 """How many times smaller than the largest a storage is that the search leaves out."""
@@ -60,20 +59,33 @@ class ReorderPass(ModulePass):
         blocks = [block for inner in op.walk() for region in inner.regions for block in region.blocks]
         for block in blocks:
             if any(isinstance(one, EdgeOp) for one in block.ops):
-                _reorder(MemoryGraph(block, self.target), self.budget)
+                graph = MemoryGraph(block, self.target)
+                given, best = orders(graph, self.budget)
+                if best.peak < given.peak:
+                    graph.run_in(best.tasks)
 
 
-def _reorder(graph: MemoryGraph, budget: int) -> None:
+@dataclass(frozen=True)
+class Order:
+    """Tasks in order, and the bytes that they need at once."""
+
+    tasks: tuple[int, ...]
+    peak: int
+
+
+def orders(graph: MemoryGraph, budget: int) -> tuple[Order, Order]:
+    """The order that tasks are in, and the best that a search finds: the same unless that has a lower peak."""
     # What is concatenated may be computed in its place, or copied there: which takes less, is decided later.
     problems = [graph.problem(concatenate=True), graph.problem(concatenate=False)]
+    if problems[0] == problems[1]:
+        problems.pop()
 
-    def peak(order: Sequence[int]) -> int:
-        return min(peak_of(problem, order) for problem in problems)
+    def order(tasks: tuple[int, ...]) -> Order:
+        return Order(tasks, min(peak_of(problem, tasks) for problem in problems))
 
-    given = tuple(range(len(graph.tasks)))
-    best = min([given, *(least_peak(_rough(problem), budget).order for problem in problems)], key=peak)
-    if peak(best) < peak(given):
-        graph.run_in(best)
+    given = order(tuple(range(len(graph.tasks))))
+    found = [order(least_peak(_rough(problem), budget).order) for problem in problems]
+    return given, min([given, *found], key=lambda one: one.peak)
 
 
 def _rough(problem: Problem) -> Problem:

@@ -16,7 +16,7 @@ for what is done about many.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,24 +39,33 @@ class _State:
     peak: int
     ready: tuple[int, ...]
     trail: _Trail | None
+    options: list[tuple[int, int, int]]
+    """Of each that can run, what it needs, what it leaves, and which it is."""
 
 
 @dataclass(slots=True)
 class _Trail:
-    task: int
+    group: int
     before: _Trail | None
 
 
 class OrderSearch:
     """The search for one problem."""
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, groups: Sequence[tuple[int, ...]] | None = None):
+        """Tasks of a group run one after the other, in its order; each task is in one. Without groups, each is one."""
         self.count = problem.count
-        self.needs = [_bits(before) for before in problem.after]
-        self.followers: list[list[int]] = [[] for _ in range(problem.count)]
-        for task, before in enumerate(problem.after):
-            for one in dict.fromkeys(before):
-                self.followers[one].append(task)
+        self.groups = [(task,) for task in range(problem.count)] if groups is None else groups
+        group_of = {task: number for number, group in enumerate(self.groups) for task in group}
+        self.members = [_bits(group) for group in self.groups]
+        self.needs: list[int] = []
+        """The tasks that must have run before each group, as bits."""
+        self.followers: list[list[int]] = [[] for _ in self.groups]
+        for number, group in enumerate(self.groups):
+            before = {one for task in group for one in problem.after[task]} - set(group)
+            self.needs.append(_bits(before))
+            for one in sorted({group_of[task] for task in before}):
+                self.followers[one].append(number)
         self.sizes = [storage.size for storage in problem.storages]
         self.writers = [_bits(storage.writers) for storage in problem.storages]
         self.touches = [_bits(storage.writers | storage.users) for storage in problem.storages]
@@ -67,8 +76,16 @@ class OrderSearch:
         self.replaces = problem.replaces
         self.asked = 0
 
-    def run(self, done: int, live: int, task: int) -> tuple[int, int]:
-        """The bytes that are needed while a task runs, and those that are left behind it."""
+    def run(self, done: int, live: int, group: int) -> tuple[int, int]:
+        """The bytes that are needed while a group runs, and those that are left behind it."""
+        most = 0
+        for task in self.groups[group]:
+            needed, live = self._run(done, live, task)
+            most = max(most, needed)
+            done |= 1 << task
+        return most, live
+
+    def _run(self, done: int, live: int, task: int) -> tuple[int, int]:
         self.asked += 1
         after = done | 1 << task
         made = freed = 0
@@ -95,18 +112,19 @@ class OrderSearch:
 
         None if there is no such order, or none was found.
         """
-        start = _State(
-            0, self.initial, self.initial, tuple(t for t, n in enumerate(self.needs) if not n), None
-        )
-        states, exact = [self._hurry(start)], True
+        ready = tuple(group for group, needs in enumerate(self.needs) if not needs)
+        states, exact = [self._hurry(0, self.initial, self.initial, ready, None)], True
         while states and states[0].done.bit_count() < self.count:
             allowance = SHARE * (budget - self.asked) // (self.count - states[0].done.bit_count())
             states, complete = self._step(states, bound, self.asked + max(0, allowance))
             exact = exact and complete
-        return (_order(min(states, key=_rank)) if states else None), exact
+        if not states:
+            return None, exact
+        order = _order(min(states, key=_rank))
+        return tuple(task for group in order for task in self.groups[group]), exact
 
     def _step(self, states: list[_State], bound: int, until: int) -> tuple[list[_State], bool]:
-        """The sets that come of running one more task, or more that are never worse; and whether that is all.
+        """The sets that come of running one more group, or more that are never worse; and whether that is all.
 
         Sets of different numbers of tasks are kept apart: the smallest go on first, and of these, until the search has
         asked often enough, the best.
@@ -114,41 +132,47 @@ class OrderSearch:
         least = states[0].done.bit_count()
         found = {state.done: state for state in states if state.done.bit_count() > least}
         going = sorted((state for state in states if state.done.bit_count() == least), key=_rank)
+        tried: dict[int, int] = {}
+        """The lowest peak with which each set has been reached, before what else runs at once."""
         complete = True
         for index, state in enumerate(going):
-            options = [(*self.run(state.done, state.live, task), task) for task in state.ready]
-            if self.asked >= until:
-                complete = False
-                if index:
-                    break
-                options = [min(options)]
-            for needed, live, task in options:
-                if needed >= bound:
+            complete = self.asked < until
+            if not complete and index:
+                break
+            for needed, live, group in state.options if complete else [min(state.options)]:
+                peak = max(state.peak, needed)
+                done = state.done | self.members[group]
+                if needed >= bound or tried.get(done, bound) <= peak:
                     continue
-                following = self._hurry(self._after(state, task, max(state.peak, needed), live))
+                tried[done] = peak
+                following = self._hurry(
+                    done, live, peak, self._ready(state, group, done), _Trail(group, state.trail)
+                )
                 other = found.get(following.done)
-                if following.peak < bound and (other is None or following.peak < other.peak):
+                if other is None or following.peak < other.peak:
                     found[following.done] = following
         return sorted(found.values(), key=_size), complete
 
-    def _after(self, state: _State, task: int, peak: int, live: int) -> _State:
-        done = state.done | 1 << task
-        ready = [one for one in state.ready if one != task]
-        ready += [one for one in self.followers[task] if not self.needs[one] & ~done]
-        return _State(done, live, peak, tuple(sorted(ready)), _Trail(task, state.trail))
+    def _ready(self, state: _State, group: int, done: int) -> tuple[int, ...]:
+        """What can run after a group."""
+        ready = [one for one in state.ready if one != group]
+        ready += [one for one in self.followers[group] if not self.needs[one] & ~done]
+        return tuple(sorted(ready))
 
-    def _hurry(self, state: _State) -> _State:
-        """Run what needs no more than has been needed, and leaves no more than there is."""
-        found = True
-        while found:
-            found = False
-            for task in state.ready:
-                needed, live = self.run(state.done, state.live, task)
-                if needed <= state.peak and live <= state.live:
-                    state = self._after(state, task, state.peak, live)
-                    found = True
+    def _hurry(self, done: int, live: int, peak: int, ready: tuple[int, ...], trail: _Trail | None) -> _State:
+        """A set, and what needs no more than has been needed and leaves no more than there is, which runs at once."""
+        state = _State(done, live, peak, ready, trail, [])
+        while True:
+            for group in state.ready:
+                needed, live = self.run(state.done, state.live, group)
+                if needed <= peak and live <= state.live:
+                    done = state.done | self.members[group]
+                    ready = self._ready(state, group, done)
+                    state = _State(done, live, peak, ready, _Trail(group, state.trail), [])
                     break
-        return state
+                state.options.append((needed, live, group))
+            else:
+                return state
 
 
 def _rank(state: _State) -> tuple[int, int, int, int]:
@@ -163,7 +187,7 @@ def _order(state: _State) -> tuple[int, ...]:
     order: list[int] = []
     trail = state.trail
     while trail is not None:
-        order.append(trail.task)
+        order.append(trail.group)
         trail = trail.before
     return tuple(reversed(order))
 

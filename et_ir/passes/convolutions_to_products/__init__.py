@@ -93,6 +93,6 @@ class ConvolutionsToProductsPass(ModulePass):
         found = rooms(op, copies, self.target, self.workspace, self.room, self.memory)
         geometry = {one: (window, found[one]) for one, window in windows.items()}
         forms = [Pointwise(geometry), RowPatches(geometry), GroupPatches(geometry)]
-        rewrite(op, [CheapestForm(edge.ConvolutionOp, forms, model, ctx)])
+        rewrite(op, [CheapestForm(edge.ConvolutionOp, forms, model, ctx, apart=self.memory != "any")])
         for one in op.walk():
             one.attributes.pop(MEMORY, None)
