@@ -153,9 +153,9 @@ class PoolsToMaximaPass(ModulePass):
         if model is None:
             return
 
-        def copies(one: Operation) -> Copies | None:
+        def copies(one: Operation) -> Sequence[Copies]:
             pool = _pool(one)
-            return None if pool is None else _copies(one, pool)
+            return () if pool is None else [_copies(one, pool)]
 
         found = rooms(op, copies, self.target, self.workspace, self.room, self.memory)
         rewrite(

@@ -39,7 +39,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.cost_model import CostModel, work_of
 from et_ir.passes.live_bytes import bytes_of_value
 from et_ir.passes.memory_graph import MemoryGraph
@@ -107,7 +107,7 @@ class _Rematerialization:
             return
         peak = orders(graph, self.budget)[1].peak
         numbers = count()
-        families = [_copies(op, numbers) for op in shared]
+        families = [_copies(op, graph, numbers) for op in shared]
         graph = MemoryGraph(self.block, self.target)
         best = orders(graph, self.budget)[1]
         merged = _mergeable(graph, best, families)
@@ -124,7 +124,7 @@ class _Rematerialization:
 
     def _seconds(self, op: Operation) -> float:
         """About how long an op takes; a convolution as the product of patches that it becomes."""
-        if not isinstance(op, EdgeOp) or isinstance(op, edge.ViewCopyOp):
+        if not isinstance(op, EdgeOp) or isinstance(op, edge.ViewCopyOp) or not _makes_tensors(op):
             return 0.0
         work = work_of(op)
         if isinstance(op, edge.ConvolutionOp):
@@ -133,6 +133,10 @@ class _Rematerialization:
             return (product or 0.0) + UNKNOWN * taps * work.written
         known = self.model.table.seconds(work)
         return UNKNOWN * (work.read + work.written) if known is None else known
+
+
+def _makes_tensors(op: Operation) -> bool:
+    return bool(op.results) and all(is_tensor(result.type) for result in op.results)
 
 
 def _shared(graph: MemoryGraph) -> list[EdgeOp]:
@@ -159,10 +163,10 @@ def _users(op: Operation) -> list[Operation]:
     return list(dict.fromkeys(use.operation for use in op.results[0].uses))
 
 
-def _copies(op: EdgeOp, numbers: Iterator[int]) -> list[EdgeOp]:
-    """An op, and one right before each of the others that use it, for that one."""
+def _copies(op: EdgeOp, graph: MemoryGraph, numbers: Iterator[int]) -> list[EdgeOp]:
+    """An op, and one right before each of the ops that use it but the first, for that one."""
     family = [op]
-    for user in _users(op)[1:]:
+    for user in sorted(_users(op), key=graph.number.__getitem__)[1:]:
         copy = op.clone()
         copy.attributes[AGAIN] = IntegerAttr(next(numbers), 64)
         assert op.parent is not None

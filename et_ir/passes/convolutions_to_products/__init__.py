@@ -38,6 +38,7 @@ so results differ by rounding.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -87,8 +88,8 @@ class ConvolutionsToProductsPass(ModulePass):
             if isinstance(one, edge.ConvolutionOp) and (window := window_of(one)) is not None
         }
 
-        def copies(one: Operation) -> Copies | None:
-            return copies_of(windows[one]) if one in windows else None
+        def copies(one: Operation) -> Sequence[Copies]:
+            return copies_of(windows[one]) if one in windows else ()
 
         found = rooms(op, copies, self.target, self.workspace, self.room, self.memory)
         geometry = {one: (window, found[one]) for one, window in windows.items()}

@@ -22,17 +22,26 @@ Geometry = Mapping[Operation, tuple[Window, Room]]
 """The convolutions that can be products, and the memory there is for each."""
 
 
-def copies_of(window: Window) -> Copies:
-    """What a convolution copies: the patches of a row, or all that a group takes; nothing for 1x1 kernels."""
+def copies_of(window: Window) -> Sequence[Copies]:
+    """What a convolution copies, in each way to copy it: the patches of a row, or all that a group takes.
+
+    Nothing for kernels of size 1. An image with a margin is copied as a whole, or the rows that a piece meets.
+    """
     padding = prod(window.padded) if window.padding != (0, 0) else 0
     if window.groups == 1:
         rows, columns = window.out
-        each = 0 if window.is_pointwise else window.depth * columns
-        return Copies(rows, each * window.item, window.channels * padding * window.item, urgent=True)
+        each = 0 if window.is_pointwise else window.depth * columns * window.item
+        whole = Copies(rows, each, whole=window.channels * padding * window.item, urgent=True)
+        # Where a piece may meet nothing but padding, there are no rows to copy.
+        if not padding or window.padding[0] >= window.reach:
+            return [whole]
+        line = window.channels * window.padded[1] * window.item
+        overlap = max(0, window.reach - window.stride[0]) * line
+        return [whole, Copies(rows, each + window.stride[0] * line, overlap, urgent=True)]
     # Of one group: its part of the image, this with padding, and the patches.
     planes = window.channels // window.groups * (prod(window.size) + padding)
     patches = 0 if window.is_pointwise else window.depth * prod(window.out)
-    return Copies(window.groups, (planes + patches) * window.item)
+    return [Copies(window.groups, (planes + patches) * window.item)]
 
 
 class _Product(Form):
@@ -80,22 +89,37 @@ class RowPatches(_Product):
     def product(self, op: EdgeOp, window: Window, room: Room, pieces: Pieces) -> SSAValue | None:
         if window.is_pointwise or window.groups != 1:
             return None
-        step = room.step(copies_of(window))
+        steps = [room.step(way) for way in copies_of(window)]
+        step = max(steps)
         if step == 0:
             return None
         weight = pieces.view(op.operands[1], [window.outputs, window.depth])
         image = pieces.view(op.operands[0], [window.channels, *window.size])
-        padded = pieces.padded(image, window.padding)
         rows, columns = window.out
-        height, width = window.padded
+        # Rows that several pieces meet are copied once if the whole image is.
+        whole = pieces.padded(image, window.padding) if steps[0] == step else None
         made: list[SSAValue] = []
         for start in range(0, rows, step):
             count = min(step, rows - start)
+            first = start * window.stride[0]
+            if whole is not None:
+                source, offset = whole, first * window.padded[1]
+            else:
+                source, offset = _rows(pieces, image, window, first, count), 0
+            plane = prod(pieces.shape(source)[1:])
             shape = [window.channels, *window.taps, count, columns]
-            offset = start * window.stride[0] * width
-            patches = pieces.strided(padded, shape, [height * width, *_strides(window)], offset)
+            patches = pieces.strided(source, shape, [plane, *_strides(window)], offset)
             made.append(pieces.product(weight, pieces.view(patches, [window.depth, count * columns])))
         return pieces.joined(made, 1)
+
+
+def _rows(pieces: Pieces, image: SSAValue, window: Window, first: int, count: int) -> SSAValue:
+    """The rows of the padded image that some rows of the output meet."""
+    margin, height = window.padding[0], window.size[0]
+    start = first - margin
+    end = start + (count - 1) * window.stride[0] + window.reach
+    rows = pieces.rows(image, max(0, start), min(height, end))
+    return pieces.padded(rows, window.padding, above=max(0, -start), below=max(0, end - height))
 
 
 class GroupPatches(_Product):
@@ -107,7 +131,7 @@ class GroupPatches(_Product):
         groups = window.groups
         if groups == 1:
             return None
-        step = room.step(copies_of(window))
+        step = room.step(copies_of(window)[0])
         if step == 0:
             return None
         inputs, outputs = window.channels // groups, window.outputs // groups

@@ -48,14 +48,32 @@ class Pieces:
         )
         return self._add(made)
 
-    def padded(self, image: SSAValue, padding: tuple[int, int], number: float = 0.0) -> SSAValue:
-        """An image `(channels, rows, columns)` with rows and columns of a number around it."""
-        if padding == (0, 0):
+    def rows(self, image: SSAValue, start: int, end: int) -> SSAValue:
+        """Some rows of an image `(channels, rows, columns)`."""
+        channels, height, width = self.shape(image)
+        if (start, end) == (0, height):
             return image
+        type = self._type([channels, end - start, width])
+        return self._add(edge.SliceCopyTensorOp.make(image, 1, start, end, 1, result_types=type))
+
+    def padded(
+        self,
+        image: SSAValue,
+        padding: tuple[int, int],
+        number: float = 0.0,
+        *,
+        above: int | None = None,
+        below: int | None = None,
+    ) -> SSAValue:
+        """An image `(channels, rows, columns)` with rows and columns of a number around it; of rows as many as said."""
         channels, height, width = self.shape(image)
         rows, columns = padding
-        shape = [channels, height + 2 * rows, width + 2 * columns]
-        sides = [columns, columns, rows, rows]
+        above = rows if above is None else above
+        below = rows if below is None else below
+        if (above, below, columns) == (0, 0, 0):
+            return image
+        shape = [channels, above + height + below, width + 2 * columns]
+        sides = [columns, columns, above, below]
         return self._add(edge.ConstantPadNdOp.make(image, sides, number, result_types=self._type(shape)))
 
     def strided(self, value: SSAValue, shape: Sequence[int], strides: Sequence[int], offset: int) -> SSAValue:

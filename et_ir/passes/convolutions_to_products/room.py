@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,6 +10,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation
 
 from et_ir.passes.live_bytes import LiveBytes, bytes_of_value
+from et_ir.passes.memory_graph import MemoryGraph
+from et_ir.planning.tasks import peak_of
 from et_ir.presets import Memory
 from et_ir.targets.in_place import load_in_place
 
@@ -18,13 +20,15 @@ __all__ = ["MEMORY", "Copies", "Room", "rooms"]
 
 @dataclass(frozen=True)
 class Copies:
-    """What computing an operator in pieces copies: `each` bytes for one of `count` parts, `whole` bytes for all.
+    """What computing an operator in pieces copies: `each` bytes for one of `count` parts, `piece` more for each piece,
+    `whole` bytes for all.
 
     What is copied as a whole is needed instead of the image.
     """
 
     count: int
     each: int
+    piece: int = 0
     whole: int = 0
     urgent: bool = False
     """Whether the operator takes a hundred times as long as it is, so that memory is well spent on it."""
@@ -56,15 +60,15 @@ class Room:
         if self.image + copies.whole > free:
             return 0
         kept = copies.whole or self.image
-        fitting = min(most, (free - kept - self.result) // copies.each)
+        fitting = min(most, (free - kept - copies.piece - self.result) // copies.each)
         # The pieces and what they are joined to are needed at once, the image is not.
         return 0 if fitting < copies.count and 2 * self.result > free else max(0, fitting)
 
     def least(self, copies: Copies) -> int:
         """The smallest limit for which there are pieces, or all of it is one."""
         kept = (copies.whole or self.image) + self.result
-        one = kept + copies.count * copies.each
-        pieces = max(kept + copies.each, 2 * self.result)
+        one = kept + copies.piece + copies.count * copies.each
+        pieces = max(kept + copies.piece + copies.each, 2 * self.result)
         return self.others + max(self.image + copies.whole, min(one, pieces))
 
 
@@ -74,21 +78,22 @@ MEMORY: Final = "memory"
 
 def rooms(
     module: ModuleOp,
-    copies: Callable[[Operation], Copies | None],
+    copies: Callable[[Operation], Sequence[Copies]],
     target: str,
     workspace: int,
     room: int,
     memory: Memory,
 ) -> dict[Operation, Room]:
-    """The room at each op that copies something; `copies` says what, None for ops that nothing is to be done to.
+    """The room at each op that copies something; `copies` says what, in each way that there is: nothing for ops that
+    nothing is to be done to.
 
     The limit is found for each block: what its ops need at once anyway, and `room` bytes, or more if `memory` says so,
     or the attribute of that name of the function.
     """
-    by_block: dict[Block, dict[Operation, Copies]] = {}
+    by_block: dict[Block, dict[Operation, Sequence[Copies]]] = {}
     for op in module.walk():
         found = copies(op)
-        if found is not None and op.parent is not None:
+        if found and op.parent is not None:
             by_block.setdefault(op.parent, {})[op] = found
     result: dict[Operation, Room] = {}
     for block, ops in by_block.items():
@@ -96,9 +101,15 @@ def rooms(
         free = {op: _room_at(op, live, workspace) for op in ops}
         around = block.parent_op()
         noted = around.attributes.get(MEMORY) if around is not None and memory != "peak" else None
-        limit = max(live.peak + room, noted.value.data if isinstance(noted, IntegerAttr) else 0)
+        # What is concatenated may be computed in its place.
+        problem = MemoryGraph(block, target).problem(concatenate=True)
+        peak = min(live.peak, peak_of(problem, range(problem.count)))
+        limit = max(peak + room, noted.value.data if isinstance(noted, IntegerAttr) else 0)
         if memory == "fast":
-            limit = max([limit, *(each.least(ops[op]) for op, each in free.items() if ops[op].urgent)])
+            least = (
+                min(each.least(way) for way in ops[op]) for op, each in free.items() if ops[op][0].urgent
+            )
+            limit = max([limit, *least])
         result.update(
             {op: replace(each, limit=None if memory == "any" else limit) for op, each in free.items()}
         )

@@ -50,6 +50,11 @@ class Window:
         return rows, columns
 
     @property
+    def reach(self) -> int:
+        """How many rows of the padded image a row of the result meets, with those between its taps."""
+        return self.dilation[0] * (self.taps[0] - 1) + 1
+
+    @property
     def is_pointwise(self) -> bool:
         """Whether each output meets the channels of one place only, which is the place of the output."""
         return self.taps == self.stride == (1, 1) and self.padding == (0, 0)

@@ -8,6 +8,7 @@ import torch
 from aten_interpreter import Interpreter
 from modules import call, run
 
+from et_ir.dialects.edge.generated import ops as edge
 from et_ir.passes.cost_model import CostModel
 from et_ir.targets.costs import CostTable, KernelCost, load_costs
 
@@ -75,3 +76,26 @@ def test_groups(groups: int, outputs: int, scratch: int) -> None:
         groups,
         scratch=scratch,
     )
+
+
+def test_without_memory_for_the_whole_image_with_its_padding() -> None:
+    """Rows of it are copied for each piece, with the margins that they have."""
+    torch.manual_seed(0)
+    x = torch.rand(1, 3, 40, 20)
+    pieces: list[int] = []
+    for taps, stride, padding, dilation in itertools.product(
+        [(3, 3), (3, 2)], [(1, 1), (2, 3)], [(1, 1), (2, 0)], [(1, 1), (2, 1)]
+    ):
+        weight = torch.rand(2, 3, *taps)
+        rest = (None, stride, padding, dilation, False, (0, 0), 1)
+        expected = torch.ops.aten.convolution(x, weight, *rest)
+        module, inputs = call("convolution", [x, weight, *rest], expected)
+        run(module, "aten-to-edge,convolutions-to-products{room=4000},verify-edge")
+        (found,) = Interpreter(module).run(*inputs)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+        names = [op.name for op in module.walk()]
+        assert "edge.convolution" not in names
+        pieces.append(names.count("edge.mm"))
+        slices = [op for op in module.walk() if isinstance(op, edge.SliceCopyTensorOp)]
+        assert len(slices) == pieces[-1], (taps, stride, padding, dilation)
+    assert min(pieces) > 1
