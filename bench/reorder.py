@@ -2,9 +2,9 @@
 
     python -m bench.reorder [MODEL …]
 
-"given order" runs the passes of the standard pipeline but those that reorder, split, write over arguments and place
-concatenations, and plans greedily; "ordered" adds the order alone, "ours" is the standard pipeline. Goal: at most
-1/1.5 of the arena of the given order. "stock" is the arena of the stock compiler's file.
+"given order" runs the passes of the standard pipeline but those that lower the peak, and plans greedily; "ordered" adds
+the order alone, "ours" is the standard pipeline. "stock" is the arena of the stock compiler's file, which keeps the
+given order and plans greedily too, without copies that make operators fast. Goal: at most 1/1.5 of both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from typing import Final
 from bench.measure import print_table, verdict
 
 NAMES: Final = ("nasnet_cell", "darts_cell", "randwire")
-LOWERING: Final = ("reorder", "split-channels", "update-in-place", "in-place", "concatenate-in-place")
+LOWERING: Final = (
+    "reorder",
+    "sink-concatenations",
+    "rematerialize",
+    "split-channels",
+    "update-in-place",
+    "in-place",
+    "concatenate-in-place",
+)
 """The passes that lower the peak."""
 GOAL: Final = 1 / 1.5
 
@@ -54,9 +62,9 @@ def row(name: str) -> list[str]:
     given = arena(name, LOWERING, "greedy")
     ordered = arena(name, LOWERING[1:], "greedy")
     ours, stock = arena(name), stock_arena(name)
-    ratio = ours / given
     figures = [f"{size:,}" for size in (stock, given, ordered, ours)]
-    return [name, *figures, f"{ratio:.3f}", f"{ours / stock:.3f}", verdict(ratio, GOAL)]
+    ratios = (ours / given, ours / stock)
+    return [name, *figures, *(f"{ratio:.3f}" for ratio in ratios), verdict(max(ratios), GOAL)]
 
 
 def main() -> None:
