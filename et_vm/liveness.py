@@ -86,6 +86,8 @@ class Liveness:
             byte_reads, byte_writes, self._pieces_of(outputs & borrowed) | named, self._pieces_of(inputs)
         )
         state |= named
+        self._borrowed_bytes = [live | read for live, read in zip(live_bytes, byte_reads, strict=True)]
+        """What registers need that are read without having been written, while each instruction runs."""
         self.overwritten_by = [
             self._ranges(self._pieces_of(written & ~read), written)
             for read, written in zip(reads, writes, strict=True)
@@ -165,14 +167,20 @@ class Liveness:
         sizes = [
             -(-end // granule) * granule - -(-start // granule) * granule for _, start, end in self._pieces
         ]
-        moments = [needed | written for needed, written in zip(self._needed, self._writes, strict=True)]
-        first: dict[int, int] = {}
-        for moment, registers in (*enumerate(moments), (-1, self._inputs), (len(moments), self._outputs)):
-            first.setdefault(registers, moment)
+        moments = [
+            (needed | written, borrowed)
+            for needed, written, borrowed in zip(
+                self._needed, self._writes, self._borrowed_bytes, strict=True
+            )
+        ]
+        first: dict[tuple[int, int], int] = {}
+        caller = ((-1, (self._inputs, 0)), (len(moments), (self._outputs, 0)))
+        for moment, needed in (*enumerate(moments), *caller):
+            first.setdefault(needed, moment)
         busiest: dict[int, tuple[int, int]] = {}
-        for registers, moment in first.items():
+        for (registers, pieces), moment in first.items():
             in_use: dict[int, int] = {}
-            for piece in _members(self._pieces_of(registers) | self._state_pieces):
+            for piece in _members(self._pieces_of(registers) | pieces | self._state_pieces):
                 memory_id = self._pieces[piece][0]
                 in_use[memory_id] = in_use.get(memory_id, 0) + sizes[piece]
             for memory_id, nbytes in in_use.items():

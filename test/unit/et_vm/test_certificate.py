@@ -52,6 +52,24 @@ def test_bounds_say_whose_they_are() -> None:
     assert [one.moment for one in certified(build).values()] == [-1]
 
 
+def test_what_is_written_in_parts_is_needed_until_it_is_read_as_a_whole() -> None:
+    """As concatenations in their places are: the parts are never read, and the whole is never written."""
+    build = Build()
+    x, first, second = (build.tensor(4, offset=offset) for offset in (0, 16, 32))
+    whole = build.tensor(8, offset=16)
+    one, other, out = (build.tensor(4, offset=offset) for offset in (48, 64, 80))
+    build.add(x, x, first)
+    build.add(x, x, second)
+    build.add(x, x, one)  # meanwhile x, both parts and the result
+    build.add(one, one, other)
+    build.add(whole, whole, whole)
+    build.add(other, other, out)
+    build.inputs(x)
+    build.outputs(out)
+    (certificate,) = certified(build).values()
+    assert (certificate.bound, certificate.moment) == (64, 2)
+
+
 def test_ends_count_to_the_next_multiple() -> None:
     # Three at once at multiples of 16, of 12 bytes each: the arena has to have 48, not 36.
     build = Build()
