@@ -94,12 +94,13 @@ class FoldIntoLayer(RewritePattern):
             return False
         if name == "div" and not numbers.all():
             return False
-        scale, shift = {
-            "mul": (numbers, 0.0 * numbers),
-            "div": (1.0 / numbers, 0.0 * numbers),
-            "add": (numbers**0.0, numbers),
-            "sub": (numbers**0.0, -numbers),
-        }[name]
+        scale, shift = np.ones_like(numbers), np.zeros_like(numbers)
+        if name == "mul":
+            scale = numbers
+        elif name == "div":
+            scale = 1.0 / numbers
+        else:
+            shift = numbers if name == "add" else -numbers
         norm = Normalisation(lambda: scale, lambda: 0.0 * numbers, lambda: shift, bool(shift.any()))
         self.layers.replace(op, producer, norm, weight, bias[0], "scaled", rewriter)
         return True

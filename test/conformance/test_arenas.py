@@ -1,7 +1,7 @@
 """Arenas of the examples are no larger than those of the stock compiler's files, and much smaller for some.
 
-The stock compiler keeps the given order of operators and plans greedily; both plan inputs and outputs, at multiples of 16
-bytes. What the files compute is compared elsewhere.
+The stock compiler keeps the given order of operators and plans greedily; both plan inputs and outputs, at multiples of
+16 bytes. What the files compute is compared elsewhere.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ GOALS = {
     "nasnet_cell": 1 / 1.5,
     "darts_cell": 1 / 1.5,
     "randwire": 1 / 1.5,
-    "recurrent.lstm": 1,
-    "recurrent.gru": 1,
-    "recurrent.streaming": 1,
 }
 
 
@@ -39,8 +36,7 @@ def arena(data: bytes) -> int:
 
 @pytest.mark.parametrize("name", GOALS)
 def test_arenas(name: str) -> None:
-    file, _, factory = name.partition(".")
-    model, inputs = getattr(import_module(f"examples.models.{file}"), factory or file)()[:2]
+    model, inputs = getattr(import_module(f"examples.models.{name}"), name)()
     program = torch.export.export(model, inputs)
     theirs = arena(compile_with(program))
     ours = arena(to_edge(program).to_executorch().buffer)

@@ -1,0 +1,39 @@
+"""The search for an order: with groups of tasks, and with little to spend. Its results: test_schedule.py."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from task_problems import can_run, random_problem
+
+from et_ir.planning.order_search import OrderSearch
+from et_ir.planning.tasks import peak_of
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_groups_run_as_one(seed: int) -> None:
+    problem = random_problem(Random(seed), 12)
+    groups = [(0, 1, 2), *((task,) for task in range(3, 10)), (10, 11)]
+    bound = peak_of(problem, range(12)) + 1
+    order, _ = OrderSearch(problem, groups).solve(bound, 10_000)
+    assert order is not None
+    assert can_run(problem, order)
+    for group in groups:
+        start = order.index(group[0])
+        assert order[start : start + len(group)] == group
+    assert peak_of(problem, order) < bound
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bounds(seed: int) -> None:
+    """Nothing is found below the best, which is proven; a budget of nothing still gives an order."""
+    problem = random_problem(Random(seed), 8)
+    best, exact = OrderSearch(problem).solve(1 << 40, 100_000)
+    assert exact
+    assert best is not None
+    assert OrderSearch(problem).solve(peak_of(problem, best), 100_000) == (None, True)
+    poor, proven = OrderSearch(problem).solve(1 << 40, 0)
+    assert poor is not None
+    assert can_run(problem, poor)
+    assert not proven or peak_of(problem, poor) == peak_of(problem, best)
