@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -59,11 +60,12 @@ def subject(name: str) -> Subject:
     return Subject(name, *factory())
 
 
-def compile_ours(program: torch.export.ExportedProgram) -> bytes:
-    """Our compiler, from an exported program to bytes that the stock runtime and et-vm take."""
-    from et_ir import to_edge
+def compile_ours(program: torch.export.ExportedProgram, level: str = "1") -> bytes:
+    """Our compiler at a level of `-O`, from an exported program to bytes that the stock runtime and et-vm take."""
+    from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 
-    return to_edge(program).to_executorch().buffer
+    edge = to_edge(program, compile_config=EdgeCompileConfig(level=level))
+    return edge.to_executorch(ExecutorchBackendConfig(level=level)).buffer
 
 
 def compile_for_vm(program: torch.export.ExportedProgram) -> bytes:
@@ -81,7 +83,13 @@ def compile_stock(program: torch.export.ExportedProgram) -> bytes:
         return to_edge(program).to_executorch().buffer
 
 
-COMPILERS = {"ours": compile_ours, "ours-for-vm": compile_for_vm, "stock": compile_stock}
+LEVELS = ("0", "1", "2", "s")
+COMPILERS: dict[str, Callable[[torch.export.ExportedProgram], bytes]] = {
+    "ours": compile_ours,
+    **{f"ours-O{level}": partial(compile_ours, level=level) for level in LEVELS},
+    "ours-for-vm": compile_for_vm,
+    "stock": compile_stock,
+}
 
 
 def file(model: Subject, compiler: str) -> Path:
