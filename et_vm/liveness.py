@@ -203,12 +203,16 @@ class Liveness:
                 state |= 1 << index
                 extents.add(self._own[index])
 
+        def last_writers(register: int) -> list[Clash]:
+            pieces = _members(self._own[register])
+            return list(dict.fromkeys(writers[piece] for piece in pieces if piece in writers))
+
         def read(registers: int) -> None:
             for register in _members(registers):
                 own = self._own[register]
                 if own in extents:
-                    last = dict.fromkeys(writers[piece] for piece in _members(own) if piece in writers)
-                    if self._makes_up(own, [self._own[writer.written] for writer in last]):
+                    last = last_writers(register)
+                    if self._makes_up(own, last):
                         continue
                     found.extend(
                         writer._replace(needed=register)
@@ -221,20 +225,24 @@ class Liveness:
 
         for at, (borrowed, written) in enumerate(zip(self._borrowed, self._writes, strict=True)):
             read(borrowed)
-            # What is written in place is part of what it has been a view of before.
-            for register in _members(written & ~borrowed):
-                extents.add(self._own[register])
-                fresh.add(register)
+            for register in _members(written):
+                if not borrowed >> register & 1:
+                    extents.add(self._own[register])
+                    fresh.add(register)
+                elif not self._makes_up(self._own[register], last_writers(register)):
+                    # What is written in place is part of what it has been a view of before.
+                    continue
                 writers.update(
                     (piece, Clash(at, register, register)) for piece in _members(self._own[register])
                 )
         read(self._outputs & ~self._inputs | state)
         return found
 
-    def _makes_up(self, whole: int, parts: list[int]) -> bool:
+    def _makes_up(self, whole: int, writers: Sequence[Clash]) -> bool:
         """Whether pieces are put together of the smaller extents, within them, that were last written there: those of a
         concatenation, written in place.
         """
+        parts = [self._own[writer.written] for writer in writers]
         together = 0
         for part in parts:
             together |= part

@@ -245,6 +245,22 @@ class TestClashes:
         build.outputs(out)
         assert liveness(build).clashes() == []
 
+    def test_a_piece_of_a_whole_that_was_written_over_in_place(self):
+        """It has bytes of both parts, and lies where another tensor did."""
+        build = Build()
+        x, before = build.tensor(4), build.tensor(4, offset=24)
+        first, second = build.tensor(4, offset=16), build.tensor(4, offset=32)
+        whole, piece, out = build.tensor(8, offset=16), build.tensor(4, offset=24), build.tensor(4)
+        build.add(x, x, before)
+        build.add(before, before, x)
+        build.add(x, x, first)
+        build.add(x, first, second)
+        build.add(whole, whole, whole)
+        build.add(piece, piece, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert [clash for clash in liveness(build).clashes() if clash.needed == piece] == []
+
     def test_a_part_that_reaches_beyond_the_whole(self):
         build = Build()
         x, before = build.tensor(4), build.tensor(8, offset=16)
