@@ -83,18 +83,37 @@ def compile_stock(program: torch.export.ExportedProgram) -> bytes:
         return to_edge(program).to_executorch().buffer
 
 
+def compile_for_xnnpack(program: torch.export.ExportedProgram) -> bytes:
+    """Our compiler with our partitioner for XNNPACK."""
+    from et_ir import to_edge_transform_and_lower
+    from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+
+    return to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner()).to_executorch().buffer
+
+
+def compile_stock_for_xnnpack(program: torch.export.ExportedProgram) -> bytes:
+    """The stock compiler with its partitioner for XNNPACK."""
+    with warnings.catch_warnings(action="ignore"):  # about its own use of deprecated functions
+        from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+        from executorch.exir import to_edge_transform_and_lower
+
+        return to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch().buffer
+
+
 LEVELS = ("0", "1", "2", "s")
 COMPILERS: dict[str, Callable[[torch.export.ExportedProgram], bytes]] = {
     "ours": compile_ours,
     **{f"ours-O{level}": partial(compile_ours, level=level) for level in LEVELS},
     "ours-for-vm": compile_for_vm,
+    "ours-xnnpack": compile_for_xnnpack,
     "stock": compile_stock,
+    "stock-xnnpack": compile_stock_for_xnnpack,
 }
 
 
 def file(model: Subject, compiler: str) -> Path:
     """The ``.pte`` by ``compiler``, one of ``COMPILERS``; compiled again only if something changed."""
-    toolchain = version("executorch") if compiler == "stock" else compiler_key()
+    toolchain = version("executorch") if compiler.startswith("stock") else compiler_key()
     key = digest(package("examples"), torch.__version__, toolchain)
 
     def make(path: Path) -> dict[str, Any]:
@@ -147,8 +166,10 @@ __all__ = [
     "TRAINED",
     "Subject",
     "compile_for_vm",
+    "compile_for_xnnpack",
     "compile_ours",
     "compile_stock",
+    "compile_stock_for_xnnpack",
     "file",
     "methods_file",
     "quiet",

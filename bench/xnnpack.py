@@ -14,7 +14,6 @@ import argparse
 import os
 import statistics
 import time
-import warnings
 from typing import Any
 
 from bench.measure import median_ratio, print_table, set_threads, show_time, take_turns, verdict
@@ -33,23 +32,6 @@ MODELS = (
 )
 
 
-def compile_ours(program: Any) -> bytes:
-    """Our compiler with our partitioner, from an exported program to bytes."""
-    from et_ir import to_edge_transform_and_lower
-    from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
-
-    return to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner()).to_executorch().buffer
-
-
-def compile_stock(program: Any) -> bytes:
-    """The stock compiler with its partitioner."""
-    with warnings.catch_warnings(action="ignore"):  # about its own use of deprecated functions
-        from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-        from executorch.exir import to_edge_transform_and_lower
-
-        return to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch().buffer
-
-
 def kernel_calls(file: bytes) -> int:
     """The instructions of a file that call kernels."""
     from et_schema.generated.program import KernelCall
@@ -66,13 +48,13 @@ def kernel_calls(file: bytes) -> int:
 def row(name: str, rounds: int) -> list[str]:
     from executorch.runtime import Runtime
 
-    from bench.subjects import quiet, subject
+    from bench.subjects import COMPILERS, quiet, subject
 
     model = subject(name)
     program = model.export()
     files: dict[str, bytes] = {}
     compiling: dict[str, float] = {}
-    for compiler, run in (("ours", compile_ours), ("stock", compile_stock)):
+    for compiler, run in (("ours", COMPILERS["ours-xnnpack"]), ("stock", COMPILERS["stock-xnnpack"])):
         start = time.perf_counter()
         with quiet():
             files[compiler] = run(program)

@@ -35,6 +35,9 @@ class BackendInitContext(NamedTuple):
     """The kernels that the method runs with."""
     poison: bool = False
     """Whether dead memory is to be overwritten while the method runs."""
+    arguments: Sequence[object] = ()
+    """What the first call in the program passes, as far as it is known at load: tensors may get other sizes or other
+    memory before it is executed, and further calls pass others. Empty where nothing calls the delegate."""
 
 
 class BackendExecuteContext(NamedTuple):

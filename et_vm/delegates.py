@@ -10,7 +10,7 @@ from et_vm.platform import LogLevel
 from et_vm.values import ListRegister
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from et_schema.generated.program import ExecutionPlan
     from et_schema.pte import PteFile
@@ -26,7 +26,8 @@ class Delegates:
     them, also those that were initialised before another one failed.
 
     Raises MissingBackend when a backend is not registered or not available, and what the backends raise; what is no
-    ExecutorchError becomes one that names the backend.
+    ExecutorchError becomes one that names the backend. ``arguments`` are what backends are told of the first calls
+    (:func:`first_arguments`).
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Delegates:
         kernels: KernelRegistry | None = None,
         poison: bool = False,
         external: Mapping[str, memoryview] | None = None,
+        arguments: Mapping[int, Sequence[object]] | None = None,
     ) -> None:
         self._handles: list[tuple[Backend, Handle]] = []
         self._blobs: dict[tuple[int, int], list[memoryview]] = {}
@@ -65,7 +67,8 @@ class Delegates:
             # A view of its own: the backend may release it.
             processed = pte.delegate_data(delegate.processed)[:]
             try:
-                handle = backend.init(context, processed, delegate.compile_specs)
+                passed = () if arguments is None else arguments.get(at, ())
+                handle = backend.init(context._replace(arguments=passed), processed, delegate.compile_specs)
             except ExecutorchError as error:
                 error.where = f"{where}.delegates[{at}]" + (f", {error.where}" if error.where else "")
                 raise
@@ -102,12 +105,7 @@ class Delegates:
         context = BackendExecuteContext(self._platform, self._tracer, self._method, instruction.index)
 
         def run() -> None:
-            values = [registers[register] for register in args]
-            backend.execute(
-                context,
-                handle,
-                [value.read(registers) if isinstance(value, ListRegister) else value for value in values],
-            )
+            backend.execute(context, handle, _values(args, registers))
 
         return run, ()
 
@@ -129,6 +127,22 @@ def _held(blob: memoryview) -> int:
         return blob.nbytes
     except ValueError:
         return 0
+
+
+def first_arguments(
+    instructions: Sequence[Instruction], registers: Sequence[object]
+) -> dict[int, list[object]]:
+    """What the registers hold that the first call of each delegate passes, by the number of the delegate."""
+    found: dict[int, list[object]] = {}
+    for instruction in instructions:
+        if instruction.opcode.mnemonic == "delegate" and instruction.callee not in found:
+            found[instruction.callee] = _values(instruction.args, registers)
+    return found
+
+
+def _values(args: Sequence[int], registers: Sequence[object]) -> list[object]:
+    values = [registers[register] for register in args]
+    return [value.read(registers) if isinstance(value, ListRegister) else value for value in values]
 
 
 def _hint(backend_id: str, backends: BackendRegistry) -> str:

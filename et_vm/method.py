@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
-from et_vm.delegates import Delegates
+from et_vm.delegates import Delegates, first_arguments
 from et_vm.inputs import set_input
 from et_vm.interchange import any_torch, to_torch
 from et_vm.interpreter import MAX_INSTRUCTIONS, UNOBSERVED, StepFailure, choose_loop, step_once, trap_of
@@ -97,6 +97,7 @@ class Method:
             kernels=kernels,
             poison=poison,
             external=external,
+            arguments=first_arguments(instructions, registers) if plan.delegates else None,
         )
         started = self._loaded("delegates", started)
         with verified(file):

@@ -298,7 +298,11 @@ class KernelRegistry:
     thread-safe; looking up is.
     """
 
-    __slots__ = ("_fallback", "_keyed", "_lazy", "finders", "guard", "origins")
+    __slots__ = ("_fallback", "_keyed", "_lazy", "compiled", "finders", "guard", "origins")
+
+    compiled: bool
+    """Whether a kernel is a compiled function, one call of which takes less time than the calls of numpy that would do
+    the same."""
 
     guard: Callable[[], AbstractContextManager[object]]
     """Makes the context in which each execution's steps run: what a library would otherwise enter in every
@@ -311,6 +315,7 @@ class KernelRegistry:
     """Where the kernels are that users have written, for messages."""
 
     def __init__(self, libraries: Iterable[KernelLibrary] = ()) -> None:
+        self.compiled = False
         self.guard = nullcontext
         self.finders = []
         self.origins = {}

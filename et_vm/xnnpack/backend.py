@@ -27,7 +27,9 @@ class XnnpackBackend(Backend):
         """
         del compile_specs
         blob = read_xnnpack(processed)
-        delegate = Delegate(Graph(blob, context.named_data), context.platform.allocate)
+        delegate = Delegate(
+            Graph(blob, context.named_data), context.platform.allocate, context.kernels, context.arguments
+        )
         if not blob.constants and not blob.graph.constant_buffer:
             # All that is left of it is in the delegate.
             processed.release()

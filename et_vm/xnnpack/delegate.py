@@ -2,36 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import length_hint
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.scalar_type import ScalarType
 from et_vm.backend import BackendExecuteContext
-from et_vm.kernels.portable.steps import copy
-from et_vm.kernels.registry import PrepareContext, Scratch, Step
+from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch, Step
 from et_vm.values import Array, Tensor, array_bytes
+from et_vm.xnnpack.arguments import (
+    arguments_of,
+    copied_in,
+    copied_out,
+    sizes_in_memory,
+    usable_memory,
+)
 from et_vm.xnnpack.graph import Graph
-from et_vm.xnnpack.grid import read_in, write_out
+from et_vm.xnnpack.memory import same_memory
 from et_vm.xnnpack.plan import Plan
 
 
 class Delegate:
-    """Plans the graph when it is made, for the sizes that it declares, and again when the inputs have other sizes."""
+    """Plans the graph when it is made, for the sizes that it declares, and again when the inputs have other sizes.
 
-    __slots__ = ("_allocate", "_bound", "_first", "_graph", "_memo", "_plan", "_scratch", "_sizes", "_steps")
+    Inputs and outputs have the memory of the arguments where they can. A call with arguments elsewhere makes another
+    plan, in which those that have moved are copied: so there are no more plans for the same sizes than arguments.
+    """
 
-    def __init__(self, graph: Graph, allocate: Callable[[int], Array]) -> None:
-        """``allocate`` makes the memory of values."""
+    __slots__ = (
+        "_allocate",
+        "_bound",
+        "_first",
+        "_graph",
+        "_kernels",
+        "_memo",
+        "_moving",
+        "_plan",
+        "_scratch",
+        "_sizes",
+        "_steps",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        allocate: Callable[[int], Array],
+        kernels: KernelRegistry | None = None,
+        arguments: Sequence[object] = (),
+    ) -> None:
+        """``allocate`` makes the memory of values; ``kernels`` are used where they are compiled; ``arguments`` are
+        what the first call will pass, as far as that is known.
+        """
         self._allocate = allocate
         self._graph = graph
+        self._kernels = kernels if kernels is not None and kernels.compiled else None
         self._memo: dict[object, object] = {}
         self._scratch = Scratch()
+        self._moving: set[int] = set()
+        """The values whose arguments have been in different places."""
         self._sizes = tuple(graph.values[value].dims for value in graph.inputs)
-        self._plan = Plan(graph, self._sizes, self._memo, self._scratch, allocate)
+        self._plan = self._planned(self._sizes, self._expected(arguments))
         self._bound: tuple[int, ...] = ()
         self._steps: tuple[Step, ...] = ()
         self._first = 0
+
+    def _expected(self, arguments: Sequence[object]) -> dict[int, Array]:
+        """The memory of arguments with the sizes that the graph declares; none where they are no such arguments,
+        which is for the call to complain of.
+        """
+        if not all(isinstance(arg, Tensor) for arg in arguments):
+            return {}
+        try:
+            inputs, outputs = arguments_of(arguments, self._graph)
+        except ExecutorchError:
+            return {}
+        return usable_memory(self._graph, inputs, outputs) if sizes_in_memory(inputs) == self._sizes else {}
+
+    def _planned(self, sizes: Sequence[tuple[int, ...]], given: Mapping[int, Array]) -> Plan:
+        return Plan(self._graph, sizes, self._memo, self._scratch, self._allocate, self._kernels, given)
 
     def memory_report(self) -> dict[str, int]:
         """Bytes of values, of working memory, and of constants in the form that kernels read."""
@@ -83,73 +130,37 @@ class Delegate:
     def _bind(self, args: Sequence[object]) -> None:
         graph = self._graph
         self._bound = ()
-        inputs = [_argument(args, graph, value) for value in graph.inputs]
-        outputs = [_argument(args, graph, value) for value in graph.outputs]
-        sizes = tuple(tuple(arg.sizes[dim] for dim in arg.dim_order) for arg in inputs)
-        if sizes != self._sizes:
-            self._sizes = ()
-            self._plan = Plan(graph, sizes, self._memo, self._scratch, self._allocate)
-            self._sizes = sizes
+        inputs, outputs = arguments_of(args, graph)
+        self._plan_for(inputs, outputs)
         steps: list[Step] = []
         self._scratch.restart()
         context = PrepareContext("XnnpackBackend", scratch=self._scratch)
+        values, tensors = graph.values, self._plan.tensors
         for value, arg in zip(graph.inputs, inputs, strict=True):
-            steps += self._copied_in(context, value, arg)
+            steps += copied_in(context, arg, tensors[value], values[value].grid)
         self._first = len(steps)
         steps += self._plan.steps
         for value, arg in zip(graph.outputs, outputs, strict=True):
-            steps += self._copied_out(context, value, arg)
+            steps += copied_out(context, arg, tensors[value], values[value].grid)
         self._steps = tuple(steps)
         self._bound = _versions(args)
 
-    def _copied_in(self, context: PrepareContext, value: int, arg: Tensor) -> list[Step]:
-        tensor, grid = self._plan.tensors[value], self._graph.values[value].grid
-        source = _in_memory_order(arg)
-        if not source.size:
-            return []
-        if grid is not None and arg.dtype == grid.dtype:
-            return read_in(context, source, grid, tensor.array)
-        if arg.scalar_type != tensor.scalar_type:
-            raise _mismatch(arg, tensor)
-        return [copy(source, tensor.array)]
-
-    def _copied_out(self, context: PrepareContext, value: int, arg: Tensor) -> list[Step]:
-        tensor, grid = self._plan.tensors[value], self._graph.values[value].grid
-        sizes = [0] * len(tensor.sizes)
-        if len(arg.dim_order) != len(sizes):
-            raise _mismatch(arg, tensor)
-        for place, dim in enumerate(arg.dim_order):
-            sizes[dim] = tensor.sizes[place]
-        arg.resize(sizes)
-        target = _in_memory_order(arg)
-        if not target.size:
-            return []
-        if grid is not None and arg.dtype == grid.dtype:
-            return write_out(context, tensor.array, grid, target)
-        # Places of elements are 32 bits wide in the graph, and 64 in torch.
-        wider = tensor.scalar_type == ScalarType.INT and arg.scalar_type == ScalarType.LONG
-        if arg.scalar_type != tensor.scalar_type and not wider:
-            raise _mismatch(arg, tensor)
-        return [copy(tensor.array, target)]
+    def _plan_for(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+        """Make a plan unless there is the one for these arguments."""
+        sizes = sizes_in_memory(inputs)
+        usable = usable_memory(self._graph, inputs, outputs)
+        before = self._plan.given
+        if sizes == self._sizes:
+            self._moving |= {
+                value for value, memory in before.items() if not same_memory(memory, usable.get(value))
+            }
+        given = {value: memory for value, memory in usable.items() if value not in self._moving}
+        if sizes == self._sizes and given.keys() == before.keys():
+            return
+        self._sizes = ()
+        self._plan = self._planned(sizes, given)
+        self._sizes = sizes
 
 
 def _versions(args: Sequence[object]) -> tuple[int, ...]:
     return tuple([arg.version if isinstance(arg, Tensor) else 0 for arg in args])
-
-
-def _argument(args: Sequence[object], graph: Graph, value: int) -> Tensor:
-    number = graph.values[value].argument
-    arg = args[number] if number < len(args) else None
-    if not isinstance(arg, Tensor):
-        raise ExecutorchError(
-            Error.InvalidArgument, f"argument {number} of {len(args)} is to be a tensor, not {arg!r}"
-        )
-    return arg
-
-
-def _in_memory_order(arg: Tensor) -> Array:
-    return arg.array.transpose(arg.dim_order)
-
-
-def _mismatch(arg: Tensor, tensor: Tensor) -> ExecutorchError:
-    return ExecutorchError(Error.InvalidArgument, f"{arg} is the argument for {tensor} of the graph")

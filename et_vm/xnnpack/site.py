@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -11,11 +12,16 @@ from et_schema.generated.xnnpack import XNodeUnion
 from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.kernels.portable.steps import cast
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import KernelRegistry, Prepare, PrepareContext, Step
 from et_vm.values import Tensor
-from et_vm.xnnpack.grid import Limits
+from et_vm.xnnpack.grid import Limits, clamp
 
-Result: TypeAlias = Callable[[int, Sequence[int], Tensor | None], Tensor]
+LARGE = 1 << 15
+"""Elements from which on a compiled kernel computes faster than numpy what is one call of either: finding the function
+takes it longer.
+"""
+
+Result: TypeAlias = Callable[[int, Sequence[int], Tensor | None, Sequence[Tensor]], Tensor]
 
 
 class Site:
@@ -27,7 +33,7 @@ class Site:
     grid, unless it only moves elements between values of one grid.
     """
 
-    __slots__ = ("_make", "_tensors", "ctx", "has_grid", "limits", "node", "row_grid")
+    __slots__ = ("_kernels", "_make", "_tensors", "ctx", "has_grid", "limits", "node", "row_grid")
 
     def __init__(
         self,
@@ -39,7 +45,9 @@ class Site:
         row_grid: int = 0,
         *,
         has_grid: bool = False,
+        kernels: KernelRegistry | None = None,
     ) -> None:
+        self._kernels = kernels
         self.ctx = ctx
         self.node = node
         self.limits = limits
@@ -57,9 +65,17 @@ class Site:
         """The value of an id, or None for one that is not there."""
         return None if value == NO_VALUE else self._tensors[value]
 
-    def result(self, value: int, sizes: Sequence[int], like: Tensor | None = None) -> Tensor:
-        """The tensor for a value that the node writes, with its sizes. It has the memory of ``like`` where it may."""
-        return self._make(value, sizes, like)
+    def result(
+        self,
+        value: int,
+        sizes: Sequence[int],
+        like: Tensor | None = None,
+        over: Sequence[Tensor] = (),
+    ) -> Tensor:
+        """The tensor for a value that the node writes, with its sizes. It has the memory of ``like`` where it may, or
+        that of one of ``over`` that has as many bytes and is not read again.
+        """
+        return self._make(value, sizes, like, over)
 
     def take_limits(self) -> Limits | None:
         """The limits, for the translation to see to: all of them, unless the grid of a result comes first."""
@@ -67,6 +83,41 @@ class Site:
             return None
         limits, self.limits = self.limits, None
         return limits
+
+    def compiled(self, name: str, *arguments: object) -> list[Step] | None:
+        """The call of an operator's kernel, if the method runs with compiled ones and all tensors are of float32. The
+        arguments are the operator's; outputs have the shapes that it gives them.
+        """
+        if self._kernels is None or any(
+            isinstance(argument, Tensor) and argument.scalar_type != ScalarType.FLOAT
+            for argument in arguments
+        ):
+            return None
+        prepare = self._kernels.lookup(name, ())
+        return None if prepare is None else [prepare(self.ctx, *arguments)]
+
+    def compiled_if_large(self, elements: int, name: str | None, *arguments: object) -> list[Step] | None:
+        """:meth:`compiled`, or None where numpy would have too little to do: ``elements`` times its calls. And for no
+        name.
+        """
+        return None if name is None or elements < LARGE else self.compiled(name, *arguments)
+
+    def kernel(self, name: str, portable: Prepare, *arguments: object) -> list[Step]:
+        """The call of an operator's kernel: a compiled one, or ``portable``."""
+        steps = self.compiled(name, *arguments)
+        return [portable(self.ctx, *arguments)] if steps is None else steps
+
+    @property
+    def has_compiled(self) -> bool:
+        """Whether the method runs with compiled kernels."""
+        return self._kernels is not None
+
+    def clamped(self, x: Tensor, limits: Limits, out: Tensor) -> list[Step]:
+        """Steps that store ``x`` within ``limits`` into ``out``, which may be ``x``."""
+        low, high = (None if math.isinf(limit) else limit for limit in limits)
+        name = "aten::clamp.out" if (low, high) != (None, None) else None
+        steps = self.compiled_if_large(out.numel, name, x, low, high, out)
+        return clamp(x.array, limits, out.array) if steps is None else steps
 
     def check(self, condition: bool, arg: str, expected: object, got: object) -> None:
         """Raise Trap unless the condition holds."""
@@ -95,18 +146,23 @@ def _converted(tensor: Tensor, scalar_type: ScalarType) -> Tensor:
     return made
 
 
-def image(tensor: Tensor) -> Tensor:
-    """A tensor (N, H, W, C) as kernels for images take it: (N, C, H, W) with the channels last in memory."""
-    height, width, channels = tensor.sizes[1:]
-    turned = Tensor(
+def viewed(tensor: Tensor, sizes: Sequence[int], dim_order: Sequence[int] | None = None) -> Tensor:
+    """The memory of a tensor as that of another one, of other sizes."""
+    made = Tensor(
         tensor.scalar_type,
-        (tensor.sizes[0], channels, height, width),
-        (0, 2, 3, 1),
+        sizes,
+        dim_order,
         storage=tensor.storage,
         constant=tensor.constant,
         name=tensor.name,
     )
     # Kernels know by its version what they have packed of a constant.
     if tensor.constant:
-        turned.version = tensor.version
-    return turned
+        made.version = tensor.version
+    return made
+
+
+def image(tensor: Tensor) -> Tensor:
+    """A tensor (N, H, W, C) as kernels for images take it: (N, C, H, W) with the channels last in memory."""
+    samples, height, width, channels = tensor.sizes
+    return viewed(tensor, (samples, channels, height, width), (0, 2, 3, 1))

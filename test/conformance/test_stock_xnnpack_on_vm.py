@@ -85,8 +85,14 @@ def datatypes(file: bytes) -> set[XNNDatatype]:
     return {tensor.datatype for tensor in tensors if tensor is not None}
 
 
-def ours(file: bytes, inputs: Sequence[Any], *, poison: bool = False) -> list[torch.Tensor]:
-    program = Runtime.get().load_program(file, poison=poison)
+@pytest.fixture(params=["portable", "aten"])
+def kernels(request: pytest.FixtureRequest) -> str:
+    """The library of kernels that methods run with."""
+    return str(request.param)
+
+
+def ours(file: bytes, inputs: Sequence[Any], kernels: str, *, poison: bool = False) -> list[torch.Tensor]:
+    program = Runtime.get().load_program(file, kernels=kernels, poison=poison)
     return program.load_method("forward").execute(list(inputs))
 
 
@@ -98,32 +104,36 @@ def close(
         torch.testing.assert_close(result, reference, atol=atol, rtol=rtol)
 
 
-def both(stock: StockRuntime, tmp_path: Path, file: bytes, inputs: Sequence[Any]) -> tuple[Any, Any]:
+def both(
+    stock: StockRuntime, tmp_path: Path, file: bytes, inputs: Sequence[Any], kernels: str
+) -> tuple[Any, Any]:
     path = tmp_path / "model.pte"
     path.write_bytes(file)
-    return ours(file, inputs, poison=True), stock.run(path, inputs)
+    return ours(file, inputs, kernels, poison=True), stock.run(path, inputs)
 
 
 @pytest.mark.parametrize("name", SINGLES)
-def test_single(name: str, keeping: Keep, stock: StockRuntime, tmp_path: Path) -> None:
+def test_single(name: str, keeping: Keep, kernels: str, stock: StockRuntime, tmp_path: Path) -> None:
     torch.manual_seed(0)
     module, inputs = SINGLES[name]()
     file = keeping(name, lambda: lowered(module.eval(), inputs))
     assert bool(graphs(file)) == (name not in NOT_LEFT_TO_IT)
-    results, reference = both(stock, tmp_path, file, inputs)
+    results, reference = both(stock, tmp_path, file, inputs, kernels)
     close(results, pytree.tree_leaves(module(*inputs)), 1e-4)
     close(results, reference, 1e-4)
 
 
 @pytest.mark.parametrize("name", STATIC)
 @pytest.mark.parametrize("per_channel", [True, False])
-def test_calibrated(name: str, per_channel: bool, keeping: Keep, stock: StockRuntime, tmp_path: Path) -> None:
+def test_calibrated(
+    name: str, per_channel: bool, keeping: Keep, kernels: str, stock: StockRuntime, tmp_path: Path
+) -> None:
     torch.manual_seed(0)
     module, inputs = STATIC[name]()
     label = f"calibrated.{per_channel}.{name}"
     file = keeping(label, lambda: lowered(calibrated(module, inputs, per_channel=per_channel), inputs))
     assert datatypes(file) & {XNNDatatype.qint8, XNNDatatype.qcint8}
-    results, reference = both(stock, tmp_path, file, inputs)
+    results, reference = both(stock, tmp_path, file, inputs, kernels)
     # All outputs are on grids of 256 steps: a few results may be a step off.
     for result, expected in zip(results, reference, strict=True):
         span = float(expected.max() - expected.min())
@@ -133,43 +143,45 @@ def test_calibrated(name: str, per_channel: bool, keeping: Keep, stock: StockRun
 
 
 @pytest.mark.parametrize("name", ["linear", "linear_3d", "perceptron", "conv"])
-def test_quantized_as_they_come(name: str, keeping: Keep, stock: StockRuntime, tmp_path: Path) -> None:
+def test_quantized_as_they_come(
+    name: str, keeping: Keep, kernels: str, stock: StockRuntime, tmp_path: Path
+) -> None:
     torch.manual_seed(0)
     module, inputs = SINGLES[name]()
     file = keeping(f"dynamic.{name}", lambda: lowered(calibrated(module, inputs, dynamic=True), inputs))
     assert XNNDatatype.qdint8 in datatypes(file)
-    results, reference = both(stock, tmp_path, file, inputs)
+    results, reference = both(stock, tmp_path, file, inputs, kernels)
     close(results, reference, 1e-5)
 
 
-def test_four_bits_by_channel(keeping: Keep, stock: StockRuntime, tmp_path: Path) -> None:
+def test_four_bits_by_channel(keeping: Keep, kernels: str, stock: StockRuntime, tmp_path: Path) -> None:
     torch.manual_seed(0)
     module, inputs = Perceptron().eval(), (torch.randn(3, 64),)
     file = keeping(
         "channels", lambda: lowered(calibrated(module, inputs, dynamic=True, weights=(-8, 7)), inputs)
     )
     assert {XNNDatatype.qcint4, XNNDatatype.qdint8} <= datatypes(file)
-    results, reference = both(stock, tmp_path, file, inputs)
+    results, reference = both(stock, tmp_path, file, inputs, kernels)
     close(results, reference, 1e-5)
 
 
-def test_four_bits_by_block(keeping: Keep, stock: StockRuntime, tmp_path: Path) -> None:
+def test_four_bits_by_block(keeping: Keep, kernels: str, stock: StockRuntime, tmp_path: Path) -> None:
     torch.manual_seed(0)
     module, inputs = Perceptron().eval(), (torch.randn(3, 64),)
     file = keeping("blocks", lambda: lowered(in_blocks(module, 32), inputs))
     assert {XNNDatatype.qbint4, XNNDatatype.qdint8} <= datatypes(file)
-    results, reference = both(stock, tmp_path, file, inputs)
+    results, reference = both(stock, tmp_path, file, inputs, kernels)
     close(results, reference, 1e-5)
 
 
 @pytest.mark.parametrize("name", HALVES)
-def test_halves(name: str, keeping: Keep, stock: StockRuntime, tmp_path: Path) -> None:
+def test_halves(name: str, keeping: Keep, kernels: str, stock: StockRuntime, tmp_path: Path) -> None:
     torch.manual_seed(0)
     module, inputs = SINGLES[name]()
     module, inputs = module.eval().half(), tuple(x.half() for x in inputs)
     file = keeping(f"half.{name}", lambda: lowered(module, inputs))
     assert XNNDatatype.fp16 in datatypes(file)
-    results, reference = both(stock, tmp_path, file, inputs)
+    results, reference = both(stock, tmp_path, file, inputs, kernels)
     close(results, pytree.tree_leaves(module(*inputs)), 2e-3, 2e-3)
     close(results, reference, 2e-3, 2e-3)
 
@@ -204,10 +216,10 @@ def test_images_of_sizes_that_change() -> None:
         close(method.execute([x]), [module(x)], 1e-5)
 
 
-def test_example_models(model: Model, keeping: Keep) -> None:
+def test_example_models(model: Model, keeping: Keep, kernels: str) -> None:
     """The models of examples/, whole, lowered by stock's partitioner."""
     file = keeping(f"model.{model.name}.{model.content()}", lambda: lowered_program(model.program))
     kinds = {kind_name(node.xnode_union) for graph in graphs(file) for node in graph.xnodes}
     assert kinds
-    for result, expected in zip(ours(file, model.inputs), model.expected, strict=True):
+    for result, expected in zip(ours(file, model.inputs, kernels), model.expected, strict=True):
         np.testing.assert_allclose(np.asarray(result), expected.numpy(), atol=1e-3, rtol=1e-3)

@@ -64,10 +64,12 @@ def test_on_stock_runtime(model: Model, delegated: Path, stock: StockRuntime) ->
     torch.testing.assert_close(stock.run(delegated, model.inputs), model.expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("kernels", ["portable", "aten"])
 @pytest.mark.parametrize("poison", [False, True], ids=["plain", "poisoned"])
-def test_on_our_vm(model: Model, delegated: Path, poison: bool) -> None:
-    method = Runtime.get().load_program(delegated, poison=poison).load_method("forward")
-    torch.testing.assert_close(list(method.execute(model.inputs)), model.expected, rtol=1e-3, atol=1e-3)
+def test_on_our_vm(model: Model, delegated: Path, poison: bool, kernels: str) -> None:
+    method = Runtime.get().load_program(delegated, poison=poison, kernels=kernels).load_method("forward")
+    for _ in range(2):
+        torch.testing.assert_close(list(method.execute(model.inputs)), model.expected, rtol=1e-3, atol=1e-3)
 
 
 def test_twice_on_stock_runtime(model: Model, delegated: Path, stock: StockRuntime) -> None:

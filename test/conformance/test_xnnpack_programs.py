@@ -52,12 +52,13 @@ def test_whole_and_right_on_stock(name: str, stock: StockRuntime, tmp_path: Path
     )
 
 
+@pytest.mark.parametrize("kernels", ["portable", "aten"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_right_on_our_vm(name: str, tmp_path: Path) -> None:
+def test_right_on_our_vm(name: str, kernels: str, tmp_path: Path) -> None:
     program, inputs = PROGRAMS[name]()
     path = tmp_path / "program.pte"
     lowered(program, inputs).to_executorch().save(path)
-    method = Runtime.get().load_program(path).load_method("forward")
+    method = Runtime.get().load_program(path, kernels=kernels).load_method("forward")
     torch.testing.assert_close(list(method.execute(inputs)), eager(program, inputs), rtol=1e-3, atol=1e-4)
 
 

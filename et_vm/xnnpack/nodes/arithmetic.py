@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -30,12 +31,25 @@ _FUNCTIONS: dict[type, Callable[..., object]] = {
     XNNMinimum: np.minimum,
     XNNMaximum: np.maximum,
 }
+_KERNELS: dict[type, str] = {
+    XNNAdd: "aten::add.out",
+    XNNSubtract: "aten::sub.out",
+    XNNMultiply: "aten::mul.out",
+    XNNDiv: "aten::div.out",
+    XNNMinimum: "aten::minimum.out",
+    XNNMaximum: "aten::maximum.out",
+}
 
 
 @translates(*_FUNCTIONS)
 def binary(site: Site, node: Node2x1) -> list[Step]:
-    """One call of numpy."""
+    """One call."""
     a, b, out, calls = _operands(site, node)
+    scale = (1,) if isinstance(node, (XNNAdd, XNNSubtract)) else ()
+    name = _KERNELS[type(node)]
+    compiled = site.compiled_if_large(out.numel, name, a, b, *scale, out)
+    if compiled is not None:
+        return calls + compiled
     return [*calls, call(_FUNCTIONS[type(node)], a.array, b.array, out.array)]
 
 
@@ -63,7 +77,12 @@ def _operands(site: Site, node: Node2x1) -> tuple[Tensor, Tensor, Tensor, list[S
     ):
         site.check(left == right or 1 in (left, right), "input2", f"a shape beside {list(a.sizes)}", b.sizes)
         sizes.append(left if right == 1 else right)
-    out = site.result(node.output_id, sizes)
+    over = (
+        []
+        if isinstance(node, XNNPReLU)
+        else [operand for operand in (a, b) if operand.numel == math.prod(sizes)]
+    )
+    out = site.result(node.output_id, sizes, over=over)
     calls: list[Step] = []
     return (
         site.converted(a, out.scalar_type, calls),

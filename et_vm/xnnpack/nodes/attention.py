@@ -58,7 +58,7 @@ def attention(site: Site, node: XNNScaledDotProductAttention) -> list[Step]:
         )
         added = site.converted(mask, ScalarType.FLOAT, calls).array.reshape(expected)
         calls.append(call(np.add, scores.array, added, scores.array))
-    calls.append(softmax_out(site.ctx, scores, -1, False, weights))
+    calls += site.kernel("aten::_softmax.out", softmax_out, scores, -1, False, weights)
     calls.append((np.matmul, (weights.array, v, target)))
     if target is not out.array:
         calls.append(copy(target, out.array))

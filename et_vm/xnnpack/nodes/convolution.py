@@ -14,7 +14,7 @@ from et_vm.xnnpack.grid import clamp
 from et_vm.xnnpack.nodes.declare import translates
 from et_vm.xnnpack.nodes.depthwise import depthwise_steps
 from et_vm.xnnpack.nodes.windows import MOST, SAME_PADDING, Axis, checked, padded
-from et_vm.xnnpack.site import Site, image
+from et_vm.xnnpack.site import Site, image, viewed
 
 _BLOCK = 1 << 17
 """Elements of a product that are finished while the cache has them."""
@@ -37,7 +37,8 @@ def depthwise(site: Site, node: NodeConv) -> list[Step]:
     filters = node.groups * node.group_output_channels
     site.check(node.group_input_channels == 1, "groups", "one input each", node.group_input_channels)
     stored = _filter(site, node, (1, node.kernel_height, node.kernel_width, filters))
-    if node.group_output_channels == 1 and stored.constant and stored.scalar_type == ScalarType.FLOAT:
+    single = node.group_output_channels == 1 and stored.constant and not site.has_compiled
+    if single and stored.scalar_type == ScalarType.FLOAT:
         x = _input(site, node)
         if x.scalar_type == ScalarType.FLOAT:
             return _single(site, node, x, stored)
@@ -102,17 +103,7 @@ def _single(site: Site, node: NodeConv, x: Tensor, weight: Tensor) -> list[Step]
 def _by_channel(stored: Tensor) -> Tensor:
     """The filter (1, height, width, outputs) as (outputs, 1, height, width)."""
     _, height, width, filters = stored.sizes
-    weight = Tensor(
-        stored.scalar_type,
-        (filters, 1, height, width),
-        (1, 2, 3, 0),
-        storage=stored.storage,
-        constant=stored.constant,
-        name=stored.name,
-    )
-    if stored.constant:
-        weight.version = stored.version
-    return weight
+    return viewed(stored, (filters, 1, height, width), (1, 2, 3, 0))
 
 
 def _convolve(site: Site, node: NodeConv, weight: Tensor, filters: int) -> list[Step]:
@@ -125,7 +116,7 @@ def _convolve(site: Site, node: NodeConv, weight: Tensor, filters: int) -> list[
     x = site.converted(x, out.scalar_type, calls)
     weight = site.converted(weight, out.scalar_type, calls)
     bias = _bias(site, node, filters, out, calls)
-    single = node.groups == 1 and out.scalar_type == ScalarType.FLOAT
+    single = node.groups == 1 and out.scalar_type == ScalarType.FLOAT and not site.has_compiled
     plain = all((axis.taps, axis.stride, axis.before, axis.after) == (1, 1, 0, 0) for axis in axes)
     if single and plain:
         return [*calls, *_pointwise(site, x.array, weight.array, bias, out.array)]
@@ -134,8 +125,9 @@ def _convolve(site: Site, node: NodeConv, weight: Tensor, filters: int) -> list[
         surrounded = padded(site, x.array, axes, 0.0, calls)
         x = Tensor(x.scalar_type, surrounded.shape, storage=surrounded.reshape(-1).view(np.uint8))
         padding = [0, 0]
-    step = convolution_out(
-        site.ctx,
+    steps = site.kernel(
+        "aten::convolution.out",
+        convolution_out,
         image(x),
         weight,
         bias,
@@ -147,7 +139,7 @@ def _convolve(site: Site, node: NodeConv, weight: Tensor, filters: int) -> list[
         node.groups,
         image(out),
     )
-    return [*calls, step]
+    return [*calls, *steps]
 
 
 def _pointwise(site: Site, x: Array, weight: Array, bias: Tensor | None, out: Array) -> list[Step]:
@@ -196,8 +188,9 @@ def transposed(site: Site, node: NodeConv) -> list[Step]:
     calls: list[Step] = []
     x = site.converted(x, out.scalar_type, calls)
     weight = _spreading(site, site.converted(stored, out.scalar_type, calls), groups, calls)
-    step = convolution_out(
-        site.ctx,
+    steps = site.kernel(
+        "aten::convolution.out",
+        convolution_out,
         image(x),
         weight,
         _bias(site, node, filters, out, calls),
@@ -209,7 +202,7 @@ def transposed(site: Site, node: NodeConv) -> list[Step]:
         groups,
         image(out),
     )
-    return [*calls, step]
+    return [*calls, *steps]
 
 
 def _spreading(site: Site, stored: Tensor, groups: int, calls: list[Step]) -> Tensor:

@@ -85,24 +85,45 @@ _BODIES: dict[type, Body] = {
     XNNTanh: _plain(np.tanh),
 }
 
+_KERNELS: dict[type, str] = {
+    XNNAbs: "aten::abs.out",
+    XNNCeiling: "aten::ceil.out",
+    XNNCos: "aten::cos.out",
+    XNNExp: "aten::exp.out",
+    XNNFloor: "aten::floor.out",
+    XNNHardswish: "aten::hardswish.out",
+    XNNLog: "aten::log.out",
+    XNNNegate: "aten::neg.out",
+    XNNReciprocalSquareRoot: "aten::rsqrt.out",
+    XNNSigmoid: "aten::sigmoid.out",
+    XNNSin: "aten::sin.out",
+    XNNSquareRoot: "aten::sqrt.out",
+    XNNTanh: "aten::tanh.out",
+}
+
 _BLOCK = 1 << 14
 """Elements at a time: what several calls in a row read and write stays in the nearest cache."""
 
 
 @translates(*_BODIES)
 def function(site: Site, node: Node1x1) -> list[Step]:
-    """A few calls of numpy, on a block after the other. Scratch: two blocks, for halves."""
+    """One call, or a few of numpy on a block after the other. Scratch: two blocks, for halves."""
     x, out = _operands(site, node)
-    if FLOAT32 in (x.dtype, out.dtype) and x.dtype == out.dtype:
-        return _in_blocks(_BODIES[type(node)], x.array.reshape(-1), out.array.reshape(-1))
-    calls: list[Step] = []
+    body, name = _BODIES[type(node)], _KERNELS.get(type(node))
     flat, result = x.array.reshape(-1), out.array.reshape(-1)
+    count = len(body(flat[:0], result[:0]))
+    compiled = site.compiled_if_large(count * out.numel, name, x, out)
+    if compiled is not None:
+        return compiled
+    if FLOAT32 in (x.dtype, out.dtype) and x.dtype == out.dtype:
+        return _in_blocks(body, flat, result)
+    calls: list[Step] = []
     wide, made = (site.ctx.scratch(min(_BLOCK, flat.size), FLOAT32) for _ in range(2))
     for start in range(0, flat.size, _BLOCK):
         part = flat[start : start + _BLOCK]
         block = wide[: part.size], made[: part.size]
         calls.append(copy(part, block[0]))
-        calls += _BODIES[type(node)](*block)
+        calls += body(*block)
         calls.append(copy(block[1], result[start : start + _BLOCK]))
     return calls
 
@@ -123,47 +144,54 @@ def clamped(site: Site, node: Node1x1) -> list[Step]:
     calls: list[Step] = []
     x = site.converted(x, out.scalar_type, calls)
     limits = site.take_limits()
-    steps = clamp(x.array, limits, out.array) if limits is not None else []
+    steps = site.clamped(x, limits, out) if limits is not None else []
     return [*calls, *(steps or [copy(x.array, out.array)])]
 
 
 @translates(XNNELU)
 def elu(site: Site, node: XNNELU) -> list[Step]:
     """x, and alpha * (exp(x) - 1) of what is negative."""
-    return _by_kernel(site, node, lambda x, out: elu_out(site.ctx, x, node.alpha, 1, 1, out))
+    return _by_kernel(
+        site, node, lambda x, out: site.kernel("aten::elu.out", elu_out, x, node.alpha, 1, 1, out)
+    )
 
 
 @translates(XNNGelu)
 def gelu(site: Site, node: Node1x1) -> list[Step]:
     """x times how probable a normally distributed number is to be less."""
-    return _by_kernel(site, node, lambda x, out: gelu_out(site.ctx, x, "none", out))
+    return _by_kernel(site, node, lambda x, out: site.kernel("aten::gelu.out", gelu_out, x, "none", out))
 
 
 @translates(XNNLeakyReLU)
 def leaky_relu(site: Site, node: XNNLeakyReLU) -> list[Step]:
     """x, and x times the slope if it is negative."""
-    return _by_kernel(site, node, lambda x, out: leaky_relu_out(site.ctx, x, node.negative_slope, out))
+    name, slope = "aten::leaky_relu.out", node.negative_slope
+    return _by_kernel(site, node, lambda x, out: site.kernel(name, leaky_relu_out, x, slope, out))
 
 
 @translates(XNNSoftmax)
 def softmax(site: Site, node: Node1x1) -> list[Step]:
     """Along the last dimension."""
     site.check(bool(site.operand(node.input_id).sizes), "input", "a dimension", [])
-    return _by_kernel(site, node, lambda x, out: softmax_out(site.ctx, x, -1, False, out))
+    return _by_kernel(
+        site, node, lambda x, out: site.kernel("aten::_softmax.out", softmax_out, x, -1, False, out)
+    )
 
 
 def _by_kernel(
-    site: Site, node: Node1x1 | XNNELU | XNNLeakyReLU, prepare: Callable[[Tensor, Tensor], Step]
+    site: Site, node: Node1x1 | XNNELU | XNNLeakyReLU, prepare: Callable[[Tensor, Tensor], list[Step]]
 ) -> list[Step]:
     x, out = _operands(site, node)
     calls: list[Step] = []
     x = site.converted(x, out.scalar_type, calls)
-    return [*calls, prepare(x, out)]
+    return calls + prepare(x, out)
 
 
 def _operands(site: Site, node: Node1x1 | XNNELU | XNNLeakyReLU) -> tuple[Tensor, Tensor]:
     x = site.operand(node.input_id)
-    out = site.result(node.output_id, x.sizes)
+    # The last step of this one reads the operand.
+    over = () if isinstance(node, XNNHardswish) else (x,)
+    out = site.result(node.output_id, x.sizes, over=over)
     integers = ScalarType.INT in (x.scalar_type, out.scalar_type)
     site.check(not integers, "input", "real numbers", "integers")
     return x, out

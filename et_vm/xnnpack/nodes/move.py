@@ -22,6 +22,7 @@ from et_vm.kernels.portable.move import borders, moves
 from et_vm.kernels.portable.steps import cast, copy, filled
 from et_vm.kernels.registry import Step
 from et_vm.values import Array, Tensor
+from et_vm.xnnpack.memory import same_memory
 from et_vm.xnnpack.nodes.declare import translates
 from et_vm.xnnpack.site import Site
 
@@ -34,9 +35,7 @@ def _stored(site: Site, source: Array, target: Array) -> list[Step]:
 
 def _same_place(site: Site, x: Tensor, out: Tensor) -> list[Step]:
     """No step where the output has the memory of the input."""
-    if x.storage is not None and out.storage is not None and x.storage.ctypes.data == out.storage.ctypes.data:
-        return []
-    return _stored(site, x.array.reshape(out.sizes), out.array)
+    return [] if same_memory(x.storage, out.storage) else _stored(site, x.array.reshape(out.sizes), out.array)
 
 
 @translates(XNNStaticTranspose, moves=True)

@@ -23,4 +23,5 @@ def resize(site: Site, node: XNNStaticResizeBilinear2D) -> list[Step]:
     x = site.converted(x, out.scalar_type, calls)
     size = [node.new_height, node.new_width]
     corners = bool(node.flags & ALIGN_CORNERS)
-    return [*calls, upsample_bilinear2d_out(site.ctx, image(x), size, corners, None, None, image(out))]
+    arguments = image(x), size, corners, None, None, image(out)
+    return [*calls, *site.kernel("aten::upsample_bilinear2d.out", upsample_bilinear2d_out, *arguments)]

@@ -20,6 +20,7 @@ class Acme(Backend):
         self.destroyed = 0
         self.available = True
         self.specs = []
+        self.arguments = ()
 
     @property
     def is_available(self):
@@ -29,6 +30,7 @@ class Acme(Backend):
         if processed[:1] != b"+":
             raise ExecutorchError(Error.DelegateInvalidCompatibility, "blob of another version")
         self.specs = compile_specs
+        self.arguments = context.arguments
         assert context.method_name == "forward"
         assert dict(context.named_data) == {}
         return float(bytes(processed[1:]))
@@ -262,3 +264,11 @@ def test_each_runtime_has_backends_of_its_own():
     assert method.execute([np.zeros(2, np.float32)])[0].tolist() == [1.5, 1.5]
     with pytest.raises(MissingBackend):
         other.load_program(build.file()).load_method("forward")
+
+
+def test_backends_are_told_of_the_tensors_of_the_first_call():
+    acme = Acme()
+    method = load(delegated(), BackendRegistry({"Acme": acme}))
+    source, target = acme.arguments
+    method.execute([np.array([1, 2], np.float32)])
+    assert (source.array.tolist(), target.array.tolist()) == ([1, 2], [2.5, 3.5])

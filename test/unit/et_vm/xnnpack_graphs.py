@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack import serialize_xnnpack
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import BackendExecuteContext, BackendInitContext
+from et_vm.kernels.registry import KernelRegistry
 from et_vm.platform import Platform
 from et_vm.values import Tensor
 from et_vm.xnnpack import XnnpackBackend
@@ -37,6 +39,8 @@ SCALARS = {
     np.dtype(np.int64): ScalarType.LONG,
     **{dtype: scalar_type for dtype, (_, scalar_type) in TYPES.items()},
 }
+KERNELS: KernelRegistry | None = None
+"""Those of the method that a graph is loaded for."""
 UNBOUND = TensorShapeDynamism.DYNAMIC_UNBOUND
 
 
@@ -90,8 +94,10 @@ class Build:
     def blob(self):
         return serialize_xnnpack(self.graph, [self.constants])
 
-    def load(self, named_data=None, platform=None):
-        context = BackendInitContext(platform or Platform(), None, "forward", named_data or {})
+    def load(self, named_data=None, platform=None, arguments=()):
+        context = BackendInitContext(
+            platform or Platform(), None, "forward", named_data or {}, KERNELS, arguments=arguments
+        )
         return XnnpackBackend().init(context, memoryview(self.blob()), [])
 
     def run(self, *inputs, outputs=None, handle=None):
@@ -121,7 +127,7 @@ def tensor(array, dim_order: Sequence[int] | None = None):
 
 
 def call(handle, args, tracer=None):
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), nullcontext() if KERNELS is None else KERNELS.guard():
         XnnpackBackend().execute(BackendExecuteContext(Platform(), tracer, "forward", 0), handle, args)
 
 
