@@ -32,10 +32,9 @@ from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.generated import ops as edge
@@ -43,10 +42,9 @@ from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.cost_model import CostModel, work_of
 from et_ir.passes.live_bytes import bytes_of_value
 from et_ir.passes.memory_graph import MemoryGraph
-from et_ir.passes.reorder import SMALL, Order, orders
+from et_ir.passes.memory_orders import SMALL, Order, memory_graphs, orders
 from et_ir.planning.schedule import BUDGET
 from et_ir.planning.tasks import needs_of
-from et_ir.targets.in_place import load_in_place
 
 __all__ = ["RematerializePass"]
 
@@ -77,30 +75,23 @@ class RematerializePass(ModulePass):
     """Steps of the search for an order for each block."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        try:
-            load_in_place(self.target)
-        except ValueError as error:
-            raise PassFailedException(f"rematerialize: {error}") from None
-        model = CostModel.of(self.target)
-        if model is None:
-            return
-        blocks = [block for inner in op.walk() for region in inner.regions for block in region.blocks]
-        for block in blocks:
-            if any(isinstance(one, EdgeOp) for one in block.ops):
-                _Rematerialization(block, self.target, self.budget, model).run()
+        for graph in memory_graphs(op, self.target, self.name):
+            model = CostModel.of(self.target)
+            if model is not None:
+                _Rematerialization(graph, self.target, self.budget, model).run()
 
 
 class _Rematerialization:
     """What is computed again in a block."""
 
-    def __init__(self, block: Block, target: str, budget: int, model: CostModel):
-        self.block = block
+    def __init__(self, graph: MemoryGraph, target: str, budget: int, model: CostModel):
+        self.graph = graph
         self.target = target
         self.budget = budget
         self.model = model
 
     def run(self) -> None:
-        graph = MemoryGraph(self.block, self.target)
+        graph = self.graph
         seconds = sum(map(self._seconds, graph.tasks))
         shared = [op for op in _shared(graph) if self._seconds(op) <= CHEAP * seconds]
         if not shared:
@@ -108,7 +99,7 @@ class _Rematerialization:
         peak = orders(graph, self.budget)[1].peak
         numbers = count()
         families = [_copies(op, graph, numbers) for op in shared]
-        graph = MemoryGraph(self.block, self.target)
+        graph = MemoryGraph(graph.block, self.target)
         best = orders(graph, self.budget)[1]
         merged = _mergeable(graph, best, families)
         again = [op for family in families for op in family[1:]]
