@@ -49,9 +49,15 @@ def infeasible(
     findings = [
         Finding.at(
             ops[at],
-            f"{method}: {'beside these' if number else f'{said}; {enough}'}: {ops[at].result.type} of "
+            f"{method}: {'beside these' if number else f'{said}; {enough}'}: {_name(ops[at])} of "
             f"{buffers[at].size} bytes, needed from {buffers[at].first} to {buffers[at].last}",
         )
         for number, at in enumerate(shown)
     ]
     return InfeasibleMemory(f"plan-memory: {method}: {said}; {enough}", findings)
+
+
+def _name(op: MemoryRegisterOp) -> str:
+    """A tensor as the program's text has it: of inputs no source line is known."""
+    hint = op.result.name_hint
+    return f"%{hint} : {op.result.type}" if hint else str(op.result.type)

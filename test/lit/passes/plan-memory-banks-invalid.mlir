@@ -2,9 +2,9 @@
 
 executorch.plan @crowded {
   %x = executorch.input : tensor<4xf32>
-  // expected-error@+1 {{crowded: 2 tensors of 48 bytes do not fit into 32 bytes of sram at one time, but without any one of them do; the smallest capacity that does is 48 bytes: tensor<4xf32> of 16 bytes, needed from 1 to 2}}
+  // expected-error@+1 {{crowded: 2 tensors of 48 bytes do not fit into 32 bytes of sram at one time, but without any one of them do; the smallest capacity that does is 48 bytes: %a : tensor<4xf32> of 16 bytes, needed from 1 to 2}}
   %a = executorch.alloc : tensor<4xf32>
-  // expected-error@+1 {{crowded: beside these: tensor<8xf32> of 32 bytes, needed from 2 to 3}}
+  // expected-error@+1 {{crowded: beside these: %b : tensor<8xf32> of 32 bytes, needed from 2 to 3}}
   %b = executorch.alloc : tensor<8xf32>
   executorch.kernel_call "aten::relu.out"(%x) outs(%a)
   executorch.kernel_call "aten::cat.out"([%a, %a], 0) outs(%b)
