@@ -49,6 +49,7 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.layout import Tensor, dim_order, nbytes
 from et_ir.dialects.executorch.operators import ET_VIEW
+from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.passes.part_writes import extent_of
 from et_ir.passes.register_liveness import Interval, Liveness, root_of
 from et_ir.passes.views import ALIGNMENT
@@ -290,7 +291,9 @@ class _Concatenation:
 
 
 def _size(register: SSAValue) -> int:
-    return nbytes(cast(Tensor, register.type))
+    """The bytes of a register; none of a number that a method is given."""
+    type = register.type
+    return nbytes(type) if is_tensor(type) and is_static(type) else 0
 
 
 def _block_of(op: Operation) -> Block:

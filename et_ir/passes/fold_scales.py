@@ -128,7 +128,7 @@ class FoldIntoLayer(RewritePattern):
 
 @dataclass(frozen=True)
 class FoldScalesPass(ModulePass):
-    """Fold constant factors and sums of channels into the layer before them."""
+    """Fold factors and sums of channels into layers."""
 
     name = "fold-scales"
 

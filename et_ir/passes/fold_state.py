@@ -135,7 +135,7 @@ def _drop_dead(module: ModuleOp, buffers: dict[str, BufferOp]) -> None:
 
 @dataclass(frozen=True)
 class FoldStatePass(ModulePass):
-    """Make constants of state that never changes, and drop state that nothing depends on."""
+    """Make constants of state that never changes."""
 
     name = "fold-state"
 

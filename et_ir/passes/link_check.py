@@ -48,7 +48,7 @@ class UnboundTensors(PassReport):
 
 @dataclass(frozen=True)
 class LinkCheckPass(ModulePass):
-    """Check that the target has the kernel or the backend of every call."""
+    """Check that the target has each kernel and backend."""
 
     name = "link-check"
 
