@@ -88,7 +88,9 @@ class _ReduceParts(RewritePattern):
 
 
 def _is_plain(op: EdgeOp) -> bool:
-    """Whether an operator has one result that is used, and sizes that are known."""
+    """Whether an operator has one operand, one result that is used, and sizes that are known."""
+    if len(op.operands) != 1:
+        return False
     values = (op.operands[0], op.results[0])
     return all(is_tensor(value.type) and is_static(value.type) for value in values) and all(
         result.first_use is None for result in op.results[1:]
@@ -96,7 +98,7 @@ def _is_plain(op: EdgeOp) -> bool:
 
 
 def _is_pointwise(op: EdgeOp) -> bool:
-    return "pointwise" in op.tags and len(op.operands) == len(op.results) == 1 and _is_plain(op)
+    return "pointwise" in op.tags and len(op.results) == 1 and _is_plain(op)
 
 
 def _is_part(value: SSAValue, whole: TensorType[Attribute]) -> bool:

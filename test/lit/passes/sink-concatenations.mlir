@@ -83,3 +83,15 @@ func.func @as_large(%a : tensor<1x8x4x4xf32> {program.name = "a"}) -> (tensor<1x
   %m = edge.avg_pool2d %c {kernel_size = [3, 3], stride = [1, 1], padding = [1, 1]} : (tensor<1x16x4x4xf32>) -> tensor<1x16x4x4xf32>
   func.return %m : tensor<1x16x4x4xf32>
 }
+
+// -----
+
+// A size that is computed belongs to the whole.
+// CHECK-LABEL: func.func @sizes
+// CHECK:       edge.cat {{.*}} -> tensor<1x16x4x4xf32>
+// CHECK-NEXT:  edge._adaptive_avg_pool2d {{.*}} {output_size = [%n, 1]}
+func.func @sizes(%a : tensor<1x8x4x4xf32> {program.name = "a"}, %n : i64 {program.name = "n"}) -> (tensor<1x16x1x1xf32>) {
+  %c = edge.cat [%a, %a] {dim = 1} : (tensor<1x8x4x4xf32>, tensor<1x8x4x4xf32>) -> tensor<1x16x4x4xf32>
+  %m = edge._adaptive_avg_pool2d %c {output_size = [%n, 1]} : (tensor<1x16x4x4xf32>, i64) -> tensor<1x16x1x1xf32>
+  func.return %m : tensor<1x16x1x1xf32>
+}
