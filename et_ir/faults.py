@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from et_ir.dialects.schema import SchemaOp
-from et_ir.passes.report import Finding, PassReport
+from et_ir.report import Finding, PassReport
 
 __all__ = ["ProgramFaults", "with_later_faults"]
 

@@ -106,7 +106,7 @@ class ExecutorchBackendConfig:
     """
     pins: Mapping[str, str] = field(default_factory=dict[str, str])
     """The bank of `memory` that values have to be in: `{"forward.inputs.0": "dram", "forward.modules.fc": "sram"}`.
-    `et_ir.passes.memory_selectors` has the names; of several for one value the last counts.
+    `et_ir.passes.memory.plan_memory.selectors` has the names; of several for one value the last counts.
     """
     caller_memory: Sequence[str] = ()
     """Inputs and outputs that are the caller's memory, beside what `alloc_graph_input` and `alloc_graph_output` say:
@@ -297,7 +297,7 @@ class EdgeProgramManager:
 
 def _check_memory(config: ExecutorchBackendConfig) -> None:
     """Raise `ValueError` for what memory planning cannot be told."""
-    from et_ir.passes.memory_selectors import check_selector
+    from et_ir.passes.memory.plan_memory.selectors import check_selector
     from et_ir.planning.banks import parse_banks
     from et_ir.planning.planners import find_planner
 
@@ -312,7 +312,7 @@ def _check_memory(config: ExecutorchBackendConfig) -> None:
 
 def _externalize(module: ModuleOp, files: bool | Callable[[str], str | None]) -> None:
     from et_ir.emit.data_files import DEFAULT
-    from et_ir.passes.externalize_constants import externalize
+    from et_ir.passes.to_executorch.externalize_constants import externalize
 
     externalize(module, lambda key, _size: files(key) if callable(files) else DEFAULT)
 

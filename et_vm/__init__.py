@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from et_vm.kernels.loading import load_kernels
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.kernels.user import kernel, kernels_of
-    from et_vm.loader import BytesDataLoader, DataLoader, FileDataLoader, MmapDataLoader
-    from et_vm.memory import MemoryManager
+    from et_vm.load.loader import BytesDataLoader, DataLoader, FileDataLoader, MmapDataLoader
     from et_vm.meta import MethodMeta, TensorInfo
-    from et_vm.method import Method
     from et_vm.platform import LogLevel, Platform
     from et_vm.program import Program, Verification
-    from et_vm.state import State
+    from et_vm.run.memory import MemoryManager
+    from et_vm.run.method import Method
+    from et_vm.state.buffers import State
     from et_vm.tracer import EventTracer, RecordingTracer
     from et_vm.values import Tensor
 
@@ -53,20 +53,20 @@ __all__ = [
 _MODULES = {
     "Backend": "backend",
     "BackendRegistry": "backend",
-    "BytesDataLoader": "loader",
-    "DataLoader": "loader",
+    "BytesDataLoader": "load.loader",
+    "DataLoader": "load.loader",
     "EventTracer": "tracer",
-    "FileDataLoader": "loader",
+    "FileDataLoader": "load.loader",
     "KernelRegistry": "kernels.registry",
     "LogLevel": "platform",
-    "MemoryManager": "memory",
-    "Method": "method",
+    "MemoryManager": "run.memory",
+    "Method": "run.method",
     "MethodMeta": "meta",
-    "MmapDataLoader": "loader",
+    "MmapDataLoader": "load.loader",
     "Platform": "platform",
     "Program": "program",
     "RecordingTracer": "tracer",
-    "State": "state",
+    "State": "state.buffers",
     "Tensor": "values",
     "TensorInfo": "meta",
     "Verification": "program",

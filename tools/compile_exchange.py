@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from et_ir.passes.cost_model import CostModel
-from et_ir.passes.footprint import footprint
+from et_ir.analysis.cost_model import CostModel
+from et_ir.analysis.footprint import footprint
 from et_ir.passes.pipelines import run_pipeline
 from et_ir.presets import DEFAULT
 

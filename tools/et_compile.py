@@ -165,7 +165,7 @@ def _run(module: ModuleOp, pipelines: list[str], explanation: Explanation | None
     """Run the first pipeline. Where it finds faults, those that the others would find are in the same report."""
     from et_ir.faults import with_later_faults
     from et_ir.passes.pipelines import parse_passes, run_pipeline
-    from et_ir.passes.report import PassReport
+    from et_ir.report import PassReport
 
     done: list[str] = []
     if explanation is not None:

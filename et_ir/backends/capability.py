@@ -17,7 +17,7 @@ from et_ir.backends.support import OperatorSupport, number_refusal, supports_wha
 from et_ir.backends.tags import tag
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.program import LoadOp, OverwriteOp, StoreOp
-from et_ir.passes.report import Finding, PassReport
+from et_ir.report import Finding, PassReport
 
 __all__ = ["CapabilityPartitioner"]
 

@@ -28,8 +28,8 @@ from et_ir.backends.graphs import Graph
 from et_ir.backends.refusals import Refusal
 from et_ir.backends.specs import DelegationSpec
 from et_ir.backends.support import OperatorSupport
-from et_ir.passes.counterparts import forms
-from et_ir.passes.rewriting import root_classes
+from et_ir.dialects.counterparts import forms
+from et_ir.rewriting import root_classes
 
 __all__ = ["ClaimPattern", "GraphClaim", "PatternPartitioner"]
 

@@ -24,7 +24,7 @@ from et_ir.backends.tags import clear_tags
 from et_ir.backends.why_not import DelegationReport, LeftOut
 from et_ir.dialects.backend import CallOp, PartitionOp
 from et_ir.dialects.control import YieldOp
-from et_ir.passes.report import Finding, PassReport
+from et_ir.report import Finding, PassReport
 
 __all__ = ["Partitioners", "delegate_module", "partition_module"]
 

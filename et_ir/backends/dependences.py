@@ -12,10 +12,10 @@ from typing import Final
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import EffectInstance, MemoryEffectKind, Pure, get_effects
 
+from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.program import ComputeOp, GetOp, LiteralOp, RangeOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
-from et_ir.passes.counterparts import operator_name
 
 __all__ = ["Dependences", "is_copied", "is_statement", "outer_operands"]
 

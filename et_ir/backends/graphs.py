@@ -14,10 +14,10 @@ from typing import Final, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
-from et_ir.passes.counterparts import operator_name
 
 __all__ = ["ANY", "CONSTANT", "Graph", "Match", "Value"]
 

@@ -14,10 +14,10 @@ from et_ir.backends.errors import BackendError
 from et_ir.backends.partitioner import KeepFilter, Partitioner
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.backend import PartitionOp
+from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.edge import EdgeOp
-from et_ir.passes.counterparts import operator_name
-from et_ir.passes.report import Finding, PassReport
-from et_ir.passes.verify_core_aten import is_core
+from et_ir.passes.verify.verify_core_aten import is_core
+from et_ir.report import Finding, PassReport
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -170,9 +170,9 @@ def _decompose(module: ModuleOp, chosen: Collection[Operation], preserve: Sequen
     if not chosen:
         return
     from et_ir.dialects.program import Globals
-    from et_ir.passes.decompose import DecomposeChosen
-    from et_ir.passes.decompose_traced import TracedDecomposition
-    from et_ir.passes.rewriting import rewrite
+    from et_ir.passes.aten_to_core.decompose import DecomposeChosen
+    from et_ir.passes.aten_to_core.decompose_traced import TracedDecomposition
+    from et_ir.rewriting import rewrite
 
     kept = frozenset(preserve)
     rewrite(module, [DecomposeChosen(chosen, kept)])

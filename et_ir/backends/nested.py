@@ -31,8 +31,8 @@ from et_ir.backends.refusals import Refusal
 from et_ir.backends.registry import Backend
 from et_ir.backends.specs import CompileSpec, DelegationSpec
 from et_ir.backends.support import EverythingSupported, OperatorSupport
+from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.schema import SchemaOp
-from et_ir.passes.counterparts import operator_name
 from et_ir.targets.manifest import load_backends
 
 __all__ = ["BACKEND", "NestedPartitioner", "NestedProgramBackend"]

@@ -42,8 +42,8 @@ def operators(names: Iterable[str], also: Collection[str] = ()) -> frozenset[str
 
 
 def _operators(name: str) -> Iterable[str]:
+    from et_ir.dialects.counterparts import forms, operator_name
     from et_ir.dialects.edge import OP_BY_NAME
-    from et_ir.passes.counterparts import forms, operator_name
 
     if "::" in name and not name.startswith("aten::"):
         return [name.partition("::")[2]]

@@ -18,7 +18,7 @@ from et_ir.backends.specs import DelegationSpec
 from et_ir.backends.tags import DELEGATION_TAG, clear_tags, tag_of
 from et_ir.dialects.backend import PartitionOp, YieldOp
 from et_ir.dialects.program import RangeOp
-from et_ir.passes.report import Finding, PassReport
+from et_ir.report import Finding, PassReport
 
 __all__ = ["PartitionError", "form_partitions"]
 

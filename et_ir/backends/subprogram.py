@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from et_ir.bounds import SizeBounds
+from et_ir.analysis.bounds import SizeBounds
 from et_ir.dialects.backend import PartitionOp, YieldOp
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program import DeclareOperatorOp, Globals, RangeOp

@@ -11,10 +11,10 @@ from xdsl.ir import Attribute, Operation
 from et_ir.backends.dependences import outer_operands
 from et_ir.backends.refusals import Refusal
 from et_ir.dialects.control import ControlOp
+from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor
-from et_ir.passes.counterparts import operator_name
 
 __all__ = ["AnyOf", "EverythingSupported", "OperatorSupport", "SupportTable", "supports_what_is_in"]
 

@@ -16,7 +16,7 @@ from et_ir.emit import disassemble, write
 from et_ir.passes.pipelines import run_pipeline
 from et_schema.pte import read_pte
 from et_tools.et_vm import main
-from et_vm.certificate import Certificate, certificates
+from et_vm.devtools.certificate import Certificate, certificates
 from et_vm.program import Program
 
 

@@ -26,7 +26,7 @@ from torch.utils import _pytree as pytree
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.frontend import import_program
 from et_ir.passes.pipelines import ATEN, CORE_ATEN, EDGE, run_pipeline
-from et_ir.passes.report import PassReport
+from et_ir.report import PassReport
 from et_ir.verification import verify_module
 from et_vm.runtime import Runtime
 

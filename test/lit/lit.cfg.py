@@ -1,6 +1,6 @@
 """Configuration of the lit tests: text in, passes, text out, checked by FileCheck.
 
-Run one with `lit -v test/lit/passes/cse.mlir`.
+Run one with `lit -v test/lit/passes/common/cse.mlir`.
 """
 
 import os

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FAMILIES: dict[str, tuple[str, ...]] = {
-    "activation": (
+    "pointwise.activation": (
         "aten::clamp.Tensor_out",
         "aten::clamp.out",
         "aten::clamp_max.out",
@@ -21,7 +21,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::softplus.out",
         "aten::threshold.out",
     ),
-    "binary": (
+    "pointwise.binary": (
         "aten::add.Scalar_out",
         "aten::add.out",
         "aten::addcdiv.out",
@@ -51,11 +51,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::sub.Scalar_out",
         "aten::sub.out",
     ),
-    "choose_qparams": (
+    "quantized.choose_qparams": (
         "quantized_decomposed::choose_qparams.Tensor_out",
         "quantized_decomposed::choose_qparams_symmetric.Tensor_out",
     ),
-    "comparison": (
+    "pointwise.comparison": (
         "aten::bitwise_and.Scalar_out",
         "aten::bitwise_and.Tensor_out",
         "aten::bitwise_left_shift.Tensor_Scalar_out",
@@ -85,9 +85,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::ne.Tensor_out",
         "aten::where.self_out",
     ),
-    "convolution": ("aten::convolution.out",),
-    "convolution_backward": ("aten::convolution_backward.out",),
-    "copy": (
+    "convolution.convolution": ("aten::convolution.out",),
+    "convolution.convolution_backward": ("aten::convolution_backward.out",),
+    "movement.copy": (
         "aten::_to_copy.out",
         "aten::clone.out",
         "aten::copy.out",
@@ -97,7 +97,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "et_copy::_d2h_copy.out",
         "et_copy::_h2d_copy.out",
     ),
-    "counting": (
+    "sorting.counting": (
         "aten::_unique2.out",
         "aten::bincount.out",
         "aten::histc.out",
@@ -105,7 +105,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::unique_consecutive.out",
         "aten::unique_dim.out",
     ),
-    "create": (
+    "creation.create": (
         "aten::arange.out",
         "aten::arange.start_out",
         "aten::empty.out",
@@ -130,11 +130,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::zeros_like.out",
         "dim_order_ops::_empty_dim_order.out",
     ),
-    "distance": (
+    "linalg.distance": (
         "aten::_cdist_forward.out",
         "aten::_pdist_forward.out",
     ),
-    "distributions": (
+    "creation.distributions": (
         "aten::_standard_gamma.out",
         "aten::bernoulli.Tensor_out",
         "aten::bernoulli.float_out",
@@ -153,35 +153,35 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::poisson.out",
         "aten::uniform.out",
     ),
-    "embedding_bag": (
+    "indexing.embedding_bag": (
         "aten::_embedding_bag.out",
         "aten::_embedding_bag_forward_only.out",
     ),
-    "fft": (
+    "linalg.fft": (
         "aten::_fft_c2c.out",
         "aten::_fft_c2r.out",
         "aten::_fft_r2c.out",
     ),
-    "fold": (
+    "image.fold": (
         "aten::col2im.out",
         "aten::im2col.out",
     ),
-    "gradient": (
+    "reduction.gradient": (
         "aten::_adaptive_avg_pool2d_backward.out",
         "aten::avg_pool2d_backward.grad_input",
         "aten::embedding_dense_backward.out",
         "aten::native_group_norm_backward.out",
         "aten::native_layer_norm_backward.out",
     ),
-    "grid_sampler": (
+    "image.grid_sampler": (
         "aten::grid_sampler_2d.out",
         "aten::grid_sampler_3d.out",
     ),
-    "histogram": (
+    "sorting.histogram": (
         "aten::histogram.bin_ct_out",
         "aten::histogram.bins_tensor_out",
     ),
-    "index": (
+    "indexing.index": (
         "aten::embedding.out",
         "aten::gather.out",
         "aten::index.Tensor_out",
@@ -190,7 +190,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::nonzero.out",
         "aten::repeat_interleave.Tensor_out",
     ),
-    "join": (
+    "movement.join": (
         "aten::cat.out",
         "aten::constant_pad_nd.out",
         "aten::diag_embed.out",
@@ -207,7 +207,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::tril.out",
         "aten::triu.out",
     ),
-    "linalg": (
+    "linalg.linalg": (
         "aten::_linalg_det.result",
         "aten::_linalg_slogdet.sign",
         "aten::_linalg_solve_ex.result",
@@ -219,18 +219,18 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::linalg_lu_solve.out",
         "aten::lu_unpack.out",
     ),
-    "linalg_symmetric": (
+    "linalg.linalg_symmetric": (
         "aten::cholesky_inverse.out",
         "aten::cholesky_solve.out",
         "aten::linalg_ldl_factor_ex.out",
         "aten::linalg_ldl_solve.out",
     ),
-    "linalg_triangular": (
+    "linalg.linalg_triangular": (
         "aten::linalg_solve_triangular.out",
         "aten::triangular_solve.X",
     ),
-    "linspace": ("aten::linspace.out",),
-    "matmul": (
+    "creation.linspace": ("aten::linspace.out",),
+    "linalg.matmul": (
         "aten::addmm.out",
         "aten::baddbmm.out",
         "aten::bmm.out",
@@ -239,9 +239,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::mm.out",
         "aten::mv.out",
     ),
-    "matmul_integer": ("aten::_int_mm.out",),
-    "matrix_exponential": ("aten::linalg_matrix_exp.out",),
-    "normalization": (
+    "linalg.matmul_integer": ("aten::_int_mm.out",),
+    "linalg.matrix_exponential": ("aten::linalg_matrix_exp.out",),
+    "reduction.normalization": (
         "aten::_native_batch_norm_legit.no_stats_out",
         "aten::_native_batch_norm_legit.out",
         "aten::_native_batch_norm_legit_no_training.out",
@@ -249,7 +249,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::native_group_norm.out",
         "aten::native_layer_norm.out",
     ),
-    "order": (
+    "sorting.order": (
         "aten::_logcumsumexp.out",
         "aten::bucketize.Scalar_out",
         "aten::bucketize.Tensor_out",
@@ -265,7 +265,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::searchsorted.Scalar_out",
         "aten::searchsorted.Tensor_out",
     ),
-    "pairwise": (
+    "pointwise.pairwise": (
         "aten::angle.out",
         "aten::complex.out",
         "aten::copysign.Scalar_out",
@@ -285,7 +285,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::nextafter.out",
         "aten::signbit.out",
     ),
-    "pooling": (
+    "pooling.pooling": (
         "aten::_adaptive_avg_pool2d.out",
         "aten::_adaptive_avg_pool3d.out",
         "aten::adaptive_avg_pool1d.out",
@@ -295,7 +295,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::max_pool2d_with_indices.out",
         "aten::max_pool2d_with_indices_backward.grad_input",
     ),
-    "pooling_max": (
+    "pooling.pooling_max": (
         "aten::adaptive_max_pool2d.out",
         "aten::adaptive_max_pool3d.out",
         "aten::fractional_max_pool2d.output",
@@ -304,8 +304,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::max_unpool2d.out",
         "aten::max_unpool3d.out",
     ),
-    "put": ("aten::put.out",),
-    "quantize": (
+    "indexing.put": ("aten::put.out",),
+    "quantized.quantize": (
         "quantized_decomposed::convert_element_type.no_fuse_out",
         "quantized_decomposed::dequantize_per_channel.out",
         "quantized_decomposed::dequantize_per_tensor.Tensor2_out",
@@ -317,7 +317,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "quantized_decomposed::quantize_per_tensor.Tensor_out",
         "quantized_decomposed::quantize_per_tensor.out",
     ),
-    "quantize_rows": (
+    "quantized.quantize_rows": (
         "quantized_decomposed::_choose_qparams_per_token_asymmetric_impl.out",
         "quantized_decomposed::choose_qparams_per_token.out",
         "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
@@ -326,7 +326,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "quantized_decomposed::quantize_per_channel_group.out",
         "quantized_decomposed::quantize_per_token.out",
     ),
-    "quantized_layers": (
+    "quantized.quantized_layers": (
         "quantized_decomposed::add.out",
         "quantized_decomposed::embedding_2bit.dtype_out",
         "quantized_decomposed::embedding_2bit.out",
@@ -337,7 +337,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "quantized_decomposed::mixed_linear.out",
         "quantized_decomposed::mixed_mm.out",
     ),
-    "random": (
+    "creation.random": (
         "aten::rand.out",
         "aten::rand_like.out",
         "aten::randint.low_out",
@@ -352,7 +352,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::random.to_out",
         "aten::randperm.out",
     ),
-    "reduce": (
+    "reduction.reduce": (
         "aten::all.all_out",
         "aten::all.dims_out",
         "aten::all.out",
@@ -382,22 +382,22 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::var.out",
         "aten::var_mean.correction_out",
     ),
-    "reflectors": (
+    "linalg.reflectors": (
         "aten::geqrf.a",
         "aten::linalg_householder_product.out",
         "aten::ormqr.out",
     ),
-    "resample": (
+    "image.resample": (
         "aten::upsample_bilinear2d.out",
         "aten::upsample_bilinear2d.vec_out",
         "aten::upsample_nearest2d.out",
         "aten::upsample_nearest2d.vec_out",
     ),
-    "resample_antialias": (
+    "image.resample_antialias": (
         "aten::_upsample_bicubic2d_aa.out",
         "aten::_upsample_bilinear2d_aa.out",
     ),
-    "scatter": (
+    "indexing.scatter": (
         "aten::index_put.out",
         "aten::index_put_",
         "aten::masked_scatter.out",
@@ -408,22 +408,22 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::select_scatter.out",
         "aten::slice_scatter.out",
     ),
-    "scatter_combine": (
+    "indexing.scatter_combine": (
         "aten::index_reduce.out",
         "aten::scatter.reduce_out",
         "aten::scatter.value_reduce_out",
     ),
-    "segment_reduce": ("aten::segment_reduce.out",),
-    "softmax": (
+    "reduction.segment_reduce": ("aten::segment_reduce.out",),
+    "reduction.softmax": (
         "aten::_log_softmax.out",
         "aten::_softmax.out",
     ),
-    "sort": (
+    "sorting.sort": (
         "aten::sort.values",
         "aten::sort.values_stable",
         "aten::topk.values",
     ),
-    "special": (
+    "special.special": (
         "aten::digamma.out",
         "aten::erfc.out",
         "aten::erfinv.out",
@@ -454,7 +454,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::special_zeta.out",
         "aten::special_zeta.self_scalar_out",
     ),
-    "special_polynomials": (
+    "special.special_polynomials": (
         "aten::special_chebyshev_polynomial_t.n_scalar_out",
         "aten::special_chebyshev_polynomial_t.out",
         "aten::special_chebyshev_polynomial_t.x_scalar_out",
@@ -492,13 +492,13 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::special_shifted_chebyshev_polynomial_w.out",
         "aten::special_shifted_chebyshev_polynomial_w.x_scalar_out",
     ),
-    "spectral": (
+    "linalg.spectral": (
         "aten::_linalg_eigh.eigenvalues",
         "aten::_linalg_svd.U",
         "aten::linalg_eig.out",
         "aten::linalg_qr.out",
     ),
-    "unary": (
+    "pointwise.unary": (
         "aten::_conj_physical.out",
         "aten::abs.out",
         "aten::acos.out",
@@ -540,7 +540,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::tanh.out",
         "aten::trunc.out",
     ),
-    "views": (
+    "movement.views": (
         "aten::_unsafe_view.out",
         "aten::alias_copy.out",
         "aten::as_strided_copy.out",
@@ -571,7 +571,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "aten::view_as_real_copy.out",
         "aten::view_copy.out",
     ),
-    "views_of_bits": (
+    "movement.views_of_bits": (
         "aten::_conj_copy.out",
         "aten::_neg_view_copy.out",
         "aten::_reshape_alias_copy.out",

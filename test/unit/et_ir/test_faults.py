@@ -9,7 +9,7 @@ from xdsl.ir import Block, Region
 from et_ir.dialects.aten.generated import ops as aten
 from et_ir.faults import ProgramFaults, with_later_faults
 from et_ir.passes.pipelines import CORE_ATEN, EDGE, executorch_pipeline, parse_passes
-from et_ir.passes.report import Finding, PassReport
+from et_ir.report import Finding, PassReport
 
 TYPE = TensorType(f32, [4])
 

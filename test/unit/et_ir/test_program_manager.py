@@ -27,7 +27,7 @@ from et_ir.dialects.aten.generated import ops as aten
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.frontend import UnsupportedProgram
-from et_ir.passes.infeasible_memory import InfeasibleMemory
+from et_ir.passes.memory.plan_memory.infeasible import InfeasibleMemory
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime
 from examples.passes.double_to_add import DoubleToAddPass

@@ -16,7 +16,7 @@ from et_ir.backends import (
     partition_module,
 )
 from et_ir.dialects.edge.generated import ops as edge
-from et_ir.passes.report import PassReport
+from et_ir.report import PassReport
 from et_ir.verification import verify_module
 
 TEXT = """

@@ -25,7 +25,7 @@ from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.emit import data_files
 from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
-from et_ir.passes.report import PassReport
+from et_ir.report import PassReport
 from et_ir.verification import verify_module
 from et_schema.ptd import read_ptd
 from et_schema.pte import read_pte

@@ -1,0 +1,1 @@
+"""Development tools: generators, probes and writers of documentation tables. Not installed."""

@@ -1,0 +1,1 @@
+"""Passes from exported `aten` to Core ATen: folding, decomposition."""

@@ -1,0 +1,1 @@
+"""Passes that delegate: partitioning, and compilation of partitions by their backends."""

@@ -1,0 +1,1 @@
+"""Passes for programs of any level above `executorch`: CSE, DCE, canonicalization, constant folding."""

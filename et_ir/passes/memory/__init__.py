@@ -1,0 +1,1 @@
+"""Passes that reduce and plan memory: scheduling, rematerialization, in-place execution, planning."""

@@ -1,0 +1,1 @@
+"""Passes from `edge` and `backend` to `executorch`: legalization, kernel selection, destination-passing."""

@@ -1,0 +1,1 @@
+"""Tools over loaded programs: bundled test cases, certificates of memory plans."""

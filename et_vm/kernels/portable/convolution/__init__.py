@@ -1,0 +1,1 @@
+"""Convolutions: dense, depthwise, transposed, and their gradients."""

@@ -1,0 +1,1 @@
+"""Tensors made of scalars and random numbers."""

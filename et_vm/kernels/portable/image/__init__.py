@@ -1,0 +1,1 @@
+"""Resampling of images, and windows that slide over them."""

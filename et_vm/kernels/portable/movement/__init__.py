@@ -1,0 +1,1 @@
+"""Copies that move or convert elements: views, joins, type conversions."""

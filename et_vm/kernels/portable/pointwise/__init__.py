@@ -1,0 +1,1 @@
+"""Pointwise kernels: arithmetic, comparisons, activations."""

@@ -1,0 +1,1 @@
+"""Quantized arithmetic: affine quantization and quantized layers."""

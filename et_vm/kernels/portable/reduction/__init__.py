@@ -1,0 +1,1 @@
+"""Reductions, softmax and normalizations, and their gradients."""

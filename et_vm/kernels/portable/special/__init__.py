@@ -1,0 +1,1 @@
+"""Special functions: Bessel, gamma, error functions, orthogonal polynomials."""

@@ -1,0 +1,1 @@
+"""Loading: the bytes of a program, its opcodes and decoded instructions."""

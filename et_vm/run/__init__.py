@@ -1,0 +1,1 @@
+"""Execution: a method's registers, linked kernels, prepared steps and interpreter loops."""

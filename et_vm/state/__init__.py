@@ -1,0 +1,1 @@
+"""Mutable buffers of methods, in memory and in files."""

@@ -1,0 +1,1 @@
+"""Load-time verification: plans, tensors, data flow, liveness and guards."""
