@@ -8,7 +8,7 @@ import pytest
 from modules import parse, run
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.passes.memory.plan_memory import plan_memory
+from et_ir.passes.memory import plan_memory
 from et_ir.planning import Buffer, Layout, Plan
 
 CHAIN = """
