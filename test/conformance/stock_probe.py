@@ -32,19 +32,21 @@ from dev.dtype_probe import Probe, probe_of
 from et_ir.dialects.aten.inference.dtypes import DType
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.pipelines import edge_passes, executorch_passes
+from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
-from et_ir.passes.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.registry.calls import Call, module_of
 from et_ir.targets.manifest import load_manifest
 
 TARGET = "stock-1.4"
 COMMAND = "PYTHONPATH=test/conformance python -m stock_probe"
 LIST = Path(__file__).parents[2] / "et_ir" / "targets" / f"{TARGET}-types.txt"
-PIPELINE = ",".join(
-    step
-    for step in executorch_pipeline(target=TARGET).split(",")
-    if not step.startswith(("fit-kernels", "kernel-limits"))
-)
+PIPELINE = [
+    one
+    for one in executorch_passes(ExecutorchBackendConfig(target=TARGET))
+    if one.name not in ("fit-kernels", "kernel-limits")
+]
 """What the list is for is left out."""
 
 Types = tuple[DType, ...]
@@ -74,8 +76,8 @@ def compiled(call: Call) -> tuple[bytes, list[torch.Tensor]] | None:
     """The file of a call and its inputs; none if the compiler has something against it before the kernels do."""
     try:
         module, _, inputs = module_of(call)
-        run_pipeline(module, EDGE)
-        run_pipeline(module, PIPELINE)
+        run_passes(module, edge_passes())
+        run_passes(module, PIPELINE)
     except Exception:
         # Of calls that no program comes to the list has nothing to say, whatever the reason is.
         return None

@@ -14,8 +14,10 @@ import torch
 from stock import StockRuntime
 from sweep.compare import difference
 
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.pipelines import edge_passes, executorch_passes
+from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
-from et_ir.passes.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.registry.calls import Call, module_of, results_of
 
 aten: Any = torch.ops.aten
@@ -33,8 +35,8 @@ def run(target: Any, args: tuple[Any, ...], stock: StockRuntime, path: Path) -> 
     """What the stock runtime gives, and what torch gives."""
     results = results_of(target(*args))
     module, _, inputs = module_of(Call(target, args, {}, results))
-    run_pipeline(module, EDGE)
-    run_pipeline(module, executorch_pipeline(target="stock-1.4"))
+    run_passes(module, edge_passes())
+    run_passes(module, executorch_passes(ExecutorchBackendConfig(target="stock-1.4")))
     stream = io.BytesIO()
     write(module, stream, EmitOptions())
     path.write_bytes(stream.getvalue())

@@ -25,8 +25,10 @@ from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.driver.pipelines import executorch_passes
+from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
+from et_ir.passes.verify.verify_edge import VerifyEdgePass
 from et_ir.registry.calls import DTYPES, tensor_type
 from et_vm.runtime import Runtime
 
@@ -121,7 +123,7 @@ def runtime_call(call: Any) -> tuple[ModuleOp, tuple[torch.Tensor, ...]]:
 
 def compiled(module: ModuleOp, target: str) -> bytes:
     lowered = module.clone()
-    run_pipeline(lowered, f"verify-edge,{executorch_pipeline(target=target)}")
+    run_passes(lowered, [VerifyEdgePass(), *executorch_passes(ExecutorchBackendConfig(target=target))])
     stream = io.BytesIO()
     write(lowered, stream, EmitOptions())
     return stream.getvalue()

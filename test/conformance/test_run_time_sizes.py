@@ -24,8 +24,9 @@ from torch.export import Dim, export
 from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.driver.pipelines import aten_passes, core_aten_passes, edge_passes
+from et_ir.driver.stages import run_passes
 from et_ir.frontend import import_program
-from et_ir.passes.pipelines import ATEN, CORE_ATEN, EDGE, run_pipeline
 from et_ir.report import PassReport
 from et_ir.verification import verify_module
 from et_vm.runtime import Runtime
@@ -397,8 +398,8 @@ def exported(case: Case) -> torch.export.ExportedProgram:
 def test_one_lowering_for_all_sizes(name: str) -> None:
     case = CASES[name]
     module = import_program(exported(case))
-    for pipeline in (ATEN, CORE_ATEN, EDGE):
-        run_pipeline(module, pipeline)
+    for passes in (aten_passes(), core_aten_passes(), edge_passes()):
+        run_passes(module, passes)
         verify_module(module)
         for size in SIZES:
             inputs = case.inputs(size)

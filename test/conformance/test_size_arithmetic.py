@@ -20,8 +20,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from et_ir import EdgeProgramManager, ExecutorchBackendConfig
 from et_ir.dialects.aten.generated import ops as aten
+from et_ir.driver.pipelines import core_aten_passes, edge_passes
+from et_ir.driver.stages import run_passes
 from et_ir.frontend.size_arithmetic import SizeArithmetic
-from et_ir.passes.pipelines import CORE_ATEN, EDGE, run_pipeline
 from et_vm.runtime import Runtime
 
 Function = tuple[str, Callable[..., Any], tuple[Any, ...]]
@@ -122,8 +123,8 @@ def wanted(inputs: dict[str, Any]) -> list[Any]:
 @pytest.fixture(scope="module")
 def edge() -> EdgeProgramManager:
     module = program()
-    run_pipeline(module, CORE_ATEN)
-    run_pipeline(module, EDGE)
+    run_passes(module, core_aten_passes())
+    run_passes(module, edge_passes())
     return EdgeProgramManager(module)
 
 

@@ -14,6 +14,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 __all__ = [
+    "DATA_FILE",
     "OPERAND",
     "ArenaDeviceAttr",
     "ElementType",
@@ -21,6 +22,9 @@ __all__ = [
     "ListKind",
     "OperandAttr",
 ]
+
+DATA_FILE: Final = "executorch.data_file"
+"""The attribute of a symbol that names the data file its bytes are written to."""
 
 
 @irdl_attr_definition

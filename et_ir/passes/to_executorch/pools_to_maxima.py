@@ -34,10 +34,10 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.driver.presets import Memory
 from et_ir.passes.to_executorch.convolutions_to_products.pieces import Pieces
 from et_ir.passes.to_executorch.convolutions_to_products.room import Copies, Room, rooms
 from et_ir.passes.to_executorch.convolutions_to_products.window import is_plain, pair
-from et_ir.presets import Memory
 from et_ir.rewriting import rewrite
 
 __all__ = ["PoolsToMaximaPass"]

@@ -8,8 +8,9 @@ from torch import Tensor, nn
 
 from et_ir import to_edge
 from et_ir.analysis.register_liveness import Liveness
+from et_ir.driver.pipelines import executorch_passes
+from et_ir.driver.stages import run_passes
 from et_ir.passes.memory import concatenate_in_place
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
 
 
 class Concatenations(nn.Module):
@@ -35,6 +36,6 @@ def test_the_plan_is_walked_once_however_many_there_are(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(concatenate_in_place, "Liveness", Counted)
     module = to_edge(torch.export.export(Concatenations(20), (torch.ones(8, 16),))).module
-    run_pipeline(module, executorch_pipeline())
+    run_passes(module, executorch_passes())
     assert len(walks) == 1
     assert "cat.out" not in str(module)

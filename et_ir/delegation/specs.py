@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from et_ir.backends.refusals import Refusal
+from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.backend import CompileSpecAttr
 
 __all__ = ["CompileSpec", "DelegationSpec", "PartitionResult"]
@@ -40,7 +40,7 @@ class DelegationSpec:
 class PartitionResult:
     """What a partitioner decided of a method.
 
-    Ops with one `delegation_tag` (`et_ir.backends.tags`) are one partition.
+    Ops with one `delegation_tag` (`et_ir.delegation.tags`) are one partition.
     """
 
     tagged: FuncOp

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from et_ir.backends.contraction import ContractionGraph
+from et_ir.delegation.contraction import ContractionGraph
 
 __all__ = ["NO_COLOUR", "Grouping", "group"]
 

@@ -1,30 +1,30 @@
-"""Operators that backends want whole: kept from decomposition until it is known whether a partition takes them."""
+"""Operators preserved for backends, and their decomposition where no partition takes them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation
 
-from et_ir.backends.errors import BackendError
-from et_ir.backends.partitioner import KeepFilter, Partitioner
+from et_ir.delegation.errors import BackendError
+from et_ir.delegation.partitioner import KeepFilter, Partitioners, all_partitioners
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.edge import EdgeOp
+from et_ir.driver.method_passes import PythonPass
 from et_ir.passes.verify.verify_core_aten import is_core
 from et_ir.report import Finding, PassReport
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
-    from et_ir.backends.delegate import Partitioners
-
-__all__ = ["KeptOperators", "all_partitioners", "clear_marks"]
+__all__ = ["DecomposeRefusedPass", "KeptOperators", "clear_marks"]
 
 MARK: Final = "kept_for_backend"
 
@@ -105,6 +105,18 @@ class KeptOperators:
             raise PassReport("a partitioner failed", [finding]) from error
 
 
+@dataclass(frozen=True)
+class DecomposeRefusedPass(PythonPass):
+    """Decompose what is kept by operator, but that no partitioner wants kept."""
+
+    name = "decompose-refused"
+
+    kept: KeptOperators
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        self.kept.decompose_refused(op)
+
+
 def clear_marks(module: ModuleOp) -> None:
     """Take the marks away."""
     for op in module.walk():
@@ -141,18 +153,6 @@ def _as_aten(op: Operation) -> Operation:
         old.replace_all_uses_with(result)
     block.erase_op(op)
     return new
-
-
-def all_partitioners(partitioners: Partitioners) -> Iterable[Partitioner]:
-    """Each of the partitioners, in the order in which they are asked."""
-    if isinstance(partitioners, Partitioner):
-        yield partitioners
-        return
-    for one in partitioners.values() if isinstance(partitioners, Mapping) else partitioners:
-        if isinstance(one, Partitioner):
-            yield one
-        else:
-            yield from one
 
 
 def _name(operator: str | type[Operation] | OpOverload) -> str:

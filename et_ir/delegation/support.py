@@ -8,8 +8,8 @@ from typing import Final
 
 from xdsl.ir import Attribute, Operation
 
-from et_ir.backends.dependences import outer_operands
-from et_ir.backends.refusals import Refusal
+from et_ir.delegation.dependences import outer_operands
+from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.schema import SchemaOp
@@ -101,7 +101,7 @@ class AnyOf(OperatorSupport):
 
 def supports_what_is_in(support: OperatorSupport, op: ControlOp) -> Refusal | None:
     """Why a backend that runs control flow does not take an op of it: the first op in it that it does not take."""
-    from et_ir.backends.dependences import is_copied, is_statement
+    from et_ir.delegation.dependences import is_copied, is_statement
     from et_ir.dialects.control import YieldOp
 
     for region in op.regions:
@@ -122,7 +122,7 @@ def number_refusal(op: Operation) -> Refusal | None:
     """Why an op cannot be in a partition because of the numbers it uses or makes: only tensors go in and out, and
     a partition computes sizes, but nothing that a tensor holds.
     """
-    from et_ir.backends.dependences import is_copied
+    from et_ir.delegation.dependences import is_copied
 
     for result in op.results:
         if not is_tensor(result.type):

@@ -16,7 +16,7 @@ from et_ir.backends.nested import NestedPartitioner
 from et_ir.data import Blob
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program import DataAttr, Globals
-from et_ir.program_manager import ExecutorchBackendConfig
+from et_ir.driver.managers import ExecutorchBackendConfig
 from et_vm.runtime import Runtime
 from examples.passes.double_to_add import DoubleToAddPass
 

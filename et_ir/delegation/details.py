@@ -9,9 +9,9 @@ from typing import cast
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 
-from et_ir.backends.named_data import NamedDataStoreOutput
-from et_ir.backends.specs import CompileSpec
 from et_ir.data import Blob
+from et_ir.delegation.named_data import NamedDataStoreOutput
+from et_ir.delegation.specs import CompileSpec
 
 __all__ = ["BackendDetails", "PreprocessResult"]
 

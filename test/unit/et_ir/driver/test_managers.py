@@ -26,6 +26,7 @@ from et_ir import (
 from et_ir.dialects.aten.generated import ops as aten
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.executorch import KernelCallOp
+from et_ir.driver.observer import Observer
 from et_ir.frontend import UnsupportedProgram
 from et_ir.passes.memory.plan_memory.infeasible import InfeasibleMemory
 from et_schema.pte import read_pte
@@ -218,16 +219,25 @@ def test_what_cannot_be_imported() -> None:
         to_edge(Twice())  # pyright: ignore[reportArgumentType]
 
 
-def test_progress_tells_of_each_level(program: ExportedProgram) -> None:
+def test_observers_are_told_of_each_pass_and_level(program: ExportedProgram) -> None:
     levels: list[str] = []
+    running: list[str] = []
 
-    def progress(level: str, module: ModuleOp) -> None:
-        assert isinstance(module, ModuleOp)
-        levels.append(level)
+    class Levels(Observer):
+        def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
+            running.append(one.name)
 
-    to_edge(program, compile_config=EdgeCompileConfig(progress=progress)).to_executorch(
-        ExecutorchBackendConfig(progress=progress)
+        def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
+            assert running.pop() == one.name
+
+        def reached(self, level: str, module: ModuleOp) -> None:
+            assert isinstance(module, ModuleOp)
+            levels.append(level)
+
+    to_edge(program, compile_config=EdgeCompileConfig(observer=Levels())).to_executorch(
+        ExecutorchBackendConfig(observer=Levels())
     )
+    assert not running
     assert levels == ["aten", "core-aten", "edge", "backend", "executorch"]
 
 

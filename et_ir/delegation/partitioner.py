@@ -1,21 +1,21 @@
-"""Who decides what goes to a backend."""
+"""Partitioners: the decision which ops go to which backend."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from et_ir.backends.specs import PartitionResult
+from et_ir.delegation.specs import PartitionResult
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
-__all__ = ["KeepFilter", "Partitioner"]
+__all__ = ["KeepFilter", "Partitioner", "Partitioners", "all_partitioners"]
 
 KeepFilter = Callable[[Operation], bool]
 """Whether one op, of an operator that a backend wants kept, is to be kept."""
@@ -48,3 +48,19 @@ class Partitioner(ABC):
     def __call__(self, method: FuncOp) -> PartitionResult:
         """`partition`."""
         return self.partition(method)
+
+
+Partitioners = Partitioner | Sequence[Partitioner] | Mapping[str, Partitioner | Sequence[Partitioner]]
+"""Partitioners for all methods, or by method; of several, each gets what those before it left."""
+
+
+def all_partitioners(partitioners: Partitioners) -> Iterable[Partitioner]:
+    """Each of the partitioners, in the order in which they are asked."""
+    if isinstance(partitioners, Partitioner):
+        yield partitioners
+        return
+    for one in partitioners.values() if isinstance(partitioners, Mapping) else partitioners:
+        if isinstance(one, Partitioner):
+            yield one
+        else:
+            yield from one

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from et_ir.backends.dependences import Dependences, is_copied, is_statement, outer_operands
-from et_ir.backends.specs import DelegationSpec
-from et_ir.backends.tags import DELEGATION_TAG, clear_tags, tag_of
+from et_ir.delegation.dependences import Dependences, is_copied, is_statement, outer_operands
+from et_ir.delegation.specs import DelegationSpec
+from et_ir.delegation.tags import DELEGATION_TAG, clear_tags, tag_of
 from et_ir.dialects.backend import PartitionOp, YieldOp
 from et_ir.dialects.program import RangeOp
 from et_ir.report import Finding, PassReport

@@ -1,4 +1,4 @@
-"""Passes on one method of a program: they see a module without the others.
+"""Passes of the user's, on a whole program or on single methods, which see a module without the others.
 
 Constants that a pass changes are that method's own afterwards, where another method uses them too; they were shared.
 """
@@ -6,6 +6,7 @@ Constants that a pass changes are that method's own afterwards, where another me
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
@@ -16,19 +17,41 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.program import BufferOp, DeclareOperatorOp, Globals
 
-__all__ = ["MethodPasses", "run_passes"]
+__all__ = ["MethodPasses", "PythonPass", "TransformPass"]
 
 MethodPasses = Sequence[ModulePass] | Mapping[str, Sequence[ModulePass]]
 """Passes on the whole program, or by the name of the method that they are for."""
 
 
-def run_passes(module: ModuleOp, passes: MethodPasses) -> None:
-    """Run passes of the user's own.
+class PythonPass(ModulePass):
+    """A pass whose options are Python objects."""
+
+    def standard_passes(self) -> Sequence[ModulePass]:
+        """The passes with a textual form that do the same, as far as there are any."""
+        return ()
+
+
+@dataclass(frozen=True)
+class TransformPass(PythonPass):
+    """Run passes of the user's."""
+
+    name = "transform"
+
+    passes: MethodPasses
+
+    def standard_passes(self) -> Sequence[ModulePass]:
+        return () if isinstance(self.passes, Mapping) else self.passes
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _run(ctx, op, self.passes)
+
+
+def _run(context: Context, module: ModuleOp, passes: MethodPasses) -> None:
+    """Run passes of the user's.
 
     Raises what they raise, and `PassFailedException` for a method that there is not, and for passes that do to one
     method what would change others: to state that these use, or to its name.
     """
-    context = Context()
     if not isinstance(passes, Mapping):
         for one in passes:
             one.apply(context, module)
@@ -40,7 +63,7 @@ def run_passes(module: ModuleOp, passes: MethodPasses) -> None:
             raise PassFailedException(f"transform_passes: no method is called '{name}'; there are: {there}")
     for name, ones in passes.items():
         if len(methods) == 1:
-            run_passes(module, ones)
+            _run(context, module, ones)
             continue
         part = _alone(module, name)
         for one in ones:

@@ -1,6 +1,6 @@
 import pytest
 
-from et_ir.backends.options import operators
+from et_ir.delegation.options import operators
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, cast
 
-from et_ir.backends.details import BackendDetails
-from et_ir.backends.errors import BackendError, MissingBackend
-from et_ir.backends.partitioner import Partitioner
+from et_ir.delegation.details import BackendDetails
+from et_ir.delegation.errors import BackendError, MissingBackend
+from et_ir.delegation.partitioner import Partitioner
 
 __all__ = [
     "BACKENDS",

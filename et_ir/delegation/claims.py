@@ -23,11 +23,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.backends.capability import CapabilityPartitioner
-from et_ir.backends.graphs import Graph
-from et_ir.backends.refusals import Refusal
-from et_ir.backends.specs import DelegationSpec
-from et_ir.backends.support import OperatorSupport
+from et_ir.delegation.capability import CapabilityPartitioner
+from et_ir.delegation.graphs import Graph
+from et_ir.delegation.refusals import Refusal
+from et_ir.delegation.specs import DelegationSpec
+from et_ir.delegation.support import OperatorSupport
 from et_ir.dialects.counterparts import forms
 from et_ir.rewriting import root_classes
 

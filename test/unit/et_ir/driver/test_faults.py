@@ -7,8 +7,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 from et_ir.dialects.aten.generated import ops as aten
-from et_ir.faults import ProgramFaults, with_later_faults
-from et_ir.passes.pipelines import CORE_ATEN, EDGE, executorch_pipeline, parse_passes
+from et_ir.driver.faults import ProgramFaults, with_later_faults
+from et_ir.driver.pipelines import core_aten_passes, edge_passes, executorch_passes
 from et_ir.report import Finding, PassReport
 
 TYPE = TensorType(f32, [4])
@@ -32,12 +32,12 @@ def report(program: ModuleOp) -> PassReport:
     return PassReport("no such thing", [Finding.at(blamed, "is blamed", "leave it out")])
 
 
-STAGES = ",".join((CORE_ATEN, EDGE, executorch_pipeline(target="stock-1.4")))
+STAGES = [*core_aten_passes(), *edge_passes(), *executorch_passes()]
 
 
 def test_later_faults_follow() -> None:
     program = module()
-    found = with_later_faults(report(program), program, parse_passes(STAGES))
+    found = with_later_faults(report(program), program, STAGES)
     assert isinstance(found, ProgramFaults)
     assert [(f.op_name, f.location) for f in found.findings] == [
         ("aten.relu", line(1)),
@@ -49,9 +49,9 @@ def test_later_faults_follow() -> None:
 def test_an_error_with_nothing_to_add_stays() -> None:
     program = module()
     error = report(program)
-    assert with_later_faults(error, program, parse_passes(CORE_ATEN)) is error
+    assert with_later_faults(error, program, core_aten_passes()) is error
 
 
 def test_what_is_no_report_stays() -> None:
     error = ValueError("a mistake")
-    assert with_later_faults(error, module(), parse_passes(STAGES)) is error
+    assert with_later_faults(error, module(), STAGES) is error

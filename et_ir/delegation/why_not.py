@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import LocationAttr
 
-from et_ir.backends.refusals import Refusal
+from et_ir.delegation.refusals import Refusal
 from et_ir.locations import frames_of, module_path, source_line
 
 __all__ = ["DelegationReport", "LeftOut"]

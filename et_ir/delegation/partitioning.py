@@ -1,9 +1,8 @@
-"""Delegation of a module: partitioners decide, regions are made, and what is left out is said with its reason."""
+"""Partitioning of a module: tags become regions, and what is left out is reported with its reason."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -11,27 +10,18 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.backends.dependences import is_copied, is_statement
-from et_ir.backends.details import BackendDetails
-from et_ir.backends.kept import KeptOperators, all_partitioners, clear_marks
-from et_ir.backends.lowering import lower_partitions
-from et_ir.backends.partitioner import Partitioner
-from et_ir.backends.refusals import Refusal
-from et_ir.backends.regions import PartitionError, form_partitions
-from et_ir.backends.registry import details_of
-from et_ir.backends.specs import PartitionResult
-from et_ir.backends.tags import clear_tags
-from et_ir.backends.why_not import DelegationReport, LeftOut
+from et_ir.delegation.dependences import is_copied, is_statement
+from et_ir.delegation.partitioner import Partitioner, Partitioners, all_partitioners
+from et_ir.delegation.refusals import Refusal
+from et_ir.delegation.regions import PartitionError, form_partitions
+from et_ir.delegation.specs import PartitionResult
+from et_ir.delegation.tags import clear_tags
+from et_ir.delegation.why_not import DelegationReport, LeftOut
 from et_ir.dialects.backend import CallOp, PartitionOp
 from et_ir.dialects.control import YieldOp
 from et_ir.report import Finding, PassReport
 
-__all__ = ["Partitioners", "delegate_module", "partition_module"]
-
-_ROUNDS: Final = 16
-
-Partitioners = Partitioner | Sequence[Partitioner] | Mapping[str, Partitioner | Sequence[Partitioner]]
-"""Who decides: for all methods, or by method; of several, each gets what those before it left."""
+__all__ = ["partition_module"]
 
 
 def partition_module(module: ModuleOp, partitioners: Partitioners) -> DelegationReport:
@@ -57,52 +47,6 @@ def partition_module(module: ModuleOp, partitioners: Partitioners) -> Delegation
                 refusals.setdefault(op, []).append(refusal)
         _report(report, name, method, refusals)
     return report
-
-
-def delegate_module(
-    module: ModuleOp,
-    partitioners: Partitioners,
-    *,
-    details_of: Callable[[str], type[BackendDetails]] = details_of,
-    kept: KeptOperators | None = None,
-    compile: bool = True,
-) -> DelegationReport:
-    """Delegate what backends take of a module at the edge level, which then is at the backend level.
-
-    Of the operators that are `kept` for backends, those ops that no partition takes are decomposed, and partitioners
-    are asked again. Without `compile`, partitions stay regions.
-
-    Raises what `partition_module` and `lower_partitions` raise; the module is as it was then.
-    """
-    work = module.clone()
-    for _ in range(_ROUNDS):
-        if kept is not None:
-            kept.mark(work)
-        trial = work.clone()
-        report = partition_module(trial, partitioners)
-        if kept is None or not kept.decompose_left(work, trial):
-            clear_marks(trial)
-            break
-        _lower_again(work)
-    else:
-        raise AssertionError(f"operators that are kept come down to each other, {_ROUNDS} times")
-    if compile:
-        lower_partitions(trial, details_of)
-    block = module.body.block
-    for op in list(block.ops):
-        op.detach()
-        op.erase(safe_erase=False)
-    for op in list(trial.body.block.ops):
-        op.detach()
-        block.add_op(op)
-    return report
-
-
-def _lower_again(module: ModuleOp) -> None:
-    """Bring what has been decomposed at the edge level there."""
-    from et_ir.passes.pipelines import EDGE, run_pipeline
-
-    run_pipeline(module, f"decompose,decompose-traced,decompose,canonicalize,constant-fold,fold-sizes,{EDGE}")
 
 
 def _prepare(partitioner: Partitioner, module: ModuleOp) -> None:

@@ -10,16 +10,16 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from et_ir.analysis.bounds import SizeBounds
-from et_ir.backends.details import BackendDetails, PreprocessResult
-from et_ir.backends.named_data import NamedDataConflict, NamedDataStore
-from et_ir.backends.specs import CompileSpec
-from et_ir.backends.subprogram import state_bounds, subprogram
 from et_ir.data import Blob, MissingData
+from et_ir.delegation.details import BackendDetails, PreprocessResult
+from et_ir.delegation.named_data import NamedDataConflict, NamedDataStore
+from et_ir.delegation.specs import CompileSpec
+from et_ir.delegation.subprogram import state_bounds, subprogram
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp, PartitionOp
+from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.program import DataAttr, Globals, StoreOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.locations import source_line
-from et_ir.passes.to_executorch.externalize_constants import DATA_FILE
 from et_ir.report import Finding, PassReport
 
 __all__ = ["BackendFailed", "lower_partitions"]

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from et_ir.backends.contraction import ContractionGraph
-from et_ir.backends.grouping import NO_COLOUR, Grouping, group
+from et_ir.delegation.contraction import ContractionGraph
+from et_ir.delegation.grouping import NO_COLOUR, Grouping, group
 
 
 @st.composite

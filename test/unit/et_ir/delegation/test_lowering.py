@@ -23,8 +23,10 @@ from et_ir.backends import (
 )
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp
 from et_ir.dialects.edge.generated import ops as edge
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.pipelines import executorch_passes
+from et_ir.driver.stages import run_passes
 from et_ir.emit import data_files
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
 from et_ir.report import PassReport
 from et_ir.verification import verify_module
 from et_schema.ptd import read_ptd
@@ -241,7 +243,7 @@ def test_data_of_a_backend_in_a_data_file(parse, taking, tmp_path):
     # What is there already stays where it is.
     delegate_module(module, {"two": taking("add.Tensor")}, details_of=lambda _: Keeps)
     verify_module(module)
-    run_pipeline(module, executorch_pipeline(extra_backends=["Demo"]))
+    run_passes(module, executorch_passes(ExecutorchBackendConfig(extra_backends=["Demo"])))
     names = write_program(module, str(tmp_path / "x.pte"))
     assert [name.name for name in names] == ["x.pte", "tiles.ptd"]
     data = read_ptd(names[1].read_bytes())

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from et_ir.backends.dependences import Dependences
-from et_ir.backends.grouping import NO_COLOUR, group
-from et_ir.backends.partitioner import Partitioner
-from et_ir.backends.refusals import Refusal
-from et_ir.backends.specs import DelegationSpec, PartitionResult
-from et_ir.backends.state import owned_state
-from et_ir.backends.support import OperatorSupport, number_refusal, supports_what_is_in
-from et_ir.backends.tags import tag
+from et_ir.delegation.dependences import Dependences
+from et_ir.delegation.grouping import NO_COLOUR, group
+from et_ir.delegation.partitioner import Partitioner
+from et_ir.delegation.refusals import Refusal
+from et_ir.delegation.specs import DelegationSpec, PartitionResult
+from et_ir.delegation.state import owned_state
+from et_ir.delegation.support import OperatorSupport, number_refusal, supports_what_is_in
+from et_ir.delegation.tags import tag
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.program import LoadOp, OverwriteOp, StoreOp
 from et_ir.report import Finding, PassReport
