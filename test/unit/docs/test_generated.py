@@ -31,7 +31,13 @@ ELSEWHERE = {
 def _generators() -> set[str]:
     """The modules that can check what they generate."""
     found: set[str] = set()
-    for package, name in (("et_ir",) * 2, ("et_schema",) * 2, ("et_vm",) * 2, ("tools", "et_tools")):
+    for package, name in (
+        ("et_ir",) * 2,
+        ("et_schema",) * 2,
+        ("et_vm",) * 2,
+        ("tools", "et_tools"),
+        ("dev",) * 2,
+    ):
         for path in (ROOT / package).rglob("*.py"):
             if '"--check"' in path.read_text(encoding="utf-8"):
                 place = path.relative_to(ROOT / package).with_suffix("")

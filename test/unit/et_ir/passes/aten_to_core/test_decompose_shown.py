@@ -9,7 +9,7 @@ from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
 from et_ir.passes.to_executorch.fit_kernels import FAMILIES
 from et_ir.rewriting import root_classes
 
-LIT = Path(__file__).parents[5] / "lit" / "passes"
+LIT = Path(__file__).parents[4] / "lit" / "passes"
 
 
 def ops_of(pattern: str) -> set[str]:
