@@ -59,8 +59,9 @@ def _compile(args: argparse.Namespace) -> None:
     from et_ir.passes.verify.verify_edge import VerifyEdgePass
     from et_ir.passes.verify.verify_executorch import VerifyExecutorchPass
 
+    executorch = executorch_config(args)  # first: it loads the user's files, which may register backends
     delegation = Delegation(args)
-    edge, executorch = edge_config(args, delegation.kept_operators), executorch_config(args)
+    edge = edge_config(args, delegation.kept_operators)
     try:
         stages = edge_stages(edge, delegation.preserving)
     except ValueError as error:

@@ -16,8 +16,8 @@ from et_ir.backends import (
     find_backend,
     make_partitioner,
     register_backend,
-    registry,
 )
+from et_ir.delegation import registry
 
 
 class Demo(BackendDetails):

@@ -177,7 +177,7 @@ def test_memory_of_the_caller(program: ExportedProgram) -> None:
 
 def test_memory_that_does_not_do(program: ExportedProgram) -> None:
     with pytest.raises(
-        InfeasibleMemory, match=r"(?s)the smallest capacity that does is.*test_program_manager.py:\d+"
+        InfeasibleMemory, match=r"(?s)the smallest capacity that does is.*test_managers.py:\d+"
     ):
         to_edge(program).to_executorch(ExecutorchBackendConfig(memory="sram:id=1,size=64"))
 
@@ -204,7 +204,7 @@ def test_a_target_without_the_kernels() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.special.airy_ai(x)
 
-    with pytest.raises(PassFailedException, match=r"test_program_manager.py:\d+.*aten::special_airy_ai.out"):
+    with pytest.raises(PassFailedException, match=r"test_managers.py:\d+.*aten::special_airy_ai.out"):
         to_edge(export(Gamma(), (X,))).to_executorch()
 
 

@@ -9,14 +9,6 @@ from et_ir.backends import (
     PreprocessResult,
     SupportTable,
 )
-from et_ir.text import parse_module
-from et_tools.reading import compiler_context
-
-
-@pytest.fixture
-def parse():
-    """Parses the text of a module."""
-    return lambda text: parse_module(compiler_context(), text)
 
 
 class Demo(BackendDetails):
