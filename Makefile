@@ -64,15 +64,15 @@ format: $(VENV)/.test
 # find out: see test/conformance/stock_probe.py. docs/ops.md is what `make conformance` writes.
 regenerate: $(VENV)/.test
 	$(BIN)/python -m et_schema.generate
-	$(BIN)/python -m et_tools.targets
+	$(BIN)/python -m dev.targets
 	$(BIN)/python -m et_ir.registry.snapshot
 	$(BIN)/python -m et_ir.registry.generate
 	$(BIN)/python -m et_ir.registry.examples
 	$(BIN)/python -m et_ir.registry.generate
-	$(BIN)/python -W ignore -m et_ir.dialects.edge.dtype_probe
-	$(BIN)/python -m et_ir.passes.document
-	$(BIN)/python -m et_ir.passes.document_operators
-	$(BIN)/python -m et_vm.document
+	$(BIN)/python -W ignore -m dev.dtype_probe
+	$(BIN)/python -m dev.document_passes
+	$(BIN)/python -m dev.document_operators
+	$(BIN)/python -m dev.document_vm
 
 # Each stamp says which extras the environment has; it is made anew when what they pin has changed.
 $(VENV)/.made:

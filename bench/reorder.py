@@ -36,7 +36,7 @@ def arena(name: str, without: Sequence[str] = (), algorithm: str = "best") -> in
 
     from et_ir import to_edge
     from et_ir.dialects.executorch import PlanOp
-    from et_ir.passes.pipelines import executorch_pipeline, parse_passes, run_pipeline
+    from et_ir.driver.pipelines import executorch_pipeline, parse_passes, run_pipeline
 
     model, arguments = getattr(import_module(f"examples.models.{name}"), name)()
     module = to_edge(torch.export.export(model, arguments)).module

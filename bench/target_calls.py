@@ -173,8 +173,8 @@ def _elementwise() -> Iterator[Call]:
 
 def program_of(call: Call) -> bytes:
     """The program that makes a call, with no other kernel in it."""
+    from et_ir.driver.pipelines import run_pipeline
     from et_ir.emit import EmitOptions, write
-    from et_ir.passes.pipelines import run_pipeline
 
     module = ModuleOp([call.function])
     run_pipeline(module, PLAN)

@@ -45,7 +45,7 @@ class Sample:
 def samples(target: str, only: str) -> Iterable[Sample]:
     """Measure the calls of `bench.target_calls` on a target."""
     from bench.target_calls import calls, program_of, runner
-    from et_ir.passes.cost_model import work_of
+    from et_ir.analysis.cost_model import work_of
 
     for call in calls(target):
         work = work_of(call.op)

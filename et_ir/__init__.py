@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from et_ir.program_manager import (
+    from et_ir.driver.managers import (
         EdgeCompileConfig,
         EdgeProgramManager,
         ExecutorchBackendConfig,
@@ -33,7 +33,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from et_ir import program_manager
+        from et_ir.driver import managers as program_manager
 
         return getattr(program_manager, name)
     raise AttributeError(f"module 'et_ir' has no attribute '{name}'")

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from et_vm.kernels.loading import load_kernels
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.kernels.user import kernel, kernels_of
-    from et_vm.loader import BytesDataLoader, DataLoader, FileDataLoader, MmapDataLoader
-    from et_vm.memory import MemoryManager
+    from et_vm.load.loader import BytesDataLoader, DataLoader, FileDataLoader, MmapDataLoader
     from et_vm.meta import MethodMeta, TensorInfo
-    from et_vm.method import Method
     from et_vm.platform import LogLevel, Platform
     from et_vm.program import Program, Verification
-    from et_vm.state import State
+    from et_vm.run.memory import MemoryManager
+    from et_vm.run.method import Method
+    from et_vm.state.buffers import State
     from et_vm.tracer import EventTracer, RecordingTracer
     from et_vm.values import Tensor
 

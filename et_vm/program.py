@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
-from et_vm.flow import Flow
-from et_vm.instructions import Instruction
-from et_vm.interpreter import MAX_INSTRUCTIONS
-from et_vm.loader import BytesDataLoader, DataLoader, MmapDataLoader
-from et_vm.memory import MemoryManager
+from et_vm.load.instructions import Instruction
+from et_vm.load.loader import BytesDataLoader, DataLoader, MmapDataLoader
 from et_vm.meta import MethodMeta
 from et_vm.platform import Platform
-from et_vm.verify import Verifier, verified
+from et_vm.run.interpreter import MAX_INSTRUCTIONS
+from et_vm.run.memory import MemoryManager
+from et_vm.verify.flow import Flow
+from et_vm.verify.plan import Verifier, verified
 
 if TYPE_CHECKING:
     from et_schema.generated.program import ExecutionPlan
     from et_schema.pte import PteFile
     from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry
-    from et_vm.liveness import Clash, Liveness
-    from et_vm.method import Method
+    from et_vm.run.method import Method
     from et_vm.tracer import EventTracer
+    from et_vm.verify.liveness import Clash, Liveness
 
 
 class Verification(IntEnum):
@@ -87,7 +87,7 @@ class Program:
         return cls(MmapDataLoader(data), verification, platform=platform)
 
     def _verify_lifetimes(self) -> None:
-        from et_vm.validation import clash_error
+        from et_vm.verify.validation import clash_error
 
         for index, plan in enumerate(self.pte.program.execution_plan):
             liveness = self._liveness(index)
@@ -154,7 +154,7 @@ class Program:
                 )
         memory = MemoryManager.for_sizes([plan.non_const_buffer_sizes for plan in plans], self.platform)
         if poison:
-            from et_vm.poison import poison_arenas
+            from et_vm.run.poison import poison_arenas
 
             poison_arenas(
                 memory, [(plan, self._liveness(index)) for index, plan in zip(indices, plans, strict=True)]
@@ -177,7 +177,7 @@ class Program:
         return self._liveness(self.plan_index(name))
 
     def _liveness(self, index: int) -> Liveness:
-        from et_vm.liveness import Liveness
+        from et_vm.verify.liveness import Liveness
 
         flow = self.flow(index)
         return Liveness(self.pte.program.execution_plan[index], flow.instructions, flow.rebound)
@@ -200,12 +200,12 @@ class Program:
         of the file, by name. With ``poison``, dead arena bytes are overwritten while the method runs. An
         execution traps after ``instruction_limit`` instructions, which ends endless loops.
 
-        Raises ExecutorchError(InvalidArgument) for an unknown name, and what :class:`et_vm.method.Method`
+        Raises ExecutorchError(InvalidArgument) for an unknown name, and what :class:`et_vm.run.method.Method`
         raises.
         """
         from et_vm.backend import BackendRegistry
         from et_vm.kernels.libraries import load_library
-        from et_vm.method import Method
+        from et_vm.run.method import Method
 
         index = self.plan_index(name)
         return Method(

@@ -15,17 +15,17 @@ from typing import BinaryIO
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendRegistry
-from et_vm.interpreter import MAX_INSTRUCTIONS
 from et_vm.kernels.libraries import load_library
+from et_vm.kernels.prims import PRIMS
 from et_vm.kernels.registry import KernelLibrary, KernelRegistry
-from et_vm.loader import BytesDataLoader
-from et_vm.memory import MemoryManager
+from et_vm.load.loader import BytesDataLoader
 from et_vm.meta import MethodMeta, TensorInfo
-from et_vm.method import Method
 from et_vm.platform import Platform
-from et_vm.prims import PRIMS
 from et_vm.program import Program as CoreProgram
 from et_vm.program import Verification
+from et_vm.run.interpreter import MAX_INSTRUCTIONS
+from et_vm.run.memory import MemoryManager
+from et_vm.run.method import Method
 from et_vm.tracer import EventTracer
 
 __all__ = [
@@ -93,7 +93,7 @@ class Program:
     def load_method(self, name: str) -> Method:
         """The method, loaded on the first call.
 
-        Raises KeyError for an unknown name, and what :class:`et_vm.method.Method` raises.
+        Raises KeyError for an unknown name, and what :class:`et_vm.run.method.Method` raises.
         """
         if name not in self.method_names:
             raise KeyError(name)

@@ -6,10 +6,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from et_ir.passes.cost_model import CostModel
-from et_ir.passes.footprint import footprint
-from et_ir.passes.pipelines import run_pipeline
-from et_ir.presets import DEFAULT
+from et_ir.analysis.cost_model import CostModel
+from et_ir.analysis.footprint import footprint
+from et_ir.driver.pipelines import run_pipeline
+from et_ir.driver.presets import DEFAULT
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -8,9 +8,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any
 
+from et_ir.analysis.choices import Choice, ExplainingContext
+from et_ir.analysis.footprint import Footprint, footprint
 from et_ir.locations import source_line
-from et_ir.passes.choices import Choice, ExplainingContext
-from et_ir.passes.footprint import Footprint, footprint
 from et_tools.output import write_stdout
 
 if TYPE_CHECKING:

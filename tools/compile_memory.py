@@ -11,7 +11,7 @@ __all__ = ["caller_memory", "memory_pins"]
 
 def caller_memory(args: argparse.Namespace) -> list[str]:
     """What the caller gives the memory of. Raises `UsageError` for what is not like `forward.inputs.0`."""
-    from et_ir.passes.memory_selectors import SELECTOR
+    from et_ir.passes.memory.plan_memory.selectors import SELECTOR
 
     for value in args.caller_memory:
         match = SELECTOR.fullmatch(value)
@@ -24,7 +24,7 @@ def caller_memory(args: argparse.Namespace) -> list[str]:
 
 def memory_pins(args: argparse.Namespace) -> dict[str, str]:
     """The banks by what has to be in them. Raises `UsageError` for banks and values that are none."""
-    from et_ir.passes.memory_selectors import SelectorError, check_selector
+    from et_ir.passes.memory.plan_memory.selectors import SelectorError, check_selector
     from et_ir.planning.banks import BankError, parse_banks
 
     try:

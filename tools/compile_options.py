@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 
-from et_ir.presets import DEFAULT, PRESETS
+from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.manifest import TARGETS
 from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.exit_codes import UsageError

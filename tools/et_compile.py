@@ -22,7 +22,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from et_ir.presets import DEFAULT, preset
+from et_ir.driver.presets import DEFAULT, preset
 from et_tools.compile_delegation import Delegation
 from et_tools.compile_memory import caller_memory, memory_pins
 from et_tools.compile_options import LEVELS, extra_backends, extra_operators, parse_options
@@ -42,9 +42,8 @@ __all__ = ["main"]
 
 
 def _compile(args: argparse.Namespace) -> None:
-    from et_ir.faults import with_later_faults
-    from et_ir.frontend.unsupported import UnsupportedProgram
-    from et_ir.passes.pipelines import (
+    from et_ir.driver.faults import with_later_faults
+    from et_ir.driver.pipelines import (
         ATEN,
         BACKEND,
         core_aten_pipeline,
@@ -54,6 +53,7 @@ def _compile(args: argparse.Namespace) -> None:
         parse_passes,
         split_preserved,
     )
+    from et_ir.frontend.unsupported import UnsupportedProgram
     from et_ir.planning.planners import PlannerError, find_planner
 
     extra, backends = extra_operators(args), extra_backends(args)
@@ -163,9 +163,9 @@ def _up_to(last: str, first: str = "aten") -> list[str]:
 
 def _run(module: ModuleOp, pipelines: list[str], explanation: Explanation | None) -> None:
     """Run the first pipeline. Where it finds faults, those that the others would find are in the same report."""
-    from et_ir.faults import with_later_faults
-    from et_ir.passes.pipelines import parse_passes, run_pipeline
-    from et_ir.passes.report import PassReport
+    from et_ir.driver.faults import with_later_faults
+    from et_ir.driver.pipelines import parse_passes, run_pipeline
+    from et_ir.report import PassReport
 
     done: list[str] = []
     if explanation is not None:

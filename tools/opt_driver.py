@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from et_ir.diagnostics import Diagnostic, diagnostics_of
-from et_ir.passes.pipelines import named_pipelines
+from et_ir.driver.pipelines import named_pipelines
 from et_ir.targets.manifest import TARGETS
 from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module

@@ -42,7 +42,7 @@ def _xnnpack(blob: memoryview) -> Iterator[ExecutorchError]:
 
 
 def _nested(blob: memoryview) -> Iterator[ExecutorchError]:
-    from et_vm.validation import validate
+    from et_vm.verify.validation import validate
 
     found = validate(blob)
     yield from found.problems

@@ -10,7 +10,7 @@ from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import UsageError
 
 if TYPE_CHECKING:
-    from et_vm.data_files import DataFiles
+    from et_vm.load.data_files import DataFiles
     from et_vm.program import Program
 
 WIDTH = 80
@@ -44,7 +44,7 @@ def open_program(file: str) -> Program:
     Raises InvalidFile, or ExecutorchError(AccessFailed).
     """
     from et_schema.bpte import is_bundled, read_bpte
-    from et_vm.loader import BytesDataLoader, MmapDataLoader
+    from et_vm.load.loader import BytesDataLoader, MmapDataLoader
     from et_vm.program import Program
 
     loader = BytesDataLoader(sys.stdin.buffer.read(), "<stdin>") if file == "-" else MmapDataLoader(file)
@@ -56,7 +56,7 @@ def open_program(file: str) -> Program:
 
 def open_data(files: Sequence[str] | None) -> DataFiles | None:
     """The data files that a program needs. Raises InvalidFile, or ExecutorchError(AccessFailed)."""
-    from et_vm.data_files import DataFiles
+    from et_vm.load.data_files import DataFiles
 
     return DataFiles.load(*files) if files else None
 

@@ -79,7 +79,7 @@ class _Known:
         self._registry = registry
 
     def __contains__(self, name: object) -> bool:
-        from et_vm.prims import PRIMS
+        from et_vm.kernels.prims import PRIMS
 
         return name in PRIMS or name in self._registry
 

@@ -19,12 +19,12 @@ from et_tools.output import check_output, check_output_folder
 from et_tools.vm_backends import chosen_backends
 from et_tools.vm_files import WIDTH, count, fit, open_data, open_program, show_bytes
 from et_tools.vm_kernels import chosen_kernels
-from et_vm.interpreter import MAX_INSTRUCTIONS
+from et_vm.run.interpreter import MAX_INSTRUCTIONS
 
 if TYPE_CHECKING:
     from et_vm.meta import MethodMeta, TensorInfo
-    from et_vm.method import Method
     from et_vm.program import Program
+    from et_vm.run.method import Method
 
 SHOWN_VALUES = 8
 # How a zip archive begins, which is what an .npz file is.

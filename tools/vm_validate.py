@@ -34,8 +34,8 @@ def validate_file(args: argparse.Namespace) -> int:
     Raises ExecutorchError(AccessFailed).
     """
     # Imported here because starting is part of the time that every verb takes.
-    from et_vm.loader import MmapDataLoader
-    from et_vm.validation import validate
+    from et_vm.load.loader import MmapDataLoader
+    from et_vm.verify.validation import validate
 
     standard_input = args.file == "-"
     file = memoryview(sys.stdin.buffer.read()) if standard_input else MmapDataLoader(args.file).load_all()

@@ -20,8 +20,8 @@ def verify_file(args: argparse.Namespace) -> int:
 
     Raises what loading the file and its methods raises.
     """
-    from et_vm.bundled import BundledProgram, Mismatch
-    from et_vm.interpreter import MAX_INSTRUCTIONS
+    from et_vm.devtools.bundled import BundledProgram, Mismatch
+    from et_vm.run.interpreter import MAX_INSTRUCTIONS
 
     bundled = BundledProgram.load(sys.stdin.buffer.read() if args.file == "-" else args.file)
     external = open_data(args.data)

@@ -23,20 +23,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from et_ir.backends.capability import CapabilityPartitioner
-    from et_ir.backends.claims import ClaimPattern, GraphClaim, PatternPartitioner
-    from et_ir.backends.delegate import Partitioners, delegate_module, partition_module
-    from et_ir.backends.delegate_mapping import DelegateMappingBuilder
-    from et_ir.backends.details import BackendDetails, PreprocessResult
-    from et_ir.backends.errors import BackendError, MissingBackend
-    from et_ir.backends.graphs import ANY, CONSTANT, Graph, Match, Value
-    from et_ir.backends.kept import KeptOperators
-    from et_ir.backends.lowering import BackendFailed, lower_partitions
-    from et_ir.backends.named_data import DataEntry, NamedDataConflict, NamedDataStore, NamedDataStoreOutput
-    from et_ir.backends.partitioner import Partitioner
-    from et_ir.backends.refusals import Refusal
-    from et_ir.backends.regions import PartitionError, form_partitions
-    from et_ir.backends.registry import (
+    from et_ir.delegation.capability import CapabilityPartitioner
+    from et_ir.delegation.claims import ClaimPattern, GraphClaim, PatternPartitioner
+    from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
+    from et_ir.delegation.details import BackendDetails, PreprocessResult
+    from et_ir.delegation.errors import BackendError, MissingBackend
+    from et_ir.delegation.graphs import ANY, CONSTANT, Graph, Match, Value
+    from et_ir.delegation.lowering import BackendFailed, lower_partitions
+    from et_ir.delegation.named_data import DataEntry, NamedDataConflict, NamedDataStore, NamedDataStoreOutput
+    from et_ir.delegation.partitioner import Partitioner
+    from et_ir.delegation.partitioning import Partitioners, delegate_module, partition_module
+    from et_ir.delegation.refusals import Refusal
+    from et_ir.delegation.regions import PartitionError, form_partitions
+    from et_ir.delegation.registry import (
         Backend,
         backend_names,
         details_of,
@@ -44,10 +43,11 @@ if TYPE_CHECKING:
         make_partitioner,
         register_backend,
     )
-    from et_ir.backends.specs import CompileSpec, DelegationSpec, PartitionResult
-    from et_ir.backends.support import AnyOf, EverythingSupported, OperatorSupport, SupportTable
-    from et_ir.backends.tags import DELEGATION_TAG, tag, tag_of
-    from et_ir.backends.why_not import DelegationReport, LeftOut
+    from et_ir.delegation.specs import CompileSpec, DelegationSpec, PartitionResult
+    from et_ir.delegation.support import AnyOf, EverythingSupported, OperatorSupport, SupportTable
+    from et_ir.delegation.tags import DELEGATION_TAG, tag, tag_of
+    from et_ir.delegation.why_not import DelegationReport, LeftOut
+    from et_ir.driver.kept import KeptOperators
 
 __all__ = [
     "ANY",

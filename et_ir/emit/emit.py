@@ -45,8 +45,8 @@ from et_ir.emit.data import DataPool, SegmentList
 from et_ir.emit.order import instruction_order
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import frames_of
-from et_ir.passes.externalize_constants import DATA_FILE
-from et_ir.passes.report import Finding, PassReport
+from et_ir.passes.to_executorch.externalize_constants import DATA_FILE
+from et_ir.report import Finding, PassReport
 from et_schema import guards as guard_data
 from et_schema.generated.program import (
     AllocationDetails,

@@ -8,7 +8,7 @@ __all__ = ["BACKENDS", "ENTRY_POINTS"]
 
 BACKENDS: Final[dict[str, str]] = {
     "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
-    "XnnpackBackend": "et_vm.xnnpack.backend:XnnpackBackend",
+    "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
 }
 """Where each backend is, by the id that files call it: `module:class`."""
 

@@ -19,7 +19,7 @@ from et_vm.values import Tensor
 
 if TYPE_CHECKING:
     from et_schema.generated.program import CompileSpec
-    from et_vm.method import Method
+    from et_vm.run.method import Method
     from et_vm.values import Array
 
 __all__ = ["NestedProgramBackend"]

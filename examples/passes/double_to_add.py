@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from et_ir.dialects.edge.generated import ops as edge
-from et_ir.passes.rewriting import rewrite
+from et_ir.rewriting import rewrite
 
 
 class DoubleToAdd(RewritePattern):

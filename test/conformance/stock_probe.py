@@ -27,13 +27,13 @@ from stock import StockError, StockRuntime
 from sweep.compare import difference
 from sweep.faults import explanation
 
+from dev.document_operators import kernel_of
+from dev.dtype_probe import Probe, probe_of
 from et_ir.dialects.aten.inference.dtypes import DType
 from et_ir.dialects.edge import OP_BY_NAME
-from et_ir.dialects.edge.dtype_probe import Probe, probe_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.driver.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import EmitOptions, write
-from et_ir.passes.document_operators import kernel_of
-from et_ir.passes.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.registry.calls import Call, module_of
 from et_ir.targets.manifest import load_manifest
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from et_ir import to_edge
-from et_vm.bundled import BundledProgram, Mismatch, bundle
+from et_vm.devtools.bundled import BundledProgram, Mismatch, bundle
 
 with warnings.catch_warnings(action="ignore"):
     from executorch.devtools import BundledProgram as StockBundledProgram

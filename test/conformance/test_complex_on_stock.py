@@ -12,7 +12,7 @@ from stock import StockRuntime
 from sweep.compare import difference
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.passes.link_check import MissingKernels
+from et_ir.passes.verify.link_check import MissingKernels
 
 Function = Callable[..., Any]
 

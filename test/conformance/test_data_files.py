@@ -12,7 +12,7 @@ from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge, to_edge_t
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_schema.errors import InvalidFile
 from et_tools.et_compile import main as compile_main
-from et_vm.data_files import DataFiles
+from et_vm.load.data_files import DataFiles
 from et_vm.runtime import Runtime
 
 with warnings.catch_warnings(action="ignore"):

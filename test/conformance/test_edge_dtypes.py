@@ -1,7 +1,7 @@
 """The table of element types is what the installed torch takes and gives."""
 
+from dev.dtype_probe import COMMAND, header, probed
 from et_ir.dialects.edge import OP_BY_NAME
-from et_ir.dialects.edge.dtype_probe import COMMAND, header, probed
 from et_ir.dialects.edge.dtypes import TABLE
 
 

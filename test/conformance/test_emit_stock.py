@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
 
 from et_ir.dialects.executorch import PlanOp
+from et_ir.driver.pipelines import executorch_pipeline, run_pipeline
 from et_ir.emit import disassemble, write
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
 from et_ir.text import parse_module
 from et_ir.universe import dialect_factories
 from et_schema.pte import read_pte

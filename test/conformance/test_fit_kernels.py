@@ -13,9 +13,9 @@ import torch
 from stock import StockError, StockRuntime
 from sweep.compare import difference
 
+from et_ir.driver.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import EmitOptions, write
-from et_ir.passes.link_check import MissingKernels
-from et_ir.passes.pipelines import EDGE, executorch_pipeline, run_pipeline
+from et_ir.passes.verify.link_check import MissingKernels
 from et_ir.registry.calls import Call, module_of, results_of
 
 aten: Any = torch.ops.aten

@@ -12,7 +12,7 @@ from stock import StockError, StockRuntime
 
 from et_ir.emit import disassemble, write
 from et_schema.pte import read_pte
-from et_vm.data_files import DataFiles
+from et_vm.load.data_files import DataFiles
 from et_vm.runtime import Runtime
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -23,8 +23,8 @@ from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.executorch import AllocOp, InputOp, KernelCallOp, ListKind, ListValue, PlanOp, ReturnOp
 from et_ir.dialects.executorch.signatures import schema_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.driver.pipelines import run_pipeline
 from et_ir.emit import write
-from et_ir.passes.pipelines import run_pipeline
 from et_ir.targets.in_place import load_in_place, load_not_in_place, replaceable_everywhere
 from et_ir.targets.manifest import load_manifest, load_refused_types
 from et_vm.runtime import Runtime

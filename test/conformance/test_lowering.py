@@ -19,8 +19,8 @@ from xdsl.ir import Block, Region, SSAValue
 
 from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program import BufferOp, LoadOp, StoreOp
+from et_ir.driver.pipelines import run_pipeline
 from et_ir.emit import disassemble, write
-from et_ir.passes.pipelines import run_pipeline
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime
 

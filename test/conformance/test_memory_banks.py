@@ -11,9 +11,9 @@ from stock import StockRuntime
 from test_emit_stock import METHODS, parse
 from torch.export import export
 
+from et_ir.driver.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import write
 from et_ir.frontend import import_program
-from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 from et_vm.runtime import Runtime
 
 

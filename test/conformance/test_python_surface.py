@@ -30,7 +30,7 @@ PYBIND = {
 
 # The classes of the extension module: where theirs is in et_vm.
 EQUIVALENTS = {
-    "BundledModule.verify_result_with_bundled_expected_output": "et_vm.bundled:BundledProgram.verify",
+    "BundledModule.verify_result_with_bundled_expected_output": "et_vm.devtools.bundled:BundledProgram.verify",
     "ExecuTorchMethod.call": "et_vm.runtime:Method.execute",
     "ExecuTorchMethod.execute": "et_vm.runtime:Method.step",
     "ExecuTorchMethod.get_attribute": "et_vm.runtime:Method.get_attribute",
@@ -70,10 +70,10 @@ EQUIVALENTS = {
     "_get_operator_names": "et_vm.runtime:OperatorRegistry.operator_names",
     "_get_registered_backend_names": "et_vm.runtime:BackendRegistry.registered_backend_names",
     "_is_available": "et_vm.runtime:BackendRegistry.is_available",
-    "_load_bundled_program_from_buffer": "et_vm.bundled:BundledProgram.load",
+    "_load_bundled_program_from_buffer": "et_vm.devtools.bundled:BundledProgram.load",
     "_load_for_executorch": "et_vm.runtime:Runtime.load_program",
     "_load_for_executorch_from_buffer": "et_vm.runtime:Runtime.load_program",
-    "_load_for_executorch_from_bundled_program": "et_vm.bundled:BundledProgram.load",
+    "_load_for_executorch_from_bundled_program": "et_vm.devtools.bundled:BundledProgram.load",
     "_load_for_executorch_from_data_loader": "et_vm:DataLoader",
     "_load_program": "et_vm.runtime:Runtime.load_program",
     "_load_program_from_buffer": "et_vm.runtime:Runtime.load_program",

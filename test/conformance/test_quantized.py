@@ -25,8 +25,8 @@ from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.driver.pipelines import executorch_pipeline, run_pipeline
 from et_ir.emit import EmitOptions, write
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
 from et_ir.registry.calls import DTYPES, tensor_type
 from et_vm.runtime import Runtime
 

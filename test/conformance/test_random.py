@@ -17,8 +17,8 @@ from scipy import stats
 from stock import StockRuntime
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.passes.link_check import MissingKernels
-from et_vm.kernels.portable.random import seed
+from et_ir.passes.verify.link_check import MissingKernels
+from et_vm.kernels.portable.creation.random import seed
 from et_vm.runtime import Runtime
 
 COUNT = 20_000

@@ -24,9 +24,9 @@ from torch.export import Dim, export
 from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.driver.pipelines import ATEN, CORE_ATEN, EDGE, run_pipeline
 from et_ir.frontend import import_program
-from et_ir.passes.pipelines import ATEN, CORE_ATEN, EDGE, run_pipeline
-from et_ir.passes.report import PassReport
+from et_ir.report import PassReport
 from et_ir.verification import verify_module
 from et_vm.runtime import Runtime
 

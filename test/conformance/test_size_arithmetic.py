@@ -20,8 +20,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from et_ir import EdgeProgramManager, ExecutorchBackendConfig
 from et_ir.dialects.aten.generated import ops as aten
+from et_ir.driver.pipelines import CORE_ATEN, EDGE, run_pipeline
 from et_ir.frontend.size_arithmetic import SizeArithmetic
-from et_ir.passes.pipelines import CORE_ATEN, EDGE, run_pipeline
 from et_vm.runtime import Runtime
 
 Function = tuple[str, Callable[..., Any], tuple[Any, ...]]

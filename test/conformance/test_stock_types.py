@@ -7,10 +7,10 @@ from random import Random
 from stock import StockRuntime
 from stock_probe import LIST, header, operators, refused, rows_of
 
+from dev.document_operators import kernel_of
 from et_ir.dialects.aten.inference.dtypes import dtype_of
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.passes.document_operators import kernel_of
 
 ROWS = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
 

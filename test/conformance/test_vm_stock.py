@@ -16,7 +16,7 @@ from stock import StockError, StockRuntime, compile_stock
 from torch.export import Dim, export
 
 from et_schema.errors import ExecutorchError, InvalidFile
-from et_vm.prims import PRIMS
+from et_vm.kernels.prims import PRIMS
 from et_vm.program import Program
 from et_vm.runtime import Runtime
 

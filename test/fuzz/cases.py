@@ -22,10 +22,10 @@ import numpy as np
 from et_schema.errors import Error, ExecutorchError
 from et_schema.ptd import read_ptd
 from et_schema.scalar_type import numpy_dtype
-from et_vm.bundled import BundledProgram
+from et_vm.devtools.bundled import BundledProgram
 from et_vm.platform import Platform
 from et_vm.program import Program
-from et_vm.validation import validate
+from et_vm.verify.validation import validate
 from fuzz.corpus import backends, bundled, external_data, programs, registry
 from fuzz.mutations import mutated_bytes, mutated_program, mutated_values
 from fuzz.texts import TEXTS, garbled

@@ -19,11 +19,11 @@ from et_schema.ptd import serialize_ptd
 from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, BackendRegistry
-from et_vm.bundled import bundle
+from et_vm.backends.xnnpack import XnnpackBackend
+from et_vm.devtools.bundled import bundle
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.values import Tensor
-from et_vm.xnnpack import XnnpackBackend
 
 FROZEN = Path(__file__).parents[1] / "unit" / "et_schema" / "frozen"
 EXTERNAL = "fc.weight"

@@ -21,9 +21,9 @@ from torch import Tensor
 from torch.export import Dim, export
 from xdsl.dialects.builtin import ModuleOp
 
+from et_ir.driver.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import EmitOptions, disassemble, write
 from et_ir.frontend import import_program
-from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 from et_ir.text import data_attributes, parse_module, print_module
 from et_ir.verification import verify_module
 from et_schema.errors import ExecutorchError

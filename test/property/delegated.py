@@ -14,8 +14,8 @@ from et_ir.backends import OperatorSupport, Refusal, delegate_module, partition_
 from et_ir.backends.nested import NestedPartitioner
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.driver.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import write
-from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 from et_ir.verification import verify_module
 
 __all__ = ["compile_delegated"]

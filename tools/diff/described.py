@@ -11,7 +11,7 @@ from et_tools.info.values import literal
 
 if TYPE_CHECKING:
     from et_schema.generated.program import ExecutionPlan, Tensor
-    from et_vm.instructions import Instruction
+    from et_vm.load.instructions import Instruction
     from et_vm.program import Program
 
 
@@ -92,9 +92,9 @@ class DescribedMethod:
         return self._describe_tensor(table) if isinstance(table, Tensor) else type(table).__name__
 
     def _describe_tensor(self, table: Tensor) -> str:
-        from et_vm.instructions import is_constant
+        from et_vm.load.instructions import is_constant
         from et_vm.meta import TensorInfo
-        from et_vm.verify_tensor import tensor_bytes, tensor_data
+        from et_vm.verify.tensors import tensor_bytes, tensor_data
 
         facts = tensor_facts(TensorInfo(table, tensor_name(table)))
         facts.pop("planned")
@@ -107,7 +107,7 @@ class DescribedMethod:
         return text
 
     def _line(self, instruction: Instruction) -> Line:
-        from et_vm.instructions import call_inputs, call_outputs
+        from et_vm.load.instructions import call_inputs, call_outputs
 
         args = instruction.args
         registers: list[int] = []
@@ -133,7 +133,7 @@ class DescribedMethod:
         """Append the registers that a value is, or lists, unless they are known by what they are."""
         from et_schema.generated.program import IntList, OptionalTensorList, TensorList
         from et_schema.generated.program import Tensor as TensorTable
-        from et_vm.instructions import is_constant
+        from et_vm.load.instructions import is_constant
 
         table = self.plan.values[register].val
         if isinstance(table, IntList | TensorList | OptionalTensorList):

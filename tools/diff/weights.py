@@ -40,7 +40,7 @@ def compare_weights(first: Program, second: Program) -> Iterator[Difference]:
 def _weights(program: Program) -> dict[str, _Weight]:
     from et_schema.generated.program import Tensor
     from et_vm.meta import TensorInfo
-    from et_vm.verify_tensor import tensor_bytes, tensor_data
+    from et_vm.verify.tensors import tensor_bytes, tensor_data
 
     found: dict[str, _Weight] = {}
     for plan in program.pte.program.execution_plan:

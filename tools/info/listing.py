@@ -10,7 +10,7 @@ from et_tools.info.values import literal, plain_value
 
 if TYPE_CHECKING:
     from et_schema.generated.program import ExecutionPlan
-    from et_vm.instructions import Instruction
+    from et_vm.load.instructions import Instruction
     from et_vm.program import Program
 
 
@@ -115,7 +115,7 @@ def instruction_facts(program: Program) -> list[dict[str, Any]]:
 
 
 def _text(instruction: Instruction, plan: ExecutionPlan, shown: list[str]) -> str:
-    from et_vm.instructions import call_inputs, call_outputs
+    from et_vm.load.instructions import call_inputs, call_outputs
 
     args = instruction.args
     match instruction.opcode.mnemonic:

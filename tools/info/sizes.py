@@ -44,8 +44,8 @@ def facts(program: Program) -> dict[str, Any]:
 
 def _by_operator(program: Program) -> list[dict[str, Any]]:
     from et_schema.generated.program import OptionalTensorList, Tensor, TensorList
-    from et_vm.instructions import is_constant
-    from et_vm.verify_tensor import tensor_bytes
+    from et_vm.load.instructions import is_constant
+    from et_vm.verify.tensors import tensor_bytes
 
     read: defaultdict[str, dict[Any, int]] = defaultdict(dict)
     for index, plan in enumerate(program.pte.program.execution_plan):

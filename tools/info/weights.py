@@ -23,7 +23,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
     ``also``. ``same_as`` is the place in the list of the first with the same bytes, stored once more.
     """
     from et_vm.meta import TensorInfo
-    from et_vm.verify_tensor import tensor_data
+    from et_vm.verify.tensors import tensor_data
 
     found: dict[Any, tuple[Tensor, dict[str, Any]]] = {}
     for table, name, external in _constants(program):
@@ -56,7 +56,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
 def _constants(program: Program) -> Iterator[tuple[Tensor, str, bool]]:
     """All values that are constants, with their name and whether they are outside of the file."""
     from et_schema.generated.program import Tensor
-    from et_vm.instructions import is_constant
+    from et_vm.load.instructions import is_constant
 
     for plan in program.pte.program.execution_plan:
         for value in plan.values:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.backends.named_data import NamedDataStore
 from et_ir.data import Blob
+from et_ir.delegation.named_data import NamedDataStore
 from et_schema.generated.xnnpack import (
     ConstantDataOffset,
     OutputMinMax,

@@ -16,8 +16,8 @@ from stock import StockError, StockRuntime
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.frontend import UnsupportedProgram
-from et_ir.passes.link_check import MissingKernels
-from et_ir.passes.report import PassReport
+from et_ir.passes.verify.link_check import MissingKernels
+from et_ir.report import PassReport
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 from sweep.compare import TIES, difference, same_elements

@@ -16,14 +16,14 @@ QUICK = (
     "et_schema.generate",
     "et_ir.registry.snapshot",
     "et_ir.registry.generate",
-    "et_ir.passes.document",
-    "et_ir.passes.document_operators",
-    "et_vm.document",
+    "dev.document_passes",
+    "dev.document_operators",
+    "dev.document_vm",
 )
 ELSEWHERE = {
-    "et_ir.dialects.edge.dtype_probe": "test/conformance/test_edge_dtypes.py",
+    "dev.dtype_probe": "test/conformance/test_edge_dtypes.py",
     "et_ir.registry.examples": "test/conformance/test_operator_examples.py",
-    "et_tools.targets": "test/unit/tools/test_targets.py",
+    "dev.targets": "test/unit/tools/test_targets.py",
 }
 """Generators that run torch, or a runtime, and the test that runs them."""
 

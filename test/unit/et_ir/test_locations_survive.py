@@ -12,8 +12,8 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import position_of
+from et_ir.driver.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 from et_ir.frontend import import_program
-from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 
 
 class Convolutional(nn.Module):

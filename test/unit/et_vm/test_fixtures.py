@@ -11,8 +11,8 @@ import pytest
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.backend import Backend, BackendRegistry
-from et_vm.bundled import BundledProgram
-from et_vm.data_files import DataFiles
+from et_vm.devtools.bundled import BundledProgram
+from et_vm.load.data_files import DataFiles
 from et_vm.program import Program
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -4,8 +4,8 @@ import pytest
 from vm_programs import Build, chain_of_adds, combine, f32, kernels
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_vm.flow import Flow
 from et_vm.program import Program, Verification
+from et_vm.verify.flow import Flow
 
 
 def test_methods_by_name():

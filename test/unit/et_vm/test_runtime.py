@@ -8,7 +8,7 @@ from vm_programs import Build, chain_of_adds, combine, kernels
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_vm.backend import BackendRegistry
 from et_vm.kernels.libraries import load_library
-from et_vm.prims import PRIMS
+from et_vm.kernels.prims import PRIMS
 from et_vm.runtime import Runtime, Verification
 from et_vm.tracer import RecordingTracer
 

@@ -22,10 +22,10 @@ from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack import serialize_xnnpack
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import BackendExecuteContext, BackendInitContext
+from et_vm.backends.xnnpack import XnnpackBackend
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.platform import Platform
 from et_vm.values import Tensor
-from et_vm.xnnpack import XnnpackBackend
 
 D = XNNDatatype
 TYPES = {

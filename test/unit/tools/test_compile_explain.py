@@ -6,7 +6,7 @@ import json
 
 from command_line import Command
 
-from et_ir.passes.footprint import Footprint
+from et_ir.analysis.footprint import Footprint
 from et_tools.compile_explain import Explanation, Step
 
 

@@ -198,7 +198,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.aten import OP_BY_NAME
-from et_ir.passes.rewriting import rewrite
+from et_ir.rewriting import rewrite
 
 
 class Refuse(RewritePattern):

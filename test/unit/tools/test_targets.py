@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from et_tools.targets import FOLDER, TARGETS, manifest
+from dev.targets import FOLDER, TARGETS, manifest
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -14,4 +14,4 @@ def test_manifests_are_current(target: str) -> None:
         action="ignore"
     ):  # of the stock package about its own use of deprecated functions
         current = manifest(target)
-    assert path.read_text(encoding="utf-8") == current, "run python -m et_tools.targets"
+    assert path.read_text(encoding="utf-8") == current, "run python -m dev.targets"

@@ -14,7 +14,7 @@ from et_ir import EdgeCompileConfig, to_edge
 from et_ir.dialects.program import GuardsAttr
 from et_ir.frontend import import_program
 from et_ir.frontend.default_bounds import BoundError
-from et_ir.passes.report import PassReport
+from et_ir.report import PassReport
 
 
 class Net(nn.Module):

@@ -6,9 +6,9 @@ from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 
+from et_ir.driver.pipelines import CORE_ATEN, EDGE, executorch_pipeline, parse_passes
 from et_ir.frontend import import_program
 from et_ir.locations import frames_of
-from et_ir.passes.pipelines import CORE_ATEN, EDGE, executorch_pipeline, parse_passes
 
 
 class Net(nn.Module):

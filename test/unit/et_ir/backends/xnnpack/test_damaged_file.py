@@ -7,8 +7,8 @@ import pytest
 
 from et_ir.backends import delegate_module
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_ir.driver.pipelines import executorch_pipeline, run_pipeline
 from et_ir.emit import write
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
 from et_schema.errors import Error, InvalidFile
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime

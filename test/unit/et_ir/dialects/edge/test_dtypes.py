@@ -5,8 +5,8 @@ import re
 import pytest
 from xdsl.utils.exceptions import VerifyException
 
+from dev.dtype_probe import probed
 from et_ir.dialects.edge import OP_BY_NAME
-from et_ir.dialects.edge.dtype_probe import probed
 from et_ir.dialects.edge.dtypes import CLASSES, TABLE, rows, table
 from et_ir.dialects.edge.promotion import PROMOTIONS
 from et_ir.registry.example_texts import EXAMPLES, edge_example
@@ -33,7 +33,7 @@ def test_every_operator_of_tensors_has_rows() -> None:
     )
     takes_tensors = {n for n, op in OP_BY_NAME.items() if any(a.type.is_tensor for a in op.schema().args)}
     lacking = {name for name in takes_tensors - table().keys() if not odd.fullmatch(name)}
-    assert not lacking, "run python -m et_ir.dialects.edge.dtype_probe"
+    assert not lacking, "run python -m dev.dtype_probe"
 
 
 def test_what_is_promoted_must_be_uniform() -> None:

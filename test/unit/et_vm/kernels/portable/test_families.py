@@ -50,7 +50,7 @@ def test_kernels_look_up_lazily() -> None:
 
 
 def test_a_name_is_declared_once() -> None:
-    importlib.import_module("et_vm.kernels.portable.binary")
+    importlib.import_module("et_vm.kernels.portable.pointwise.binary")
     with pytest.raises(ValueError, match="declared twice"):
         kernel("aten::add.out")(lambda ctx: (print, ()))
 

@@ -1,0 +1,99 @@
+"""Write the tables of ``docs/vm.md`` from the code that they describe.
+
+python -m dev.document_vm            # write
+python -m dev.document_vm --check    # exit 1 if the page is out of date
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from et_schema.errors import Error
+from et_vm.kernels.prims import PRIMS
+from et_vm.load.opcodes import OPCODES
+
+PAGE = Path(__file__).parents[1] / "docs" / "vm.md"
+
+
+def opcode_table() -> str:
+    """The instructions."""
+    rows = [
+        (
+            f"`{opcode.mnemonic}`",
+            opcode.table,
+            ", ".join(f"{field}: {role}" for field, role in opcode.operands),
+            opcode.synopsis,
+        )
+        for opcode in OPCODES
+    ]
+    return _table(("", "schema table", "operands", ""), rows)
+
+
+def prim_table() -> str:
+    """The primitive operators."""
+    rows = [
+        (
+            f"`{prim.name}`",
+            ", ".join(f"{name}: {_kinds(kinds)}" for name, kinds in prim.params),
+            f"the tensor {prim.params[0][0]}" if prim.in_place else _kinds(prim.result),
+            prim.synopsis,
+        )
+        for prim in PRIMS.values()
+    ]
+    return _table(("", "inputs", "output", ""), rows)
+
+
+def error_table() -> str:
+    """The error codes."""
+    return _table(("", "code"), [(f"`{code.name}`", f"0x{int(code):02x}") for code in Error])
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "opcodes": opcode_table,
+    "prims": prim_table,
+    "errors": error_table,
+}
+
+
+def _kinds(kinds: frozenset[str]) -> str:
+    order = ("Int", "Double", "Bool", "Tensor", "IntList")
+    return " or ".join(kind for kind in order if kind in kinds)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def fill(text: str) -> str:
+    """``text`` with what stands between the marks of each table replaced.
+
+    Raises ValueError when a mark is missing.
+    """
+    for name, make in TABLES.items():
+        start, end = f"<!-- table {name} -->\n", f"<!-- end {name} -->"
+        head, found, rest = text.partition(start)
+        _, closed, tail = rest.partition(end)
+        if not found or not closed:
+            raise ValueError(f"the page has no marks for table {name}")
+        text = f"{head}{start}{make()}\n{end}{tail}"
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check the page; returns the exit code."""
+    text = PAGE.read_text(encoding="utf-8")
+    current = fill(text)
+    if "--check" in arguments:
+        if text != current:
+            print(f"{PAGE.name} is out of date: run python -m dev.document_vm", file=sys.stderr)
+            return 1
+        return 0
+    PAGE.write_text(current, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,119 @@
+"""Write the manifests of what target runtimes have, from the runtimes: kernels, `et_ir/targets/<target>.txt`, and
+backends, `<target>-backends.txt`.
+
+python -m dev.targets            # write
+python -m dev.targets --check    # exit 1 if one is out of date
+
+Those of `stock-1.4` and `stock-1.4-quantized` are asked of the installed `executorch`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import et_ir.targets
+
+FOLDER = Path(et_ir.targets.__file__).parent
+COMMAND = "python -m dev.targets"
+
+
+def stock_operators() -> Iterable[str]:
+    """What the stock runtime of the Python wheel registers."""
+    from executorch.runtime import Runtime
+
+    return Runtime.get().operator_registry.operator_names
+
+
+def quantized_stock_operators() -> Iterable[str]:
+    """What the stock runtime registers when the library of quantised kernels is loaded, which a process cannot undo."""
+    code = (
+        "import executorch.kernels.quantized; from executorch.runtime import Runtime;"
+        "print(*Runtime.get().operator_registry.operator_names, sep='\\n', file=open(__import__('sys').argv[1], 'w'))"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        names = Path(folder) / "names"
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code, str(names)], check=True, capture_output=True
+        )
+        return names.read_text(encoding="utf-8").split()
+
+
+def vm_operators() -> Iterable[str]:
+    """The kernels of the VM's own library and its primitive operators."""
+    from et_vm.kernels.libraries import load_library
+    from et_vm.kernels.prims import PRIMS
+
+    return {*load_library("portable").names(), *PRIMS}
+
+
+def torch_operators() -> Iterable[str]:
+    """The kernels of torch that programs can call, and the VM's primitive operators.
+
+    Torch knows more out variants than that: those of operators that no program holds are left out.
+    """
+    from et_ir.dialects.aten.generated.ops import OPS
+    from et_ir.dialects.schema.schema import parse_schema
+    from et_vm.kernels.libraries import load_library
+    from et_vm.kernels.prims import PRIMS
+
+    called = {f"aten::{parse_schema(op.out_schema).qualified_name}" for op in OPS if op.out_schema}
+    return {*called.union(vm_operators()).intersection(load_library("aten").names()), *PRIMS}
+
+
+def stock_backends() -> Iterable[str]:
+    """The backends of the stock runtime of the Python wheel. Whether one can run is for the machine to say."""
+    from executorch.runtime import Runtime
+
+    return Runtime.get().backend_registry.registered_backend_names
+
+
+def vm_backends() -> Iterable[str]:
+    """The backends that come with the VM."""
+    from et_vm.backends import BACKENDS
+
+    return BACKENDS
+
+
+TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
+    "stock-1.4": ("Operators that the executorch 1.4.1 wheel registers.", stock_operators),
+    "stock-1.4-quantized": (
+        "Operators that the executorch 1.4.1 wheel registers with its library of quantised kernels.",
+        quantized_stock_operators,
+    ),
+    "et-vm": ("Operators that et-vm has portable kernels for, and its primitive operators.", vm_operators),
+    "et-vm-aten": (
+        "Operators that et-vm with the kernels of torch has, and its primitive operators.",
+        torch_operators,
+    ),
+    "stock-1.4-backends": ("Backends of the executorch 1.4.1 wheel for Linux.", stock_backends),
+    "et-vm-backends": ("Backends that come with et-vm.", vm_backends),
+}
+
+
+def manifest(target: str) -> str:
+    """The text of a manifest."""
+    summary, names = TARGETS[target]
+    return "\n".join([f"# {summary}", f"# Regenerate: {COMMAND}", *sorted(set(names()))]) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check; returns the exit code."""
+    stale = 0
+    for target in TARGETS:
+        path, text = FOLDER / f"{target}.txt", manifest(target)
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        if "--check" in arguments:
+            print(f"{path} is out of date: {COMMAND}", file=sys.stderr)
+            stale += 1
+        else:
+            path.write_text(text, encoding="utf-8")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,250 @@
+"""The walk over a method that derives the bounds of its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from xdsl.dialects.builtin import TensorType, i1
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from et_ir.analysis.bounds.control import control_bounds
+from et_ir.analysis.bounds.intervals import ANY, Interval, Sizes, computed, element_count, smallest
+from et_ir.analysis.bounds.rules import RULES, Call, broadcast
+from et_ir.analysis.bounds.same import Identity, SameSizes
+from et_ir.analysis.bounds.sources import sources
+from et_ir.dialects.aten.inference.meta import RULES as SHAPES
+from et_ir.dialects.aten.inference.meta import Meta, read_args
+from et_ir.dialects.backend import PartitionOp
+from et_ir.dialects.control import ControlOp
+from et_ir.dialects.counterparts import operator_name
+from et_ir.dialects.edge.layout import is_dim_order_op
+from et_ir.dialects.program import ComputeOp, LiteralOp, RangeOp
+from et_ir.dialects.schema import DYNAMIC, SchemaOp
+from et_ir.dialects.schema.literals import ELEMENT_TYPES, literal_of
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+
+__all__ = ["SizeBounds"]
+
+_NUMBERS: Final[dict[Attribute, Interval]] = {
+    i1: Interval(0, 1),
+    ELEMENT_TYPES["ui8"]: Interval(0, 255),
+    ELEMENT_TYPES["i8"]: Interval(-128, 127),
+}
+"""What a number read from a tensor can be, where that makes a size worth planning for."""
+
+
+class SizeBounds:
+    """The bounds of the values of a block, derived in one walk."""
+
+    def __init__(self, block: Block):
+        self._sizes: dict[SSAValue, Sizes] = {}
+        self._numbers: dict[SSAValue, Interval] = {}
+        self._stated: dict[SSAValue, Interval] = {}
+        self._caps: dict[tuple[SSAValue, int], int] = {}
+        self._same = SameSizes()
+        self._stated_sizes: dict[Identity, Interval] = {}
+        ops = list(block.walk())
+        for op in ops:
+            if isinstance(op, RangeOp):
+                self._state(op)
+        for op in reversed(ops):
+            if isinstance(op, SchemaOp) and len(op.results) == 1:
+                self._cap_sources(op)
+        for argument in block.args:
+            self.settle(argument, None)
+        self.block(block)
+
+    def sizes(self, value: SSAValue) -> Sizes:
+        """The largest size of each dimension of a tensor, `None` where none is known."""
+        found = self._sizes.get(value)
+        return _known(value.type) if found is None else found
+
+    def number(self, value: SSAValue) -> Interval:
+        """The range of a number."""
+        return self._numbers.get(value, ANY)
+
+    def block(self, block: Block) -> None:
+        """Derive the bounds of what the ops of a block compute; its arguments have theirs."""
+        for op in block.ops:
+            if isinstance(op, ControlOp):
+                control_bounds(self, op)
+            elif isinstance(op, PartitionOp):
+                self._partition(op)
+            else:
+                self._op(op)
+            self._same.note(op)
+
+    def _partition(self, op: PartitionOp) -> None:
+        """What a partition takes is as large outside as inside, and so is what it gives."""
+        for value, argument in zip(op.inputs, op.body.block.args, strict=True):
+            self.settle(argument, self.sizes(value) if is_tensor(value.type) else None, self.number(value))
+        self.block(op.body.block)
+        end = op.body.block.last_op
+        for value, output in zip(() if end is None else end.operands, op.outputs, strict=True):
+            self.settle(output, self.sizes(value) if is_tensor(value.type) else None, self.number(value))
+
+    def settle(self, value: SSAValue, found: Sizes | None, number: Interval = ANY) -> None:
+        """Note the bounds of a value, which its type and what is stated of it may make tighter."""
+        type = value.type
+        if not is_tensor(type):
+            self._numbers[value] = number & self._stated.get(value, ANY)
+            return
+        if type.has_static_shape():
+            return
+        known = _known(type)
+        if found is None or len(found) != len(known):
+            found = (None,) * len(known)
+        self._sizes[value] = tuple(
+            size if size is not None else smallest(bound, self._caps.get((value, dim)))
+            for dim, (size, bound) in enumerate(zip(known, found, strict=True))
+        )
+
+    # -- what the program states
+
+    def _state(self, op: RangeOp) -> None:
+        number = op.number
+        self._stated[number] = self._stated.get(number, ANY) & Interval(op.least, op.most)
+        owner = number.owner
+        if (
+            isinstance(owner, SchemaOp)
+            and op.most is not None
+            and operator_name(type(owner)) == "sym_size.int"
+        ):
+            self._cap(owner.operands[0], owner.arg("dim"), op.most)
+
+    def _cap(self, tensor: SSAValue, dim: int, most: int) -> None:
+        if is_tensor(tensor.type):
+            key = tensor, dim % max(tensor.type.get_num_dims(), 1)
+            self._caps[key] = min(most, self._caps.get(key, most))
+
+    def _cap_sources(self, op: SchemaOp) -> None:
+        """What is stated of a result holds for what has the same size."""
+        result = op.results[0]
+        if not is_tensor(result.type):
+            return
+        for dim in range(result.type.get_num_dims()):
+            most = self._caps.get((result, dim))
+            if most is not None:
+                for tensor, place in sources(op, dim):
+                    self._cap(tensor, place, most)
+
+    # -- what follows
+
+    def _op(self, op: Operation) -> None:
+        if isinstance(op, LiteralOp):
+            number = literal_of(op.value)
+            if isinstance(number, int | float) and math.isfinite(number):
+                self._numbers[op.result] = Interval(math.floor(number), math.ceil(number))
+            return
+        if isinstance(op, RangeOp):
+            size = self._same.number(op.number)
+            self._stated_sizes[size] = self._stated_sizes.get(size, ANY) & Interval(op.least, op.most)
+        if isinstance(op, ComputeOp):
+            numbers = [self.number(value) for value in op.inputs]
+            self._numbers[op.result] = computed(op.function.data, *numbers)
+        found: Sequence[Sizes] | None = None
+        if isinstance(op, SchemaOp):
+            if any(not is_tensor(result.type) for result in op.results):
+                self._number_op(op)
+            elif not all(cast("TensorType[Attribute]", r.type).has_static_shape() for r in op.results):
+                found = self._shapes(op)
+        for index, result in enumerate(op.results):
+            sizes = None if found is None or index >= len(found) else found[index]
+            self.settle(result, sizes, self.number(result))
+
+    def _number_op(self, op: SchemaOp) -> None:
+        """The range of a number that an operator gives."""
+        name = operator_name(type(op))
+        found = ANY
+        if name == "sym_size.int":
+            dim: int = op.arg("dim")
+            found = Interval(0, self.sizes(op.operands[0])[dim])
+            found &= self._stated_sizes.get(self._same.size(op.operands[0], dim), ANY)
+        elif name == "sym_numel":
+            found = Interval(0, element_count(self.sizes(op.operands[0])))
+        elif name in ("_local_scalar_dense", "item"):
+            found = _NUMBERS.get(tensor_type(op.operands[0]).element_type, ANY)
+        self._numbers[op.results[0]] = found
+
+    def _shapes(self, op: SchemaOp) -> Sequence[Sizes] | None:
+        """The bounds of an operator's results, `None` where nothing tells them."""
+        rule = RULES.get(operator_name(type(op)))
+        if rule is not None:
+            return rule(Call(op, self.sizes, self.number, self._same))
+        tensors = [self.sizes(value) for value in op.operands if is_tensor(value.type)]
+        if is_dim_order_op(op):
+            return tensors[:1] if tensors else [self._given(op, "size")]
+        if "pointwise" in op.tags:
+            return [broadcast(*tensors)] * len(op.results)
+        return self._inferred(op)
+
+    def _given(self, op: SchemaOp, name: str) -> Sizes:
+        items: Sequence[object] = op.arg(name)
+        return tuple(
+            item if isinstance(item, int) else self.number(cast(SSAValue, item)).most for item in items
+        )
+
+    def _inferred(self, op: SchemaOp) -> Sequence[Sizes] | None:
+        """The shapes that an operator gives for operands as large as they get: no shape shrinks as others grow,
+        but in what has a rule of its own.
+        """
+        rule = SHAPES.get(op.name.partition(".")[2])
+        if rule is None:
+            return None
+        try:
+            found: Any = rule(*(self._at_most(op, arg) for arg in self._arguments(op)))
+        except (ValueError, IndexError, ZeroDivisionError):
+            # Operands that the operator takes together may have bounds that it does not.
+            return None
+        if isinstance(found, Meta):
+            found = (found,)
+        if not isinstance(found, Sequence) or not all(
+            isinstance(m, Meta) for m in cast("Sequence[Any]", found)
+        ):
+            return None
+        metas = cast("Sequence[Meta]", found)
+        return [tuple(size if size >= 0 else None for size in meta.shape) for meta in metas]
+
+    def _arguments(self, op: SchemaOp) -> list[tuple[str, Any]]:
+        names = [arg.name for arg in op.info().schema.args]
+        return list(zip(names, read_args(op), strict=True))
+
+    def _at_most(self, op: SchemaOp, argument: tuple[str, Any]) -> Any:
+        """An argument of a shape rule, with the largest sizes in the place of those that are not known."""
+        name, value = argument
+        if name == "weight" and "conv" in op.name:
+            # The larger the kernel, the fewer places it fits in.
+            return value
+        if op.info().schema.by_name[name].type.is_tensor:
+            given = op.arg(name)
+            if isinstance(given, tuple):
+                values = cast("tuple[SSAValue | None, ...]", given)
+                return tuple(map(self._largest_meta, values, cast("tuple[Meta | None, ...]", value)))
+            return self._largest_meta(cast("SSAValue | None", given), value)
+        given = op.arg(name)
+        if isinstance(given, tuple):
+            items = cast("tuple[object, ...]", given)
+            return tuple(
+                self._largest(cast(SSAValue, item)) if isinstance(item, SSAValue) else item for item in items
+            )
+        if isinstance(given, SSAValue) and not isinstance(value, Meta):
+            return self._largest(cast(SSAValue, given))
+        return value
+
+    def _largest(self, number: SSAValue) -> int:
+        most = self.number(number).most
+        return DYNAMIC if most is None else most
+
+    def _largest_meta(self, value: SSAValue | None, meta: Meta | None) -> Meta | None:
+        if value is None or meta is None or not is_tensor(value.type):
+            return meta
+        return meta._replace(shape=tuple(DYNAMIC if size is None else size for size in self.sizes(value)))
+
+
+def _known(type: Attribute) -> Sizes:
+    """The sizes that a type states."""
+    if not is_tensor(type):
+        return ()
+    return tuple(size if size >= 0 else None for size in type.get_shape())

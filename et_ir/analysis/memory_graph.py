@@ -1,0 +1,261 @@
+"""What the ops of a block need of the arena, as a problem of tasks and storages.
+
+Memory is shared as it will be planned: views have the memory of what they view, kernels of the target write over an
+argument that nothing needs any more, and what is concatenated along the outermost dimension is computed in its place.
+Constants and state have memory of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, cast
+
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import IsTerminator, Pure
+
+from et_ir.analysis.live_bytes import bytes_of_value
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge.attributes import contiguous, dim_order_of
+from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.program import GetOp
+from et_ir.dialects.schema import parse_schema
+from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+from et_ir.planning.tasks import Problem, Storage
+from et_ir.targets.in_place import load_in_place
+
+__all__ = ["MemoryGraph"]
+
+ALIGNMENT: Final = 16
+"""Bytes that sizes are rounded up to, as places in an arena are."""
+
+RESHAPES: Final = (
+    edge.ViewCopyOp,
+    edge.SqueezeCopyDimOp,
+    edge.SqueezeCopyDimsOp,
+    edge.UnsqueezeCopyOp,
+)
+PARTS: Final = (edge.SliceCopyTensorOp, edge.SelectCopyIntOp)
+
+
+class MemoryGraph:
+    """The tasks of a block: its ops but its end and reads of constants."""
+
+    def __init__(self, block: Block, target: str):
+        self.block = block
+        self.table = load_in_place(target)
+        self.tasks = [op for op in block.ops if not _is_free(op)]
+        self.number = {op: index for index, op in enumerate(self.tasks)}
+        self.roots: dict[SSAValue, SSAValue] = {}
+        """For a view what it is a view of."""
+        self.users: dict[SSAValue, list[int]] = {}
+        """The tasks that use the memory of each value with memory of its own."""
+        self.returned: set[SSAValue] = set()
+        for op in block.ops:
+            viewed = _viewed(op)
+            if viewed is not None and self._is_local(viewed):
+                self.roots[op.results[0]] = self.root(viewed)
+            for value in _used(op):
+                if self._is_local(value):
+                    root = self.root(value)
+                    if op in self.number:
+                        self.users.setdefault(root, []).append(self.number[op])
+                    else:
+                        self.returned.add(root)
+
+    def root(self, value: SSAValue) -> SSAValue:
+        return self.roots.get(value, value)
+
+    def _is_local(self, value: SSAValue) -> bool:
+        """Whether the block itself makes a value: what it takes from around it is there anyway."""
+        owner = value.owner
+        return owner is self.block or (isinstance(owner, Operation) and owner.parent is self.block)
+
+    def problem(self, *, concatenate: bool) -> Problem:
+        """The order of tasks as a problem of storages. With `concatenate`, parts are computed in their places."""
+        merged = _Merged()
+        replaces: dict[int, tuple[SSAValue, list[SSAValue]]] = {}
+        for index, op in enumerate(self.tasks):
+            over = [self.root(value) for value in self._replaceable(op)]
+            alone = [root for root in over if set(self.users[root]) == {index} and root not in self.returned]
+            if alone:
+                merged.join(op.results[0], alone[0])
+            elif over:
+                replaces[index] = (op.results[0], over)
+        if concatenate:
+            for op in self.tasks:
+                if isinstance(op, edge.CatOp) and _is_outermost(op):
+                    self._concatenate(op, merged)
+        return self._storages(merged, replaces)
+
+    def _replaceable(self, op: Operation) -> list[SSAValue]:
+        """The operands that the kernel of an op may write its result over."""
+        if not isinstance(op, EdgeOp) or not op.out_schema or not op.results:
+            return []
+        schema = parse_schema(op.out_schema)
+        allowed = self.table.get(f"aten::{schema.qualified_name}", frozenset())
+        found: list[SSAValue] = []
+        for arg in schema.args:
+            value: object = op.arg(arg.name) if arg.name in allowed else None
+            if isinstance(value, SSAValue):
+                operand = cast("SSAValue[Attribute]", value)
+                if operand.type == op.results[0].type and self._is_made(self.root(operand)):
+                    found.append(operand)
+        return found
+
+    def _is_made(self, root: SSAValue) -> bool:
+        return isinstance(root.owner, Operation) and root.owner in self.number
+
+    def _concatenate(self, op: edge.CatOp, merged: _Merged) -> None:
+        whole = op.results[0]
+        roots = [self.root(value) for value in op.operands]
+        uses = Counter(roots)
+        for value, root in zip(op.operands, roots, strict=True):
+            complete = bytes_of_value(value) == bytes_of_value(root)
+            if (
+                self._is_made(root)
+                and complete
+                and uses[root] == 1
+                and merged.size(root) < bytes_of_value(whole)
+            ):
+                merged.join(whole, root)
+
+    def _storages(self, merged: _Merged, replaces: dict[int, tuple[SSAValue, list[SSAValue]]]) -> Problem:
+        members: dict[SSAValue, list[SSAValue]] = {}
+        for value in (*self.block.args, *(result for op in self.tasks for result in op.results)):
+            if value not in self.roots and bytes_of_value(value):
+                members.setdefault(merged.of(value), []).append(value)
+        numbers: dict[SSAValue, int] = {}
+        storages: list[Storage] = []
+        for values in members.values():
+            writers = {self.number[v.owner] for v in values if isinstance(v.owner, Operation)}
+            users = {task for value in values for task in self.users.get(value, ())}
+            size = max(bytes_of_value(value) for value in values)
+            numbers.update(dict.fromkeys(values, len(storages)))
+            storages.append(
+                Storage(
+                    -(-size // ALIGNMENT) * ALIGNMENT,
+                    frozenset(writers),
+                    frozenset(users),
+                    initial=not writers,
+                    kept=any(value in self.returned for value in values),
+                )
+            )
+        over = {
+            task: (numbers[result], [numbers[root] for root in roots if root in numbers])
+            for task, (result, roots) in replaces.items()
+            if result in numbers
+        }
+        return Problem(len(self.tasks), self._after(), storages, over)
+
+    def _after(self) -> list[list[int]]:
+        """The tasks that each comes after: what makes its operands, and for one with effects the one before."""
+        after: list[list[int]] = []
+        effect = -1
+        for index, op in enumerate(self.tasks):
+            before = [
+                self.number[value.owner]
+                for value in _used(op)
+                if isinstance(value.owner, Operation) and value.owner in self.number
+            ]
+            if not op.has_trait(Pure):
+                if effect >= 0:
+                    before.append(effect)
+                effect = index
+            after.append(before)
+        return after
+
+    def run_in(self, order: Sequence[int]) -> None:
+        """Put the tasks in an order, and reads of constants before their first use."""
+        end = self.block.last_op
+        assert end is not None
+        placed: set[Operation] = set()
+
+        def place(op: Operation) -> None:
+            if op in placed or op is end:
+                return
+            placed.add(op)
+            for value in _used(op):
+                owner = value.owner
+                if isinstance(owner, Operation) and owner.parent is self.block and owner not in self.number:
+                    place(owner)
+            op.detach()
+            self.block.insert_op_before(op, end)
+
+        for index in order:
+            place(self.tasks[index])
+
+
+class _Merged:
+    """Values that have one memory."""
+
+    def __init__(self) -> None:
+        self.leaders: dict[SSAValue, SSAValue] = {}
+        self.sizes: dict[SSAValue, int] = {}
+
+    def of(self, value: SSAValue) -> SSAValue:
+        leader = value
+        while leader in self.leaders:
+            leader = self.leaders[leader]
+        while value in self.leaders:  # next time it takes one step
+            self.leaders[value], value = leader, self.leaders[value]
+        return leader
+
+    def size(self, value: SSAValue) -> int:
+        leader = self.of(value)
+        return self.sizes.get(leader, bytes_of_value(leader))
+
+    def join(self, into: SSAValue, value: SSAValue) -> None:
+        size = max(self.size(into), self.size(value))
+        leader, other = self.of(into), self.of(value)
+        if leader is not other:
+            self.leaders[other] = leader
+            self.sizes[leader] = size
+
+
+def _is_free(op: Operation) -> bool:
+    """Whether an op needs no memory whenever it runs: what makes no tensor of the plan's, and ends."""
+    if isinstance(op, GetOp) or op.has_trait(IsTerminator):
+        return True
+    return (
+        not op.operands and not op.regions and op.has_trait(Pure) and not any(map(bytes_of_value, op.results))
+    )
+
+
+def _used(op: Operation) -> Iterable[SSAValue]:
+    """What an op uses, also inside of its regions."""
+    for inner in op.walk() if op.regions else (op,):
+        yield from inner.operands
+
+
+def _viewed(op: Operation) -> SSAValue | None:
+    """What the result of an op will be a view of, `None` for one with memory of its own."""
+    if not isinstance(op, EdgeOp) or len(op.results) != 1 or not op.operands:
+        return None
+    source, result = op.operands[0], op.results[0]
+    if not _is_contiguous(source) or not _is_contiguous(result):
+        return None
+    if isinstance(op, RESHAPES):
+        return source
+    if not isinstance(op, PARTS):
+        return None
+    shape = tensor_type(source).get_shape()
+    if any(size != 1 for size in shape[: op.dim % len(shape)]):
+        return None
+    if isinstance(op, edge.SelectCopyIntOp):
+        return source if isinstance(op.index, int) else None
+    return source if op.step == 1 and isinstance(op.start, int | None) else None
+
+
+def _is_contiguous(value: SSAValue) -> bool:
+    type = value.type
+    return is_tensor(type) and is_static(type) and dim_order_of(type) == contiguous(type.get_num_dims())
+
+
+def _is_outermost(op: edge.CatOp) -> bool:
+    """Whether the parts of a concatenation lie one behind the other."""
+    type = tensor_type(op.results[0])
+    if not is_static(type) or not type.get_num_dims():
+        return False
+    order, shape = dim_order_of(type), type.get_shape()
+    return all(shape[dim] == 1 for dim in order[: order.index(op.dim % len(order))])

@@ -1,0 +1,66 @@
+"""Orders of the ops of blocks by what they need at once: what `reorder` and `rematerialize` share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.analysis.memory_graph import MemoryGraph
+from et_ir.dialects.edge import EdgeOp
+from et_ir.planning.schedule import least_peak
+from et_ir.planning.tasks import Problem, peak_of
+from et_ir.targets.in_place import load_in_place
+
+__all__ = ["SMALL", "Order", "memory_graphs", "orders"]
+
+SMALL: Final = 256
+"""How many times smaller than the largest a storage is that the search leaves out."""
+
+
+def memory_graphs(module: ModuleOp, target: str, name: str) -> Iterator[MemoryGraph]:
+    """What the ops of each block with operators of the edge level need, for the pass `name`.
+
+    Raises `PassFailedException` for an unknown target.
+    """
+    try:
+        load_in_place(target)
+    except ValueError as error:
+        raise PassFailedException(f"{name}: {error}") from None
+    blocks = [block for op in module.walk() for region in op.regions for block in region.blocks]
+    for block in blocks:
+        if any(isinstance(op, EdgeOp) for op in block.ops):
+            yield MemoryGraph(block, target)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Tasks in order, and the bytes that they need at once."""
+
+    tasks: tuple[int, ...]
+    peak: int
+
+
+def orders(graph: MemoryGraph, budget: int) -> tuple[Order, Order]:
+    """The order that tasks are in, and the best that a search finds: the same unless that has a lower peak."""
+    # What is concatenated may be computed in its place, or copied there: which takes less, is decided later.
+    problems = [graph.problem(concatenate=True), graph.problem(concatenate=False)]
+    if problems[0] == problems[1]:
+        problems.pop()
+
+    def order(tasks: tuple[int, ...]) -> Order:
+        return Order(tasks, min(peak_of(problem, tasks) for problem in problems))
+
+    given = order(tuple(range(len(graph.tasks))))
+    found = [order(least_peak(_rough(problem), budget).order) for problem in problems]
+    return given, min([given, *found], key=lambda one: one.peak)
+
+
+def _rough(problem: Problem) -> Problem:
+    """A problem without storages that are small beside the largest: when they are there decides nothing."""
+    least = max((storage.size for storage in problem.storages), default=0) // SMALL
+    storages = [s if s.size > least else replace(s, size=0) for s in problem.storages]
+    return replace(problem, storages=storages)

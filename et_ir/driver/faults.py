@@ -1,0 +1,97 @@
+"""All that is wrong with a program at once, not only what the first stage that fails finds.
+
+Whatever an op is at fault for, its results have types. Inputs of these types stand in for them, and the passes go on
+with the rest of the program: what they report as well belongs to the same report. The module is of no other use then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from et_ir.dialects.schema import SchemaOp
+from et_ir.report import Finding, PassReport
+
+__all__ = ["ProgramFaults", "with_later_faults"]
+
+_ROUNDS = 8
+"""As many passes may fail."""
+
+
+class ProgramFaults(PassReport):
+    """What several stages find wrong with a program. Its exit code is that of the first."""
+
+    def __init__(self, findings: Sequence[Finding], exit_code: int):
+        super().__init__("the program cannot be compiled", findings)
+        self.exit_code = exit_code
+
+
+def findings_of(error: Exception) -> list[Finding]:
+    """What an exception reports, nothing if it is no report."""
+    reported: Iterable[Any] = getattr(error, "findings", ())
+    reasons: Iterable[Any] = getattr(error, "reasons", ())
+    imported = [Finding(r.subject, r.location or UNKNOWN_LOC, r.message, r.fix) for r in reasons]
+    return [*imported, *cast("Iterable[Finding]", reported)]
+
+
+def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequence[ModulePass]) -> Exception:
+    """A report of what `error` reports and what the passes after the one that raised it find in the rest.
+
+    `passes` starts with the one that raised it. `module` is as that one left it, and is changed; it is what an import
+    made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, and
+    where it is no report.
+    """
+    found = findings_of(error)
+    count = len(found)
+    if module is None or not found:
+        return error
+    latest = found
+    remaining = list(passes)
+    for _ in range(_ROUNDS):
+        _stand_in(module, latest)
+        try:
+            while remaining:
+                remaining[0].apply(Context(), module)
+                remaining.pop(0)
+            break
+        except PassReport as report:
+            latest = [f for f in report.findings if f.op_name != FuncOp.name and f not in found]
+            if not latest:
+                break
+            found.extend(latest)
+        except Exception:
+            # Of a program that is not whole, passes may expect what is not there; what was found is no less true.
+            break
+    if len(found) == count:
+        return error
+    return ProgramFaults(found, int(getattr(error, "exit_code", 3)))
+
+
+def _stand_in(module: ModuleOp, findings: Sequence[Finding]) -> None:
+    """Replace the results of ops that findings are about by inputs of their methods."""
+    blamed = {(finding.op_name, finding.location) for finding in findings}
+    for op in list(module.walk()):
+        if isinstance(op, SchemaOp) and (op.name, op.location) in blamed:
+            block = _entry(op)
+            if block is None:
+                continue
+            for result in op.results:
+                result.replace_all_uses_with(block.insert_arg(result.type, len(block.args)))
+            op.detach()
+            op.erase()
+    for function in module.body.block.ops:
+        if isinstance(function, FuncOp):
+            function.update_function_type()
+
+
+def _entry(op: Operation) -> Block | None:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, FuncOp):
+        parent = parent.parent_op()
+    return parent.body.blocks[0] if parent is not None else None

@@ -1,0 +1,402 @@
+"""Operators that only move elements: views, permutations, splits and joins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten.inference.views import moved_order
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Size, decomposes, is_static, meta
+
+# -- reshapes
+
+
+def _whole(result: SSAValue, sizes: Sequence[Size]) -> Sequence[Size]:
+    """Sizes that a view gives, without -1 where the result's shape is known."""
+    return meta(result).shape if is_static(result) else sizes
+
+
+@decomposes(aten.ReshapeOp)
+def reshape(b: Chain, op: aten.ReshapeOp) -> SSAValue:
+    return b.view(op.self, _whole(op.result, op.shape))
+
+
+@decomposes(aten.UnderscoreUnsafeViewOp, aten.UnderscoreReshapeAliasOp)
+def unsafe_view(b: Chain, op: aten.UnderscoreUnsafeViewOp) -> SSAValue:
+    return b.view(op.self, _whole(op.result, op.size))
+
+
+@decomposes(aten.ViewAsOp, aten.ReshapeAsOp)
+def view_as(b: Chain, op: aten.ViewAsOp) -> SSAValue:
+    return b.view(op.self, b.sizes(op.other))
+
+
+@decomposes(aten.FlattenUsingIntsOp)
+def flatten(b: Chain, op: aten.FlattenUsingIntsOp) -> SSAValue:
+    return _flatten(b, op.self, op.start_dim, op.end_dim)
+
+
+def _flatten(b: Chain, x: SSAValue, start: int, end: int) -> SSAValue:
+    rank = max(meta(x).rank, 1)
+    sizes = b.sizes(x) or [1]
+    start, end = start % rank, end % rank
+    known = [size for size in sizes[start : end + 1] if isinstance(size, int)]
+    merged = prod(known) if len(known) == end + 1 - start else -1
+    return b.view(x, (*sizes[:start], merged, *sizes[end + 1 :]))
+
+
+@decomposes(aten.RavelOp)
+def ravel(b: Chain, op: aten.RavelOp) -> SSAValue:
+    return _flatten(b, op.self, 0, -1)
+
+
+@decomposes(aten.UnflattenIntOp)
+def unflatten(b: Chain, op: aten.UnflattenIntOp) -> SSAValue:
+    sizes, dim = b.sizes(op.self), op.dim % meta(op.self).rank
+    return b.view(op.self, _whole(op.result, (*sizes[:dim], *op.sizes, *sizes[dim + 1 :])))
+
+
+@decomposes(aten.SqueezeOp)
+def squeeze(b: Chain, op: aten.SqueezeOp) -> SSAValue | None:
+    if not is_static(op.self):
+        return None
+    return b.view(op.self, [size for size in meta(op.self).shape if size != 1])
+
+
+@decomposes(aten.Atleast1dOp, aten.Atleast2dOp, aten.Atleast3dOp)
+def at_least(b: Chain, op: aten.Atleast1dOp) -> SSAValue | None:
+    return b.view(op.self, meta(op.result).shape) if is_static(op.result) else None
+
+
+@decomposes(aten.Atleast1dSequenceOp, aten.Atleast2dSequenceOp, aten.Atleast3dSequenceOp)
+def each_at_least(b: Chain, op: aten.Atleast1dSequenceOp) -> list[SSAValue] | None:
+    if not is_static(*op.results):
+        return None
+    return [b.view(x, meta(y).shape) for x, y in zip(op.tensors, op.results, strict=True)]
+
+
+# -- broadcasts
+
+
+@decomposes(aten.ExpandAsOp)
+def expand_as(b: Chain, op: aten.ExpandAsOp) -> SSAValue:
+    return b.expand(op.self, b.sizes(op.other))
+
+
+@decomposes(aten.BroadcastToOp)
+def broadcast_to(b: Chain, op: aten.BroadcastToOp) -> SSAValue:
+    return b.expand(op.self, op.size)
+
+
+@decomposes(aten.BroadcastTensorsOp)
+def broadcast_tensors(b: Chain, op: aten.BroadcastTensorsOp) -> list[SSAValue] | None:
+    if not is_static(*op.results):
+        return None
+    return [b.expand(x, meta(y).shape) for x, y in zip(op.tensors, op.results, strict=True)]
+
+
+@decomposes(aten.MeshgridOp, aten.MeshgridIndexingOp)
+def meshgrid(b: Chain, op: aten.MeshgridOp | aten.MeshgridIndexingOp) -> list[SSAValue] | None:
+    if not is_static(*op.results):
+        return None
+    swapped = isinstance(op, aten.MeshgridIndexingOp) and op.indexing == "xy" and len(op.tensors) > 1
+    grids: list[SSAValue] = []
+    for i, (x, y) in enumerate(zip(op.tensors, op.results, strict=True)):
+        shape = meta(y).shape
+        axis = 1 - i if swapped and i < 2 else i
+        line = b.view(x, [size if d == axis else 1 for d, size in enumerate(shape)])
+        grids.append(b.expand(line, shape))
+    return grids
+
+
+@decomposes(aten.ResizeAsOp)
+def resize_as(b: Chain, op: aten.ResizeAsOp) -> SSAValue | None:
+    """The same elements in another shape; elements that are in none have no value."""
+    x, shape = op.self, meta(op.the_template).shape
+    if not is_static(x, op.the_template) or prod(meta(x).shape) != prod(shape):
+        return None
+    return b.view(x, shape)
+
+
+@decomposes(aten.TileOp)
+def tile(b: Chain, op: aten.TileOp) -> SSAValue:
+    lead = max(0, meta(op.self).rank - len(op.dims))
+    return b(aten.RepeatOp, op.self, (*(1,) * lead, *op.dims))
+
+
+@decomposes(aten.RepeatInterleaveSelfIntOp)
+def repeat_interleave(b: Chain, op: aten.RepeatInterleaveSelfIntOp) -> SSAValue | None:
+    if not is_static(op.self) or isinstance(op.repeats, SSAValue):
+        return None
+    x = op.self if op.dim is not None else _flatten(b, op.self, 0, -1)
+    shape, dim = list(meta(x).shape) or [1], op.dim or 0
+    dim %= len(shape)
+    column = b.view(x, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
+    wide = b.expand(column, (*shape[: dim + 1], op.repeats, *shape[dim + 1 :]))
+    return b.view(wide, (*shape[:dim], shape[dim] * op.repeats, *shape[dim + 1 :]))
+
+
+# -- permutations
+
+
+def _swapped(b: Chain, x: SSAValue, dim0: int, dim1: int) -> SSAValue:
+    rank = meta(x).rank
+    if rank == 0:
+        return x
+    order = list(range(rank))
+    order[dim0], order[dim1] = order[dim1], order[dim0]
+    return b.permute(x, order)
+
+
+@decomposes(aten.TransposeIntOp)
+def transpose(b: Chain, op: aten.TransposeIntOp) -> SSAValue:
+    return _swapped(b, op.self, op.dim0, op.dim1)
+
+
+@decomposes(aten.SwapaxesOp)
+def swapaxes(b: Chain, op: aten.SwapaxesOp) -> SSAValue:
+    return _swapped(b, op.self, op.axis0, op.axis1)
+
+
+@decomposes(aten.SwapdimsOp)
+def swapdims(b: Chain, op: aten.SwapdimsOp) -> SSAValue:
+    return _swapped(b, op.self, op.dim0, op.dim1)
+
+
+@decomposes(aten.TOp, aten.NumpyTOp)
+def reverse_dims(b: Chain, op: aten.TOp) -> SSAValue:
+    return b.permute(op.self, range(meta(op.self).rank)[::-1])
+
+
+@decomposes(aten.MTOp, aten.AdjointOp, aten.MHOp, aten.MatrixHOp)
+def matrix_transpose(b: Chain, op: aten.MTOp | aten.MHOp) -> SSAValue | None:
+    if meta(op.self).dtype.is_complex and not isinstance(op, aten.MTOp):
+        return None
+    return _swapped(b, op.self, -2, -1) if meta(op.self).rank > 1 else op.self
+
+
+def _moved(b: Chain, x: SSAValue, source: Sequence[int], destination: Sequence[int]) -> SSAValue:
+    rank = meta(x).rank
+    return b.permute(x, moved_order(rank, source, destination)) if rank else x
+
+
+@decomposes(aten.MovedimIntOp, aten.MoveaxisIntOp)
+def movedim(b: Chain, op: aten.MovedimIntOp) -> SSAValue:
+    return _moved(b, op.self, (op.source,), (op.destination,))
+
+
+@decomposes(aten.MovedimIntlistOp, aten.MoveaxisIntlistOp)
+def movedims(b: Chain, op: aten.MovedimIntlistOp) -> SSAValue:
+    return _moved(b, op.self, op.source, op.destination)
+
+
+# -- parts
+
+
+@decomposes(aten.NarrowOp)
+def narrow(b: Chain, op: aten.NarrowOp) -> SSAValue | None:
+    if isinstance(op.start, SSAValue) or isinstance(op.length, SSAValue):
+        # Where a part ends that starts anywhere, no number says: it is the front of the rest.
+        rest = op.self if op.start == 0 else b(aten.SliceTensorOp, op.self, op.dim, op.start)
+        return b(aten.SliceTensorOp, rest, op.dim, 0, op.length)
+    size = meta(op.self).shape[op.dim]
+    if op.start < 0 and size < 0:
+        return None
+    start = op.start % size if op.start < 0 else op.start
+    return b(aten.SliceTensorOp, op.self, op.dim, start, start + op.length)
+
+
+def _split(b: Chain, x: SSAValue, sizes: Sequence[int], dim: int) -> Sequence[SSAValue]:
+    return b.results(aten.SplitWithSizesOp, x, sizes, dim) if len(sizes) > 1 else (x,)
+
+
+def _as_split(
+    b: Chain, op: aten.ChunkOp | aten.HsplitIntOp | aten.VsplitIntOp | aten.DsplitIntOp, dim: int
+) -> Sequence[SSAValue] | None:
+    """Parts as the result types have them."""
+    sizes = [meta(part).shape[dim] for part in op.results]
+    return None if min(sizes, default=-1) < 0 else _split(b, op.self, sizes, dim)
+
+
+@decomposes(
+    aten.ChunkOp,
+    aten.SplitTensorOp,
+    aten.SplitSizesOp,
+    aten.TensorSplitIndicesOp,
+    aten.TensorSplitSectionsOp,
+)
+def split(b: Chain, op: aten.ChunkOp) -> Sequence[SSAValue] | None:
+    # Indices of tensor_split may overlap or run backwards: only parts that make up the whole are a split.
+    whole = meta(op.self).shape[op.dim]
+    if sum(meta(part).shape[op.dim] for part in op.results) != whole:
+        return None
+    return _as_split(b, op, op.dim)
+
+
+@decomposes(aten.HsplitIntOp)
+def hsplit(b: Chain, op: aten.HsplitIntOp) -> Sequence[SSAValue] | None:
+    return _as_split(b, op, 0 if meta(op.self).rank == 1 else 1)
+
+
+@decomposes(aten.VsplitIntOp)
+def vsplit(b: Chain, op: aten.VsplitIntOp) -> Sequence[SSAValue] | None:
+    return _as_split(b, op, 0)
+
+
+@decomposes(aten.DsplitIntOp)
+def dsplit(b: Chain, op: aten.DsplitIntOp) -> Sequence[SSAValue] | None:
+    return _as_split(b, op, 2)
+
+
+@decomposes(aten.UnbindIntOp)
+def unbind(b: Chain, op: aten.UnbindIntOp) -> list[SSAValue]:
+    return [b(aten.SelectIntOp, op.self, op.dim, i) for i in range(len(op.results))]
+
+
+# -- joins
+
+
+@decomposes(aten.StackOp)
+def stack(b: Chain, op: aten.StackOp) -> SSAValue:
+    """Elements side by side along the dimension, which is then split off: the tensors need no new dimension
+    each.
+    """
+    tensors = op.tensors
+    rank = meta(tensors[0]).rank
+    dim = op.dim % (rank + 1)
+    if dim == rank:
+        return b(aten.CatOp, [b(aten.UnsqueezeOp, x, rank) for x in tensors], dim)
+    sizes = b.sizes(tensors[0])
+    return b.view(b(aten.CatOp, tensors, dim), (*sizes[:dim], len(tensors), *sizes[dim:]))
+
+
+@decomposes(aten.HstackOp)
+def hstack(b: Chain, op: aten.HstackOp) -> SSAValue:
+    rows = [b.view(x, b.sizes(x) or (1,)) for x in op.tensors]
+    return b(aten.CatOp, rows, 0 if meta(rows[0]).rank == 1 else 1)
+
+
+@decomposes(aten.VstackOp, aten.RowStackOp)
+def vstack(b: Chain, op: aten.VstackOp) -> SSAValue:
+    rows = [x if meta(x).rank > 1 else b.view(x, (1, *(b.sizes(x) or (1,)))) for x in op.tensors]
+    return b(aten.CatOp, rows, 0)
+
+
+@decomposes(aten.ColumnStackOp)
+def column_stack(b: Chain, op: aten.ColumnStackOp) -> SSAValue:
+    columns = [x if meta(x).rank > 1 else b.view(x, (*(b.sizes(x) or (1,)), 1)) for x in op.tensors]
+    return b(aten.CatOp, columns, 1)
+
+
+@decomposes(aten.DstackOp)
+def dstack(b: Chain, op: aten.DstackOp) -> SSAValue:
+    def deep(x: SSAValue) -> SSAValue:
+        sizes = b.sizes(x)
+        if len(sizes) > 2:
+            return x
+        return b.view(x, (*(sizes if len(sizes) == 2 else (1, *(sizes or (1,)))), 1))
+
+    return b(aten.CatOp, [deep(x) for x in op.tensors], 2)
+
+
+@decomposes(aten.UnfoldOp)
+def unfold(b: Chain, op: aten.UnfoldOp) -> SSAValue | None:
+    """Torch's own decomposition addresses memory by strides, which are numbers."""
+    return None if is_static(op.self) else b(aten.UnfoldCopyOp, *op.args().values())
+
+
+# -- rearrangements
+
+
+@decomposes(aten.RollOp)
+def roll(b: Chain, op: aten.RollOp) -> SSAValue | None:
+    """Along each dimension, the end comes first."""
+    shifts = [shift for shift in op.shifts if isinstance(shift, int)]
+    if len(shifts) != len(op.shifts):
+        return None
+    shape = meta(op.self).shape
+    flat = not op.dims
+    if not is_static(op.self):
+        return None if flat else _rolled(b, op.self, list(zip(shifts, op.dims, strict=True)))
+    x = _flatten(b, op.self, 0, -1) if flat else op.self
+    for shift, dim in zip(shifts, op.dims or (0,), strict=True):
+        size = meta(x).shape[dim] if meta(x).rank else 1
+        if size == 0 or shift % size == 0:
+            continue
+        at = size - shift % size
+        head, tail = _split(b, x, (at, size - at), dim)
+        x = b(aten.CatOp, (tail, head), dim)
+    return b.view(x, shape) if flat else x
+
+
+def _rolled(b: Chain, x: SSAValue, turns: Sequence[tuple[int, int]]) -> SSAValue | None:
+    """As far as sizes are known, or the shift is by one, which is less than a turn whatever the size is."""
+    shape = meta(x).shape
+    if any(shape[dim] < 0 and abs(shift) > 1 for shift, dim in turns):
+        return None
+    for shift, dim in turns:
+        at = -shift if shape[dim] < 0 else -(shift % (shape[dim] or 1))
+        if at:
+            tail, head = b(aten.SliceTensorOp, x, dim, at, None), b(aten.SliceTensorOp, x, dim, 0, at)
+            x = b(aten.CatOp, (tail, head), dim)
+    return x
+
+
+@decomposes(aten.FliplrOp)
+def fliplr(b: Chain, op: aten.FliplrOp) -> SSAValue:
+    return b(aten.FlipOp, op.self, (1,))
+
+
+@decomposes(aten.FlipudOp)
+def flipud(b: Chain, op: aten.FlipudOp) -> SSAValue:
+    return b(aten.FlipOp, op.self, (0,))
+
+
+@decomposes(aten.Rot90Op)
+def rot90(b: Chain, op: aten.Rot90Op) -> SSAValue:
+    """A quarter turn is a transposition and a flip, a half turn two flips."""
+    first, second = op.dims
+    match op.k % 4:
+        case 1:
+            return _swapped(b, b(aten.FlipOp, op.self, (second,)), first, second)
+        case 2:
+            return b(aten.FlipOp, op.self, op.dims)
+        case 3:
+            return _swapped(b, b(aten.FlipOp, op.self, (first,)), first, second)
+        case _:
+            return op.self
+
+
+@decomposes(aten.PixelShuffleOp)
+def pixel_shuffle(b: Chain, op: aten.PixelShuffleOp) -> SSAValue | None:
+    if not is_static(op.self):
+        return None
+    r, shape = op.upscale_factor, meta(op.self).shape
+    batch, (channels, height, width) = shape[:-3], shape[-3:]
+    n = len(batch)
+    x = b.view(op.self, (*batch, channels // r**2, r, r, height, width))
+    x = b.permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return b.view(x, (*batch, channels // r**2, height * r, width * r))
+
+
+@decomposes(aten.PixelUnshuffleOp)
+def pixel_unshuffle(b: Chain, op: aten.PixelUnshuffleOp) -> SSAValue:
+    r, (*batch, channels, height, width) = op.downscale_factor, b.sizes(op.self)
+    n = len(batch)
+    rows, columns = (b.compute("floordiv", size, r) for size in (height, width))
+    x = b.view(op.self, (*batch, channels, rows, r, columns, r))
+    x = b.permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return b.view(x, (*batch, b.compute("mul", channels, r**2), rows, columns))
+
+
+@decomposes(aten.ChannelShuffleOp, aten.NativeChannelShuffleOp)
+def channel_shuffle(b: Chain, op: aten.ChannelShuffleOp) -> SSAValue | None:
+    if not is_static(op.self) or isinstance(op.groups, SSAValue):
+        return None
+    shape = meta(op.self).shape
+    rest = shape[2:]
+    x = b.view(op.self, (shape[0], op.groups, shape[1] // op.groups, *rest))
+    return b.view(b.permute(x, (0, 2, 1, *range(3, 3 + len(rest)))), shape)

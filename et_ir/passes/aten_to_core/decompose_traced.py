@@ -1,0 +1,85 @@
+"""Decompose to Core ATen what no pattern was written for, by tracing torch's own decomposition.
+
+For each op that is not Core ATen, torch's operator is called on tensors of the operands' types, decomposed,
+and the operators it comes down to take the op's place: core ones, leaves (`et_ir/registry/leaves.txt`), and ones that
+`decompose` has a pattern for, which runs again afterwards. An op that torch cannot decompose into these stays, and so
+does one for which it only can for some of the sizes that are known at run time only; `verify-core-aten` reports them.
+
+```mlir
+%1 = aten.logit %0 {eps = 0.5} : tensor<4xf32>
+```
+becomes
+```mlir
+%1 = aten.lt.Scalar %0 {other = 0.5} : (tensor<4xf32>) -> tensor<4xi1>
+%2 = aten.gt.Scalar …
+…
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from et_ir.dialects.aten import AtenOp
+from et_ir.dialects.aten.generated.ops import OPS
+from et_ir.dialects.program import Globals
+from et_ir.passes.aten_to_core.decompose import DECOMPOSITIONS
+from et_ir.passes.verify.verify_core_aten import is_core
+from et_ir.registry.leaves import LEAVES, RUNTIME_NAMESPACES
+from et_ir.rewriting import rewrite
+
+__all__ = ["DecomposeTracedPass", "TracedDecomposition"]
+
+
+_LAST_RESORT: Final = frozenset(LEAVES) | {cls.name.removeprefix("aten.") for cls in DECOMPOSITIONS}
+"""Operators that a decomposition may come down to where torch has none for them."""
+
+
+@dataclass
+class TracedDecomposition(RewritePattern):
+    """Replaces an op by torch's decomposition of it. Torch is imported by the first op that matches."""
+
+    symbols: Globals
+    preserve: frozenset[str]
+    chosen: Collection[Operation] | None = None
+    """The only ops to decompose, whether their operator is preserved elsewhere or not; None for all."""
+    roots: tuple[type[Operation], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        kept = set[str]() if self.chosen is not None else {f"aten.{name}" for name in self.preserve}
+        self.roots = tuple(
+            cls
+            for cls in OPS
+            if not is_core(cls) and cls.name not in kept and cls.name.split(".")[1] not in RUNTIME_NAMESPACES
+        )
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        from et_ir.frontend.decomposition import derive
+
+        if not isinstance(op, AtenOp) or (self.chosen is not None and op not in self.chosen):
+            return
+        preserve = self.preserve - {op.name.removeprefix("aten.")}
+        derived = derive(op, self.symbols, preserve, _LAST_RESORT)
+        if derived is not None:
+            rewriter.replace(op, *derived)
+
+
+@dataclass(frozen=True)
+class DecomposeTracedPass(ModulePass):
+    """Decompose the rest by torch's own decompositions."""
+
+    name = "decompose-traced"
+
+    preserve: tuple[str, ...] = ()
+    """Operators to leave as they are though they are not core, as `linear` or `upsample_bilinear2d.vec`."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewrite(op, [TracedDecomposition(Globals(op), frozenset(self.preserve))])

@@ -1,0 +1,360 @@
+"""Give every register a place in an arena, such that none shares memory with another while both are needed.
+
+```mlir
+executorch.plan @forward {
+  %x = executorch.input : tensor<4xf32>
+  %0 = executorch.alloc : tensor<4xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%0)
+  …
+// becomes
+executorch.plan @forward {arenas = array<i64: 32>} {
+  %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
+  %0 = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
+  …
+```
+
+Places that registers had before are dropped, so that a program can be planned again, also one that was read
+from a file. Registers that nothing uses are dropped too. There is one arena, number 1; tensors on another
+device keep to the arena they are in. Inputs that are `aliased` have no place: a write to them is one to the
+caller's memory. State lies in arena 1 where a program has one method. Where it has
+several, runtimes may give all methods the same arenas: state then has arena 2 for itself, the same place in
+each method, where no other method's activations come.
+
+`memory="sram:id=1,size=256K;dram:id=2"` gives banks: arenas that have sizes and speeds. What is used often comes into
+fast ones, as `et_ir.planning.hierarchy` says; attributes of registers (`et_ir.passes.memory.plan_memory.requests`) pin them to a
+bank. What cannot fit is an error that names the tensors. State of several methods then lies at the start of its bank,
+the slowest one unless it is pinned, and nothing of any method comes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.analysis.register_liveness import Liveness, root_of
+from et_ir.dialects.executorch import (
+    AllocOp,
+    InputOp,
+    KernelCallOp,
+    ListKind,
+    ListValue,
+    MemoryRegisterOp,
+    PlanOp,
+    ReferenceOp,
+    RegisterOp,
+    StateOp,
+    ViewOp,
+)
+from et_ir.dialects.executorch.operators import ET_VIEW
+from et_ir.passes.memory.plan_memory.infeasible import InfeasibleMemory, infeasible
+from et_ir.passes.memory.plan_memory.requests import (
+    BANK,
+    alignment_of,
+    bank_of,
+    given_by_caller,
+    request_problems,
+)
+from et_ir.passes.memory.plan_memory.selectors import SELECTOR, SelectorError, select
+from et_ir.passes.memory.plan_memory.shared_state import STATE, SharedState, check_size, register_size
+from et_ir.planning import Buffer, Plan, layout_problems, plan_of
+from et_ir.planning.banks import Bank, BankError, parse_banks
+from et_ir.planning.hierarchy import Infeasible, assign_banks
+from et_ir.planning.planners import PlannerError, find_planner, run_planner
+from et_ir.report import Finding, PassReport
+from et_schema.generated.program import TensorShapeDynamism
+
+__all__ = ["ACTIVATIONS", "STATE", "InfeasibleMemory", "PlanMemoryPass"]
+
+ACTIVATIONS: Final = 1
+"""The arena of activations, inputs and outputs."""
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(ModulePass):
+    """Give every register a place in an arena.
+
+    `algorithm` is `greedy`; `naive`; `upstream`, the stock compiler's; `exact`; `best`, which is greedy and a short
+    search where that is not proven to be the smallest; one that is installed; or `"module:function"`. A search has
+    `budget` nodes. `exact` notes in `bounds` what no arena can be smaller than. `alignment` in bytes; without
+    `plan-inputs` inputs point at the caller's memory, without `plan-outputs` the caller gives that of outputs;
+    `caller` are further ones that the caller gives the memory of, by method: `forward.inputs`, `forward.outputs.0`.
+    `memory` are banks, one arena of any size unless it is given; `pin` says which of them values are in, as
+    `forward.inputs.0=sram`, the last where several say it of one (`et_ir.passes.memory.plan_memory.selectors`). `check` has the
+    result checked by code that the planners do not share.
+    """
+
+    name = "plan-memory"
+
+    algorithm: str = "best"
+    alignment: int = 16
+    plan_inputs: bool = True
+    plan_outputs: bool = True
+    check: bool = False
+    budget: int | None = None
+    memory: str = ""
+    caller: tuple[str, ...] = ()
+    pin: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.alignment < 1 or self.alignment & (self.alignment - 1):
+            raise PassFailedException(
+                f"plan-memory: an alignment of {self.alignment} bytes is no power of two"
+            )
+        try:
+            find_planner(self.algorithm)
+        except PlannerError as error:
+            raise PassFailedException(f"plan-memory: {error}") from None
+        try:
+            banks = parse_banks(self.memory) if self.memory else ()
+        except BankError as error:
+            raise PassFailedException(f"plan-memory: memory: {error}") from None
+        plans = [plan for plan in op.body.block.ops if isinstance(plan, PlanOp)]
+        names = [bank.name for bank in banks]
+        _check_requests(problem for plan in plans for problem in request_problems(plan, names))
+        for plan in plans:
+            _drop_unused(plan)
+        callers = self._callers(plans)
+        self._pin(plans)
+        _check_requests(
+            problem
+            for plan in plans
+            for problem in request_problems(plan, names, self._unplanned(plan, callers))
+        )
+        shared = SharedState(plans, banks, self.alignment) if len(plans) > 1 else None
+        for plan in plans:
+            self._plan(plan, banks, shared, callers)
+
+    def _plan(
+        self,
+        plan: PlanOp,
+        banks: Sequence[Bank],
+        shared: SharedState | None,
+        callers: frozenset[SSAValue],
+    ) -> None:
+        unplanned = self._unplanned(plan, callers)
+        _view_at_run_time(plan, unplanned)
+        liveness = Liveness(plan)
+        arenas: dict[int, list[tuple[MemoryRegisterOp, Buffer]]] = {}
+        sizes: dict[int, int] = {}
+        bounds: dict[int, int] = {}
+        for op in liveness.roots():
+            if not isinstance(op, MemoryRegisterOp):
+                continue
+            arena = _arena(op)
+            op.set_place(None)
+            interval = liveness.interval(op.result)
+            if interval is None:
+                _make_reference(op)
+                continue
+            if op in unplanned:
+                continue
+            if shared is not None and isinstance(op, StateOp):
+                arena, offset = shared.places[op.key]
+                op.set_place((arena, offset))
+                sizes[arena] = bounds[arena] = shared.sizes[arena]
+                continue
+            buffer = Buffer(
+                register_size(op), interval.first, interval.last, alignment_of(op, self.alignment)
+            )
+            arenas.setdefault(arena, []).append((op, buffer))
+        for arena, entries in arenas.items():
+            ops, buffers = [op for op, _ in entries], [buffer for _, buffer in entries]
+            if banks and arena == ACTIVATIONS:
+                made = self._plan_banks(plan, banks, shared, ops, buffers)
+            else:
+                made = [(arena, 0, range(len(ops)), self._layout(buffers))]
+            for number, start, members, placed in made:
+                held = [buffers[index] for index in members]
+                check_size(number, start + placed.size, [ops[index] for index in members])
+                if self.check:
+                    problems = layout_problems(held, placed.layout)
+                    if problems:
+                        raise PassFailedException("plan-memory: the layout is wrong: " + "; ".join(problems))
+                for index, offset in zip(members, placed.layout.offsets, strict=True):
+                    ops[index].set_place((number, start + offset))
+                sizes[number] = max(start + placed.size, sizes.get(number, 0))
+                bounds[number] = max(start + placed.bound, bounds.get(number, 0))
+        arena_numbers = range(1, max(sizes, default=0) + 1)
+        plan.set_arena_sizes(
+            [sizes.get(arena, 0) for arena in arena_numbers],
+            [bounds.get(arena, 0) for arena in arena_numbers] if self.algorithm == "exact" else None,
+        )
+
+    def _layout(self, buffers: Sequence[Buffer]) -> Plan:
+        try:
+            return run_planner(self.algorithm, buffers, self.budget)
+        except PlannerError as error:
+            raise PassFailedException(f"plan-memory: {error}") from None
+
+    def _plan_banks(
+        self,
+        plan: PlanOp,
+        banks: Sequence[Bank],
+        shared: SharedState | None,
+        ops: Sequence[MemoryRegisterOp],
+        buffers: Sequence[Buffer],
+    ) -> list[tuple[int, int, Sequence[int], Plan]]:
+        """Of each bank that holds something its arena, the byte it begins at, the registers and their layout."""
+        starts = [0 if shared is None else shared.sizes.get(bank.memory_id, 0) for bank in banks]
+        free = [
+            bank if bank.capacity is None else replace(bank, capacity=max(bank.capacity - start, 0))
+            for bank, start in zip(banks, starts, strict=True)
+        ]
+        names = [bank.name for bank in banks]
+        pinned = {
+            index: names.index(name) for index, op in enumerate(ops) if (name := bank_of(op)) is not None
+        }
+        try:
+            assigned = assign_banks(buffers, [_uses(op.result) for op in ops], free, pinned)
+        except Infeasible as error:
+            raise infeasible(error, plan.sym_name.data, ops, buffers) from None
+        made: list[tuple[int, int, Sequence[int], Plan]] = []
+        for bank, start, members, layout in zip(
+            free, starts, assigned.members, assigned.layouts, strict=True
+        ):
+            if not members:
+                continue
+            held = [buffers[index] for index in members]
+            placed = self._layout(held)
+            if bank.capacity is not None and placed.size > bank.capacity:
+                placed = plan_of(held, layout)
+            made.append((bank.memory_id, start, members, placed))
+        return made
+
+    def _callers(self, plans: Sequence[PlanOp]) -> frozenset[SSAValue]:
+        """The registers that `caller` names. Raises `PassFailedException` where it names none."""
+        found: set[SSAValue] = set()
+        for wanted in self.caller:
+            match = SELECTOR.fullmatch(wanted)
+            try:
+                if match is not None and match["group"] is not None:
+                    raise SelectorError(
+                        f"{wanted!r}: only inputs and what is returned can be the caller's memory"
+                    )
+                found.update(select(plans, wanted))
+            except SelectorError as error:
+                raise PassFailedException(f"plan-memory: caller: {error}") from None
+        return frozenset(found)
+
+    def _pin(self, plans: Sequence[PlanOp]) -> None:
+        """Say of registers which bank `pin` wants them in. Raises `PassFailedException` where it names none."""
+        for wanted in self.pin:
+            selector, equals, bank = wanted.rpartition("=")
+            if not equals or not bank:
+                raise PassFailedException(
+                    f"plan-memory: pin: {wanted!r} is nothing like forward.inputs.0=sram"
+                )
+            try:
+                registers = select(plans, selector)
+            except SelectorError as error:
+                raise PassFailedException(f"plan-memory: pin: {error}") from None
+            for register in registers:
+                op = root_of(register).owner
+                assert isinstance(op, RegisterOp)
+                # Of several, numbers and constants are left out; of one it is an error that it has no place.
+                placed = isinstance(op, MemoryRegisterOp) and not (
+                    isinstance(op, InputOp) and op.value is not None
+                )
+                if placed or len(registers) == 1:
+                    op.attributes[BANK] = StringAttr(bank)
+
+    def _unplanned(self, plan: PlanOp, callers: frozenset[SSAValue]) -> set[MemoryRegisterOp]:
+        """Registers that get no place: numbers, what grows at run time, and what the caller gives."""
+        unplanned: set[MemoryRegisterOp] = set()
+        outputs = set(plan.return_op.outputs)
+        for op in plan.registers:
+            caller = op.result in callers or given_by_caller(op)
+            if isinstance(op, InputOp):
+                grows = op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+                if op.value is not None or op.aliased is not None or grows or caller or not self.plan_inputs:
+                    unplanned.add(op)
+            elif isinstance(op, AllocOp) and (
+                op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+                or ((caller or not self.plan_outputs) and op.result in outputs and not _is_viewed(op.result))
+            ):
+                unplanned.add(op)
+        return unplanned
+
+
+def _check_requests(problems: Iterable[Finding]) -> None:
+    PassReport.raise_if("plan-memory: registers ask for what there is not", list(problems))
+
+
+def _drop_unused(plan: PlanOp) -> None:
+    """Erase registers that nothing uses; inputs stay, they are the method's signature."""
+    for op in reversed(plan.registers):
+        if not isinstance(op, InputOp) and op.result.first_use is None:
+            op.detach()
+            op.erase()
+
+
+def _make_reference(op: MemoryRegisterOp) -> None:
+    """A tensor that only ever refers to the memory of others needs none of its own."""
+    if (
+        not isinstance(op, AllocOp)
+        or op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+        or _is_viewed(op.result)
+    ):
+        return
+    reference = ReferenceOp(op.type, dynamism=op.dynamism)
+    reference.location = op.location
+    reference.result.name_hint = op.result.name_hint
+    block = op.parent_block()
+    assert block is not None
+    block.insert_op_before(reference, op)
+    op.result.replace_all_uses_with(reference.result)
+    op.detach()
+    op.erase()
+
+
+def _arena(op: MemoryRegisterOp) -> int:
+    """The arena of a register: tensors on another device keep theirs."""
+    place = op.place
+    return place[0] if place is not None and "device" in op.properties else ACTIVATIONS
+
+
+def _uses(register: SSAValue) -> int:
+    """How often instructions, and the caller, read or write the memory of a register: through views of it too."""
+    return isinstance(register.owner, InputOp) + sum(
+        _uses(use.operation.result) if isinstance(use.operation, ViewOp) else 1 for use in register.uses
+    )
+
+
+def _is_viewed(register: SSAValue) -> bool:
+    return any(isinstance(use.operation, ViewOp) for use in register.uses)
+
+
+def _view_at_run_time(plan: PlanOp, unplanned: set[MemoryRegisterOp]) -> None:
+    """Views of inputs that the caller gives memory for can only be made when it is there."""
+    for op in plan.registers:
+        if not isinstance(op, ViewOp):
+            continue
+        source = root_of(op.result).owner
+        if not isinstance(source, InputOp) or source not in unplanned:
+            continue
+        if op.first_byte:
+            raise PassFailedException("plan-memory: a view of a part of an input needs planned inputs")
+        reference = ReferenceOp(op.type, dynamism=op.dynamism)
+        reference.result.name_hint = op.result.name_hint
+        sizes = ListValue(ListKind.INTS, tuple(cast("Sequence[int]", op.type.get_shape())))
+        call = KernelCallOp(ET_VIEW, [source.result, sizes], returns=[reference.result])
+        made = any(_views_at_run_time(use.operation, op.result) for use in op.result.uses)
+        block = op.parent_block()
+        assert block is not None
+        for new in (reference,) if made else (reference, call):
+            new.location = op.location
+            block.insert_op_before(new, op)
+        op.result.replace_all_uses_with(reference.result)
+        op.detach()
+        op.erase()
+
+
+def _views_at_run_time(op: Operation, register: SSAValue) -> bool:
+    return isinstance(op, KernelCallOp) and op.key == ET_VIEW and register in op.returned

@@ -1,0 +1,86 @@
+"""What a program says itself of the memory of its registers, in attributes that only memory planning reads.
+
+```mlir
+%a = executorch.alloc attributes {plan.bank = "sram"} : tensor<4xf32>
+%b = executorch.alloc attributes {plan.alignment = 64 : i64} : tensor<4xf32>
+%x = executorch.input attributes {plan.caller} : tensor<4xf32>
+```
+
+- `plan.bank`: the bank that a register has to be in, of those that `plan-memory` is given.
+- `plan.alignment`: what its offset is a multiple of, a power of two; at least that of the pass.
+- `plan.caller`: an input, or what the method returns, has no memory of its own: the caller gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr
+
+from et_ir.dialects.executorch import InputOp, MemoryRegisterOp, PlanOp, RegisterOp, StateOp, ViewOp
+from et_ir.report import Finding
+
+__all__ = ["ALIGNMENT", "BANK", "CALLER", "alignment_of", "bank_of", "given_by_caller", "request_problems"]
+
+BANK: Final = "plan.bank"
+ALIGNMENT: Final = "plan.alignment"
+CALLER: Final = "plan.caller"
+
+
+def bank_of(op: RegisterOp) -> str | None:
+    """The name of the bank that a register has to be in."""
+    bank = op.attributes.get(BANK)
+    return bank.data if isinstance(bank, StringAttr) else None
+
+
+def alignment_of(op: RegisterOp, least: int) -> int:
+    """The alignment in bytes of a register, `least` or what it asks for if that is more."""
+    alignment = op.attributes.get(ALIGNMENT)
+    return max(least, alignment.value.data) if isinstance(alignment, IntegerAttr) else least
+
+
+def given_by_caller(op: RegisterOp) -> bool:
+    """Whether the caller gives the memory of a register."""
+    return CALLER in op.attributes
+
+
+def request_problems(
+    plan: PlanOp, banks: Collection[str], unplanned: Collection[RegisterOp] = ()
+) -> Iterator[Finding]:
+    """What registers ask for that cannot be; `banks` are the names of those that there are, `unplanned` the registers
+    that get no memory in any.
+    """
+    outputs = set(plan.return_op.outputs)
+    for op in plan.registers:
+        asked = [name for name in (BANK, ALIGNMENT, CALLER) if name in op.attributes]
+        if not asked:
+            continue
+        if isinstance(op, ViewOp):
+            yield Finding.at(op, f"{asked[0]}: a view has the memory of what it views", "ask it of that")
+            continue
+        bank, alignment = op.attributes.get(BANK), op.attributes.get(ALIGNMENT)
+        if bank is not None and (not isinstance(bank, StringAttr) or bank.data not in banks):
+            known = ", ".join(banks) or "none"
+            yield Finding.at(op, f"{BANK}: {bank} is no bank", f"the banks of plan-memory are: {known}")
+        elif bank is not None and op in unplanned:
+            yield Finding.at(
+                op, f"{BANK}: this is no planned memory", "it is the caller's, or found at run time"
+            )
+        elif bank is not None and not isinstance(op, MemoryRegisterOp):
+            yield Finding.at(
+                op, f"{BANK}: a bank has inputs, state and what is computed", "copy it to pin it"
+            )
+        if alignment is not None and (
+            not isinstance(alignment, IntegerAttr)
+            or alignment.value.data < 1
+            or alignment.value.data & (alignment.value.data - 1)
+        ):
+            yield Finding.at(op, f"{ALIGNMENT}: {alignment} is no power of two")
+        caller = op.attributes.get(CALLER)
+        if caller is not None and (
+            not isinstance(caller, UnitAttr)
+            or isinstance(op, StateOp)
+            or not (isinstance(op, InputOp) or op.result in outputs)
+        ):
+            yield Finding.at(op, f"{CALLER}: only inputs and what is returned can be the caller's memory")

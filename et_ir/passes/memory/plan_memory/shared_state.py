@@ -1,0 +1,69 @@
+"""Where the state of several methods lies: in the same place in each, as runtimes may give them the same arenas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from et_ir.dialects.executorch import InputOp, MemoryRegisterOp, PlanOp, StateOp, TensorRegisterOp
+from et_ir.dialects.executorch.layout import nbytes
+from et_ir.passes.memory.plan_memory.infeasible import InfeasibleMemory, infeasible
+from et_ir.passes.memory.plan_memory.requests import alignment_of, bank_of
+from et_ir.planning import Buffer, align_up, plan_naive, plan_of
+from et_ir.planning.banks import Bank
+from et_ir.planning.hierarchy import Infeasible
+from et_ir.planning.infeasible import conflict_of
+from et_ir.report import Finding
+
+__all__ = ["STATE", "SharedState", "check_size", "register_size"]
+
+STATE: Final = 2
+"""The arena of state in programs of several methods."""
+LARGEST_ARENA: Final = 2**63 - 1
+"""The size of an arena is a signed number of 64 bits in a file."""
+
+
+class SharedState:
+    """Where the state of several methods lies in the arenas that they share: nothing else comes below `sizes` there."""
+
+    def __init__(self, plans: Sequence[PlanOp], banks: Sequence[Bank], alignment: int):
+        self.places: dict[str, tuple[int, int]] = {}
+        self.sizes: dict[int, int] = {}
+        numbers = {bank.name: bank.memory_id for bank in banks}
+        usual = min(banks, key=lambda bank: bank.speed).memory_id if banks else STATE
+        states: dict[int, list[StateOp]] = {}
+        for plan in plans:
+            for op in plan.registers:
+                if isinstance(op, StateOp) and op.key not in self.places:
+                    name = bank_of(op)
+                    arena = usual if name is None else numbers[name]
+                    states.setdefault(arena, []).append(op)
+                    offset = align_up(self.sizes.get(arena, 0), alignment_of(op, alignment))
+                    self.places[op.key] = (arena, offset)
+                    self.sizes[arena] = align_up(offset + nbytes(op.type), alignment)
+        for arena, ops in states.items():
+            check_size(arena, self.sizes[arena], ops)
+        for bank in banks:
+            if bank.capacity is not None and self.sizes.get(bank.memory_id, 0) > bank.capacity:
+                held = [
+                    Buffer(nbytes(op.type), 0, 0, alignment_of(op, alignment))
+                    for op in states[bank.memory_id]
+                ]
+                plan = plan_of(held, plan_naive(held))
+                conflict = conflict_of(held, bank.capacity)
+                raise infeasible(Infeasible(bank, conflict, plan), "state", states[bank.memory_id], held)
+
+
+def check_size(arena: int, size: int, ops: Sequence[MemoryRegisterOp]) -> None:
+    """Raise `InfeasibleMemory`, at the largest of the registers in an arena, if a file cannot say how large it is."""
+    if size > LARGEST_ARENA:
+        largest = max(ops, key=register_size)
+        message = f"arena {arena} needs {size} bytes, {register_size(largest)} of them for this {largest.result.type}"
+        fix = f"an arena has at most {LARGEST_ARENA} bytes: compile the program for smaller inputs"
+        raise InfeasibleMemory("plan-memory: too large", [Finding.at(largest, message, fix)])
+
+
+def register_size(op: MemoryRegisterOp) -> int:
+    """The bytes of a tensor's register."""
+    assert isinstance(op, TensorRegisterOp | InputOp)
+    return nbytes(op.type)

@@ -1,0 +1,161 @@
+"""Turn stores to mutable buffers, and writes to inputs, into copies to the registers of the state or the input.
+
+A value that is read after its register has been overwritten (an output that is the old state, two buffers that
+swap) is copied aside first. An input that is written becomes `aliased`, the caller's own tensor.
+
+```mlir
+%s = executorch.state @"count" : tensor<i64>
+executorch.kernel_call "aten::add.out"(%s, %one, 1) outs(%r)
+program.store @"count", %r : tensor<i64>
+executorch.return %s
+// becomes
+%s = executorch.state @"count" : tensor<i64>
+executorch.kernel_call "aten::add.out"(%s, %one, 1) outs(%r)
+%old = executorch.alloc : tensor<i64>
+executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%s, false, ints []) outs(%old)
+executorch.kernel_call "aten::copy_"(%s, %r, false) returns(%s)
+executorch.return %old
+```
+
+```mlir
+%x = executorch.input : tensor<4xf32>
+executorch.kernel_call "aten::add.out"(%x, %one, 1) outs(%r)
+program.overwrite %x, %r : tensor<4xf32>
+// becomes
+%x = executorch.input aliased : tensor<4xf32>
+executorch.kernel_call "aten::add.out"(%x, %one, 1) outs(%r)
+executorch.kernel_call "aten::copy_"(%x, %r, false) returns(%x)
+```
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from et_ir.analysis.register_liveness import root_of
+from et_ir.dialects.executorch import (
+    AllocOp,
+    InputOp,
+    KernelCallOp,
+    ListKind,
+    ListValue,
+    PlanOp,
+    StateOp,
+    TensorRegisterOp,
+)
+from et_ir.dialects.executorch.layout import Tensor, dim_order
+from et_ir.dialects.executorch.operators import COPY
+from et_ir.dialects.program import Globals, OverwriteOp, StoreOp
+from et_ir.report import Finding, PassReport
+
+__all__ = ["CLONE", "WriteBackPass", "clone_call"]
+
+CLONE: Final = "dim_order_ops::_clone_dim_order.out"
+
+
+@dataclass(frozen=True)
+class WriteBackPass(ModulePass):
+    """Make stores and writes to inputs copies."""
+
+    name = "write-back"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        symbols = Globals(op)
+        plans = [plan for plan in op.body.block.ops if isinstance(plan, PlanOp)]
+        findings = [
+            Finding.at(
+                store,
+                f"[write_back_c1] no buffer is called @{store.symbol.string_value()}",
+                "declare it as program.buffer mutable",
+            )
+            for plan in plans
+            for store in plan.body.walk()
+            if isinstance(store, StoreOp) and store.symbol.string_value() not in symbols.by_name
+        ]
+        PassReport.raise_if("stores to buffers that are not there", findings)
+        for plan in plans:
+            _write_back(plan, symbols)
+
+
+def _write_back(plan: PlanOp, symbols: Globals) -> None:
+    states: dict[str, SSAValue] = {op.key: op.result for op in plan.registers if isinstance(op, StateOp)}
+    for block in plan.blocks:
+        for op in list(block.ops):
+            match op:
+                case StoreOp():
+                    name = op.symbol.string_value()
+                    written = states.get(name)
+                    if written is None:
+                        written = states[name] = _declare(plan, name, symbols, op)
+                case OverwriteOp():
+                    written = op.target
+                case _:
+                    continue
+            if root_of(op.value) is not written:
+                if isinstance(written.owner, InputOp):
+                    written.owner.aliased = UnitAttr()
+                _save_old(plan, block, op, written)
+                call = KernelCallOp(COPY, [written, op.value, False], returns=[written])
+                call.location = op.location
+                block.insert_op_before(call, op)
+            block.detach_op(op)
+            op.erase()
+
+
+def _declare(plan: PlanOp, name: str, symbols: Globals, store: StoreOp) -> SSAValue:
+    """The register of a state that the method only writes."""
+    op = StateOp(name, symbols[name].type)
+    op.location = store.location
+    first = plan.blocks[0]
+    if first.first_op is None:
+        first.add_op(op)
+    else:
+        first.insert_op_before(op, first.first_op)
+    return op.result
+
+
+def _save_old(plan: PlanOp, block: Block, store: StoreOp | OverwriteOp, state: SSAValue) -> None:
+    """Copy what a state or input holds before it is overwritten, for those behind that that read it."""
+    later: list[Operation] = []
+    op = store.next_op
+    while op is not None:
+        later.append(op)
+        op = op.next_op
+    blocks = plan.blocks
+    for following in blocks[blocks.index(block) + 1 :]:
+        later.extend(following.ops)
+    readers = [op for op in later if any(root_of(value) is state for value in op.operands)]
+    if not readers:
+        return
+    copies: dict[SSAValue, SSAValue] = {}
+    for op in readers:
+        for index, value in enumerate(op.operands):
+            if root_of(value) is not state:
+                continue
+            copy = copies.get(value)
+            if copy is None:
+                register = value.owner
+                dynamism = register.dynamism if isinstance(register, TensorRegisterOp | InputOp) else None
+                alloc = AllocOp(value.type, dynamism=dynamism)
+                alloc.result.name_hint = value.name_hint
+                call = clone_call(value, alloc.result)
+                alloc.location = call.location = store.location
+                block.insert_op_before(call, store)
+                # Registers are declared where they are used first, or, where a plan has several blocks, in the first.
+                first = blocks[0].first_op
+                assert first is not None
+                blocks[0].insert_op_before(alloc, first if len(blocks) > 1 else call)
+                copy = copies[value] = alloc.result
+            op.operands[index] = copy
+
+
+def clone_call(source: SSAValue, target: SSAValue) -> KernelCallOp:
+    """A call that copies a tensor to a register of the same type."""
+    order = ListValue(ListKind.INTS, dim_order(cast(Tensor, target.type)))
+    return KernelCallOp(CLONE, [source, False, order], outs=[target])

@@ -1,0 +1,99 @@
+"""Compute convolutions as matrix products where that is faster.
+
+```mlir
+%1 = edge.convolution %x, %w, %b {…} : (tensor<1x64x56x56xf32>, tensor<64x64x3x3xf32>, tensor<64xf32>) -> …    // before
+
+%0 = edge.constant_pad_nd %x {pad = [1, 1, 1, 1]} : (…) -> tensor<1x64x58x58xf32>                               // after
+%1 = edge.as_strided_copy %0 {…} : (…) -> tensor<64x3x3x56x56xf32>
+%2 = edge.mm %w2, %1v : (tensor<64x576xf32>, tensor<576x3136xf32>) -> tensor<64x3136xf32>
+%3 = edge.add.Tensor %2, %b2 : (tensor<64x3136xf32>, tensor<64x1xf32>) -> …
+```
+
+(`%w2`, `%b2` and `%1v` are views.) This is *im2col*: one copy lays out, for each tap of the kernel, the inputs that it
+meets; for kernels of size 1 with stride 1 it is the input itself, and nothing is copied. The copy is as many times as
+large as the input as the kernel has taps, so it is made in pieces of `workspace` bytes: for some rows of the output at
+a time, or for some groups where there are groups, whose products are a `bmm`. It lives in what the program needs
+elsewhere anyway: pieces become smaller where there is no room. `memory` says what happens where there is none even for
+small ones:
+
+| `memory` | the program may need at once |
+|---|---|
+| `peak` | what it needs anyway, and `room` bytes; convolutions stay where nothing else fits |
+| `fast` | so much more that no convolution without groups has to stay, which would take a hundred times as long |
+| `any` | as much as pieces of `workspace` bytes take |
+
+| form | of what | pieces |
+|---|---|---|
+| `mm` | kernels of size 1, stride 1 | |
+| `mm of patches` | others | rows of the output |
+| `bmm of patches` | groups, depthwise among them | groups |
+
+Which form a convolution takes is decided by the target's table of costs (`choices.py`). On stock's portable kernels a
+convolution of 64 by 64 channels, 3 by 3 taps and 56 by 56 outputs takes 1200 ms, and 5 ms so; a depthwise one is ten
+times as fast so. Programs for targets without a table stay as they are.
+
+Taken are convolutions of one or two dimensions of one image, that are not transposed. Sums are added in another order,
+so results differ by rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from et_ir.analysis.choices import CheapestForm
+from et_ir.analysis.cost_model import CostModel
+from et_ir.dialects.edge.generated import ops as edge
+from et_ir.driver.presets import Memory
+from et_ir.passes.to_executorch.convolutions_to_products.forms import (
+    GroupPatches,
+    Pointwise,
+    RowPatches,
+    copies_of,
+)
+from et_ir.passes.to_executorch.convolutions_to_products.room import MEMORY, Copies, rooms
+from et_ir.passes.to_executorch.convolutions_to_products.window import Window, window_of
+from et_ir.rewriting import rewrite
+
+__all__ = ["ConvolutionsToProductsPass"]
+
+
+@dataclass(frozen=True)
+class ConvolutionsToProductsPass(ModulePass):
+    """Compute convolutions as matrix products."""
+
+    name = "convolutions-to-products"
+
+    target: str = "stock-1.4"
+    """The runtime whose kernels there are."""
+    workspace: int = 1 << 20
+    """Bytes that the copies of one piece may take."""
+    room: int = 0
+    """Bytes by which the program may need more memory at once."""
+    memory: Memory = "peak"
+    """What more the program may need at once."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        model = CostModel.of(self.target)
+        if model is None:
+            return
+        windows: dict[Operation, Window] = {
+            one: window
+            for one in op.walk()
+            if isinstance(one, edge.ConvolutionOp) and (window := window_of(one)) is not None
+        }
+
+        def copies(one: Operation) -> Sequence[Copies]:
+            return copies_of(windows[one]) if one in windows else ()
+
+        found = rooms(op, copies, self.target, self.workspace, self.room, self.memory)
+        geometry = {one: (window, found[one]) for one, window in windows.items()}
+        forms = [Pointwise(geometry), RowPatches(geometry), GroupPatches(geometry)]
+        rewrite(op, [CheapestForm(edge.ConvolutionOp, forms, model, ctx, apart=self.memory != "any")])
+        for one in op.walk():
+            one.attributes.pop(MEMORY, None)

@@ -1,0 +1,88 @@
+"""Take apart the quantised operators that a target has no kernel for, or a wrong one, into arithmetic.
+
+```mlir
+%1 = edge.quantized_decomposed.quantize_per_tensor %x {scale = 0.5, zero_point = 3, quant_min = -128,
+       quant_max = 127, dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>                                 // before
+
+%2 = edge.mul.Scalar %x {other = 2.0} : tensor<4xf32>                                                 // after
+%3 = edge.round %2 : tensor<4xf32>
+%4 = edge.add.Scalar %3 {other = 3} : tensor<4xf32>
+%5 = edge.clamp %4 {min = -128, max = 127} : tensor<4xf32>
+%1 = edge.dim_order_ops._to_dim_order_copy %5 {dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>
+```
+
+Programs keep the operators of `quantized_decomposed` down to here, so that whoever has a use for them finds them:
+partitioners, and targets with kernels. The arithmetic is that of torch, step by step, so that results are equal to the
+bit. Weights stay what they are in the file, and are converted when they are used. An operator whose sizes are not known
+is left, and `link-check` names it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.schema import parse_schema
+from et_ir.passes.to_executorch.decompose_quantized import (  # noqa: F401
+    affine,  # pyright: ignore[reportUnusedImport]
+    choices,  # pyright: ignore[reportUnusedImport]
+    layers,  # pyright: ignore[reportUnusedImport]
+    pieces,  # pyright: ignore[reportUnusedImport]
+)
+from et_ir.passes.to_executorch.decompose_quantized.builder import DECOMPOSITIONS, Builder
+from et_ir.passes.to_executorch.decompose_quantized.stock_kernels import computes_as_torch
+from et_ir.rewriting import rewrite
+from et_ir.targets.manifest import load_manifest
+
+__all__ = ["DECOMPOSITIONS", "DecomposeQuantizedPass"]
+
+
+def _has_kernel(kernels: frozenset[str], op: type[EdgeOp]) -> bool:
+    return f"quantized_decomposed::{parse_schema(op.out_schema).qualified_name}" in kernels
+
+
+class ToArithmetic(RewritePattern):
+    """Replaces an op that has no kernel, or one that computes otherwise than torch, by its decomposition."""
+
+    def __init__(self, target: str):
+        self.kernels = load_manifest(target)
+        self.is_stock = target.startswith("stock")
+        self.roots = tuple(
+            cls for cls in DECOMPOSITIONS if self.is_stock or not _has_kernel(self.kernels, cls)
+        )
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, EdgeOp)
+        if _has_kernel(self.kernels, type(op)) and (not self.is_stock or computes_as_torch(op)):
+            return
+        builder = Builder(op, rewriter)
+        found = DECOMPOSITIONS[type(op)](builder, op)
+        if found is None:
+            return
+        values = (found,) if isinstance(found, SSAValue) else found
+        fitted = [builder.fitted(new, old.type) for new, old in zip(values, op.results, strict=True)]
+        rewriter.replace(op, (), fitted)
+
+
+@dataclass(frozen=True)
+class DecomposeQuantizedPass(ModulePass):
+    """Take apart quantised operators without a kernel."""
+
+    name = "decompose-quantized"
+
+    target: str = "stock-1.4"
+    """The runtime whose kernels there are."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        try:
+            pattern = ToArithmetic(self.target)
+        except ValueError as error:
+            raise PassFailedException(f"decompose-quantized: {error}") from None
+        rewrite(op, [pattern])

@@ -1,0 +1,355 @@
+"""One method on its way from ops with results to calls that write to registers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import ReturnOp as FuncReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from et_ir.analysis.bounds import SizeBounds
+from et_ir.dialects.backend import CallOp, PartitionOp
+from et_ir.dialects.control import ControlOp
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.executorch import (
+    AllocOp,
+    Argument,
+    ConstantOp,
+    DelegateCallOp,
+    InputOp,
+    KernelCallOp,
+    ListKind,
+    ListValue,
+    PlanOp,
+    RegisterOp,
+    ReturnOp,
+    StateOp,
+    ValueOp,
+)
+from et_ir.dialects.executorch.arguments import Scalar, literal_value
+from et_ir.dialects.executorch.layout import scalar_type
+from et_ir.dialects.program import (
+    ComputeOp,
+    GetOp,
+    GuardsAttr,
+    LiteralOp,
+    LoadOp,
+    OverwriteOp,
+    RangeOp,
+    StoreOp,
+    TreeAttr,
+)
+from et_ir.dialects.program.arithmetic import primitive
+from et_ir.dialects.schema import Arg, Schema, parse_schema
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.passes.to_executorch.to_out_variant.control_flow import lower_control
+from et_ir.passes.to_executorch.to_out_variant.missing_out_variant import missing_out_variant
+from et_ir.passes.to_executorch.to_out_variant.registers import default_of
+from et_ir.report import Finding
+from et_schema.generated.program import TensorShapeDynamism
+
+__all__ = ["Method"]
+
+_MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+"""Torch's memory formats in the order of their numbers."""
+
+
+class Method:
+    """One function as it becomes a plan."""
+
+    def __init__(self, function: FuncOp, *, grows: bool = False):
+        self.function = function
+        self._grows = grows
+        self.entry = self.block = Block()
+        """Where registers are declared, and where instructions are added."""
+        self._body = Region(self.entry)
+        self._declared: RegisterOp | None = None
+        self.findings: list[Finding] = []
+        self.values: dict[SSAValue, Scalar | SSAValue] = {}
+        self.places: dict[SSAValue, SSAValue] = {}
+        """The registers that some results go to, which exist before."""
+        self._constants: dict[str, SSAValue] = {}
+        self._states: dict[str, SSAValue] = {}
+        self._stored: dict[str, SSAValue] = {}
+        self._bounds = SizeBounds(function.body.block) if function.body.blocks else None
+
+    def run(self) -> PlanOp:
+        function = self.function
+        attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
+        arguments = function.body.block.args if function.body.blocks else ()
+        for index, argument in enumerate(arguments):
+            self._input(index, argument, attributes[index].data if index < len(attributes) else EMPTY)
+        for op in function.body.block.ops if function.body.blocks else ():
+            self.lower(op)
+        guards = function.attributes.get("program.guards")
+        plan = PlanOp(
+            function.sym_name.data,
+            self._body,
+            in_spec=_text(function.attributes.get("program.in_spec")),
+            out_spec=_text(function.attributes.get("program.out_spec")),
+            guards=guards.data if isinstance(guards, GuardsAttr) else None,
+        )
+        plan.location = function.location
+        return plan
+
+    # -- blocks and registers
+
+    def add(self, op: Operation, like: Operation) -> None:
+        """Add an instruction, with the location of what it stands for."""
+        op.location = like.location
+        self.block.add_op(op)
+
+    def begin(self, block: Block) -> None:
+        """Go on in another block, which the jumps before lead to."""
+        self._body.add_block(block)
+        self.block = block
+
+    def register(self, op: RegisterOp, like: Operation, hint: str | None) -> SSAValue:
+        """Declare a register, with the location of what it is for. All stand in the first block."""
+        op.location = like.location
+        if self.block is self.entry:
+            self.entry.add_op(op)
+        elif self._declared is not None:
+            self.entry.insert_op_after(op, self._declared)
+        else:
+            first = self.entry.first_op
+            assert first is not None
+            self.entry.insert_op_before(op, first)
+        self._declared = op
+        op.result.name_hint = hint
+        return op.result
+
+    def _input(self, index: int, argument: SSAValue, attributes: Mapping[str, Attribute]) -> None:
+        hint = argument.name_hint or _text(attributes.get("program.name"))
+        type = argument.type
+        value: Scalar = None
+        dynamism = None
+        if is_tensor(type):
+            fix = f'export with a largest size: dynamic_shapes with Dim("n", max=N) for {hint or "the input"}'
+            name = _text(attributes.get("program.name"))
+            dims = [f"{name}.{dim}=N" for dim, size in enumerate(type.get_shape()) if name and size < 0]
+            fix += "".join(f", or --default-bound {dim}" for dim in dims) + f", or {_AT_RUN_TIME}"
+            type, dynamism = self._largest(
+                self.function, f"input {index} ({hint or 'unnamed'})", argument, fix
+            )
+        elif "program.value" in attributes:
+            value = literal_value(attributes["program.value"])
+        else:
+            value = default_of(type)
+        self.values[argument] = self.register(InputOp(type, value, dynamism=dynamism), self.function, hint)
+
+    def _largest(
+        self, op: Operation, what: str, value: SSAValue, fix: str
+    ) -> tuple[Attribute, TensorShapeDynamism | None]:
+        """The type of a tensor's register, and whether its sizes are bounds."""
+        type = tensor_type(value)
+        if self._bounds is None or type.has_static_shape():
+            return type, None
+        sizes = [0 if size is None else size for size in self._bounds.sizes(value)]
+        if self._grows and None in self._bounds.sizes(value):
+            unbound = TensorShapeDynamism.DYNAMIC_UNBOUND
+            return TensorType(type.element_type, sizes, type.encoding), unbound
+        if None in self._bounds.sizes(value) and not any(self._is_unbounded(v) for v in op.operands):
+            message = f"[out_variant_c3] {what} has type {type}, whose largest sizes are not known"
+            self.findings.append(Finding.at(op, message, fix))
+        return TensorType(type.element_type, sizes, type.encoding), TensorShapeDynamism.DYNAMIC_BOUND
+
+    def _is_unbounded(self, value: SSAValue) -> bool:
+        """Whether a tensor has a size without a bound, which is reported where it first comes up."""
+        return is_tensor(value.type) and self._bounds is not None and None in self._bounds.sizes(value)
+
+    def result_register(self, op: Operation, result: SSAValue) -> SSAValue:
+        """The register for a result."""
+        place = self.places.get(result)
+        if place is not None:
+            self.values[result] = place
+            return place
+        type = result.type
+        if is_tensor(type):
+            fix = (
+                "state in the program what it is at most: torch._check(n <= N) for the size or number n, or "
+                f"{_AT_RUN_TIME}"
+            )
+            bounded, dynamism = self._largest(op, "a result", result, fix)
+            register: RegisterOp = AllocOp(bounded, dynamism=dynamism)
+        else:
+            register = ValueOp(default_of(type))
+        found = self.register(register, op, result.name_hint)
+        self.values[result] = found
+        return found
+
+    # -- operations
+
+    def lower(self, op: Operation) -> None:
+        match op:
+            case EdgeOp():
+                self._edge_op(op)
+            case GetOp():
+                self.values[op.result] = self._symbol(op, self._constants, ConstantOp)
+            case LoadOp():
+                stored = self._stored.get(op.symbol.string_value())
+                self.values[op.result] = self._symbol(op, self._states, StateOp) if stored is None else stored
+            case StoreOp():
+                # A load behind a store is the stored value: the state's register means what it held before.
+                name, value = op.symbol.string_value(), self.tensor(op, op.value)
+                self._stored[name] = value
+                self.add(StoreOp(name, value), op)
+            case OverwriteOp():
+                self.add(OverwriteOp(self.tensor(op, op.target), self.tensor(op, op.value)), op)
+            case LiteralOp():
+                self.values[op.result] = literal_value(op.value)
+            case RangeOp():
+                pass
+            case ComputeOp():
+                inputs = [self.values[value] for value in op.inputs]
+                returns = [self.result_register(op, op.result)]
+                self.add(KernelCallOp(primitive(op.function.data), inputs, returns=returns), op)
+            case CallOp():
+                inputs = [self.argument_register(value, op) for value in op.inputs]
+                outs = [self.result_register(op, result) for result in op.outputs]
+                self.add(DelegateCallOp(op.callee.string_value(), inputs, outs), op)
+            case ControlOp():
+                lower_control(self, op)
+            case FuncReturnOp():
+                self.add(ReturnOp([self.values[value] for value in op.operands]), op)
+            case PartitionOp():
+                self._fail(
+                    op,
+                    f"[out_variant_c2] the backend '{op.backend.data}' has not compiled this partition",
+                    "run the pass that lowers partitions to the backend first",
+                )
+            case _:
+                self._fail(
+                    op,
+                    "[out_variant_c2] is no operation of the edge level",
+                    "lower the program to edge first",
+                )
+
+    def _fail(self, op: Operation, message: str, fix: str) -> None:
+        self.findings.append(Finding.at(op, message, fix))
+        for result in op.results:
+            self.result_register(op, result)
+
+    def _symbol(
+        self, op: GetOp | LoadOp, known: dict[str, SSAValue], kind: type[ConstantOp | StateOp]
+    ) -> SSAValue:
+        name = op.symbol.string_value()
+        found = known.get(name)
+        if found is None:
+            found = known[name] = self.register(kind(name, op.result.type), op, op.result.name_hint)
+        return found
+
+    def argument_register(self, value: SSAValue, op: Operation) -> SSAValue:
+        """The register of a delegate's input, which has to be one."""
+        found = self.values[value]
+        if not isinstance(found, SSAValue):
+            found = self.register(ValueOp(found), op, None)
+        return found
+
+    def tensor(self, op: Operation, value: SSAValue) -> SSAValue:
+        found = self.values[value]
+        if isinstance(found, SSAValue):
+            return found
+        self._fail(
+            op, f"[out_variant_c4] the number {found!r} stands where a tensor is needed", "make it a tensor"
+        )
+        return self.register(ValueOp(found), op, None)
+
+    def _edge_op(self, op: EdgeOp) -> None:
+        if op.results and all(_is_only_stated(result) for result in op.results):
+            return
+        functional = op.schema()
+        # `edge.dim_order_ops._clone_dim_order` names its namespace, `edge.add.Tensor` stands for torch's own.
+        namespace = (
+            op.name.removeprefix("edge.").removesuffix(functional.qualified_name).rstrip(".") or "aten"
+        )
+        if not op.out_schema:
+            if any(isinstance(result.type, TensorType) for result in op.results):
+                self._fail(op, *missing_out_variant(op))
+                return
+            arguments = self._arguments(op, functional)
+            if functional.qualified_name == "sym_size.int":
+                # The primitive operator of the stock runtime counts from the front only.
+                arguments[1] = op.arg("dim") % max(tensor_type(op.operands[0]).get_num_dims(), 1)
+            returns = [self.result_register(op, result) for result in op.results]
+            name = f"{namespace}::{functional.qualified_name}"
+            self.add(KernelCallOp(name, arguments, returns=returns), op)
+            return
+        schema = parse_schema(op.out_schema)
+        arguments = self._arguments(op, schema)
+        outs = [self.result_register(op, result) for result in op.results]
+        self.add(
+            KernelCallOp(
+                f"{namespace}::{schema.qualified_name}",
+                arguments,
+                outs=outs,
+                list_out=any(arg.type.is_list for arg in schema.out_args),
+            ),
+            op,
+        )
+
+    def _arguments(self, op: EdgeOp, schema: Schema) -> list[Argument]:
+        written = set(schema.out_args)
+        return [self._argument(op, arg, op.arg(arg.name)) for arg in schema.args if arg not in written]
+
+    def _argument(self, op: EdgeOp, arg: Arg, value: object) -> Argument:
+        if arg.type.is_list and value is not None:
+            items = tuple(self._item(op, arg, item) for item in cast("Sequence[object]", value))
+            return ListValue(_list_kind(arg, items), items)
+        return self._item(op, arg, value)
+
+    def _item(self, op: EdgeOp, arg: Arg, value: object) -> Scalar | SSAValue:
+        if isinstance(value, SSAValue):
+            operand = cast(SSAValue, value)
+            return self.tensor(op, operand) if arg.type.is_tensor else self.values[operand]
+        match arg.type.base:
+            case "ScalarType" if isinstance(value, Attribute):
+                try:
+                    return int(scalar_type(value))
+                except VerifyException as error:
+                    self.findings.append(
+                        Finding.at(op, f"[out_variant_c4] {error}", "use a dtype that files have")
+                    )
+                    return None
+            case "MemoryFormat" if isinstance(value, str):
+                return _MEMORY_FORMATS.index(value)
+            case "Layout":
+                # Files number layouts; the only one that tensors have there is torch.strided.
+                return None if value is None else 0
+            case "Device" | "Generator":
+                return None
+            case "float" if isinstance(value, int):
+                return float(value)
+            case _:
+                return cast(Scalar, value)
+
+
+_AT_RUN_TIME: Final = "have et-vm find memory while it runs: --unbounded=runtime --target et-vm"
+EMPTY: Final[Mapping[str, Attribute]] = {}
+
+
+def _is_only_stated(result: SSAValue) -> bool:
+    """Whether a number is there to say what it can be, and for nothing else."""
+    return (
+        not is_tensor(result.type)
+        and result.first_use is not None
+        and all(isinstance(use.operation, RangeOp) for use in result.uses)
+    )
+
+
+def _text(attr: Attribute | None) -> str | None:
+    return attr.data if isinstance(attr, StringAttr | TreeAttr) else None
+
+
+def _list_kind(arg: Arg, items: Sequence[Scalar | SSAValue]) -> ListKind:
+    if arg.type.is_tensor:
+        return ListKind.OPTIONAL_TENSORS if arg.type.element_optional else ListKind.TENSORS
+    if arg.type.base == "bool":
+        return ListKind.BOOLS
+    if arg.type.base == "float" or any(isinstance(item, float) for item in items):
+        return ListKind.FLOATS
+    return ListKind.INTS

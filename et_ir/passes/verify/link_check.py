@@ -1,0 +1,167 @@
+"""Check that a target has a kernel for every operator that a program calls, and the backends that it delegates to.
+
+```mlir
+executorch.kernel_call "aten::cumprod.out"(%x, 0) outs(%r)
+// error: no kernel of 'stock-1.4' implements 'aten::cumprod.out'
+executorch.delegate_call @lowered_0(%x) outs(%r)    // of "NestedProgramBackend"
+// error: 'stock-1.4' has no backend NestedProgramBackend
+```
+
+Nor does the stock runtime find memory for `unbound` tensors while it runs.
+
+The operators of a target are listed in `et_ir/targets/<target>.txt`, its backends in `<target>-backends.txt`; `extra`
+and `backends` are those that a user adds. Everything that is missing is reported at once: of a backend, its first call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import ClassVar, Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.dialects.backend import LoweredOp
+from et_ir.dialects.executorch import AllocOp, DelegateCallOp, InputOp, KernelCallOp
+from et_ir.report import Finding, PassReport
+from et_ir.targets.manifest import TARGETS, load_backends, load_manifest
+from et_schema.generated.program import TensorShapeDynamism
+
+__all__ = ["LinkCheckPass", "MissingKernels"]
+
+_EXTRA: Final = "--extra-backends"
+
+
+class MissingKernels(PassReport):
+    """Operators that the target has no kernel for, and backends that it does not have."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class UnboundTensors(PassReport):
+    """Tensors that the target has no memory for."""
+
+
+@dataclass(frozen=True)
+class LinkCheckPass(ModulePass):
+    """Check that the target has each kernel and backend."""
+
+    name = "link-check"
+
+    target: str = "stock-1.4"
+    extra: tuple[str, ...] = ()
+    """Operators that the runtime has beside those of the target, as `mylib::foo.out`."""
+    backends: tuple[str, ...] = ()
+    """Backends that the runtime has beside those of the target, by their ids in files."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        try:
+            kernels = load_manifest(self.target) | frozenset(self.extra)
+            backends = load_backends(self.target) | frozenset(self.backends)
+        except ValueError as error:
+            raise PassFailedException(f"link-check: {error}") from None
+        findings = [
+            Finding(call.key, call.location, *_missing(call.key, self.target, kernels))
+            for call in op.walk()
+            if isinstance(call, KernelCallOp) and call.key not in kernels
+        ]
+        if self.target.startswith("stock"):
+            UnboundTensors.raise_if(f"tensors without a largest size, for '{self.target}'", _unbound(op))
+        delegates = _missing_backends(op, self.target, backends)
+        parts = [f"operators without a kernel in '{self.target}'"] if findings else []
+        parts += [f"backends that '{self.target}' does not have"] if delegates else []
+        MissingKernels.raise_if(" and ".join(parts), [*delegates, *findings])
+
+
+def _unbound(module: ModuleOp) -> list[Finding]:
+    """Tensors that get memory at run time."""
+    message = "it has no largest size, and the stock runtime finds no memory for tensors while it runs"
+    fix = "give the sizes bounds (Dim(max=N), --default-bound, torch._check), or compile for et-vm: --target et-vm"
+    unbound = {
+        op.result: op
+        for op in module.walk()
+        if isinstance(op, InputOp | AllocOp) and op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+    }
+    # What is computed from another such tensor is no finding of its own.
+    follows = {
+        written
+        for op in module.walk()
+        if isinstance(op, KernelCallOp) and any(read in unbound for read in op.reads)
+        for written in op.writes
+    }
+    return [Finding.at(op, message, fix) for register, op in unbound.items() if register not in follows]
+
+
+def _missing_backends(module: ModuleOp, target: str, backends: frozenset[str]) -> list[Finding]:
+    """The first call of each backend that is not among `backends`."""
+    ids = {op.key: op.backend.data for op in module.body.block.ops if isinstance(op, LoweredOp)}
+    calls: dict[str, list[DelegateCallOp]] = {}
+    for op in module.walk():
+        if isinstance(op, DelegateCallOp):
+            backend = ids.get(op.callee.string_value())
+            if backend is not None and backend not in backends:
+                calls.setdefault(backend, []).append(op)
+    findings: list[Finding] = []
+    for backend, ops in calls.items():
+        count = "1 call" if len(ops) == 1 else f"{len(ops)} calls"
+        there = ", ".join(sorted(backends)) or "none"
+        message = f"'{target}' has no backend {backend}, there are: {there} ({count} of it)"
+        findings.append(Finding.at(ops[0], message, _backend_fix(backend, target)))
+    return findings
+
+
+def _backend_fix(backend: str, target: str) -> str:
+    """What may help where a target does not have a backend."""
+    having = [other for other in TARGETS if backend in load_backends(other)]
+    fixes = [f"compile for a target that has it: {' or '.join(having)}"] if having else []
+    if target.startswith("et-vm"):
+        fixes.append(
+            f"say which file has its runtime part, --load FILE, or that it is there: {_EXTRA} {backend}"
+        )
+    else:
+        fixes.append(f"if the runtime that you build has it, say so: {_EXTRA} {backend}")
+    return "; or ".join(fixes)
+
+
+@cache
+def _namespaces() -> frozenset[str]:
+    """The namespaces that some target has kernels of."""
+    return frozenset(name.partition("::")[0] for target in TARGETS for name in load_manifest(target))
+
+
+def _missing(operator: str, target: str, kernels: frozenset[str]) -> tuple[str, str]:
+    """What is wrong with a call of an operator that a target has no kernel for, and what may help."""
+    namespace = operator.partition("::")[0]
+    if namespace in _namespaces():
+        return f"no kernel of '{target}' implements it", _fix(operator, kernels)
+    said = sorted(name for name in kernels if name.partition("::")[0] == namespace)
+    also = f" (what is added of '{namespace}' is {', '.join(said)})" if said else ""
+    runtime = "et-vm" if target.startswith("et-vm") else "the runtime of the executorch wheel"
+    kernel = (
+        "say which file has the kernel: --load FILE, as for et-vm run"
+        if target.startswith("et-vm")
+        else f"if the runtime that you build has a kernel for it, say so: --extra-operators {operator}; "
+        "et-vm takes kernels in Python: --target et-vm --load FILE"
+    )
+    return f"it is an operator of a library of your own, which {runtime} has no kernel for{also}", kernel
+
+
+def _fix(operator: str, kernels: frozenset[str]) -> str:
+    """What may help: another overload, another target, else a decomposition or a kernel of one's own."""
+    fixes: list[str] = []
+    packet = operator.partition(".")[0]
+    overloads = sorted(name for name in kernels if name.partition(".")[0] == packet)
+    if overloads:
+        fixes.append(f"the target has {', '.join(overloads)}: lower to that overload")
+    targets = [target for target in TARGETS if operator in load_manifest(target)]
+    if targets:
+        fixes.append(f"compile for a target that has a kernel for it: {' or '.join(targets)}")
+    if fixes:
+        return "; or ".join(fixes)
+    close = get_close_matches(operator, kernels, n=1, cutoff=0.85)
+    hint = f", or use {close[0]}" if close else ""
+    return f"decompose the operator into others, or delegate it: no known target has a kernel for it{hint}"

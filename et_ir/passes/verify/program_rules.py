@@ -1,0 +1,219 @@
+"""What holds for a program at every level above `executorch`: symbols, methods, and whose ops may stand in
+them.
+
+The rules are part of the contract of each level and are checked by its `verify-<level>` pass:
+
+| label | rule |
+|---|---|
+| `program_c1` | the module holds symbols: parameters, buffers, constants, methods |
+| `program_c2` | an access names a symbol of the module |
+| `program_c3` | an access has the symbol's type |
+| `program_c4` | mutable buffers are read by `load` and written by `store`; everything else is read by `get` |
+| `program_c5` | parameters and constants have data |
+| `program_c6` | a method has a body of one block |
+| `program_c7` | inputs and outputs of a method are tensors, numbers, strings or none |
+| `program_c8` | what `overwrite` writes to is an input of the method, each at most once |
+| `program_c9` | an operator that is in no registry is declared, once |
+| `program_c10` | state and inputs are written by the method itself, state also by a partition in it |
+| `program_c11` | guards are about the inputs of their method |
+| `<level>_c1` | an op of a method belongs to the level's dialect, or to one that all levels share |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from typing import Final
+
+from xdsl.dialects.builtin import ModuleOp, NoneType, SymbolRefAttr, TensorType, UnregisteredOp, f64, i1, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation
+from xdsl.traits import SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from et_ir.dialects.backend import PartitionOp
+from et_ir.dialects.program import (
+    BufferOp,
+    DeclareOperatorOp,
+    GetOp,
+    GlobalOp,
+    GuardsAttr,
+    LoadOp,
+    OverwriteOp,
+    StoreOp,
+    StringType,
+)
+from et_ir.dialects.schema.custom import is_custom
+from et_ir.dialects.schema.operator import OperatorOp
+from et_ir.report import Finding
+
+__all__ = ["SHARED_DIALECTS", "OpRule", "ProgramRules", "dialect_of"]
+
+SHARED_DIALECTS: Final = frozenset({"program", "control", "func", "builtin"})
+"""Dialects whose ops may stand in a method at every level."""
+
+OpRule = Callable[[Operation], Iterable[Finding]]
+"""What a level says of one op of its own dialects."""
+
+_NUMBERS: Final = (i64, f64, i1)
+_FOREIGN_FIX: Final = {
+    ("aten", "edge"): "the program is past this level: check it with verify-edge",
+    ("edge", "aten"): "no pass has lowered it: run the passes of the aten-to-edge pipeline",
+    ("edge", "executorch"): "the program is past this level: check it with verify-executorch",
+    ("backend", "aten"): "no pass has lowered it: run the passes of the aten-to-edge pipeline",
+}
+
+
+def dialect_of(op: Operation) -> str:
+    """The dialect of an op; that of the text for an op which no loaded dialect knows."""
+    name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+    return name.partition(".")[0]
+
+
+class ProgramRules:
+    """Checks a module in program order against the rules above and those of one level."""
+
+    def __init__(self, module: ModuleOp, level: str, dialects: Iterable[str] = ()):
+        """`dialects` are those of the level beside the shared ones; the one called like the level is always
+        there.
+        """
+        self.module = module
+        self.level = level
+        self.dialects = SHARED_DIALECTS | {level, *dialects}
+        self.symbols = {op.key: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+        self.operators: dict[str, type[OperatorOp]] = {}
+        """The operators that the module declares, by the names of their ops."""
+
+    def check(self, rule: OpRule) -> list[Finding]:
+        """All findings in program order; `rule` is called for each op of the level's own dialects."""
+        found: list[Finding] = []
+        for op in self.module.body.block.ops:
+            if isinstance(op, FuncOp):
+                found.extend(self._method(op))
+                for region in op.regions:
+                    for inner in region.walk():
+                        self._op(inner, rule, found)
+            elif isinstance(op, GlobalOp):
+                found.extend(self._symbol(op))
+            elif isinstance(op, DeclareOperatorOp):
+                found.extend(self._operator(op))
+            elif not op.has_trait(SymbolOpInterface, value_if_unregistered=False):
+                message = "[program_c1] is neither a symbol nor a method"
+                found.append(Finding.at(op, message, "move it into a func.func"))
+        return found
+
+    def _op(self, op: Operation, rule: OpRule, found: list[Finding]) -> None:
+        dialect = dialect_of(op)
+        if dialect not in self.dialects:
+            name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+            fix = _FOREIGN_FIX.get(
+                (self.level, dialect), f"lower it, or drop it, before the {self.level} level"
+            )
+            message = f"[{self.level}_c1] belongs to the dialect '{dialect}', not to the {self.level} level"
+            found.append(Finding(name, op.location, message, fix))
+        elif isinstance(op, OverwriteOp | StoreOp) and not isinstance(_writer(op), FuncOp):
+            fix = "yield the new value, and write it behind the branch or loop"
+            found.append(Finding.at(op, "[program_c10] writes in a branch or loop", fix))
+        elif isinstance(op, OverwriteOp):
+            found.extend(_overwrite(op))
+        elif dialect == "program":
+            found.extend(self._access(op))
+        elif dialect not in SHARED_DIALECTS:
+            if isinstance(op, OperatorOp) and is_custom(type(op)) and op.name not in self.operators:
+                fix = "et_ir.dialects.program.declare_operators(module) declares what a module uses"
+                found.append(
+                    Finding.at(op, "[program_c9] is an operator that the module does not declare", fix)
+                )
+            found.extend(rule(op))
+
+    def _operator(self, op: DeclareOperatorOp) -> Iterator[Finding]:
+        for made in op.classes():
+            if made.name in self.operators:
+                message = f"[program_c9] the operator of {made.name} is declared already"
+                yield Finding.at(op, message, "keep one declaration")
+                return
+            self.operators[made.name] = made
+
+    def _symbol(self, op: GlobalOp) -> Iterator[Finding]:
+        if op.value is None and not isinstance(op, BufferOp):
+            yield Finding.at(
+                op, f"[program_c5] @{op.key} has no data", "give its value, or make it a program.buffer"
+            )
+
+    def _method(self, op: FuncOp) -> Iterator[Finding]:
+        name = op.sym_name.data
+        if len(op.body.blocks) != 1:
+            yield Finding.at(
+                op,
+                f"[program_c6] method @{name} has {len(op.body.blocks)} blocks, expected one",
+                "express control flow by ops with regions",
+            )
+        guards = op.attributes.get("program.guards")
+        if guards is not None:
+            yield from _guards(op, guards)
+        for kind, types in (("input", op.function_type.inputs), ("output", op.function_type.outputs)):
+            for index, type in enumerate(types):
+                if not _is_value_type(type):
+                    yield Finding.at(
+                        op,
+                        f"[program_c7] {kind} {index} of method @{name} has type {type}",
+                        "inputs and outputs are tensors, i64, f64, i1, !program.string or none",
+                    )
+
+    def _access(self, op: Operation) -> Iterator[Finding]:
+        if not isinstance(op, GetOp | LoadOp | StoreOp):
+            return
+        reference = op.properties["symbol"]
+        name = reference.string_value() if isinstance(reference, SymbolRefAttr) else str(reference)
+        symbol = self.symbols.get(name)
+        if symbol is None:
+            close = get_close_matches(name, self.symbols, n=1)
+            fix = f"did you mean @{close[0]}?" if close else "declare it at module level"
+            yield Finding.at(op, f"[program_c2] no parameter, buffer or constant is called @{name}", fix)
+            return
+        type = op.value.type if isinstance(op, StoreOp) else op.result.type
+        if type != symbol.type:
+            yield Finding.at(
+                op,
+                f"[program_c3] has type {type}, but @{name} is {symbol.type}",
+                f"use the type {symbol.type}",
+            )
+        is_state = isinstance(symbol, BufferOp) and symbol.mutable is not None
+        if isinstance(op, GetOp) and is_state:
+            yield Finding.at(op, f"[program_c4] @{name} is a mutable buffer", "read it with program.load")
+        elif not isinstance(op, GetOp) and not is_state:
+            fix = f"declare 'program.buffer mutable @{name}', or read it with program.get"
+            yield Finding.at(op, f"[program_c4] @{name} is not a mutable buffer", fix)
+
+
+def _guards(op: FuncOp, guards: Attribute) -> Iterator[Finding]:
+    fix = "state them for the method's inputs, or drop program.guards"
+    try:
+        if not isinstance(guards, GuardsAttr):
+            raise VerifyException(f"expected #program.guards, not {guards}")
+        guards.verify_inputs(list(op.function_type.inputs))
+    except VerifyException as error:
+        yield Finding.at(op, f"[program_c11] {error}", fix)
+
+
+def _overwrite(op: OverwriteOp) -> Iterator[Finding]:
+    target = op.target
+    if not isinstance(target, BlockArgument) or not isinstance(target.block.parent_op(), FuncOp):
+        yield Finding.at(
+            op, "[program_c8] writes to a value that is no input of the method", "write to an input"
+        )
+        return
+    times = sum(isinstance(use.operation, OverwriteOp) and use.index == 0 for use in target.uses)
+    if times > 1:
+        message = f"[program_c8] input {target.index} of the method is overwritten {times} times"
+        yield Finding.at(op, message, "keep the last, which says what the caller sees")
+
+
+def _writer(op: Operation) -> Operation | None:
+    """Who writes: a partition that owns a buffer writes it for the method."""
+    parent = op.parent_op()
+    return parent.parent_op() if isinstance(parent, PartitionOp) and isinstance(op, StoreOp) else parent
+
+
+def _is_value_type(type: Attribute) -> bool:
+    return isinstance(type, TensorType | StringType | NoneType) or type in _NUMBERS

@@ -1,0 +1,91 @@
+"""Check the contract of Core ATen: the aten level, and only operators that decomposition leaves.
+
+| label | rule |
+|---|---|
+| `core_aten_c1` | an op is `core` or `view_copy` to torch, a leaf, quantised, declared by the program, or preserved |
+
+together with all rules of `verify-aten`. Leaves are the operators that nothing decomposes soundly and that runtimes
+can have kernels for: `et_ir/registry/leaves.txt` lists them with the reasons. Operators of a user's own, which the
+program declares (`program.operator`), have kernels of the user's. Whether the target has the kernel
+is for `link-check` to say.
+
+```mlir
+%1 = aten.addmm %b, %x, %w : …     // passes
+%2 = aten.lgamma %x : …            // passes: a leaf
+%3 = aten.linear %x, %w, %b : …    // core_aten_c1, unless run as verify-core-aten{preserve=linear}
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from et_ir.dialects.aten import AtenOp
+from et_ir.dialects.schema.custom import is_custom
+from et_ir.passes.verify.program_rules import ProgramRules
+from et_ir.passes.verify.verify_aten import aten_findings
+from et_ir.registry.leaves import is_kept_whole
+from et_ir.report import Finding, PassReport
+
+__all__ = ["VerifyCoreAtenPass", "is_core", "is_leaf"]
+
+
+def is_core(op: type[AtenOp]) -> bool:
+    """Whether an operator belongs to Core ATen as programs may hold it: tagged `core`, or the copying form of
+    a view.
+    """
+    return "core" in op.tags or "view_copy" in op.tags
+
+
+def is_leaf(op: type[AtenOp]) -> bool:
+    """Whether an operator stays whole though it is not core: a leaf, a runtime's own, or a user's."""
+    return is_custom(op) or is_kept_whole(op.name.removeprefix("aten."))
+
+
+_DATA_DEPENDENT: Final = {
+    "repeat_interleave.Tensor": "the data says how long the result is: pass output_size=",
+    "repeat_interleave.self_Tensor": "the data says how long the result is: pass output_size=",
+    "tensor_split.tensor_indices_or_sections": "the data says how long the parts are: pass a list of ints",
+}
+"""What to do about operators whose results have sizes that only data can tell."""
+
+
+def _fix(name: str) -> str:
+    from et_ir.dialects.edge import OP_BY_NAME
+
+    if name in _DATA_DEPENDENT:
+        return _DATA_DEPENDENT[name]
+    if name in OP_BY_NAME:
+        return f"decompose it, or keep it, as targets have a kernel: preserve={name}, et-compile --preserve {name}"
+    return "run decompose and decompose-traced; what these leave has to be written with other operators"
+
+
+@dataclass(frozen=True)
+class VerifyCoreAtenPass(ModulePass):
+    """Check that the program is Core ATen."""
+
+    name = "verify-core-aten"
+
+    preserve: tuple[str, ...] = ()
+    """Operators that are allowed though they are not core, as `linear` or `upsample_nearest2d.vec`."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        preserved = frozenset(f"aten.{name}" for name in self.preserve)
+
+        def rule(inner: Operation) -> Iterator[Finding]:
+            yield from aten_findings(inner)
+            if isinstance(inner, AtenOp) and not (
+                is_core(type(inner)) or is_leaf(type(inner)) or inner.name in preserved
+            ):
+                yield Finding.at(
+                    inner, "[core_aten_c1] is not Core ATen", _fix(inner.name.removeprefix("aten."))
+                )
+
+        PassReport.raise_if("the program is not Core ATen", ProgramRules(op, "aten").check(rule))

@@ -1,0 +1,140 @@
+"""What every rewriting pass is built on.
+
+xDSL's walker calls each pattern on each op and gives new ops no location. `rewrite` calls only the patterns whose
+annotated op class is that of the op, and gives every op a pattern inserts the location of the op it matched, so that
+source lines survive every pass.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.ir import Operation, Region
+from xdsl.pattern_rewriter import (
+    PatternRewriter,
+    PatternRewriterListener,
+    PatternRewriteWalker,
+    RewritePattern,
+)
+from xdsl.utils.exceptions import DiagnosticException
+
+from et_ir.report import Finding, PassReport
+
+__all__ = ["rewrite", "root_classes"]
+
+
+def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
+    """The op classes that a pattern's `match_and_rewrite` is annotated with; `(Operation,)` stands for all.
+
+    A pattern may instead say them in an attribute `roots`, where they are computed. Raises `TypeError` for an
+    annotation that names no op class.
+    """
+    declared: Any = getattr(pattern, "roots", None)
+    if declared is not None:
+        return tuple(declared)
+    function = type(pattern).match_and_rewrite
+    # `op_type_rewrite_pattern` returns a function that keeps what it found annotated in a variable of this name.
+    hint: Any = inspect.getclosurevars(function).nonlocals.get("expected_type")
+    if hint is None:
+        hints = get_type_hints(function)
+        hint = next(
+            (hints[name] for name in list(inspect.signature(function).parameters)[1:2] if name in hints),
+            Operation,
+        )
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if not all(isinstance(option, type) and issubclass(option, Operation) for option in options):
+        raise TypeError(f"{type(pattern).__name__} rewrites {hint}, which is no op class")
+    return tuple(options)
+
+
+class _PatternRaised(BaseException):
+    """Carries what a pattern raised past xDSL's walker, which would print the whole module into its message."""
+
+    def __init__(self, op: Operation, error: Exception):
+        self.op = op
+        self.error = error
+
+    def unwrap(self) -> Exception:
+        """What to raise instead: a report with the place of the op, unless the error is one.
+
+        What is no error of the user's may be a mistake in the pattern or arguments that no program of torch's
+        has and no verifier rejects: the report says where in the pattern it was raised.
+        """
+        if getattr(self.error, "findings", None) or getattr(self.error, "problems", None):
+            return self.error
+        if isinstance(self.error, (ImportError, OSError, MemoryError)):
+            return self.error  # of the machine, not of the op
+        if isinstance(self.error, DiagnosticException):
+            return PassReport("a pattern failed", [Finding.at(self.op, str(self.error))])
+        frame = traceback.extract_tb(self.error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+        message = f"{type(self.error).__name__}: {self.error} ({place})"
+        fix = "compare its arguments with its schema; if they are right, the pattern is not"
+        return PassReport("a pattern failed", [Finding.at(self.op, message, fix)])
+
+
+class _Dispatch(RewritePattern):
+    """Calls the patterns of an op's own class, in the order they were given, until one has changed something."""
+
+    def __init__(self, patterns: Iterable[RewritePattern]):
+        self.current: Operation | None = None
+        self.by_class: dict[type[Operation], list[RewritePattern]] = {}
+        self.any: list[RewritePattern] = []
+        for pattern in patterns:
+            for cls in root_classes(pattern):
+                if cls is Operation:
+                    self.any.append(pattern)
+                else:
+                    self.by_class.setdefault(cls, []).append(pattern)
+
+    def locate(self, op: Operation) -> None:
+        """Give an inserted op, and those inside of it, the location of the op being rewritten."""
+        if self.current is None:
+            return
+        for inner in op.walk() if op.regions else (op,):
+            if inner.location == UNKNOWN_LOC:
+                inner.location = self.current.location
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        patterns: Sequence[RewritePattern] = self.by_class.get(type(op), ())
+        if not patterns and not self.any:
+            return
+        self.current = op
+        for pattern in (*patterns, *self.any):
+            try:
+                pattern.match_and_rewrite(op, rewriter)
+            except Exception as error:
+                raise _PatternRaised(op, error) from None
+            if rewriter.has_done_action:
+                return
+
+
+def rewrite(
+    target: ModuleOp | Region, patterns: Iterable[RewritePattern], *, recursive: bool = False
+) -> bool:
+    """Apply patterns to every op of a module or region; returns whether anything changed.
+
+    With `recursive`, new and changed ops are visited again until nothing changes: for patterns that enable
+    each other and are known to end. Without, each op that was there at the start is visited once, which is what
+    a lowering wants.
+
+    Raises the reports that patterns raise; anything else that one raises becomes a `PassReport` that names the op it
+    was raised for, with the exception as its cause.
+    """
+    dispatch = _Dispatch(patterns)
+    walker = PatternRewriteWalker(
+        dispatch,
+        apply_recursively=recursive,
+        listener=PatternRewriterListener(operation_insertion_handler=[dispatch.locate]),
+    )
+    try:
+        return walker.rewrite_region(target.body if isinstance(target, ModuleOp) else target)
+    except _PatternRaised as raised:
+        error, cause = raised.unwrap(), raised.error
+    raise error from (None if error is cause else cause)

@@ -1,0 +1,137 @@
+"""A graph ready to be planned: its values, its constants as tensors, and who uses what last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from et_schema.errors import Error, InvalidFile
+from et_schema.generated.xnnpack import (
+    PerTokenDynamicQuant,
+    XNNDatatype,
+    XNNQuantizedTensorValue,
+    XNodeUnion,
+    XValue,
+)
+from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack import XnnpackBlob
+from et_schema.xnnpack_nodes import NO_VALUE, kind_name, roles_of, tensor_of
+from et_vm.backends.xnnpack.constants import ELEMENTS, load_constant
+from et_vm.backends.xnnpack.grid import Grid, Limits, grid_of
+from et_vm.backends.xnnpack.nodes import TRANSLATIONS, Translation
+from et_vm.values import Tensor
+
+
+class ValueInfo(NamedTuple):
+    """What is known of a value whatever its size."""
+
+    scalar_type: ScalarType
+    dims: tuple[int, ...]
+    grid: Grid | None
+    row_grid: int
+    """How many dimensions a row has that gets a grid of its own when the graph runs; 0 if none does."""
+    argument: int
+    """The number of the argument that it is, or NO_VALUE."""
+
+
+class NodeInfo(NamedTuple):
+    """A node with its translation."""
+
+    node: XNodeUnion
+    name: str
+    limits: Limits | None
+    translation: Translation
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    debug_handle: int
+
+
+class Graph:
+    """``values`` and ``constants`` are by id; ``inputs`` and ``outputs`` are ids in the order of their arguments, and
+    ``last_uses`` says for each value the index of the last node that reads or writes it. ``nbytes`` were taken for
+    constants that are no views of the blob or of named data.
+    """
+
+    __slots__ = ("constants", "inputs", "last_uses", "nbytes", "nodes", "outputs", "values")
+
+    def __init__(self, blob: XnnpackBlob, named_data: Mapping[str, memoryview]) -> None:
+        """Raises InvalidFile(DelegateInvalidCompatibility) for constants that are missing or too short, and for
+        elements of kinds that nothing is computed in.
+        """
+        graph = blob.graph
+        self.values: dict[int, ValueInfo] = {}
+        self.constants: dict[int, Tensor] = {}
+        self.nbytes = 0
+        for index, value in enumerate(graph.xvalues):
+            tensor = tensor_of(value)
+            assert tensor is not None
+            where = f"xvalues[{index}]"
+            if tensor.constant_buffer_idx:
+                constant, taken = load_constant(blob, value, tensor, named_data, where)
+                self.constants[tensor.id_out] = constant
+                self.nbytes += taken
+            self.values[tensor.id_out] = _info(value, where)
+        self.nodes: list[NodeInfo] = []
+        self.last_uses: dict[int, int] = {}
+        for index, item in enumerate(graph.xnodes):
+            node = item.xnode_union
+            assert node is not None
+            roles = roles_of(node)
+            operands = tuple(getattr(node, name) for name in roles.operands)
+            results = tuple(getattr(node, name) for name in roles.results)
+            limits = None
+            if item.output_min_max is not None:
+                limits = Limits(item.output_min_max.output_min, item.output_min_max.output_max)
+                if not limits.low <= limits.high:
+                    raise InvalidFile(
+                        f"an output from {limits.low} to {limits.high}",
+                        code=Error.DelegateInvalidCompatibility,
+                        where=f"xnodes[{index}].output_min_max",
+                    )
+            translation = TRANSLATIONS[type(node)]
+            self.nodes.append(
+                NodeInfo(node, kind_name(node), limits, translation, operands, results, item.debug_handle)
+            )
+            for used in (*operands, *results):
+                if used != NO_VALUE:
+                    self.last_uses[used] = index
+        self.inputs = sorted(graph.input_ids, key=self._argument)
+        self.outputs = sorted(graph.output_ids, key=self._argument)
+
+    def _argument(self, value: int) -> int:
+        return self.values[value].argument
+
+
+_UNKEPT = (
+    XNNDatatype.qint32,
+    XNNDatatype.qcint32,
+    XNNDatatype.qcint8,
+    XNNDatatype.qcint4,
+    XNNDatatype.qbint4,
+)
+
+
+def _info(value: XValue, where: str) -> ValueInfo:
+    tensor = tensor_of(value)
+    assert tensor is not None
+    if tensor.dq_datatype != XNNDatatype.invalid or (
+        tensor.datatype in _UNKEPT and not tensor.constant_buffer_idx
+    ):
+        raise InvalidFile(
+            f"elements of type {tensor.datatype.name} that are computed",
+            code=Error.DelegateInvalidCompatibility,
+            where=where,
+        )
+    row_grid = 0
+    described = value.xvalue_union
+    if isinstance(described, XNNQuantizedTensorValue) and isinstance(
+        described.quant_params, PerTokenDynamicQuant
+    ):
+        row_grid = described.quant_params.num_nonbatch_dims
+    grid = grid_of(value)
+    if grid is not None and not 0 < grid.scale < float("inf"):
+        raise InvalidFile(
+            f"a scale of {grid.scale}", code=Error.DelegateInvalidCompatibility, where=f"{where}.quant_params"
+        )
+    scalar_type = ELEMENTS.get(tensor.datatype, ScalarType.FLOAT)
+    return ValueInfo(scalar_type, tuple(tensor.dims), grid, row_grid, tensor.external_id)

@@ -1,0 +1,188 @@
+"""Convolution: the operator, its geometry, and the choice of method.
+
+All methods end in BLAS or in long elementwise calls: a 1x1 kernel is a matrix product of the image as it
+lies in memory; other dense kernels gather the windows of the padded image into a matrix first
+(:mod:`convolution_dense`); one filter per channel is a sum of shifted images
+(:mod:`convolution_depthwise`); a transposed convolution is a product whose result is scattered
+(:mod:`convolution_transposed`). Every method handles both contiguous and channels-last tensors, and takes
+the padding into scratch with the image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from et_schema.scalar_type import numpy_dtype
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_same_type
+from et_vm.kernels.portable.convolution.convolution_dense import dense
+from et_vm.kernels.portable.convolution.convolution_depthwise import depthwise
+from et_vm.kernels.portable.convolution.convolution_transposed import transposed as transposed_convolution
+from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.image.geometry import Window, channels_last
+from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type
+from et_vm.kernels.portable.promotion import arithmetic
+from et_vm.kernels.portable.steps import NOTHING, chain, copy, overlaps
+from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.values import Array, DType, Tensor
+
+# As many elements as the dimension of a tensor has at most. More would overflow the strides of windows.
+_MOST = 2**31 - 1
+
+
+class Operands(NamedTuple):
+    """The arrays of a 2-d or 3-d convolution, in the arithmetic type; a 1-d one has a height of 1."""
+
+    image: Array
+    weight: Array
+    bias: Array | None
+    out: Array
+
+
+def _expand(ctx: PrepareContext, values: Sequence[int], count: int, arg: str, lowest: int) -> tuple[int, ...]:
+    full = tuple(values) * count if len(values) == 1 else tuple(values)
+    ctx.check(len(full) == count, arg=arg, expected=f"{count} numbers", got=list(values))
+    ctx.check(
+        all(lowest <= value <= _MOST for value in full),
+        arg=arg,
+        expected=f"numbers from {lowest} to {_MOST}",
+        got=list(values),
+    )
+    return full
+
+
+def window_of(
+    ctx: PrepareContext,
+    input: Tensor,
+    weight: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+) -> Window:
+    """The geometry of a convolution of ``input`` with ``weight``, checked."""
+    space = len(input.sizes) - 2
+    kernel_size = weight.sizes[2:]
+    window = Window(
+        size=input.sizes[2:],
+        kernel=kernel_size,
+        stride=_expand(ctx, stride, space, "stride", 1),
+        padding=_expand(ctx, padding, space, "padding", 0),
+        dilation=_expand(ctx, dilation, space, "dilation", 1),
+        out=(),
+    )
+    extra = _expand(ctx, output_padding, space, "output_padding", 0) if transposed else (0,) * space
+    out = tuple(
+        (size - 1) * step - 2 * pad + spread * (taps - 1) + more + 1
+        if transposed
+        else (size + 2 * pad - spread * (taps - 1) - 1) // step + 1
+        for size, taps, step, pad, spread, more in zip(
+            window.size, kernel_size, window.stride, window.padding, window.dilation, extra, strict=True
+        )
+    )
+    if transposed:
+        bounds = zip(extra, window.stride, window.dilation, strict=True)
+        ctx.check(
+            all(more < max(step, spread) for more, step, spread in bounds),
+            arg="output_padding", expected="less than stride or dilation", got=list(output_padding),
+        )  # fmt: skip
+    fits = all(extent > 0 for extent in (*out, *kernel_size))
+    ctx.check(fits, arg="input", expected="an image that the kernel fits in", got=list(input.sizes))
+    return window._replace(out=out)
+
+
+@kernel("aten::convolution.out")
+def convolution_out(
+    ctx: PrepareContext,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    transposed: bool,
+    output_padding: list[int],
+    groups: int,
+    out: Tensor,
+) -> Step:
+    """``input`` (N, C, space...) with ``weight`` (K, C / groups, space...), or transposed (C, K / groups,
+    space...).
+
+    Scratch: the padded image or the part of it that a block needs, the window matrix (at most 16 MB at a
+    time) or a few blocks, float32 copies of 16-bit tensors. A constant weight in another layout than the
+    method reads is repacked once.
+    """
+    check_rank(ctx, input, 3, 4, 5, arg="input")
+    check_rank(ctx, weight, len(input.sizes), arg="weight")
+    check_kinds(ctx, input.scalar_type, (INTEGER, FLOAT), arg="input")
+    check_same_type(ctx, input, ("weight", weight), ("bias", bias), ("out", out))
+    ctx.check(groups > 0, arg="groups", expected="a positive number", got=groups)
+    channels = input.sizes[1]
+    ctx.check(channels % groups == 0, arg="groups", expected=f"a divisor of {channels} channels", got=groups)
+    window = window_of(ctx, input, weight, stride, padding, dilation, transposed, output_padding)
+    if transposed:
+        features = weight.sizes[1] * groups
+        expected = (channels, weight.sizes[1])
+    else:
+        features = weight.sizes[0]
+        expected = (features, channels // groups)
+    ctx.check(
+        weight.sizes[:2] == expected,
+        arg="weight",
+        expected=f"{list(expected)} and the kernel's size",
+        got=list(weight.sizes),
+    )
+    ctx.check(features % groups == 0, arg="weight", expected=f"a multiple of {groups} filters", got=features)
+    if bias is not None:
+        ctx.check(bias.sizes == (features,), arg="bias", expected=[features], got=list(bias.sizes))
+    out.resize((input.sizes[0], features, *window.out))
+    if not out.array.size:
+        return NOTHING
+    dtype = numpy_dtype(arithmetic(input.scalar_type))
+    calls, image = in_arithmetic_type(ctx, input, dtype, "input")
+    more, kernel_array = in_arithmetic_type(ctx, weight, dtype, "weight")
+    calls += more
+    added: Array | None = None
+    if bias is not None:
+        more, added = in_arithmetic_type(ctx, bias, dtype, "bias")
+        calls += more
+    target = out.array
+    if out.dtype != dtype or any(overlaps(target, array) for array in (image, kernel_array)):
+        target = _scratch_like(ctx, target, dtype)
+    elif not (target.flags.c_contiguous or channels_last(target)):
+        target = ctx.scratch(target.shape, dtype)
+    operands = Operands(image, kernel_array, added, target)
+    if len(window.size) == 1:
+        window = window.lifted()
+        operands = Operands(image[:, :, None, :], kernel_array[:, :, None, :], added, target[:, :, None, :])
+    pack_key = weight.version if weight.constant else None
+    calls += _method(ctx, operands, window, groups, transposed, pack_key)
+    if target is not out.array:
+        calls.append(copy(target, out.array))
+    return chain(calls)
+
+
+def _scratch_like(ctx: PrepareContext, array: Array, dtype: DType) -> Array:
+    """Scratch of the shape of ``array``, with the channels last if they are there."""
+    if not channels_last(array):
+        return ctx.scratch(array.shape, dtype)
+    return np.moveaxis(ctx.scratch(np.moveaxis(array, 1, -1).shape, dtype), -1, 1)
+
+
+def _method(
+    ctx: PrepareContext,
+    operands: Operands,
+    window: Window,
+    groups: int,
+    transposed: bool,
+    pack_key: int | None,
+) -> list[Step]:
+    image, weight, bias, out = operands
+    if transposed:
+        return transposed_convolution(ctx, image, weight, bias, out, window, groups)
+    if len(window.size) == 2 and groups == image.shape[1] and groups > 1 and max(window.kernel) > 1:
+        return depthwise(ctx, image, weight, bias, out, window, pack_key)
+    return dense(ctx, image, weight, bias, out, window, groups, pack_key)

@@ -1,0 +1,104 @@
+"""The geometry of windows that slide over an image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from et_vm.kernels.portable.movement.move import as_array, borders, moves
+from et_vm.kernels.portable.steps import copy, filled
+from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.values import Array
+
+
+class Window(NamedTuple):
+    """A window of ``kernel`` taps, ``dilation`` apart, moved ``stride`` at a time over an image of ``size``
+    with ``padding`` on both sides, at ``out`` places. One number per spatial dimension.
+    """
+
+    size: tuple[int, ...]
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    out: tuple[int, ...]
+
+    def lifted(self) -> Window:
+        """The same window with a first dimension of size 1."""
+        return Window(
+            (1, *self.size),
+            (1, *self.kernel),
+            (1, *self.stride),
+            (0, *self.padding),
+            (1, *self.dilation),
+            (1, *self.out),
+        )
+
+    @property
+    def is_pointwise(self) -> bool:
+        """One tap and no padding: every output element has one input element per channel."""
+        return all(taps == 1 for taps in self.kernel) and not any(self.padding)
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """The padded extent that the windows read."""
+        return tuple(
+            (count - 1) * step + (taps - 1) * spread + 1
+            for count, step, taps, spread in zip(
+                self.out, self.stride, self.kernel, self.dilation, strict=True
+            )
+        )
+
+
+def channels_last(array: Array) -> bool:
+    """Whether (N, C, space...) lies in memory with the channels innermost, and not also in index order."""
+    order = (0, *range(2, array.ndim), 1)
+    return not array.flags.c_contiguous and array.transpose(order).flags.c_contiguous
+
+
+class Padded:
+    """Scratch for one image with the window's padding of ``value`` around it, reused image after image.
+
+    ``edges`` are the calls that write the border, once; :meth:`calls` those that write an image inside.
+    Without padding there is no scratch and the image is used where it is.
+    """
+
+    __slots__ = ("_buffer", "_inside", "edges")
+
+    def __init__(
+        self, ctx: PrepareContext, image: Array, first: int, window: Window, value: float = 0.0
+    ) -> None:
+        """``image``: one like those to come; ``first``: its first spatial axis."""
+        self.edges: list[Step] = []
+        self._buffer: Array | None = None
+        self._inside: tuple[slice, ...] = ()
+        if not any(window.padding):
+            return
+        shape = list(image.shape)
+        inside = [slice(0, size) for size in shape]
+        for axis, (size, pad) in enumerate(zip(window.size, window.padding, strict=True), first):
+            shape[axis] = size + 2 * pad
+            inside[axis] = slice(pad, pad + size)
+        self._inside = tuple(inside)
+        self._buffer = ctx.scratch(shape, image.dtype)
+        number = filled(image.dtype, value)
+        self.edges = [copy(number, border) for border in borders(self._buffer, inside)]
+
+    def calls(self, ctx: PrepareContext, image: Array) -> tuple[list[Step], Array]:
+        """The calls that bring ``image`` in, and the padded array."""
+        if self._buffer is None:
+            return [], image
+        return moves(ctx, image, self._buffer[self._inside]), self._buffer
+
+
+def windows(array: Array, first: int, window: Window) -> Array:
+    """A view of the padded ``array`` with its spatial axes (from ``first`` on) replaced by the axes
+    kernel..., out...
+    """
+    count = len(window.kernel)
+    strides = array.strides
+    space = strides[first : first + count]
+    taps = tuple(step * spread for step, spread in zip(space, window.dilation, strict=True))
+    places = tuple(step * stride for step, stride in zip(space, window.stride, strict=True))
+    shape: Sequence[int] = (*array.shape[:first], *window.kernel, *window.out, *array.shape[first + count :])
+    return as_array(array, tuple(shape), (*strides[:first], *taps, *places, *strides[first + count :]))

@@ -1,0 +1,317 @@
+"""Writing by index into a copy of a tensor (or, for the operators whose name ends in an underscore, into
+the tensor itself).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from et_schema.scalar_type import ScalarType
+from et_vm.kernels.portable.arguments import (
+    broadcast_shapes,
+    check_shape,
+    check_type,
+    checked_constant,
+    dimension,
+)
+from et_vm.kernels.portable.declare import Scalar, kernel
+from et_vm.kernels.portable.indexing.index import (
+    check_gather,
+    check_indices,
+    flat_positions,
+    guarded,
+    index_strides,
+    numpy_index,
+)
+from et_vm.kernels.portable.movement.move import moves
+from et_vm.kernels.portable.movement.views import select_view, slice_view
+from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled, overlaps
+from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.values import Array, Tensor
+
+
+def _apart(ctx: PrepareContext, array: Array, out: Array) -> tuple[list[Step], Array]:
+    """``array``, saved to scratch when writing ``out`` could change it."""
+    if not overlaps(array, out):
+        return [], array
+    saved = ctx.scratch(array.shape, array.dtype)
+    return [copy(array, saved)], saved
+
+
+def scatter(
+    ctx: PrepareContext,
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor | Array,
+    write: Callable[[Array, Array, Array], list[Step]],
+    out: Tensor,
+) -> Step:
+    """Copy ``self``, then let ``write(flat, positions, values)`` write into the flattened copy. Scratch:
+    one int64 per index, sources in the memory of ``out``, and a result that is not contiguous.
+    """
+    axis = dimension(ctx, dim, len(self.sizes))
+    check_gather(ctx, self, axis, index)
+    check_type(ctx, self.scalar_type, out, arg="out")
+    values = source
+    if isinstance(source, Tensor):
+        check_type(ctx, self.scalar_type, source, arg="src")
+        fits = len(source.sizes) == len(index.sizes) and all(
+            a <= b for a, b in zip(index.sizes, source.sizes, strict=True)
+        )
+        ctx.check(
+            fits or not index.numel,
+            arg="src",
+            expected=f"at least {list(index.sizes)}",
+            got=list(source.sizes),
+        )
+        values = source.array[(*(slice(size) for size in index.sizes), ...)] if index.numel else source.array
+    out.resize(self.sizes)
+    calls: list[Step] = []
+    if index.numel and isinstance(values, np.ndarray):
+        first, values = _apart(ctx, values, out.array)
+        calls += first
+    if not index.numel:
+        calls = moves(ctx, self.array, out.array)
+        return chain(calls)
+    target = out.array if out.array.flags.c_contiguous else ctx.scratch(out.sizes, out.dtype)
+    shape = self.sizes or (1,)
+    if index.sizes:
+        positions_calls, positions = flat_positions(ctx, index, axis, shape, index_strides(shape), "index")
+    else:
+        positions = ctx.scratch((), np.intp)
+        positions_calls = [copy(index.array, positions)]
+    # The index may share memory with the output: it is read before anything is written.
+    calls += [*positions_calls, *moves(ctx, self.array, target)]
+    calls += write(target.reshape(-1), positions, np.asarray(values))
+    if target is not out.array:
+        calls.append(copy(target, out.array))
+    return chain(calls)
+
+
+def _put(flat: Array, positions: Array, values: Array) -> list[Step]:
+    return [(flat.put, (positions, values, "wrap"))]
+
+
+@kernel("aten::scatter.src_out")
+def scatter_src_out(
+    ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor
+) -> Step:
+    """``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0, and so on. The step traps on an index out of
+    range.
+    """
+    return scatter(ctx, self, dim, index, src, _put, out)
+
+
+@kernel("aten::scatter.value_out")
+def scatter_value_out(
+    ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, value: Scalar, out: Tensor
+) -> Step:
+    """``out[index[i][j]][j] = value`` for ``dim`` 0, and so on. The step traps on an index out of range."""
+    number = checked_constant(ctx, value, self.scalar_type, arg="value")
+    return scatter(ctx, self, dim, index, number, _put, out)
+
+
+@kernel("aten::scatter_add.out")
+def scatter_add_out(
+    ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor
+) -> Step:
+    """``out[index[i][j]][j] += src[i][j]`` for ``dim`` 0, and so on. The step traps on an index out of
+    range.
+    """
+
+    def add(flat: Array, positions: Array, values: Array) -> list[Step]:
+        return [(np.add.at, (flat, positions, values))]
+
+    return scatter(ctx, self, dim, index, src, add, out)
+
+
+_REDUCTIONS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+
+
+@kernel("aten::scatter_reduce.two_out")
+def scatter_reduce_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    include_self: bool,
+    out: Tensor,
+) -> Step:
+    """Elements of ``src`` that go to one place are combined by ``reduce`` (sum, prod, mean, amax, amin),
+    with what is there already if ``include_self``. Scratch: as for scatter, and the counts for a mean.
+    """
+    ufunc = _REDUCTIONS.get(reduce)
+    if ufunc is None:
+        raise ctx.trap(arg="reduce", expected=", ".join(_REDUCTIONS), got=repr(reduce))
+
+    def combine(flat: Array, positions: Array, values: Array) -> list[Step]:
+        calls: list[Step] = []
+        if not include_self:
+            calls.append((flat.put, (positions, identity(ufunc, flat), "wrap")))
+        calls.append((ufunc.at, (flat, positions, values)))
+        if reduce == "mean":
+            counts = ctx.scratch(flat.shape, np.int64)
+            one = filled(counts.dtype, 1)
+            calls.append(copy(filled(counts.dtype, 1 if include_self else 0), counts))
+            calls.append((np.add.at, (counts, positions, one)))
+            calls.append(call(np.maximum, counts, one, counts))
+            calls.append((divide_counts, (flat, counts)))
+        return calls
+
+    return scatter(ctx, self, dim, index, src, combine, out)
+
+
+def divide_counts(flat: Array, counts: Array) -> None:
+    """Sums to means in place; of integers rounded down."""
+    if flat.dtype.kind in "iu":
+        np.floor_divide(flat, counts.astype(flat.dtype), flat)
+    else:
+        np.divide(flat, counts.astype(flat.dtype), flat)
+
+
+def identity(ufunc: np.ufunc, flat: Array) -> Array:
+    """What ``ufunc`` combines with any number into that number."""
+    if ufunc is np.add:
+        return filled(flat.dtype, 0)
+    if ufunc is np.multiply:
+        return filled(flat.dtype, 1)
+    if flat.dtype.kind in "iu":
+        info = np.iinfo(flat.dtype)
+        return filled(flat.dtype, info.min if ufunc is np.maximum else info.max)
+    if flat.dtype.kind == "b":
+        return filled(flat.dtype, ufunc is np.minimum)
+    return filled(flat.dtype, -math.inf if ufunc is np.maximum else math.inf)
+
+
+def _store_into(
+    ctx: PrepareContext, self: Tensor, src: Tensor, view_of: Callable[[Array], Array], out: Tensor
+) -> Step:
+    """Copy ``self``, then ``src`` over a view of the copy. Scratch: ``src`` when it lies in the memory of
+    ``out``.
+    """
+    for arg, tensor in (("src", src), ("out", out)):
+        check_type(ctx, self.scalar_type, tensor, arg=arg)
+    check_shape(ctx, src, view_of(self.array).shape, arg="src")
+    out.resize(self.sizes)
+    calls, values = _apart(ctx, src.array, out.array)
+    calls += [*moves(ctx, self.array, out.array), *moves(ctx, values, view_of(out.array))]
+    return chain(calls)
+
+
+@kernel("aten::select_scatter.out")
+def select_scatter_out(
+    ctx: PrepareContext, self: Tensor, src: Tensor, dim: int, index: int, out: Tensor
+) -> Step:
+    """``self`` with ``src`` in place of its slice ``index`` along ``dim``."""
+    return _store_into(ctx, self, src, lambda array: select_view(ctx, array, dim, index), out)
+
+
+@kernel("aten::slice_scatter.out")
+def slice_scatter_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    src: Tensor,
+    dim: int,
+    start: int | None,
+    end: int | None,
+    step: int,
+    out: Tensor,
+) -> Step:
+    """``self`` with ``src`` in place of its elements ``start:end:step`` along ``dim``."""
+    return _store_into(ctx, self, src, lambda array: slice_view(ctx, array, dim, start, end, step), out)
+
+
+def _index_put(
+    ctx: PrepareContext,
+    self: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor,
+    accumulate: bool,
+    target: Array,
+) -> Step:
+    calls, source = _apart(ctx, values.array, target)
+    taken: list[Tensor | None] = []
+    for index in indices:
+        if index is not None and overlaps(index.array, target):
+            raise ctx.trap(arg="indices", expected="memory other than that of the output", got=index)
+        taken.append(index)
+    put = _accumulate if accumulate else _assign
+    calls += moves(ctx, self.array, target)
+    calls.append(guarded(ctx, "indices", put, target, taken, source))
+    return chain(calls)
+
+
+def _assign(target: Array, indices: Sequence[Tensor | None], values: Array) -> None:
+    target[numpy_index(indices)] = values
+
+
+def _accumulate(target: Array, indices: Sequence[Tensor | None], values: Array) -> None:
+    np.add.at(target, numpy_index(indices), values)
+
+
+@kernel("aten::index_put.out")
+def index_put_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    indices: list[Tensor | None],
+    values: Tensor,
+    accumulate: bool,
+    out: Tensor,
+) -> Step:
+    """``self`` with ``values``, broadcast, at ``indices`` (read as by index), or added there. The step
+    traps on an index out of range. Scratch: ``values`` when they lie in the memory of ``out``.
+    """
+    for arg, tensor in (("values", values), ("out", out)):
+        check_type(ctx, self.scalar_type, tensor, arg=arg)
+    check_indices(ctx, self, indices)
+    out.resize(self.sizes)
+    return _index_put(ctx, self, indices, values, accumulate, out.array)
+
+
+@kernel("aten::index_put_")
+def index_put_(
+    ctx: PrepareContext, self: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool
+) -> Step:
+    """Write ``values``, broadcast, into ``self`` at ``indices``, or add them there. The step traps on an
+    index out of range.
+    """
+    ctx.check(not self.constant, arg="self", expected="a mutable tensor", got="a constant")
+    check_type(ctx, self.scalar_type, values, arg="values")
+    check_indices(ctx, self, indices)
+    return _index_put(ctx, self, indices, values, accumulate, self.array)
+
+
+@kernel("aten::masked_scatter.out")
+def masked_scatter_out(ctx: PrepareContext, self: Tensor, mask: Tensor, source: Tensor, out: Tensor) -> Step:
+    """``self`` with the elements at which ``mask`` is true replaced by those of ``source`` in order. The
+    step traps when there are not enough. Scratch: ``source`` when it lies in the memory of ``out``.
+    """
+    check_type(ctx, ScalarType.BOOL, mask, arg="mask")
+    for arg, tensor in (("source", source), ("out", out)):
+        check_type(ctx, self.scalar_type, tensor, arg=arg)
+    shape = broadcast_shapes(ctx, self.sizes, mask.sizes)
+    out.resize(shape)
+    if not out.array.size:
+        return NOTHING
+    calls, values = _apart(ctx, source.array, out.array)
+    more, chosen = _apart(ctx, np.broadcast_to(mask.array, shape), out.array)
+    calls += [
+        *more,
+        *moves(ctx, np.broadcast_to(self.array, shape), out.array),
+        (functools.partial(_fill_masked, ctx), (out.array, chosen, values)),
+    ]
+    return chain(calls)
+
+
+def _fill_masked(ctx: PrepareContext, target: Array, mask: Array, source: Array) -> None:
+    count = int(np.count_nonzero(mask))
+    if count > source.size:
+        raise ctx.trap(arg="source", expected=f"at least {count} elements", got=source.size)
+    target[mask] = source.reshape(-1)[:count]

@@ -1,0 +1,344 @@
+"""Linear algebra on batches of matrices, by numpy's LAPACK where it has the factorization and by
+:mod:`factorization` where torch wants its parts.
+
+Torch says of the signs of Q, R, U, V and of eigenvectors only what LAPACK does; numpy calls the same routines, so
+they agree where nothing is degenerate.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from et_schema.scalar_type import ScalarType
+from et_vm.kernels.portable.arguments import (
+    COMPLEX,
+    FLOAT,
+    broadcast_shapes,
+    check_kinds,
+    check_same_type,
+    check_shape,
+    check_type,
+)
+from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.indexing.index import check_range
+from et_vm.kernels.portable.linalg.factorization import (
+    adjoint,
+    cholesky,
+    exchanged,
+    lu,
+    parity,
+    solve_lu,
+    solve_triangular,
+)
+from et_vm.kernels.portable.promotion import real_of
+from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.values import Array, Tensor
+
+
+def check_matrix(ctx: PrepareContext, tensor: Tensor, arg: str, *, square: bool = False) -> tuple[int, int]:
+    """Rows and columns of a batch of matrices of float32, float64 or complex numbers."""
+    good = len(tensor.sizes) >= 2
+    ctx.check(good, arg=arg, expected="a matrix or a batch of matrices", got=list(tensor.sizes))
+    check_kinds(ctx, tensor.scalar_type, (FLOAT, COMPLEX), arg=arg)
+    good = tensor.scalar_type not in (ScalarType.HALF, ScalarType.BFLOAT16)
+    ctx.check(good, arg=arg, expected="float32, float64 or complex", got=tensor.scalar_type.torch_name)
+    rows, columns = tensor.sizes[-2:]
+    ctx.check(not square or rows == columns, arg=arg, expected="square matrices", got=list(tensor.sizes))
+    return rows, columns
+
+
+def _shape(
+    ctx: PrepareContext, like: Tensor, *outs: tuple[str, Tensor, ScalarType | None, Sequence[int]]
+) -> None:
+    """Check the types of (name, output, type or that of ``like``, shape), and resize."""
+    for arg, out, kind, _ in outs:
+        check_type(ctx, like.scalar_type if kind is None else kind, out, arg=arg)
+    for _, out, _, sizes in outs:
+        out.resize(sizes)
+
+
+_INT = ScalarType.INT
+
+
+def _complain(ctx: PrepareContext, name: str, info: Array, wanted: bool) -> None:
+    if wanted and info.any():
+        raise ctx.error(
+            f"{name}: matrix {int(np.flatnonzero(info.reshape(-1))[0])} of the batch has no factorization"
+        )
+
+
+@kernel("aten::linalg_lu_factor_ex.out")
+def linalg_lu_factor_ex_out(
+    ctx: PrepareContext, A: Tensor, pivot: bool, check_errors: bool, LU: Tensor, pivots: Tensor, info: Tensor
+) -> Step:
+    """L and U of ``A`` [..., M, N] in one matrix, the exchanged rows, and where U is singular. Allocates them."""
+    rows, columns = check_matrix(ctx, A, "A")
+    batch = A.sizes[:-2]
+    least = min(rows, columns)
+    _shape(
+        ctx,
+        A,
+        ("LU", LU, None, A.sizes),
+        ("pivots", pivots, _INT, (*batch, least)),
+        ("info", info, _INT, batch),
+    )
+
+    def compute(a: Array) -> tuple[Array, ...]:
+        made = lu(a, pivot)
+        _complain(ctx, "lu", made[2], check_errors)
+        return made
+
+    return evaluated(compute, (A,), (LU, pivots, info))
+
+
+@kernel("aten::linalg_lu.out")
+def linalg_lu_out(ctx: PrepareContext, A: Tensor, pivot: bool, P: Tensor, L: Tensor, U: Tensor) -> Step:
+    """The permutation, L and U of ``A`` [..., M, N]. Without pivoting the permutation is empty. Allocates them."""
+    rows, columns = check_matrix(ctx, A, "A")
+    batch, least = A.sizes[:-2], min(rows, columns)
+    square = (*batch, rows, rows) if pivot else (0,)
+    _shape(
+        ctx,
+        A,
+        ("P", P, None, square),
+        ("L", L, None, (*batch, rows, least)),
+        ("U", U, None, (*batch, least, columns)),
+    )
+
+    def compute(a: Array) -> tuple[Array, ...]:
+        packed, pivots, _ = lu(a, pivot)
+        return _unpacked(packed, pivots if pivot else None)
+
+    return evaluated(compute, (A,), (P, L, U))
+
+
+def _unpacked(packed: Array, pivots: Array | None) -> tuple[Array, Array, Array]:
+    rows, columns = packed.shape[-2:]
+    least = min(rows, columns)
+    lower = np.tril(packed[..., :, :least], -1)
+    lower[..., np.arange(least), np.arange(least)] = 1
+    upper = np.triu(packed[..., :least, :])
+    permutation: Array = np.empty(0, packed.dtype)
+    if pivots is not None:
+        order = exchanged(pivots, rows)
+        places: Array = np.arange(rows, dtype=np.int64)[:, None]
+        permutation = np.equal(places, order[..., None, :]).astype(packed.dtype)
+    return permutation, lower, upper
+
+
+@kernel("aten::lu_unpack.out")
+def lu_unpack_out(
+    ctx: PrepareContext,
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool,
+    unpack_pivots: bool,
+    P: Tensor,
+    L: Tensor,
+    U: Tensor,
+) -> Step:
+    """The permutation, L and U of a packed factorization; what is not wanted is empty. Allocates them."""
+    rows, columns = check_matrix(ctx, LU_data, "LU_data")
+    check_type(ctx, _INT, LU_pivots, arg="LU_pivots")
+    batch, least = LU_data.sizes[:-2], min(rows, columns)
+    good = LU_pivots.sizes == (*batch, least)
+    ctx.check(good, arg="LU_pivots", expected=f"shape {[*batch, least]}", got=list(LU_pivots.sizes))
+    _shape(
+        ctx,
+        LU_data,
+        ("P", P, None, (*batch, rows, rows) if unpack_pivots else (0,)),
+        ("L", L, None, (*batch, rows, least) if unpack_data else (0,)),
+        ("U", U, None, (*batch, least, columns) if unpack_data else (0,)),
+    )
+
+    def compute(packed: Array, pivots: Array) -> tuple[Array, ...]:
+        check_range(ctx, pivots, 1, rows + 1, "LU_pivots")
+        made = _unpacked(packed, pivots if unpack_pivots else None)
+        return made if unpack_data else (made[0], packed[:0].reshape(-1), packed[:0].reshape(-1))
+
+    return evaluated(compute, (LU_data, LU_pivots), (P, L, U))
+
+
+@kernel("aten::linalg_lu_solve.out")
+def linalg_lu_solve_out(
+    ctx: PrepareContext, LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool, out: Tensor
+) -> Step:
+    """The X of A X = ``B`` (X A = ``B`` unless ``left``; with A's adjoint) from A's packed factorization. Allocates
+    the result.
+    """
+    check_matrix(ctx, LU, "LU", square=True)
+    check_matrix(ctx, B, "B")
+    check_type(ctx, _INT, pivots, arg="pivots")
+    check_shape(ctx, pivots, LU.sizes[:-1], arg="pivots")
+    check_same_type(ctx, LU, ("B", B), ("out", out))
+    size = B.sizes[-2] if left else B.sizes[-1]
+    ctx.check(size == LU.sizes[-1], arg="B", expected=f"{LU.sizes[-1]} rows", got=list(B.sizes))
+    out.resize((*broadcast_shapes(ctx, LU.sizes[:-2], B.sizes[:-2]), *B.sizes[-2:]))
+    compute = functools.partial(_lu_solved, ctx, left, adjoint)
+    return evaluated(compute, (LU, pivots, B), (out,))
+
+
+def _lu_solved(
+    ctx: PrepareContext, left: bool, with_adjoint: bool, packed: Array, pivots: Array, b: Array
+) -> Array:
+    check_range(ctx, pivots, 1, packed.shape[-1] + 1, "pivots")
+    # X A = B is A* X* = B*, and A* X = B is U* L* P* X = B.
+    right = b if left else adjoint(b)
+    if with_adjoint != (not left):
+        y = solve_triangular(adjoint(packed), right, False)
+        y = solve_triangular(adjoint(packed), y, True, True)
+        order = exchanged(pivots, packed.shape[-1])
+        rows = np.broadcast_to(np.argsort(order, -1)[..., None], y.shape)
+        solved = np.take_along_axis(y, rows, -2)
+    else:
+        solved = solve_lu(packed, pivots, right)
+    return solved if left else adjoint(solved)
+
+
+@kernel("aten::linalg_cholesky_ex.L")
+def linalg_cholesky_ex_out(
+    ctx: PrepareContext, self: Tensor, upper: bool, check_errors: bool, L: Tensor, info: Tensor
+) -> Step:
+    """The lower (or upper) Cholesky factor, and where a matrix is not positive definite. Allocates them."""
+    check_matrix(ctx, self, "self", square=True)
+    _shape(ctx, self, ("L", L, None, self.sizes), ("info", info, _INT, self.sizes[:-2]))
+
+    def compute(a: Array) -> tuple[Array, Array]:
+        factor, failed = cholesky(adjoint(a) if upper else a)
+        _complain(ctx, "cholesky", failed, check_errors)
+        return adjoint(factor) if upper else factor, failed
+
+    return evaluated(compute, (self,), (L, info))
+
+
+@kernel("aten::cholesky.out")
+def cholesky_out(ctx: PrepareContext, self: Tensor, upper: bool, out: Tensor) -> Step:
+    """The lower (or upper) Cholesky factor; traps at a matrix that is not positive definite. Allocates it."""
+    check_matrix(ctx, self, "self", square=True)
+    _shape(ctx, self, ("out", out, None, self.sizes))
+
+    def compute(a: Array) -> tuple[Array]:
+        factor, failed = cholesky(adjoint(a) if upper else a)
+        _complain(ctx, "cholesky", failed, True)
+        return (adjoint(factor) if upper else factor,)
+
+    return evaluated(compute, (self,), (out,))
+
+
+@kernel("aten::linalg_inv_ex.inverse")
+def linalg_inv_ex_out(
+    ctx: PrepareContext, A: Tensor, check_errors: bool, inverse: Tensor, info: Tensor
+) -> Step:
+    """The inverse, and where there is none. Allocates the factorization."""
+    check_matrix(ctx, A, "A", square=True)
+    _shape(ctx, A, ("inverse", inverse, None, A.sizes), ("info", info, _INT, A.sizes[:-2]))
+
+    def compute(a: Array) -> tuple[Array, Array]:
+        packed, pivots, failed = lu(a)
+        _complain(ctx, "inv", failed, check_errors)
+        return solve_lu(packed, pivots, np.eye(a.shape[-1], dtype=a.dtype)), failed
+
+    return evaluated(compute, (A,), (inverse, info))
+
+
+@kernel("aten::_linalg_solve_ex.result")
+def linalg_solve_ex_out(
+    ctx: PrepareContext,
+    A: Tensor,
+    B: Tensor,
+    left: bool,
+    check_errors: bool,
+    result: Tensor,
+    LU: Tensor,
+    pivots: Tensor,
+    info: Tensor,
+) -> Step:
+    """The X of ``A`` X = ``B`` (X ``A`` = ``B`` unless ``left``), and the factorization. ``B`` is a vector for each
+    matrix when it has their shape without the last dimension. Allocates them.
+    """
+    n, _ = check_matrix(ctx, A, "A", square=True)
+    check_same_type(ctx, A, ("B", B))
+    vector = len(B.sizes) == 1 or (len(A.sizes) - 1 == len(B.sizes) and B.sizes == A.sizes[:-1])
+    ctx.check(left or not vector, arg="left", expected="True with vectors", got=left)
+    matrix = (*B.sizes, 1) if vector else B.sizes
+    good = len(matrix) >= 2 and (matrix[-2] if left else matrix[-1]) == n
+    ctx.check(good, arg="B", expected=f"{n} rows", got=list(B.sizes))
+    batch = broadcast_shapes(ctx, A.sizes[:-2], matrix[:-2])
+    shape = (*batch, *matrix[-2:])[: None if not vector else -1]
+    _shape(
+        ctx,
+        A,
+        ("result", result, None, shape),
+        ("LU", LU, None, A.sizes),
+        ("pivots", pivots, _INT, A.sizes[:-1]),
+        ("info", info, _INT, A.sizes[:-2]),
+    )
+
+    def compute(a: Array, b: Array) -> tuple[Array, ...]:
+        packed, rows, failed = lu(a)
+        _complain(ctx, "solve", failed, check_errors)
+        return (
+            _lu_solved(ctx, left, False, packed, rows, b.reshape(matrix)).reshape(shape),
+            packed,
+            rows,
+            failed,
+        )
+
+    return evaluated(compute, (A, B), (result, LU, pivots, info))
+
+
+def _as_torch(a: Array) -> Array:
+    """What torch factorizes for a determinant: the columns of a real matrix, as LAPACK wants them, for rows."""
+    return a if a.dtype.kind == "c" else a.swapaxes(-1, -2)
+
+
+@kernel("aten::_linalg_det.result")
+def linalg_det_out(ctx: PrepareContext, A: Tensor, result: Tensor, LU: Tensor, pivots: Tensor) -> Step:
+    """The determinant, and the factorization it is from. Allocates them."""
+    check_matrix(ctx, A, "A", square=True)
+    batch = A.sizes[:-2]
+    _shape(
+        ctx,
+        A,
+        ("result", result, None, batch),
+        ("LU", LU, None, A.sizes),
+        ("pivots", pivots, _INT, A.sizes[:-1]),
+    )
+
+    def compute(a: Array) -> tuple[Array, ...]:
+        packed, rows, _ = lu(_as_torch(a))
+        diagonal: Array = np.diagonal(packed, axis1=-2, axis2=-1)
+        return np.asarray(diagonal.prod(-1) * parity(rows)), packed, rows
+
+    return evaluated(compute, (A,), (result, LU, pivots))
+
+
+@kernel("aten::_linalg_slogdet.sign")
+def linalg_slogdet_out(
+    ctx: PrepareContext, A: Tensor, sign: Tensor, logabsdet: Tensor, LU: Tensor, pivots: Tensor
+) -> Step:
+    """The sign and the logarithm of the magnitude of the determinant, and the factorization. Allocates them."""
+    check_matrix(ctx, A, "A", square=True)
+    batch = A.sizes[:-2]
+    _shape(
+        ctx,
+        A,
+        ("sign", sign, None, batch),
+        ("logabsdet", logabsdet, real_of(A.scalar_type), batch),
+        ("LU", LU, None, A.sizes),
+        ("pivots", pivots, _INT, A.sizes[:-1]),
+    )
+
+    def compute(a: Array) -> tuple[Array, ...]:
+        packed, rows, _ = lu(_as_torch(a))
+        diagonal: Array = np.diagonal(packed, axis1=-2, axis2=-1)
+        size: Array = np.abs(diagonal)
+        unit: Any = np.where(size == 0, 0, diagonal / np.where(size == 0, 1, size))
+        return np.asarray(unit.prod(-1) * parity(rows)), np.asarray(np.log(size).sum(-1)), packed, rows
+
+    return evaluated(compute, (A,), (sign, logabsdet, LU, pivots))

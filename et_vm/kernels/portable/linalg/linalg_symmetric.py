@@ -1,0 +1,112 @@
+"""Equations with symmetric and Hermitian matrices: by :mod:`symmetric_factorization`, or from a Cholesky factor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from et_schema.scalar_type import ScalarType
+from et_vm.kernels.portable.arguments import (
+    broadcast_shapes,
+    check_same_type,
+    check_shape,
+    check_type,
+)
+from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.linalg.factorization import adjoint, solve_triangular
+from et_vm.kernels.portable.linalg.linalg import check_matrix
+from et_vm.kernels.portable.linalg.symmetric_factorization import ldl, paired, solve_ldl
+from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.values import Array, Tensor
+
+
+@kernel("aten::linalg_ldl_factor_ex.out")
+def linalg_ldl_factor_ex_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    hermitian: bool,
+    check_errors: bool,
+    LD: Tensor,
+    pivots: Tensor,
+    info: Tensor,
+) -> Step:
+    """L and D of the lower triangles of ``self`` in one lower triangle, the exchanged rows, and where D is singular.
+    Allocates them.
+    """
+    check_matrix(ctx, self, "self", square=True)
+    check_same_type(ctx, self, ("LD", LD))
+    check_type(ctx, ScalarType.INT, pivots, arg="pivots")
+    check_type(ctx, ScalarType.INT, info, arg="info")
+    LD.resize(self.sizes)
+    pivots.resize(self.sizes[:-1])
+    info.resize(self.sizes[:-2])
+
+    def compute(a: Array) -> tuple[Array, ...]:
+        made = ldl(a, hermitian)
+        if check_errors and made[2].any():
+            failed = int(np.flatnonzero(made[2].reshape(-1))[0])
+            raise ctx.error(f"matrix {failed} of the batch has no factorization: D is singular")
+        return made
+
+    return evaluated(compute, (self,), (LD, pivots, info))
+
+
+@kernel("aten::linalg_ldl_solve.out")
+def linalg_ldl_solve_out(
+    ctx: PrepareContext, LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool, out: Tensor
+) -> Step:
+    """The X of A X = ``B`` from A's packed factorization. Allocates the result and rows of it."""
+    n, _ = check_matrix(ctx, LD, "LD", square=True)
+    check_matrix(ctx, B, "B")
+    check_type(ctx, ScalarType.INT, pivots, arg="pivots")
+    check_shape(ctx, pivots, LD.sizes[:-1], arg="pivots")
+    check_same_type(ctx, LD, ("B", B), ("out", out))
+    ctx.check(B.sizes[-2] == n, arg="B", expected=f"{n} rows", got=list(B.sizes))
+    out.resize((*broadcast_shapes(ctx, LD.sizes[:-2], B.sizes[:-2]), *B.sizes[-2:]))
+
+    def compute(packed: Array, order: Array, b: Array) -> Array:
+        rows = np.abs(order.astype(np.int64))
+        wrong = (rows == 0) | (rows > n)
+        if wrong.any():
+            raise ctx.trap(arg="pivots", expected=f"rows in [1, {n}]", got=int(order[wrong][0]))
+        if not paired(order):
+            raise ctx.trap(arg="pivots", expected="negative numbers in equal pairs", got=order.tolist())
+        return solve_ldl(packed, order, b, hermitian)
+
+    return evaluated(compute, (LD, pivots, B), (out,))
+
+
+def _solved(factor: Array, b: Array, upper: bool) -> Array:
+    """The x of L L* x = ``b``, or U* U x = ``b``."""
+    if upper:
+        return solve_triangular(factor, solve_triangular(adjoint(factor), b, False), True)
+    return solve_triangular(adjoint(factor), solve_triangular(factor, b, False), True)
+
+
+@kernel("aten::cholesky_solve.out")
+def cholesky_solve_out(ctx: PrepareContext, self: Tensor, input2: Tensor, upper: bool, out: Tensor) -> Step:
+    """The X of A X = ``self`` from A's Cholesky factor ``input2``. Allocates the result twice."""
+    n, _ = check_matrix(ctx, input2, "input2", square=True)
+    check_matrix(ctx, self, "self")
+    check_same_type(ctx, self, ("input2", input2), ("out", out))
+    ctx.check(self.sizes[-2] == n, arg="self", expected=f"{n} rows", got=list(self.sizes))
+    out.resize((*broadcast_shapes(ctx, self.sizes[:-2], input2.sizes[:-2]), *self.sizes[-2:]))
+
+    def compute(b: Array, factor: Array) -> Array:
+        return _solved(factor, b, upper)
+
+    return evaluated(compute, (self, input2), (out,))
+
+
+@kernel("aten::cholesky_inverse.out")
+def cholesky_inverse_out(ctx: PrepareContext, self: Tensor, upper: bool, out: Tensor) -> Step:
+    """The inverse of A from its Cholesky factor ``self``. Allocates the result twice."""
+    n, _ = check_matrix(ctx, self, "self", square=True)
+    check_same_type(ctx, self, ("out", out))
+    out.resize(self.sizes)
+
+    def compute(factor: Array) -> Array:
+        whole = np.broadcast_to(np.eye(n, dtype=factor.dtype), factor.shape)
+        return _solved(factor, whole, upper)
+
+    return evaluated(compute, (self,), (out,))

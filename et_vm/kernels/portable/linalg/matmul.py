@@ -1,0 +1,279 @@
+"""Matrix products. float32 and float64 go to the BLAS that numpy is built with, straight from and to the
+operands' memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from et_schema.scalar_type import numpy_dtype
+from et_vm.kernels.portable.arguments import (
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    broadcast_shapes,
+    check_kinds,
+    check_rank,
+    check_same_type,
+    constant,
+)
+from et_vm.kernels.portable.declare import Scalar, kernel
+from et_vm.kernels.portable.movement.move import moves
+from et_vm.kernels.portable.promotion import arithmetic
+from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, overlaps
+from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.values import Array, DType, Tensor
+
+_TYPES = (INTEGER, FLOAT, COMPLEX)
+
+
+def in_arithmetic_type(
+    ctx: PrepareContext, tensor: Tensor, dtype: DType, key: str
+) -> tuple[list[Step], Array]:
+    """``tensor`` as ``dtype``: itself, a converted copy kept with the method if it is constant, else
+    scratch and the call to fill it.
+    """
+    if tensor.dtype == dtype:
+        return [], tensor.array
+    if tensor.constant:
+        return [], ctx.memo((key, tensor.version), lambda: tensor.array.astype(dtype))
+    wide = ctx.scratch(tensor.sizes, dtype)
+    return [copy(tensor.array, wide)], wide
+
+
+def blas_ready(ctx: PrepareContext, array: Array) -> tuple[list[Step], Array]:
+    """``array`` if BLAS can read its last two dimensions in place, else a packed copy in scratch and the
+    calls that fill it.
+    """
+    itemsize = array.itemsize
+    rows, columns = array.strides[-2:]
+    m, n = array.shape[-2:]
+    if columns == itemsize and (rows >= n * itemsize or m == 1):
+        return [], array
+    if rows == itemsize and (columns >= m * itemsize or n == 1):
+        return [], array
+    packed = ctx.scratch(array.shape, array.dtype)
+    return moves(ctx, array, packed), packed
+
+
+def product(ctx: PrepareContext, a: Array, b: Array, out: Array) -> list[Step]:
+    """Calls for ``out = a @ b``, the shapes being right. Scratch: operands that BLAS cannot read in place,
+    an output it cannot write.
+    """
+    if not out.size:
+        return []
+    if not a.shape[-1]:
+        return [copy(np.zeros((), out.dtype), out)]
+    first, a = blas_ready(ctx, a)
+    second, b = blas_ready(ctx, b)
+    if out.flags.c_contiguous:
+        return [*first, *second, (np.matmul, (a, b, out))]
+    packed = ctx.scratch(out.shape, out.dtype)
+    return [*first, *second, (np.matmul, (a, b, packed)), copy(packed, out)]
+
+
+def _into(
+    ctx: PrepareContext,
+    out: Tensor,
+    dtype: DType,
+    calls_into: Callable[[Array], list[Step]],
+    *,
+    hazard: bool = False,
+) -> Step:
+    """The calls that compute into ``out``, by way of scratch when it has another type or (``hazard``) is
+    read late.
+    """
+    if not out.array.size:
+        return NOTHING
+    if out.dtype == dtype and not hazard:
+        return chain(calls_into(out.array))
+    wide = ctx.scratch(out.sizes, dtype)
+    return chain([*calls_into(wide), copy(wide, out.array)])
+
+
+def _multiply(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:
+    check_kinds(ctx, self.scalar_type, _TYPES, arg="self")
+    check_same_type(ctx, self, ("mat2", mat2), ("out", out))
+    out.resize((*self.sizes[:-1], *mat2.sizes[-1:]))
+    dtype = numpy_dtype(arithmetic(self.scalar_type))
+    first, a = in_arithmetic_type(ctx, self, dtype, "self")
+    second, b = in_arithmetic_type(ctx, mat2, dtype, "mat2")
+    return _into(ctx, out, dtype, lambda target: [*first, *second, *product(ctx, a, b, target)])
+
+
+@kernel("aten::mm.out")
+def mm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:
+    """(n, k) times (k, m). Scratch: float32 copies of 16-bit operands and of the result."""
+    check_rank(ctx, self, 2, arg="self")
+    check_rank(ctx, mat2, 2, arg="mat2")
+    ctx.check(
+        self.sizes[1] == mat2.sizes[0], arg="mat2", expected=f"{self.sizes[1]} rows", got=list(mat2.sizes)
+    )
+    return _multiply(ctx, self, mat2, out)
+
+
+@kernel("aten::bmm.out")
+def bmm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:
+    """(b, n, k) times (b, k, m). Scratch: float32 copies of 16-bit operands and of the result."""
+    check_rank(ctx, self, 3, arg="self")
+    check_rank(ctx, mat2, 3, arg="mat2")
+    batch, _, inner = self.sizes
+    ctx.check(
+        mat2.sizes[:2] == (batch, inner), arg="mat2", expected=f"[{batch}, {inner}, m]", got=list(mat2.sizes)
+    )
+    return _multiply(ctx, self, mat2, out)
+
+
+@kernel("aten::mv.out")
+def mv_out(ctx: PrepareContext, self: Tensor, vec: Tensor, out: Tensor) -> Step:
+    """A matrix times a vector."""
+    check_rank(ctx, self, 2, arg="self")
+    check_rank(ctx, vec, 1, arg="vec")
+    check_kinds(ctx, self.scalar_type, _TYPES, arg="self")
+    check_same_type(ctx, self, ("vec", vec), ("out", out))
+    ctx.check(
+        self.sizes[1] == vec.sizes[0], arg="vec", expected=f"{self.sizes[1]} elements", got=list(vec.sizes)
+    )
+    out.resize((self.sizes[0],))
+    dtype = numpy_dtype(arithmetic(self.scalar_type))
+    first, a = in_arithmetic_type(ctx, self, dtype, "self")
+    second, b = in_arithmetic_type(ctx, vec, dtype, "vec")
+    return _into(
+        ctx, out, dtype, lambda target: [*first, *second, *product(ctx, a, b[:, None], target[:, None])]
+    )
+
+
+@kernel("aten::dot.out")
+def dot_out(ctx: PrepareContext, self: Tensor, tensor: Tensor, out: Tensor) -> Step:
+    """The inner product of two vectors."""
+    check_rank(ctx, self, 1, arg="self")
+    check_kinds(ctx, self.scalar_type, _TYPES, arg="self")
+    check_same_type(ctx, self, ("tensor", tensor), ("out", out))
+    ctx.check(
+        tensor.sizes == self.sizes, arg="tensor", expected=f"shape {list(self.sizes)}", got=list(tensor.sizes)
+    )
+    out.resize(())
+    dtype = numpy_dtype(arithmetic(self.scalar_type))
+    first, a = in_arithmetic_type(ctx, self, dtype, "self")
+    second, b = in_arithmetic_type(ctx, tensor, dtype, "tensor")
+    return _into(
+        ctx,
+        out,
+        dtype,
+        lambda target: [*first, *second, *product(ctx, a[None, :], b[:, None], target.reshape(1, 1))],
+    )
+
+
+def _add_product(
+    ctx: PrepareContext, self: Tensor, a: Tensor, b: Tensor, beta: Scalar, alpha: Scalar, out: Tensor
+) -> Step:
+    """``beta * self + alpha * a @ b``; a zero ``beta`` leaves ``self`` out altogether, NaN included."""
+    shape = (*a.sizes[:-1], *b.sizes[-1:])
+    check_kinds(ctx, a.scalar_type, _TYPES, arg="mat1")
+    check_same_type(ctx, a, ("mat2", b), ("self", self), ("out", out))
+    if broadcast_shapes(ctx, self.sizes, shape) != shape:
+        raise ctx.trap(arg="self", expected=f"a shape that broadcasts to {list(shape)}", got=list(self.sizes))
+    out.resize(shape)
+    scalar_type = arithmetic(a.scalar_type)
+    dtype = numpy_dtype(scalar_type)
+    first, left = in_arithmetic_type(ctx, a, dtype, "mat1")
+    second, right = in_arithmetic_type(ctx, b, dtype, "mat2")
+    third, added = in_arithmetic_type(ctx, self, dtype, "self") if beta != 0 else ([], None)
+    hazard = added is not None and overlaps(added, out.array)
+
+    def into(target: Array) -> list[Step]:
+        calls = [*first, *second, *third, *product(ctx, left, right, target)]
+        if alpha != 1:
+            calls.append(call(np.multiply, target, constant(alpha, scalar_type), target))
+        if added is None:
+            return calls
+        if beta == 1:
+            return [*calls, call(np.add, target, added, target)]
+        scaled = ctx.scratch(added.shape, dtype)
+        return [
+            *calls,
+            call(np.multiply, added, constant(beta, scalar_type), scaled),
+            call(np.add, target, scaled, target),
+        ]
+
+    return _into(ctx, out, dtype, into, hazard=hazard)
+
+
+@kernel("aten::addmm.out")
+def addmm_out(
+    ctx: PrepareContext, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, out: Tensor
+) -> Step:
+    """``beta * self + alpha * mat1 @ mat2``, ``self`` broadcast. Scratch: float32 copies of 16-bit tensors,
+    ``beta * self``, and the result when it is stored over ``self``.
+    """
+    check_rank(ctx, mat1, 2, arg="mat1")
+    check_rank(ctx, mat2, 2, arg="mat2")
+    ctx.check(
+        mat1.sizes[1] == mat2.sizes[0], arg="mat2", expected=f"{mat1.sizes[1]} rows", got=list(mat2.sizes)
+    )
+    return _add_product(ctx, self, mat1, mat2, beta, alpha, out)
+
+
+@kernel("aten::baddbmm.out")
+def baddbmm_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    beta: Scalar,
+    alpha: Scalar,
+    out: Tensor,
+) -> Step:
+    """``beta * self + alpha * batch1 @ batch2``, batch by batch. Scratch: as for addmm."""
+    check_rank(ctx, batch1, 3, arg="batch1")
+    check_rank(ctx, batch2, 3, arg="batch2")
+    batch, _, inner = batch1.sizes
+    ctx.check(
+        batch2.sizes[:2] == (batch, inner),
+        arg="batch2",
+        expected=f"[{batch}, {inner}, m]",
+        got=list(batch2.sizes),
+    )
+    return _add_product(ctx, self, batch1, batch2, beta, alpha, out)
+
+
+@kernel("aten::linear.out")
+def linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> Step:
+    """``input`` (..., k) times the transpose of ``weight`` (m, k) or (k), plus ``bias``. Scratch: float32
+    copies of 16-bit tensors.
+    """
+    check_rank(ctx, weight, 1, 2, arg="weight")
+    check_kinds(ctx, input.scalar_type, _TYPES, arg="input")
+    check_same_type(ctx, input, ("weight", weight), ("bias", bias), ("out", out))
+    ctx.check(bool(input.sizes), arg="input", expected="at least one dimension", got="a 0-d tensor")
+    inner = input.sizes[-1]
+    ctx.check(weight.sizes[-1] == inner, arg="weight", expected=f"{inner} columns", got=list(weight.sizes))
+    features = weight.sizes[:-1]
+    if bias is not None and bias.sizes not in ((), (1,), features):
+        raise ctx.trap(arg="bias", expected=f"shape {list(features)}", got=list(bias.sizes))
+    out.resize((*input.sizes[:-1], *features))
+    dtype = numpy_dtype(arithmetic(input.scalar_type))
+    first, a = in_arithmetic_type(ctx, input, dtype, "input")
+    second, b = in_arithmetic_type(ctx, weight, dtype, "weight")
+    third, added = ([], None) if bias is None else in_arithmetic_type(ctx, bias, dtype, "bias")
+    columns = features[0] if features else 1
+
+    def into(target: Array) -> list[Step]:
+        calls = [*first, *second, *third]
+        rows = a
+        if not a.flags.c_contiguous:
+            rows = ctx.scratch(a.shape, dtype)
+            calls += moves(ctx, a, rows)
+        flat = target if target.flags.c_contiguous else ctx.scratch(target.shape, dtype)
+        matrix = flat.reshape(-1, columns)
+        calls += product(ctx, rows.reshape(-1, inner), b.reshape(columns, inner).T, matrix)
+        if added is not None:
+            calls.append(call(np.add, matrix, added, matrix))
+        if flat is not target:
+            calls.append(copy(flat, target))
+        return calls
+
+    hazard = added is not None and overlaps(added, out.array)
+    return _into(ctx, out, dtype, into, hazard=hazard)

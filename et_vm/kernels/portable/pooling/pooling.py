@@ -1,0 +1,514 @@
+"""Average and maximum pooling."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from et_schema.scalar_type import ScalarType, numpy_dtype
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_type
+from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.image.geometry import Padded, Window, windows
+from et_vm.kernels.portable.promotion import arithmetic
+from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
+from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.values import Array, DType, Tensor
+
+
+def _expand(ctx: PrepareContext, values: Sequence[int], count: int, arg: str, lowest: int) -> tuple[int, ...]:
+    full = tuple(values) * count if len(values) == 1 else tuple(values)
+    ctx.check(len(full) == count, arg=arg, expected=f"{count} numbers", got=list(values))
+    ctx.check(
+        all(value >= lowest for value in full),
+        arg=arg,
+        expected=f"numbers of at least {lowest}",
+        got=list(values),
+    )
+    return full
+
+
+def pooling_window(
+    ctx: PrepareContext,
+    sizes: Sequence[int],
+    dims: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> Window:
+    """The geometry of a pooling over the last ``dims`` of ``sizes``, checked. With ``ceil_mode`` the last
+    window may hang over the end.
+    """
+    taps = _expand(ctx, kernel_size, dims, "kernel_size", 1)
+    steps = _expand(ctx, stride, dims, "stride", 1) if stride else taps
+    pads = _expand(ctx, padding, dims, "padding", 0)
+    spreads = _expand(ctx, dilation, dims, "dilation", 1)
+    space = tuple(sizes[len(sizes) - dims :])
+    out: list[int] = []
+    for size, count, step, pad, spread in zip(space, taps, steps, pads, spreads, strict=True):
+        ctx.check(
+            2 * pad <= (count - 1) * spread + 1,
+            arg="padding",
+            expected="at most half the kernel",
+            got=list(padding),
+        )
+        room = size + 2 * pad - spread * (count - 1) - 1
+        places = (room + (step - 1 if ceil_mode else 0)) // step + 1
+        if (
+            ceil_mode and (places - 1) * step >= size + pad
+        ):  # a window must start inside the image or its left padding
+            places -= 1
+        out.append(places)
+    ctx.check(
+        all(places > 0 for places in out),
+        arg="kernel_size",
+        expected=f"a kernel that fits in {list(space)}",
+        got=list(kernel_size),
+    )
+    return Window(space, taps, steps, pads, spreads, tuple(out))
+
+
+def _image(ctx: PrepareContext, self: Tensor, dims: int) -> Array:
+    """``self`` with a batch dimension."""
+    check_rank(ctx, self, dims + 1, dims + 2, arg="self")
+    for extent in self.sizes[len(self.sizes) - dims - 1 :]:
+        ctx.check(extent > 0, arg="self", expected="a non-empty image", got=list(self.sizes))
+    return self.array if len(self.sizes) == dims + 2 else self.array[None]
+
+
+def _overhang(window: Window) -> Window:
+    """``window`` with the padding at the end, too, that its last places need."""
+    pads = tuple(
+        max(pad, reach - size - pad)
+        for pad, reach, size in zip(window.padding, window.reach, window.size, strict=True)
+    )
+    return window._replace(padding=pads)
+
+
+class _Taps:
+    """The image, padded, tap by tap: for each tap a view with the elements that it meets at every place."""
+
+    def __init__(self, ctx: PrepareContext, image: Array, window: Window, value: float) -> None:
+        wide = _overhang(window)
+        pad = Padded(ctx, image, 2, wide, value)
+        bring, buffer = pad.calls(ctx, image)
+        self.calls = [*pad.edges, *bring]
+        # Padding is symmetric in scratch; skip what the overhang added in front.
+        begin = tuple(slice(new - old, None) for new, old in zip(wide.padding, window.padding, strict=True))
+        view = windows(buffer[(slice(None), slice(None), *begin)], 2, window)
+        places = itertools.product(*(range(count) for count in window.kernel))
+        self.views = [view[(slice(None), slice(None), *tap)] for tap in places]
+
+
+@kernel("aten::max_pool2d_with_indices.out")
+def max_pool2d_with_indices_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    kernel_size: list[int],
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    ceil_mode: bool,
+    out: Tensor,
+    indices: Tensor,
+) -> Step:
+    """The largest of each window, and its index in the image's plane: of equals the first, of NaNs the last.
+
+    Scratch: the padded image and a few small integers per output element.
+    """
+    image = _image(ctx, self, 2)
+    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
+    check_type(ctx, self.scalar_type, out, arg="out")
+    check_type(ctx, ScalarType.LONG, indices, arg="indices")
+    window = pooling_window(ctx, self.sizes, 2, kernel_size, stride, padding, dilation, ceil_mode)
+    shape = (*self.sizes[:-2], *window.out)
+    out.resize(shape)
+    indices.resize(shape)
+    if not out.array.size:
+        return NOTHING
+    lowest = -math.inf if is_float_type(self) else float(np.iinfo(self.dtype).min)
+    dtype = numpy_dtype(arithmetic(self.scalar_type))
+    calls: list[Step] = []
+    if self.dtype != dtype:
+        wide = ctx.scratch(image.shape, dtype)
+        calls.append(copy(image, wide))
+        image = wide
+    taps = _Taps(ctx, image, window, lowest)
+    calls += taps.calls
+    batched = (image.shape[0], image.shape[1], *window.out)
+    values = out.array.reshape(batched) if self.dtype == dtype else ctx.scratch(batched, dtype)
+    first, *others = taps.views
+    calls.append(copy(first, values) if not others else call(np.maximum, first, others[0], values))
+    calls += [call(np.maximum, values, tap, values) for tap in others[1:]]
+    calls += _first_maximum(ctx, taps.views, values, window, indices.array.reshape(batched))
+    if self.dtype != dtype:
+        calls.append(copy(values.reshape(shape), out.array))
+    return chain(calls)
+
+
+def is_float_type(tensor: Tensor) -> bool:
+    """Whether ``tensor`` holds floats."""
+    return tensor.scalar_type.is_floating
+
+
+def _first_maximum(
+    ctx: PrepareContext, taps: Sequence[Array], values: Array, window: Window, indices: Array
+) -> list[Step]:
+    """Calls that store the plane index of the first tap equal to ``values``.
+
+    The number of the tap is the minimum over taps of (tap + a large number unless it is equal), in integers
+    as small as the number of taps allows, which numpy computes many at a time; the index is then looked up
+    per tap and added to that of the place.
+    """
+    miss = 128 if len(taps) <= 128 else 1 << 14
+    kind = np.dtype(np.uint8 if len(taps) <= 128 else np.uint16)
+    if len(taps) > miss:
+        miss, kind = 1 << 31, np.dtype(np.uint32)
+    differs = ctx.scratch(values.shape, np.bool_)
+    number, best = ctx.scratch(values.shape, kind), ctx.scratch(values.shape, kind)
+    outside = [_outside(window, tap) for tap in itertools.product(*(range(count) for count in window.kernel))]
+    weight = filled(kind, miss)
+    calls: list[Step] = [copy(filled(kind, miss), best)]
+    for at, tap in enumerate(taps):
+        calls += [
+            call(np.not_equal, tap, values, differs),
+            call(np.multiply, differs, weight, number),
+            call(np.add, number, filled(kind, at), number),
+        ]
+        if outside[at].any():
+            calls.append(call(np.bitwise_or, number, outside[at].astype(kind) * weight, number))
+        calls.append(call(np.minimum, best, number, best))
+    columns = window.size[1]
+    offsets = np.array(
+        [
+            y * window.dilation[0] * columns + x * window.dilation[1]
+            for y, x in itertools.product(*(range(count) for count in window.kernel))
+        ],
+        np.int64,
+    )
+    corner_y = np.arange(window.out[0]) * window.stride[0] - window.padding[0]
+    corner_x = np.arange(window.out[1]) * window.stride[1] - window.padding[1]
+    corners = (corner_y[:, None] * columns + corner_x).astype(np.int64)
+    flat = indices if indices.flags.c_contiguous else ctx.scratch(indices.shape, np.int64)
+    places = ctx.scratch(best.shape, np.intp)
+    calls += [
+        copy(best, places),
+        (offsets.take, (places, None, flat, "clip")),
+        call(np.add, flat, corners, flat),
+        (_settle_rest, (taps, best, miss, flat, offsets, corners, outside)),
+    ]
+    if flat is not indices:
+        calls.append(copy(flat, indices))
+    return calls
+
+
+def _outside(window: Window, tap: Sequence[int]) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    """The places at which ``tap`` lies in the padding."""
+    lines = [
+        np.arange(count) * step - pad + at * spread
+        for count, step, pad, at, spread in zip(
+            window.out, window.stride, window.padding, tap, window.dilation, strict=True
+        )
+    ]
+    rows, columns = ((line < 0) | (line >= size) for line, size in zip(lines, window.size, strict=True))
+    return rows[:, None] | columns
+
+
+def _settle_rest(
+    taps: Sequence[Array],
+    best: Array,
+    miss: int,
+    indices: Array,
+    offsets: Array,
+    corners: Array,
+    outside: Sequence[Array],
+) -> None:
+    """Windows in which no tap equals the maximum hold a NaN: theirs is the index of the last."""
+    lost = best >= miss
+    if not lost.any():
+        return
+    for at, tap in enumerate(taps):
+        here = lost & np.isnan(tap) & ~outside[at]
+        np.copyto(indices, corners + offsets[at], where=here)
+
+
+@kernel("aten::avg_pool2d.out")
+def avg_pool2d_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    kernel_size: list[int],
+    stride: list[int],
+    padding: list[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+    out: Tensor,
+) -> Step:
+    """The mean of each window, divided by ``divisor_override`` or the elements it covers, with or without
+    those in the padding. Scratch: the padded image; for 16-bit types also a float32 result.
+    """
+    return _average(
+        ctx, self, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out
+    )
+
+
+@kernel("aten::avg_pool1d.out")
+def avg_pool1d_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    kernel_size: list[int],
+    stride: list[int],
+    padding: list[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    out: Tensor,
+) -> Step:
+    """The mean of each window. Scratch: the padded signal; for 16-bit types also a float32 result."""
+    return _average(ctx, self, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, None, out)
+
+
+@kernel("aten::avg_pool3d.out")
+def avg_pool3d_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    kernel_size: list[int],
+    stride: list[int],
+    padding: list[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+    out: Tensor,
+) -> Step:
+    """The mean of each window. Scratch: the padded volume; for 16-bit types also a float32 result."""
+    return _average(
+        ctx, self, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out
+    )
+
+
+def _average(
+    ctx: PrepareContext,
+    self: Tensor,
+    dims: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+    out: Tensor,
+) -> Step:
+    image = _image(ctx, self, dims)
+    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
+    check_type(ctx, self.scalar_type, out, arg="out")
+    ctx.check(divisor_override != 0, arg="divisor_override", expected="a divisor other than zero", got=0)
+    window = pooling_window(ctx, self.sizes, dims, kernel_size, stride, padding, (1,), ceil_mode)
+    shape = (*self.sizes[:-dims], *window.out)
+    out.resize(shape)
+    if not out.array.size:
+        return NOTHING
+    dtype = numpy_dtype(arithmetic(self.scalar_type))
+    calls: list[Step] = []
+    if self.dtype != dtype:
+        wide = ctx.scratch(image.shape, dtype)
+        calls.append(copy(image, wide))
+        image = wide
+    taps = _Taps(ctx, image, window, 0)
+    calls += taps.calls
+    batched = (image.shape[0], image.shape[1], *window.out)
+    sums = out.array.reshape(batched) if self.dtype == dtype else ctx.scratch(batched, dtype)
+    divisor = divisors(window, count_include_pad, divisor_override, dtype)
+    first, *others = taps.views
+    if math.prod(window.out) * 4 < len(taps.views):
+        # Few places with many taps, such as a global average: one reduction over the windows.
+        whole = np.lib.stride_tricks.as_strided(
+            first,
+            (*first.shape, *window.kernel),
+            (*first.strides, *_tap_strides(taps.views, window)),
+        )
+        calls.append((np.add.reduce, (whole, tuple(range(2 + dims, 2 + 2 * dims)), dtype, sums)))
+    else:
+        calls.append(copy(first, sums) if not others else call(np.add, first, others[0], sums))
+        calls += [call(np.add, sums, tap, sums) for tap in others[1:]]
+    if dtype.kind in "iu":
+        calls += _truncated(ctx, sums, divisor)
+    else:
+        calls.append(call(np.divide, sums, divisor, sums))
+    if self.dtype != dtype:
+        calls.append(copy(sums.reshape(shape), out.array))
+    return chain(calls)
+
+
+def _truncated(ctx: PrepareContext, sums: Array, divisor: Array) -> list[Step]:
+    """Integers divided as C does."""
+    rest = ctx.scratch(sums.shape, sums.dtype)
+    return [
+        call(np.fmod, sums, divisor, rest),
+        call(np.subtract, sums, rest, sums),
+        call(np.floor_divide, sums, divisor, sums),
+    ]
+
+
+def _tap_strides(views: Sequence[Array], window: Window) -> list[int]:
+    """Byte strides from a tap to the next along each dimension."""
+    start = views[0].__array_interface__["data"][0]
+    strides: list[int] = []
+    for axis, count in enumerate(window.kernel):
+        step = math.prod(window.kernel[axis + 1 :])
+        strides.append(views[step].__array_interface__["data"][0] - start if count > 1 else 0)
+    return strides
+
+
+def divisors(window: Window, include_pad: bool, override: int | None, dtype: DType) -> Array:
+    """What the sum at each place is divided by, as an array that broadcasts over batch and channels."""
+    if override is not None:
+        return filled(dtype, override)
+    counts: Array = np.ones((1,) * len(window.out), np.int64)
+    for axis, (size, taps, step, pad, places) in enumerate(
+        zip(window.size, window.kernel, window.stride, window.padding, window.out, strict=True)
+    ):
+        start = np.arange(places) * step - pad
+        end = np.minimum(start + taps, size + pad)
+        count = end - start if include_pad else np.minimum(end, size) - np.maximum(start, 0)
+        shape = [1] * len(window.out)
+        shape[axis] = places
+        counts = counts * count.reshape(shape)
+    if (counts == counts.flat[0]).all():
+        return filled(dtype, int(counts.flat[0]))
+    return counts.astype(dtype)
+
+
+def adaptive_bounds(size: int, places: int) -> list[tuple[int, int]]:
+    """The ranges that adaptive pooling divides a dimension into: from floor(i n / m) to ceil((i + 1) n /
+    m).
+    """
+    return [(at * size // places, -(-(at + 1) * size // places)) for at in range(places)]
+
+
+def _equal_parts(
+    ctx: PrepareContext, image: Array, places: Sequence[int], dtype: DType, out: Array
+) -> list[Step]:
+    """Calls for the means of equal parts: whole rows are added up before the few sums that remain are
+    divided among columns.
+    """
+    space = image.shape[2:]
+    source = image
+    calls: list[Step] = []
+    for axis, (size, count) in enumerate(zip(space, places, strict=True), 2):
+        split = source.reshape(*source.shape[:axis], count, size // count, *source.shape[axis + 1 :])
+        shape = (*split.shape[: axis + 1], *split.shape[axis + 2 :])
+        target = out if axis == image.ndim - 1 else ctx.scratch(shape, dtype)
+        calls.append((np.add.reduce, (split, axis + 1, dtype, target)))
+        source = target
+    parts = math.prod(size // count for size, count in zip(space, places, strict=True))
+    return [*calls, call(np.divide, out, filled(dtype, parts), out)]
+
+
+def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dims: int, out: Tensor) -> Step:
+    image = _image(ctx, self, dims)
+    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
+    check_type(ctx, self.scalar_type, out, arg="out")
+    places = _expand(ctx, output_size, dims, "output_size", 0)
+    shape = (*self.sizes[:-dims], *places)
+    out.resize(shape)
+    if not out.array.size:
+        return NOTHING
+    dtype = numpy_dtype(arithmetic(self.scalar_type))
+    calls: list[Step] = []
+    batched = (*image.shape[:2], *places)
+    target = out.array.reshape(batched) if out.dtype == dtype else ctx.scratch(batched, dtype)
+    space = image.shape[2:]
+    if all(size % count == 0 for size, count in zip(space, places, strict=True)):
+        calls += _equal_parts(ctx, image, places, dtype, target)
+    else:
+        source = image
+        for axis, count in enumerate(places, 2):
+            extent = list(source.shape)
+            extent[axis] = count
+            result = target if axis == dims + 1 else ctx.scratch(extent, dtype)
+            for at, (start, end) in enumerate(adaptive_bounds(source.shape[axis], count)):
+                before = (slice(None),) * axis
+                part = result[(*before, slice(at, at + 1))]
+                calls += [
+                    (np.add.reduce, (source[(*before, slice(start, end))], axis, dtype, part, True)),
+                    call(np.divide, part, filled(dtype, end - start), part),
+                ]
+            source = result
+    if out.dtype != dtype:
+        calls.append(copy(target.reshape(shape), out.array))
+    return chain(calls)
+
+
+@kernel("aten::_adaptive_avg_pool2d.out")
+def adaptive_avg_pool2d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
+    """Means over a grid of ``output_size`` nearly equal parts. Scratch: the means by rows when the parts
+    are not equal; for 16-bit types the float32 result.
+    """
+    return _adaptive(ctx, self, output_size, 2, out)
+
+
+@kernel("aten::adaptive_avg_pool1d.out")
+def adaptive_avg_pool1d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
+    """Means over ``output_size`` nearly equal parts. Scratch: as for two dimensions."""
+    return _adaptive(ctx, self, output_size, 1, out)
+
+
+@kernel("aten::_adaptive_avg_pool3d.out")
+def adaptive_avg_pool3d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
+    """Means over a grid of ``output_size`` nearly equal parts. Scratch: as for two dimensions."""
+    return _adaptive(ctx, self, output_size, 3, out)
+
+
+@kernel("aten::max_pool2d_with_indices_backward.grad_input")
+def max_pool2d_with_indices_backward_out(
+    ctx: PrepareContext,
+    grad_output: Tensor,
+    self: Tensor,
+    kernel_size: list[int],
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    ceil_mode: bool,
+    indices: Tensor,
+    grad_input: Tensor,
+) -> Step:
+    """Each gradient added to the element that was the maximum. Scratch: copies of what is not contiguous,
+    and the flat positions.
+    """
+    _image(ctx, self, 2)
+    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
+    for arg, tensor in (("grad_output", grad_output), ("grad_input", grad_input)):
+        check_type(ctx, self.scalar_type, tensor, arg=arg)
+    check_type(ctx, ScalarType.LONG, indices, arg="indices")
+    window = pooling_window(ctx, self.sizes, 2, kernel_size, stride, padding, dilation, ceil_mode)
+    shape = (*self.sizes[:-2], *window.out)
+    for arg, tensor in (("grad_output", grad_output), ("indices", indices)):
+        ctx.check(tensor.sizes == shape, arg=arg, expected=f"shape {list(shape)}", got=list(tensor.sizes))
+    grad_input.resize(self.sizes)
+    if not grad_input.array.size:
+        return NOTHING
+    dtype = numpy_dtype(arithmetic(self.scalar_type))
+    planes, area = math.prod(self.sizes[:-2]), math.prod(self.sizes[-2:])
+    total = ctx.scratch(planes * area, dtype)
+    places = ctx.scratch((planes, math.prod(window.out)), np.int64)
+    grads = ctx.scratch(places.shape, dtype)
+    base = (np.arange(planes, dtype=np.int64) * area)[:, None]
+    return chain(
+        [
+            copy(filled(dtype, 0), total),
+            copy(indices.array, places.reshape(shape)),
+            (_check_indices, (ctx, places, area)),
+            call(np.add, places, base, places),
+            copy(grad_output.array, grads.reshape(shape)),
+            (np.add.at, (total, places, grads)),
+            copy(total.reshape(self.sizes), grad_input.array),
+        ]
+    )
+
+
+def _check_indices(ctx: PrepareContext, indices: Array, count: int) -> None:
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < count:
+        raise ctx.trap(arg="indices", expected=f"indices in [0, {count})", got=int(indices.max()))

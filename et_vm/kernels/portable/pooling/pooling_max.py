@@ -1,0 +1,298 @@
+"""Maximum pooling over volumes and over grids of nearly equal parts, and its inverse."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from et_schema.scalar_type import ScalarType
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_type
+from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.image.geometry import Window
+from et_vm.kernels.portable.pooling.pooling import pooling_window
+from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.values import Array, Tensor
+
+
+def _check(ctx: PrepareContext, self: Tensor, dims: int, out: Tensor, indices: Tensor) -> None:
+    check_rank(ctx, self, dims + 1, dims + 2, arg="self")
+    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
+    good = min(self.sizes[-dims - 1 :]) > 0
+    ctx.check(good, arg="self", expected="a non-empty image", got=list(self.sizes))
+    check_type(ctx, self.scalar_type, out, arg="out")
+    check_type(ctx, ScalarType.LONG, indices, arg="indices")
+
+
+def _take_better(values: Array, places: Array, tap: Array, where: Array) -> None:
+    """Replace ``values``, and with them their ``places``, by those of ``tap`` that are larger or NaN."""
+    better = tap > values
+    if tap.dtype.kind not in "iu":
+        better |= np.isnan(tap)
+    np.copyto(values, tap, where=better)
+    np.copyto(places, np.broadcast_to(where, places.shape), where=better)
+
+
+@kernel("aten::max_pool3d_with_indices.out")
+def max_pool3d_with_indices_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    kernel_size: list[int],
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    ceil_mode: bool,
+    out: Tensor,
+    indices: Tensor,
+) -> Step:
+    """The largest of each window of a volume ([N,] C, D, H, W), and its index in the channel's volume: of equals
+    the first, of NaNs the last. Allocates the padded volume and a mask of the result.
+    """
+    _check(ctx, self, 3, out, indices)
+    window = pooling_window(ctx, self.sizes, 3, kernel_size, stride, padding, dilation, ceil_mode)
+    out.resize((*self.sizes[:-3], *window.out))
+    indices.resize(out.sizes)
+    return evaluated(functools.partial(_max_windows, window), (self,), (out, indices))
+
+
+def _max_windows(window: Window, volume: Array) -> tuple[Array, Array]:
+    lowest = -math.inf if volume.dtype.kind == "f" else np.iinfo(volume.dtype).min
+    batch = volume.shape[:-3]
+    after = [
+        max(pad, reach - size - pad)
+        for pad, reach, size in zip(window.padding, window.reach, window.size, strict=True)
+    ]
+    spans = [(0, 0)] * len(batch) + list(zip(window.padding, after, strict=True))
+    padded = np.pad(volume, spans, constant_values=lowest)
+    values = np.full((*batch, *window.out), lowest, volume.dtype)
+    places = np.zeros(values.shape, np.int64)
+    corners = [
+        np.arange(n) * s - p for n, s, p in zip(window.out, window.stride, window.padding, strict=True)
+    ]
+    # Where all taps of a window are as low as its padding, the first of its taps inside the volume is the index.
+    firsts = [c + -(-np.maximum(-c, 0) // d) * d for c, d in zip(corners, window.dilation, strict=True)]
+    np.copyto(places, _plane_index(firsts, window.size))
+    for tap in itertools.product(*map(range, window.kernel)):
+        begin = [t * d for t, d in zip(tap, window.dilation, strict=True)]
+        cut = tuple(
+            slice(b, b + (n - 1) * s + 1, s) for b, n, s in zip(begin, window.out, window.stride, strict=True)
+        )
+        lines = [c + b for c, b in zip(corners, begin, strict=True)]
+        _take_better(values, places, padded[(..., *cut)], _plane_index(lines, window.size))
+    return values, places
+
+
+def _plane_index(lines: Sequence[Array], size: Sequence[int]) -> Array:
+    """The index in the flattened image of each combination of coordinates."""
+    result = np.zeros((1,) * len(lines), np.int64)
+    for axis, (line, extent) in enumerate(zip(lines, size, strict=True)):
+        result = result * extent + line.reshape((-1,) + (1,) * (len(lines) - 1 - axis))
+    return result
+
+
+def _adaptive_max(
+    ctx: PrepareContext, self: Tensor, output_size: list[int], dims: int, out: Tensor, indices: Tensor
+) -> Step:
+    _check(ctx, self, dims, out, indices)
+    places = list(output_size) * dims if len(output_size) == 1 else list(output_size)
+    good = len(places) == dims and min(places) >= 0
+    ctx.check(good, arg="output_size", expected=f"{dims} non-negative sizes", got=list(output_size))
+    out.resize((*self.sizes[:-dims], *places))
+    indices.resize(out.sizes)
+    return evaluated(functools.partial(_max_parts, tuple(places)), (self,), (out, indices))
+
+
+def _max_parts(counts: tuple[int, ...], image: Array) -> tuple[Array, Array]:
+    """Part k of n along a dimension of size s is [floor(k s / n), ceil((k + 1) s / n))."""
+    dims = len(counts)
+    size = image.shape[-dims:]
+    values = np.empty((*image.shape[:-dims], *counts), image.dtype)
+    places = np.empty(values.shape, np.int64)
+    for at in itertools.product(*map(range, counts)):
+        spans = [(k * s // n, -(-(k + 1) * s // n)) for k, s, n in zip(at, size, counts, strict=True)]
+        part = image[(..., *(slice(*span) for span in spans))]
+        flat = part.reshape(*part.shape[:-dims], math.prod(part.shape[-dims:]))
+        best: Array = np.argmax(flat, -1)
+        if image.dtype.kind == "f":
+            # numpy finds the first NaN, torch the last.
+            lost = np.isnan(flat)
+            best = np.where(lost.any(-1), flat.shape[-1] - 1 - np.argmax(lost[..., ::-1], -1), best)
+        values[(..., *at)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
+        lines: list[Array] = [np.arange(start, end) for start, end in spans]
+        index = _plane_index(lines, size).reshape(-1)
+        places[(..., *at)] = index[best]
+    return values, places
+
+
+@kernel("aten::adaptive_max_pool2d.out")
+def adaptive_max_pool2d_out(
+    ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor, indices: Tensor
+) -> Step:
+    """Maxima over a grid of ``output_size`` nearly equal parts, and their indices in the channel's plane.
+    Allocates each part in turn.
+    """
+    return _adaptive_max(ctx, self, output_size, 2, out, indices)
+
+
+@kernel("aten::adaptive_max_pool3d.out")
+def adaptive_max_pool3d_out(
+    ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor, indices: Tensor
+) -> Step:
+    """Maxima over a grid of ``output_size`` nearly equal parts, and their indices in the channel's volume.
+    Allocates each part in turn.
+    """
+    return _adaptive_max(ctx, self, output_size, 3, out, indices)
+
+
+def _fractional(
+    ctx: PrepareContext,
+    self: Tensor,
+    kernel_size: list[int],
+    output_size: list[int],
+    random_samples: Tensor,
+    dims: int,
+    output: Tensor,
+    indices: Tensor,
+) -> Step:
+    _check(ctx, self, dims, output, indices)
+    check_type(ctx, self.scalar_type, random_samples, arg="random_samples")
+    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
+    taps = list(kernel_size) * dims if len(kernel_size) == 1 else list(kernel_size)
+    places = list(output_size) * dims if len(output_size) == 1 else list(output_size)
+    space = self.sizes[-dims:]
+    good = len(places) == len(taps) == dims and all(
+        n > 0 and k > 0 and n + k - 1 <= s for n, k, s in zip(places, taps, space, strict=True)
+    )
+    ctx.check(good, arg="output_size", expected=f"sizes whose windows fit in {list(space)}", got=output_size)
+    batch = self.sizes[0] if len(self.sizes) == dims + 2 else 1
+    channels = self.sizes[-dims - 1]
+    wanted = random_samples.sizes[1:] == (channels, dims) and random_samples.sizes[0] >= batch
+    ctx.check(
+        wanted,
+        arg="random_samples",
+        expected=f"shape {[batch, channels, dims]}",
+        got=list(random_samples.sizes),
+    )
+    output.resize((*self.sizes[:-dims], *places))
+    indices.resize(output.sizes)
+    compute = functools.partial(_fractional_max, ctx, tuple(taps), tuple(places))
+    return evaluated(compute, (self, random_samples), (output, indices))
+
+
+def _fractional_max(
+    ctx: PrepareContext, taps: tuple[int, ...], counts: tuple[int, ...], image: Array, samples: Array
+) -> tuple[Array, Array]:
+    """Windows start at the steps of Graham 2015 (arXiv:1412.6071): floor((k + u) a) - floor(u a), a = (s - t) /
+    (n - 1), with a random u for each channel and dimension, and the last at the end.
+    """
+    inside = (samples >= 0) & (samples <= 1)
+    if not inside.all():
+        raise ctx.trap(arg="random_samples", expected="numbers in [0, 1]", got=float(samples[~inside][0]))
+    dims = len(counts)
+    size = image.shape[-dims:]
+    whole = image.reshape(-1, image.shape[-dims - 1], *size)
+    values = np.empty((*whole.shape[:2], *counts), image.dtype)
+    places = np.empty(values.shape, np.int64)
+    for n, c in itertools.product(range(whole.shape[0]), range(whole.shape[1])):
+        # Of planes the last dimension takes the first number, of volumes the first.
+        numbers = samples[n, c] if dims == 3 else samples[n, c, ::-1]
+        lines = [_starts(u, *extent) for u, *extent in zip(numbers, size, counts, taps, strict=True)]
+        best = np.full(counts, -math.inf, image.dtype)
+        where = np.zeros(counts, np.int64)
+        np.copyto(where, _plane_index(lines, size))
+        for tap in itertools.product(*map(range, taps)):
+            moved = [line + t for line, t in zip(lines, tap, strict=True)]
+            _take_better(best, where, whole[n, c][np.ix_(*moved)], _plane_index(moved, size))
+        values[n, c], places[n, c] = best, where
+    shape = (*image.shape[:-dims], *counts)
+    return values.reshape(shape), places.reshape(shape)
+
+
+def _starts(u: np.float32 | np.float64, size: int, count: int, taps: int) -> Array:
+    starts = np.full(count, size - taps, np.int64)
+    if count > 1:
+        kind = type(u)
+        alpha = kind(size - taps) / kind(count - 1)
+        steps = np.arange(count - 1).astype(kind)
+        starts[:-1] = ((steps + u) * alpha).astype(np.int64) - int(u * alpha)
+    return starts
+
+
+@kernel("aten::fractional_max_pool2d.output")
+def fractional_max_pool2d_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    kernel_size: list[int],
+    output_size: list[int],
+    random_samples: Tensor,
+    output: Tensor,
+    indices: Tensor,
+) -> Step:
+    """Maxima of windows at random steps, and their indices. Allocates the result and a mask of a plane."""
+    return _fractional(ctx, self, kernel_size, output_size, random_samples, 2, output, indices)
+
+
+@kernel("aten::fractional_max_pool3d.output")
+def fractional_max_pool3d_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    kernel_size: list[int],
+    output_size: list[int],
+    random_samples: Tensor,
+    output: Tensor,
+    indices: Tensor,
+) -> Step:
+    """Maxima of windows at random steps, and their indices. Allocates the result and a mask of a volume."""
+    return _fractional(ctx, self, kernel_size, output_size, random_samples, 3, output, indices)
+
+
+def _unpool(
+    ctx: PrepareContext, self: Tensor, indices: Tensor, output_size: list[int], dims: int, out: Tensor
+) -> Step:
+    check_rank(ctx, self, dims + 1, dims + 2, arg="self")
+    check_type(ctx, ScalarType.LONG, indices, arg="indices")
+    check_type(ctx, self.scalar_type, out, arg="out")
+    good = indices.sizes == self.sizes
+    ctx.check(good, arg="indices", expected=f"shape {list(self.sizes)}", got=list(indices.sizes))
+    good = len(output_size) == dims and min(output_size) >= 0
+    ctx.check(good, arg="output_size", expected=f"{dims} sizes", got=list(output_size))
+    out.resize((*self.sizes[:-dims], *output_size))
+    return evaluated(functools.partial(_scatter, ctx, out.sizes, dims), (self, indices), (out,))
+
+
+def _scatter(ctx: PrepareContext, shape: tuple[int, ...], dims: int, image: Array, indices: Array) -> Array:
+    area = math.prod(shape[-dims:])
+    planes = math.prod(shape[:-dims])
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < area:
+        wrong = int(indices.min()) if int(indices.min()) < 0 else int(indices.max())
+        raise ctx.trap(arg="indices", expected=f"indices in [0, {area})", got=wrong)
+    result = np.zeros((planes, area), image.dtype)
+    if image.size:
+        np.put_along_axis(result, indices.reshape(planes, -1), image.reshape(planes, -1), 1)
+    return result.reshape(shape)
+
+
+@kernel("aten::max_unpool2d.out")
+def max_unpool2d_out(
+    ctx: PrepareContext, self: Tensor, indices: Tensor, output_size: list[int], out: Tensor
+) -> Step:
+    """Each element put where ``indices`` say in its plane of zeros. Allocates the result."""
+    return _unpool(ctx, self, indices, output_size, 2, out)
+
+
+@kernel("aten::max_unpool3d.out")
+def max_unpool3d_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    indices: Tensor,
+    output_size: list[int],
+    stride: list[int],
+    padding: list[int],
+    out: Tensor,
+) -> Step:
+    """Each element put where ``indices`` say in its volume of zeros. Allocates the result."""
+    return _unpool(ctx, self, indices, output_size, 3, out)

@@ -1,0 +1,63 @@
+"""The kernels of the orthogonal polynomials; :mod:`polynomials` has the formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from et_schema.scalar_type import numpy_dtype
+from et_vm.kernels.portable.arguments import BOOL, FLOAT, INTEGER, check_kinds, check_not_reduced
+from et_vm.kernels.portable.declare import Scalar, kernel
+from et_vm.kernels.portable.elementwise import elementwise
+from et_vm.kernels.portable.promotion import floating, result_type
+from et_vm.kernels.portable.special.polynomials import POLYNOMIALS, Polynomial, evaluate
+from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.values import Array, Tensor
+
+
+def _computed(
+    ctx: PrepareContext, family: Polynomial, x: Tensor | Scalar, n: Tensor | Scalar, out: Tensor
+) -> Step:
+    """Scratch: a block of each operand that is of another type, and of the result; the polynomials allocate a dozen
+    blocks.
+    """
+    promoted = result_type(x, n)
+    for arg, operand in (("x", x), ("n", n)):
+        if isinstance(operand, Tensor):
+            check_kinds(ctx, operand.scalar_type, (BOOL, INTEGER, FLOAT), arg=arg)
+            check_not_reduced(ctx, operand, arg=arg)
+    compute = floating(promoted)
+
+    def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
+        return [(_store, (family, inputs[0], inputs[1], result))]
+
+    arrays = [
+        o if isinstance(o, Tensor) else np.array(o, np.float64).astype(numpy_dtype(compute)) for o in (x, n)
+    ]
+    return elementwise(ctx, arrays, out, body, compute=compute, promoted=compute)
+
+
+def _store(family: Polynomial, x: Array, n: Array, out: Array) -> None:
+    np.copyto(out, evaluate(family, x, n))
+
+
+def _declare(name: str, family: Polynomial) -> None:
+    @kernel(f"aten::special_{name}.out")
+    def of_tensors(ctx: PrepareContext, x: Tensor, n: Tensor, out: Tensor) -> Step:
+        return _computed(ctx, family, x, n, out)
+
+    @kernel(f"aten::special_{name}.x_scalar_out")
+    def of_number(ctx: PrepareContext, x: Scalar, n: Tensor, out: Tensor) -> Step:
+        return _computed(ctx, family, x, n, out)
+
+    @kernel(f"aten::special_{name}.n_scalar_out")
+    def of_degree(ctx: PrepareContext, x: Tensor, n: Scalar, out: Tensor) -> Step:
+        return _computed(ctx, family, x, n, out)
+
+    for prepare in (of_tensors, of_number, of_degree):
+        prepare.__doc__ = f"The {name.replace('_', ' ')} of degree ``n``, less its fraction, at ``x``."
+
+
+for _name, _family in POLYNOMIALS.items():
+    _declare(_name, _family)

@@ -1,0 +1,229 @@
+"""The loops. Each method uses one of three, which :func:`choose_loop` chooses when it is loaded.
+
+* :func:`run_straight`: no jumps. A walk over prepared steps, nothing else.
+* :func:`run_blocks`: jumps. The same walk within each basic block; conditions and the instruction limit
+  between blocks.
+* :func:`run_observed`: tracing or poison. One instruction at a time, with hooks around it.
+
+A failing step leaves as :class:`StepFailure` with the index of its instruction, which costs the loops
+nothing while steps succeed: the position is read off the iterator afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from operator import length_hint
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from et_schema.errors import Error, ExecutorchError, Trap
+from et_schema.scalar_type import ScalarType
+from et_vm.kernels.prims import kind_of
+from et_vm.kernels.registry import NOTHING, Step
+from et_vm.values import Tensor
+
+if TYPE_CHECKING:
+    from et_vm.load.instructions import Instruction
+
+MAX_INSTRUCTIONS = 10_000_000
+
+Hook: TypeAlias = "Callable[[Instruction], None]"
+Hooks: TypeAlias = tuple[Hook, Hook]
+"""What is called before and after each instruction."""
+
+
+def _unobserved(instruction: Instruction) -> None:
+    pass
+
+
+UNOBSERVED: Hooks = (_unobserved, _unobserved)
+
+
+class StepFailure(Exception):
+    """The step of instruction ``index`` raised ``cause``."""
+
+    def __init__(self, index: int, cause: Exception) -> None:
+        super().__init__(index, cause)
+        self.index = index
+        self.cause = cause
+
+
+class Block(NamedTuple):
+    """A basic block: steps without jumps, then perhaps a conditional jump.
+
+    ``indices`` are the instructions of ``steps``; ``weight`` how many instructions the block counts as,
+    steps that were dissolved at load time included. ``condition`` is the register of the jump, -1 when
+    there is none. ``taken`` and ``after`` are the blocks to continue with, one past the last to stop.
+    """
+
+    steps: list[Step]
+    indices: list[int]
+    weight: int
+    last: int
+    condition: int
+    taken: int
+    after: int
+
+
+def choose_loop(
+    instructions: Sequence[Instruction],
+    steps: Sequence[Step],
+    registers: list[object],
+    hooks: Hooks | None,
+    limit: int = MAX_INSTRUCTIONS,
+) -> Callable[[], None]:
+    """The loop for a method, with everything it needs; the observed one when there are ``hooks``. It raises
+    StepFailure, also when an execution takes more than ``limit`` instructions.
+    """
+    if hooks is not None:
+        before, after = hooks
+        return lambda: run_observed(instructions, steps, registers, before, after, limit)
+    if len(instructions) > limit or any(instruction.target >= 0 for instruction in instructions):
+        blocks = basic_blocks(instructions, steps)
+        return lambda: run_blocks(blocks, registers, limit)
+    live = [index for index, step in enumerate(steps) if step is not NOTHING]
+    walk = [steps[index] for index in live]
+    return lambda: run_straight(walk, live)
+
+
+def basic_blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> list[Block]:
+    """Cut the instruction list into basic blocks; block numbers replace instruction indices."""
+    starts = {0, len(instructions)}
+    for instruction in instructions:
+        if instruction.target >= 0:
+            starts |= {instruction.target, instruction.index + 1}
+    ordered = sorted(starts)
+    number = {start: at for at, start in enumerate(ordered)}
+    blocks: list[Block] = []
+    for start, end in pairwise(ordered):
+        last = instructions[end - 1]
+        jump = last.target >= 0
+        indices = [at for at in range(start, end - jump) if steps[at] is not NOTHING]
+        blocks.append(
+            Block(
+                steps=[steps[at] for at in indices],
+                indices=indices,
+                weight=end - start,
+                last=end - 1,
+                condition=last.args[0] if jump else -1,
+                taken=number[last.target] if jump else -1,
+                after=number[end],
+            )
+        )
+    return blocks
+
+
+def run_straight(steps: list[Step], indices: Sequence[int]) -> None:
+    """Run ``steps``; ``indices[i]`` is the instruction of step ``i``. Raises StepFailure."""
+    remaining = iter(steps)
+    try:
+        for function, arguments in remaining:
+            function(*arguments)
+    except Exception as error:
+        raise StepFailure(indices[len(steps) - length_hint(remaining) - 1], error) from error
+
+
+def run_blocks(blocks: list[Block], registers: list[object], limit: int = MAX_INSTRUCTIONS) -> None:
+    """Run from the first block until one leads past the last. Raises StepFailure, also after ``limit``
+    instructions.
+    """
+    at, end = 0, len(blocks)
+    executed = 0
+    while at < end:
+        steps, indices, weight, last, condition, taken, after = blocks[at]
+        executed += weight
+        if executed > limit:
+            raise StepFailure(last, limit_error(limit))
+        if steps:
+            run_straight(steps, indices)
+        if condition < 0:
+            at = after
+            continue
+        try:
+            at = after if is_true(registers[condition]) else taken
+        except Exception as error:
+            raise StepFailure(last, error) from error
+
+
+def run_observed(
+    instructions: Sequence[Instruction],
+    steps: Sequence[Step],
+    registers: list[object],
+    before: Hook,
+    after: Hook,
+    limit: int = MAX_INSTRUCTIONS,
+) -> None:
+    """Run one instruction at a time, with ``before`` and ``after`` around it. Raises StepFailure, also after ``limit``
+    instructions, and what these raise.
+    """
+    at, end = 0, len(instructions)
+    executed = 0
+    while at < end:
+        instruction = instructions[at]
+        executed += 1
+        if executed > limit:
+            raise StepFailure(at, limit_error(limit))
+        at = step_once(instruction, steps[at], registers, before, after)
+
+
+def step_once(
+    instruction: Instruction, step: Step, registers: list[object], before: Hook, after: Hook
+) -> int:
+    """Run one instruction, with ``before`` and ``after`` around it, and return the index of the next. Raises
+    StepFailure, and what these raise.
+    """
+    before(instruction)
+    following = instruction.index + 1
+    try:
+        if instruction.target < 0:
+            step[0](*step[1])
+        elif not is_true(registers[instruction.args[0]]):
+            following = instruction.target
+    except Exception as error:
+        raise StepFailure(instruction.index, error) from error
+    after(instruction)
+    return following
+
+
+def is_true(condition: object) -> bool:
+    """Whether a Bool, or every element of a Bool tensor, is true. Raises ExecutorchError(InvalidType) for
+    others.
+    """
+    if isinstance(condition, bool):
+        return condition
+    if isinstance(condition, Tensor) and condition.scalar_type == ScalarType.BOOL:
+        return bool(condition.array.all())
+    held = condition if isinstance(condition, Tensor) else kind_of(condition)
+    raise ExecutorchError(Error.InvalidType, f"the condition is {held}, not a Bool or a Bool tensor")
+
+
+def limit_error(limit: int) -> ExecutorchError:
+    """The error for a method that runs too long."""
+    return ExecutorchError(
+        Error.InvalidProgram,
+        f"more than {limit:,} instructions in one execution",
+        hint="an endless loop?",
+    )
+
+
+def trap_of(error: Exception, instruction: Instruction) -> Trap:
+    """The Trap that tells where ``error`` happened; a Trap that says so already is returned as it is."""
+    if isinstance(error, Trap) and error.instruction is not None:
+        return error
+    if isinstance(error, ExecutorchError):
+        code, message, where, hint = error.code, error.message, error.where, error.hint
+    elif isinstance(error, MemoryError):
+        code, message, where, hint = Error.MemoryAllocationFailed, str(error) or "out of memory", None, None
+    else:
+        code, message, where, hint = Error.Internal, f"{type(error).__name__}: {error}", None, None
+    trap = Trap(
+        message,
+        code=code,
+        instruction=instruction.position,
+        operator=instruction.name,
+        frames=instruction.frames,
+        where=where,
+        hint=hint,
+    )
+    trap.__cause__ = error
+    return trap

@@ -1,0 +1,416 @@
+"""A loaded method: registers bound to memory, calls bound to kernels, and the loop that runs them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from et_schema.errors import Error, ExecutorchError, InputError
+from et_vm.interchange import any_torch, to_torch
+from et_vm.kernels.registry import Scratch
+from et_vm.meta import MethodMeta
+from et_vm.run.delegates import Delegates, first_arguments
+from et_vm.run.inputs import set_input
+from et_vm.run.interpreter import MAX_INSTRUCTIONS, UNOBSERVED, StepFailure, choose_loop, step_once, trap_of
+from et_vm.run.link import link
+from et_vm.run.outputs import GivenOutputs
+from et_vm.run.prepare import Preparation
+from et_vm.run.registers import RegisterFile
+from et_vm.run.settling import Settling
+from et_vm.run.written_inputs import WrittenInputs
+from et_vm.state.buffers import State
+from et_vm.values import Array, ListRegister, Tensor, array_bytes
+from et_vm.verify.plan import verified
+
+if TYPE_CHECKING:
+    from et_schema.generated.program import ExecutionPlan
+    from et_schema.pte import PteFile
+    from et_vm.backend import BackendRegistry
+    from et_vm.kernels.registry import KernelRegistry
+    from et_vm.platform import Platform
+    from et_vm.run.memory import MemoryManager
+    from et_vm.tracer import EventTracer
+    from et_vm.verify.flow import Flow
+    from et_vm.verify.guards import InputGuards
+
+
+class Method:
+    """One method of a program, ready to execute. Made by :meth:`et_vm.program.Program.load_method`.
+
+    A method owns everything it changes (unless its MemoryManager is shared), so methods run in parallel;
+    one method runs one execution at a time, and says InvalidState to another.
+    """
+
+    def __init__(
+        self,
+        pte: PteFile,
+        index: int,
+        flow: Flow,
+        file: memoryview,
+        *,
+        kernels: KernelRegistry,
+        memory: MemoryManager,
+        backends: BackendRegistry,
+        platform: Platform,
+        tracer: EventTracer | None = None,
+        poison: bool = False,
+        external: Mapping[str, memoryview] | None = None,
+        instruction_limit: int = MAX_INSTRUCTIONS,
+    ) -> None:
+        """Plan ``index`` of ``pte``, which is verified and whose analysis is ``flow``. ``file`` is what ``pte`` was
+        read from. An execution traps after ``instruction_limit`` instructions.
+
+        Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method without
+        jumps contains a call whose shapes or types its kernel rejects.
+        """
+        plan = self._plan = pte.program.execution_plan[index]
+        where = f"execution_plan[{index}]"
+        self._platform = platform
+        self._tracer = tracer
+        self._lock = threading.Lock()
+        self._position: int | None = None
+        self._stepping_since: int | None = None
+        instructions = self._instructions = flow.instructions
+        self._scratch = Scratch()
+        self._memo: dict[object, object] = {}
+
+        started = platform.ticks()
+        with verified(file):
+            owned = {*plan.inputs, *flow.owned_outputs()}
+            built = RegisterFile(plan, where, pte, memory, platform, owned, external or {})
+        registers = self._registers = built.registers
+        self._buffers = built.buffers
+        self._owned_bytes = built.owned_bytes
+        started = self._loaded("registers", started)
+        # Held here because they are destroyed together with the method.
+        self._delegates = Delegates(
+            plan,
+            where,
+            pte,
+            backends,
+            platform,
+            tracer,
+            kernels=kernels,
+            poison=poison,
+            external=external,
+            arguments=first_arguments(instructions, registers) if plan.delegates else None,
+        )
+        started = self._loaded("delegates", started)
+        with verified(file):
+            calls = link(
+                plan, instructions, registers, flow, kernels, platform, scratch=self._scratch, memo=self._memo
+            )
+        self._guard = kernels.guard
+        started = self._loaded("link", started)
+        preparation = Preparation(
+            plan, instructions, registers, flow.rebound, calls, self._delegates, self._scratch
+        )
+        # Kernels convert scalars and pack constants here.
+        with np.errstate(all="ignore"):
+            self._steps = preparation.steps()
+        # What moves, frees and prims change is put back before each execution, so that one that trapped
+        # leaves no trace.
+        self._changing = [(register, registers[register]) for register in sorted(flow.rebound)]
+        self._freed = self._freed_storage()
+        self._guards = _input_guards(pte, plan, registers)
+        self._written = WrittenInputs(plan, instructions, registers)
+        self._given = GivenOutputs(plan, registers)
+        hooks = None
+        if poison or tracer is not None:
+            # Imported here because starting is part of the time that a run takes.
+            from et_vm.run.observation import observe
+
+            hooks = observe(
+                plan, instructions, registers, flow.rebound, memory, platform, tracer=tracer, poison=poison
+            )
+        self._hooks = hooks or UNOBSERVED
+        self._settling = None
+        if not hooks:
+            self._settling = Settling(
+                plan, instructions, self._steps, registers, self._changing, instruction_limit
+            )
+        self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
+        self._loaded("prepare", started)
+        self._report_allocations()
+
+    # Loading
+
+    def _loaded(self, phase: str, started: int) -> int:
+        now = self._platform.ticks()
+        if self._tracer is not None:
+            self._tracer.on_load(self.name, phase, started, now)
+        return now
+
+    def _report_allocations(self) -> None:
+        if self._tracer is not None:
+            for label, nbytes in self.memory_report().items():
+                self._tracer.on_allocate(self.name, label, nbytes)
+
+    def _freed_storage(self) -> list[tuple[Tensor, Array]]:
+        """Tensors that the method frees, with the bytes to give back before the next execution."""
+        freed: list[tuple[Tensor, Array]] = []
+        for instruction in self._instructions:
+            if instruction.opcode.mnemonic == "free":
+                value = self._registers[instruction.args[0]]
+                if isinstance(value, Tensor) and value.storage is not None:
+                    freed.append((value, value.storage))
+        return freed
+
+    # Executing
+
+    @property
+    def name(self) -> str:
+        """Name of the method."""
+        return self._plan.name
+
+    @property
+    def metadata(self) -> MethodMeta:
+        """Inputs, outputs and memory as the file states them."""
+        return MethodMeta(self._plan)
+
+    @property
+    def written_inputs(self) -> tuple[int, ...]:
+        """Positions of the inputs that the method writes to: the caller's tensors get new values."""
+        return self._written.positions
+
+    def execute(self, inputs: Sequence[object] = (), *, clone_outputs: bool = True) -> list[Any]:
+        """Set the inputs, run the method and return the outputs.
+
+        Inputs are numpy arrays or torch tensors of the exact element type, and for scalars the values the
+        method was exported with. Outputs are torch tensors if an input was one, numpy arrays otherwise,
+        which for types that numpy lacks (bfloat16, float8) have the ``ml_dtypes`` type of the same name.
+        They are copies unless ``clone_outputs`` is False: then they are views of the method's memory, valid
+        until it executes again. Inputs that the method writes to have their new values afterwards.
+
+        Raises InputError for inputs that do not fit, and for those that the method writes to if they cannot be
+        written; Trap when an instruction fails,
+        ExecutorchError(InvalidState) while the method is executing. The method can be executed again after
+        any of them.
+        """
+        with self._exclusive(at_start=True):
+            started = self._platform.ticks()
+            self._set_inputs(inputs)
+            try:
+                with np.errstate(all="ignore"), self._guard():
+                    self._run()
+            except StepFailure as failure:
+                raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
+            outputs = self._collect(clone_outputs, any_torch(inputs))
+            if self._written.positions:
+                self._written.write_back()
+            if self._tracer is not None:
+                self._tracer.on_execute(self.name, started, self._platform.ticks())
+            return outputs
+
+    def _run(self) -> None:
+        settling = self._settling
+        if settling is None:
+            self._loop()
+        elif settling.loop is not None:
+            settling.loop()
+        else:
+            settling.run(self._loop, self._steps)
+
+    def set_inputs(self, inputs: Sequence[object]) -> None:
+        """Set all inputs for :meth:`step`. Raises InputError, or ExecutorchError(InvalidState) in the
+        middle of an execution.
+        """
+        with self._exclusive(at_start=True):
+            self._set_inputs(inputs)
+
+    def set_input(self, index: int, value: object) -> None:
+        """Set one input for :meth:`step`. Raises like :meth:`set_inputs`."""
+        with self._exclusive(at_start=True):
+            if not 0 <= index < len(self._plan.inputs):
+                raise InputError(
+                    f"there is no input {index}, the method has {len(self._plan.inputs)}", where=self.name
+                )
+            self._begin()
+            self._set_input(index, value)
+
+    def set_output(self, index: int, value: object) -> None:
+        """Give an output memory of the caller's, a numpy array or torch tensor: :meth:`execute` copies the result there
+        and returns it, in this and all further executions; None ends that.
+
+        Raises InputError for memory that does not fit, ExecutorchError(InvalidState) while the method is executing.
+        """
+        with self._exclusive(at_start=True):
+            self._given.set(index, value)
+
+    def step(self) -> Error:
+        """Run one instruction: Ok, or EndOfMethod (with nothing run) when there are no more.
+
+        After EndOfMethod the outputs can be read, and inputs that the method writes to have their new values;
+        :meth:`reset_execution` starts over. Raises Trap, which starts over as well. A tracer is told of each
+        instruction, and of the execution at its end.
+        """
+        with self._exclusive(at_start=False):
+            if self._position is None:
+                self._check_together()
+                self._begin()
+                self._position, self._stepping_since = 0, self._platform.ticks()
+            at = self._position
+            if at >= len(self._instructions):
+                self._written.write_back()
+                self._end_of_steps()
+                return Error.EndOfMethod
+            # Whatever is raised starts over.
+            self._position = None
+            try:
+                with np.errstate(all="ignore"), self._guard():
+                    self._position = step_once(
+                        self._instructions[at], self._steps[at], self._registers, *self._hooks
+                    )
+            except StepFailure as failure:
+                raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
+            return Error.Ok
+
+    def _end_of_steps(self) -> None:
+        if self._tracer is not None and self._stepping_since is not None:
+            started, self._stepping_since = self._stepping_since, None
+            self._tracer.on_execute(self.name, started, self._platform.ticks())
+
+    def reset_execution(self) -> None:
+        """Forget how far :meth:`step` has come, so that inputs can be set and the method be run again."""
+        with self._exclusive(at_start=False):
+            self._position = None
+
+    def get_output(self, index: int) -> Any:
+        """A copy of one output as the last execution left it; for tensors a numpy array, as :meth:`execute`
+        returns to a caller without torch.
+
+        Raises ExecutorchError(InvalidArgument) when there is no such output.
+        """
+        if not 0 <= index < len(self._plan.outputs):
+            raise ExecutorchError(
+                Error.InvalidArgument,
+                f"there is no output {index}, the method has {len(self._plan.outputs)}",
+                where=self.name,
+            )
+        return self._output(self._registers[self._plan.outputs[index]], True, False)
+
+    def get_outputs(self, *, clone_outputs: bool = True) -> list[Any]:
+        """All outputs as the last execution left them, as :meth:`execute` returns them to a caller without torch:
+        after :meth:`step` has come to the end.
+        """
+        return [
+            self._output(self._registers[register], clone_outputs, False) for register in self._plan.outputs
+        ]
+
+    def get_attribute(self, name: str) -> Array:
+        """The memory of a mutable buffer, such as ``cache.keys``: what is written there is the state of the next
+        execution.
+
+        Raises ExecutorchError(InvalidArgument) when there is no such buffer.
+        """
+        register = self.metadata.attribute_register(name)
+        value = self._registers[register]
+        assert isinstance(value, Tensor)  # a buffer is never assigned another value
+        return value.array
+
+    @property
+    def state(self) -> State:
+        """The mutable buffers by name: to read and set, to reset to initial values, to save and load."""
+        return State(self.name, self._buffers, lambda: self._exclusive(at_start=True))
+
+    def memory_report(self) -> dict[str, int]:
+        """Bytes by what they are for: each arena, inputs and outputs nobody planned, scratch, data derived
+        from constants. Of delegates: their blobs, which lie in the file, and what backends say that they hold.
+        """
+        report = {
+            f"arena {memory_id}": size
+            for memory_id, size in enumerate(self._plan.non_const_buffer_sizes)
+            if memory_id
+        }
+        report["unplanned inputs and outputs"] = self._owned_bytes
+        report["scratch"] = self._scratch.nbytes
+        report["derived constants"] = sum(map(array_bytes, self._memo.values()))
+        if self._plan.delegates:
+            report |= self._delegates.memory_report()
+        return report
+
+    @contextmanager
+    def _exclusive(self, *, at_start: bool) -> Generator[None]:
+        """Keep other threads out, and with ``at_start`` require that no :meth:`step` has been made."""
+        if not self._lock.acquire(blocking=False):
+            raise ExecutorchError(Error.InvalidState, "the method is executing", where=self.name)
+        try:
+            if at_start and self._position is not None:
+                raise ExecutorchError(
+                    Error.InvalidState,
+                    "the method is in the middle of an execution",
+                    where=self.name,
+                    hint="step() it to the end, then call reset_execution()",
+                )
+            yield
+        finally:
+            self._lock.release()
+
+    def _begin(self) -> None:
+        """Put back what the last execution changed, which may be the tensors that inputs are copied into."""
+        if self._settling is not None:
+            self._settling.forget()
+        for register, value in self._changing:
+            self._registers[register] = value
+        for tensor, storage in self._freed:
+            if tensor.storage is None:
+                tensor.bind(storage)
+
+    def _set_inputs(self, values: Sequence[object]) -> None:
+        if len(values) != len(self._plan.inputs):
+            raise InputError(
+                f"the method takes {len(self._plan.inputs)} inputs, got {len(values)}", where=self.name
+            )
+        settling = self._settling
+        if settling is None or settling.loop is None:
+            self._begin()
+        self._written.forget()
+        for index, value in enumerate(values):
+            self._set_input(index, value)
+        self._check_together()
+        if settling is not None and settling.loop is not None and not settling.is_settled():
+            self._begin()
+
+    def _check_together(self) -> None:
+        if self._guards is not None:
+            self._guards.check_together()
+
+    def _set_input(self, index: int, value: object) -> None:
+        set_input(self._plan, self._registers, index, value, self._guards)
+        if self._written.positions:
+            self._written.note(index, value)
+
+    def _collect(self, clone: bool, torch: bool) -> list[Any]:
+        given = self._given.fill()
+        return [
+            given[index] if index in given else self._output(self._registers[register], clone, torch)
+            for index, register in enumerate(self._plan.outputs)
+        ]
+
+    def _output(self, value: object, clone: bool, torch: bool) -> Any:
+        if isinstance(value, Tensor):
+            array = value.array
+            if clone or (torch and not array.flags.writeable):
+                array = array.copy(order="K")
+            return to_torch(array) if torch else array
+        if isinstance(value, ListRegister):
+            items = value.read(self._registers)
+            if any(isinstance(item, (ListRegister, list)) for item in items):
+                raise ExecutorchError(Error.InvalidType, f"an output is a list with a list in it: {value}")
+            return [self._output(item, clone, torch) for item in items]
+        return list(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _input_guards(pte: PteFile, plan: ExecutionPlan, registers: Sequence[object]) -> InputGuards | None:
+    """What the file demands of the sizes of inputs, if anything."""
+    if not pte.program.named_data:
+        return None
+    # Imported here because starting is part of the time that a run takes.
+    from et_vm.verify.guards import InputGuards, guards_of
+
+    guards = guards_of(pte, plan)
+    return None if guards is None else InputGuards(guards, [registers[index] for index in plan.inputs])

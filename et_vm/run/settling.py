@@ -1,0 +1,115 @@
+"""What is left of a method when sizes stay what they are.
+
+A method for any size looks at each call before it runs: are its arguments what they were when it was prepared? It also
+reads sizes off tensors, computes with them, and makes views. None of that can come out differently as long as the
+inputs have the sizes they had: so after two executions at the same sizes, a method walks the prepared steps alone, as
+one for fixed sizes does. What depends on data is still done each time: numbers read from tensors, results as long as
+the data says, and whatever is given these. What is left of a method with jumps is found in ``settled_blocks.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from et_vm.kernels.registry import Step
+from et_vm.run.calls import dynamic_call
+from et_vm.run.interpreter import choose_loop, run_observed
+from et_vm.run.settled_blocks import Blocks
+from et_vm.run.settled_straight import StraightLine
+from et_vm.values import Tensor
+
+if TYPE_CHECKING:
+    from et_schema.generated.program import ExecutionPlan
+    from et_vm.load.instructions import Instruction
+
+__all__ = ["Settling"]
+
+
+class Settling:
+    """Watches the executions of one method, and has its shorter loop while there is one.
+
+    ``changing`` are the registers that the method assigns, with what they hold before an execution.
+    """
+
+    def __init__(
+        self,
+        plan: ExecutionPlan,
+        instructions: Sequence[Instruction],
+        steps: Sequence[Step],
+        registers: list[object],
+        changing: Sequence[tuple[int, object]],
+        limit: int,
+    ) -> None:
+        self._instructions = instructions
+        self._registers = registers
+        self._changing = changing
+        self._limit = limit
+        self._inputs = [value for register in plan.inputs if isinstance(value := registers[register], Tensor)]
+        self._versions: list[int] = []
+        self.loop: Callable[[], None] | None = None
+        """Runs the steps that are left; ``None`` before the sizes have settled."""
+        rebound = {register for register, _ in changing}
+        self._form: StraightLine | Blocks | None = None
+        if rebound & set(plan.inputs) or all(dynamic_call(step) is None for step in steps):
+            return
+        if any(instruction.opcode.mnemonic == "free" for instruction in instructions):
+            return
+        if any(instruction.target >= 0 for instruction in instructions):
+            self._form = Blocks(plan, instructions, steps, registers, rebound)
+        else:
+            straight = StraightLine(plan, instructions, steps, registers)
+            self._form = None if straight.twice & rebound else straight
+
+    def forget(self) -> None:
+        """Registers are not what the last run left."""
+        self.loop = None
+
+    def is_settled(self) -> bool:
+        """Whether the inputs, which have been set, have the sizes of the last run."""
+        return self.loop is not None and self._versions == self._current()
+
+    def run(self, loop: Callable[[], None], steps: Sequence[Step]) -> None:
+        """Run ``loop``, which is over all ``steps``: the second time at the same sizes leaves fewer for the next.
+        Raises StepFailure.
+        """
+        form, versions = self._form, self._current()
+        if form is None or versions != self._versions:
+            self._versions = []
+            loop()
+        elif isinstance(form, StraightLine):
+            loop()
+            left = form.left()
+            if left is None:
+                self._form = None
+            else:
+                self.loop = choose_loop(self._instructions, left, self._registers, None, self._limit)
+        else:
+            self._run_blocks(form, steps)
+        self._versions = versions
+
+    def _run_blocks(self, form: Blocks, steps: Sequence[Step]) -> None:
+        """Run a method with jumps, taking note of the way it goes."""
+        executed: set[int] = set()
+        before = form.versions()
+        run_observed(
+            self._instructions,
+            steps,
+            self._registers,
+            lambda instruction: executed.add(instruction.index),
+            lambda instruction: None,
+            self._limit,
+        )
+        registers = self._registers
+        rest = choose_loop(self._instructions, form.left(executed, before), registers, None, self._limit)
+        again = [(register, value) for register, value in self._changing if register in form.unsettled]
+
+        def loop() -> None:
+            for register, value in again:
+                registers[register] = value
+            rest()
+
+        self.loop = loop
+
+    def _current(self) -> list[int]:
+        return [tensor.version for tensor in self._inputs]

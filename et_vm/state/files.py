@@ -1,0 +1,124 @@
+"""Tensors by name in `.safetensors` files, in which the state of a method is kept.
+
+After the description of the format at https://github.com/huggingface/safetensors: eight bytes with the length of a
+header, the header in JSON, which says type, shape and bytes of each tensor, and the bytes, without gaps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import numpy as np
+
+from et_schema.atomic import atomic_writer
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.scalar_type import ScalarType, numpy_dtype, scalar_type_of
+from et_vm.load.loader import MmapDataLoader
+from et_vm.values import Array, element_count
+
+__all__ = ["read_tensors", "write_tensors"]
+
+_TYPES: Final = {
+    ScalarType.BOOL: "BOOL",
+    ScalarType.BYTE: "U8",
+    ScalarType.CHAR: "I8",
+    ScalarType.SHORT: "I16",
+    ScalarType.UINT16: "U16",
+    ScalarType.INT: "I32",
+    ScalarType.UINT32: "U32",
+    ScalarType.LONG: "I64",
+    ScalarType.UINT64: "U64",
+    ScalarType.HALF: "F16",
+    ScalarType.BFLOAT16: "BF16",
+    ScalarType.FLOAT: "F32",
+    ScalarType.DOUBLE: "F64",
+    ScalarType.COMPLEXFLOAT: "C64",
+    ScalarType.FLOAT8E4M3FN: "F8_E4M3",
+    ScalarType.FLOAT8E5M2: "F8_E5M2",
+}
+_SCALAR_TYPES: Final = {name: scalar_type for scalar_type, name in _TYPES.items()}
+
+
+def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, Array]) -> None:
+    """Write arrays, of any strides; the file is there completely or as it was.
+
+    Raises ExecutorchError(NotSupported) for an element type that the format lacks, (AccessFailed) for a path that
+    cannot be written.
+    """
+    header: dict[str, Any] = {}
+    end = 0
+    for name, array in tensors.items():
+        kind = _TYPES.get(scalar_type_of(array.dtype))
+        if kind is None:
+            raise ExecutorchError(
+                Error.NotSupported, f"safetensors files have no type for {array.dtype.name}", where=name
+            )
+        start, end = end, end + array.nbytes
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    try:
+        with atomic_writer(path) as stream:
+            stream.write(len(text).to_bytes(8, "little") + text)
+            for array in tensors.values():
+                stream.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    except OSError as error:
+        raise ExecutorchError(Error.AccessFailed, str(error), where=os.fspath(path)) from error
+
+
+def read_tensors(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """The tensors of a file, read-only, mapped.
+
+    Raises ExecutorchError(AccessFailed) for a file that cannot be read, InvalidFile(InvalidExternalData) for one that
+    is malformed.
+    """
+    return _Reading(MmapDataLoader(path).load_all(), os.fspath(path)).tensors()
+
+
+class _Reading:
+    """One file, of which nothing is believed."""
+
+    def __init__(self, data: memoryview, source: str) -> None:
+        self._source = source
+        length = int.from_bytes(data[:8], "little")
+        if data.nbytes < 8 or length > data.nbytes - 8:
+            raise self._fault(f"a header of {length} bytes in a file of {data.nbytes}")
+        self._data = data[8 + length :]
+        try:
+            header = json.loads(bytes(data[8 : 8 + length]))
+        except (ValueError, RecursionError) as error:
+            raise self._fault(f"its header is no JSON: {error}") from None
+        if not isinstance(header, dict):
+            raise self._fault("its header is no table")
+        self._header = cast("dict[str, Any]", header)
+
+    def tensors(self) -> dict[str, Array]:
+        return {
+            name: self._tensor(name, entry) for name, entry in self._header.items() if name != "__metadata__"
+        }
+
+    def _tensor(self, name: str, entry: Any) -> Array:
+        try:
+            kind, shape, (start, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
+            scalar_type = _SCALAR_TYPES[kind]
+            fits = (
+                all(type(size) is int and size >= 0 for size in (*shape, start, end))
+                and start <= end <= self._data.nbytes
+                and end - start == element_count(shape) * scalar_type.itemsize
+            )
+        except (KeyError, TypeError, ValueError):
+            raise self._fault(f"{name!r} is described as {str(entry)[:100]}") from None
+        if not fits:
+            raise self._fault(f"{name!r} has shape {list(shape)} and bytes {start} to {end}")
+        data = self._data[start:end]
+        if scalar_type == ScalarType.BOOL and bytes(data).strip(b"\0\1"):
+            raise self._fault(f"{name!r} has bools with bytes other than 0 and 1")
+        return np.frombuffer(data, np.uint8).view(numpy_dtype(scalar_type)).reshape(shape)
+
+    def _fault(self, message: str) -> InvalidFile:
+        return InvalidFile(
+            f"not a file of tensors: {message}", code=Error.InvalidExternalData, where=self._source
+        )

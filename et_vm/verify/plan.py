@@ -1,0 +1,269 @@
+"""Load-time verification: everything about a decoded program that can be wrong without running it.
+
+``et_schema.pte`` has checked the container (header, flatbuffer, segments and references into them). Here
+each rule is about what values and instructions mean: :class:`Verifier` covers the program, a method's values and
+its instructions' operands, ``et_vm.verify.tensors`` its tensors, ``et_vm.verify.flow`` what its registers can hold where they
+are used, ``et_vm.run.link`` what needs the kernels. All report InvalidFile with upstream's code, the path of the table and,
+through :func:`verified`, its byte. The work is linear in the size of the file, whatever it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Set
+from contextlib import contextmanager
+
+from et_schema.errors import Error, InvalidFile
+from et_schema.generated.program import (
+    BackendDelegate,
+    DeviceType,
+    ExecutionPlan,
+    Int,
+    IntList,
+    KernelCall,
+    MoveCall,
+    Null,
+    OptionalTensorList,
+    Tensor,
+    TensorList,
+)
+from et_schema.locate import Locations
+from et_schema.problems import FIRST, Problems
+from et_schema.pte import PteFile, read_pte
+from et_vm.load.instructions import Instruction, check_registers, flatten, is_constant, written_tensors
+from et_vm.verify.tensors import (
+    BoolConstants,
+    tensor_bytes,
+    tensor_data,
+    verify_initial_states,
+    verify_tensor,
+)
+
+__all__ = ["Verifier", "tensor_bytes", "tensor_data", "verified"]
+
+_INPUT_TYPES = ("Tensor", "Int", "Bool", "Double", "String", "Null")
+_LISTS = (IntList, TensorList, OptionalTensorList)
+
+# Registers that instructions may name in all, counting the items of lists each time, for each byte of the program: a
+# call takes 32 bytes or more. Without a limit, calls that share a list cost the product of their number and its length.
+_MENTIONS_PER_BYTE = 8
+
+
+@contextmanager
+def verified(file: memoryview) -> Generator[None]:
+    """Complete an InvalidFile that leaves the block with the byte of the table that its ``where`` names.
+
+    The file is decoded a second time for that, with positions; a good file pays nothing.
+    """
+    try:
+        yield
+    except InvalidFile as error:
+        if error.offset is None and error.where:
+            locations = read_pte(file, locate=True).locations
+            error.offset = Locations(locations or {}).byte_of(error.where)
+        raise
+
+
+class Verifier:
+    """Checks a decoded program, whose flatbuffer has ``size`` bytes, and counts what that may cost for all methods
+    together.
+    """
+
+    def __init__(self, pte: PteFile, size: int) -> None:
+        self._pte = pte
+        self._mentions_left = _MENTIONS_PER_BYTE * size
+        self._bools = BoolConstants(2 * sum(segment.nbytes for segment in pte.segments) + 2 * size)
+
+    def verify_program(self, problems: Problems = FIRST) -> None:
+        """Check what does not belong to one method."""
+        program, malformed = self._pte.program, self._pte.malformed
+        if not program.execution_plan:
+            problems.add(InvalidFile("the program has no methods", where="execution_plan"))
+        names: set[str] = set()
+        for index, plan in enumerate(program.execution_plan):
+            where = f"execution_plan[{index}].name"
+            if id(plan) in malformed:
+                continue
+            if not plan.name:
+                problems.add(InvalidFile("method without a name", where=where))
+            elif plan.name in names:
+                problems.add(InvalidFile(f"method {plan.name!r} occurs twice", where=where))
+            names.add(plan.name)
+        if (
+            program.constant_segment is not None
+            and program.constant_segment.offsets
+            and program.constant_buffer
+        ):
+            problems.add(InvalidFile("constants are both inline and in a segment", where="constant_segment"))
+        keys: set[str] = set()
+        for index, entry in enumerate(program.named_data):
+            if id(entry) not in malformed and (not entry.key or entry.key in keys):
+                fault = f"key {entry.key!r} occurs twice" if entry.key else "named data without a key"
+                problems.add(InvalidFile(fault, where=f"named_data[{index}].key"))
+            keys.add(entry.key)
+        if keys:
+            # Imported here because starting is part of the time that a run takes.
+            from et_vm.verify.guards import verify_guards
+
+            verify_guards(self._pte, problems)
+
+    def verify_plan(self, index: int, problems: Problems = FIRST) -> list[Instruction] | None:
+        """Check method ``index`` by itself and return its instructions; None if one of them is not what it should
+        be, or registers are named that do not exist, which is reported.
+        """
+        plan, malformed = self._pte.program.execution_plan[index], self._pte.malformed
+        where = f"execution_plan[{index}]"
+        _verify_arenas(plan, where, malformed, problems)
+        for at, operator in enumerate(plan.operators):
+            if not operator.name and id(operator) not in malformed:
+                problems.add(InvalidFile("operator without a name", where=f"{where}.operators[{at}].name"))
+        for at, delegate in enumerate(plan.delegates):
+            if id(delegate) not in malformed:
+                _verify_delegate(delegate, f"{where}.delegates[{at}]", malformed, problems)
+        tensors: list[tuple[int, Tensor]] = []
+        for at, value in enumerate(plan.values):
+            table = value.val
+            if isinstance(table, Tensor):
+                path = f"{where}.values[{at}].val"
+                if verify_tensor(table, plan, self._pte, self._bools, path, problems):
+                    tensors.append((at, table))
+            elif table is None and id(value) not in malformed:
+                problems.add(InvalidFile("value without a type", where=f"{where}.values[{at}].val"))
+        verify_initial_states(tensors, where, problems)
+        complete = _verify_inputs_and_outputs(plan, where, problems)
+        instructions = flatten(plan, where, malformed, problems)
+        if len(instructions) == sum(len(chain.instructions) for chain in plan.chains):
+            assigned = {instruction.assigned for instruction in instructions}
+        else:
+            assigned, complete = _last_operands(plan), False
+        if any(id(part) in malformed for chain in plan.chains for part in (chain, *chain.instructions)):
+            assigned, complete = None, False
+        for at, value in enumerate(plan.values):
+            table = value.val
+            if isinstance(table, _LISTS):
+                complete &= _verify_list(table, plan, assigned, f"{where}.values[{at}].val", problems)
+        self._count_mentions(plan, instructions, where, problems)
+        for instruction in instructions:
+            _verify_writes(instruction, plan, problems)
+        return instructions if complete else None
+
+    def _count_mentions(
+        self, plan: ExecutionPlan, instructions: list[Instruction], where: str, problems: Problems
+    ) -> None:
+        """Report instructions that name more registers in all than so long a file can mean."""
+        lengths = [len(value.val.items) if isinstance(value.val, _LISTS) else 0 for value in plan.values]
+        named = [*plan.outputs, *(register for instruction in instructions for register in instruction.args)]
+        count = len(named) + sum(lengths[register] for register in named if 0 <= register < len(lengths))
+        self._mentions_left -= count
+        if self._mentions_left < 0:
+            fault = f"the instructions name {count} registers, more than the file can mean"
+            problems.add(InvalidFile(fault, where=f"{where}.chains"))
+
+
+def _verify_delegate(delegate: BackendDelegate, where: str, malformed: Set[int], problems: Problems) -> None:
+    if not delegate.id:
+        problems.add(InvalidFile("delegate without a backend id", where=f"{where}.id"))
+    for at, spec in enumerate(delegate.compile_specs):
+        if not spec.key and id(spec) not in malformed:
+            path = f"{where}.compile_specs[{at}].key"
+            problems.add(InvalidFile("compile spec without a key", where=path))
+
+
+def _verify_arenas(plan: ExecutionPlan, where: str, malformed: Set[int], problems: Problems) -> None:
+    for memory_id, size in enumerate(plan.non_const_buffer_sizes):
+        if size < 0:
+            path = f"{where}.non_const_buffer_sizes[{memory_id}]"
+            problems.add(InvalidFile(f"arena {memory_id} has {size} bytes", where=path))
+    count = len(plan.non_const_buffer_sizes)
+    for at, device in enumerate(plan.non_const_buffer_device):
+        path = f"{where}.non_const_buffer_device[{at}]"
+        if id(device) in malformed:
+            continue
+        if not 0 <= device.buffer_idx < count:
+            fault = f"arena {device.buffer_idx} does not exist, there are {count}"
+            problems.add(InvalidFile(fault, where=f"{path}.buffer_idx"))
+        if device.device_type != DeviceType.CPU:
+            fault = f"arena on device {device.device_type.name}"
+            problems.add(InvalidFile(fault, code=Error.NotSupported, where=f"{path}.device_type"))
+
+
+def _last_operands(plan: ExecutionPlan) -> set[int | None]:
+    """The registers that instructions may make hold something else, if each of them is what it seems to be."""
+    found: set[int | None] = set()
+    for chain in plan.chains:
+        for holder in chain.instructions:
+            arguments = holder.instr_args
+            if isinstance(arguments, KernelCall):
+                found.update(arguments.args[-1:])
+            elif isinstance(arguments, MoveCall):
+                found.add(arguments.move_to)
+    return found
+
+
+def _verify_inputs_and_outputs(plan: ExecutionPlan, where: str, problems: Problems) -> bool:
+    """Returns whether all of them exist."""
+    good = check_registers(plan.outputs, plan, f"{where}.outputs", problems)
+    if not check_registers(plan.inputs, plan, f"{where}.inputs", problems):
+        return False
+    for at, register in enumerate(plan.inputs):
+        table = plan.values[register].val
+        kind = type(table).__name__
+        path = f"{where}.inputs[{at}]"
+        if table is None:
+            continue
+        if kind not in _INPUT_TYPES:
+            problems.add(InvalidFile(f"input of type {kind}", code=Error.NotSupported, where=path))
+        elif is_constant(table):
+            problems.add(InvalidFile("a constant cannot be an input", where=path))
+    return good
+
+
+def _verify_list(
+    table: IntList | TensorList | OptionalTensorList,
+    plan: ExecutionPlan,
+    assigned: Set[int | None] | None,
+    where: str,
+    problems: Problems,
+) -> bool:
+    """Check the items of a list; returns whether all of them exist. What the registers that are ``assigned`` (None: any
+    may be) hold is not known here, but a list in a list would be no value of any kind.
+    """
+    good = True
+    if isinstance(table, IntList):
+        wanted, none = (Int,), False
+    elif isinstance(table, TensorList):
+        wanted, none = (Tensor,), False
+    else:
+        wanted, none = (Tensor, Null), True
+    for at, item in enumerate(table.items):
+        if none and item == -1:
+            continue
+        path = f"{where}.items[{at}]"
+        if not 0 <= item < len(plan.values):
+            fault = f"value {item} does not exist, there are {len(plan.values)}"
+            problems.add(InvalidFile(fault, where=path))
+            good = False
+            continue
+        held = plan.values[item].val
+        if held is None or isinstance(held, wanted):
+            continue
+        if isinstance(held, _LISTS) or (assigned is not None and item not in assigned):
+            names = " or ".join(kind.__name__ for kind in wanted)
+            problems.add(
+                InvalidFile(
+                    f"item is value {item}, a {type(held).__name__}, not {names}",
+                    code=Error.InvalidType if none else Error.InvalidProgram,
+                    where=path,
+                )
+            )
+    return good
+
+
+def _verify_writes(instruction: Instruction, plan: ExecutionPlan, problems: Problems) -> None:
+    for register in written_tensors(instruction, plan):
+        if 0 <= register < len(plan.values) and is_constant(plan.values[register].val):
+            problems.add(
+                InvalidFile(
+                    f"{instruction.name} writes to value {register}, a constant",
+                    where=f"{instruction.where}.args",
+                )
+            )

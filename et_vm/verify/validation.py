@@ -1,0 +1,92 @@
+"""Everything that is wrong with a file, where loading it stops at the first problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from et_schema.errors import ExecutorchError, InvalidFile
+from et_schema.locate import Locations
+from et_schema.problems import ProblemList
+from et_schema.pte import read_pte
+from et_vm.verify.flow import Flow
+from et_vm.verify.liveness import Liveness
+from et_vm.verify.plan import Verifier
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from et_schema.generated.program import ExecutionPlan
+    from et_vm.load.instructions import Instruction
+    from et_vm.verify.liveness import Clash
+
+
+@dataclass
+class Validation:
+    """What :func:`validate` found.
+
+    ``problems`` are faults for which a file is not loaded, ``clashes`` places where a well-formed plan lets
+    instructions overwrite what is still needed. All have a path and a byte.
+    """
+
+    methods: list[str] = field(default_factory=list[str])
+    problems: list[ExecutorchError] = field(default_factory=list[ExecutorchError])
+    clashes: list[InvalidFile] = field(default_factory=list[InvalidFile])
+
+
+def clash_error(
+    plan: ExecutionPlan, where: str, instructions: Sequence[Instruction], clash: Clash
+) -> InvalidFile:
+    """The error for a clash in the plan whose table path is ``where``."""
+    if clash.instruction < 0:
+        writer = f"the caller of {plan.name}"
+    else:
+        writer = f"instruction {clash.instruction} ({instructions[clash.instruction].name}) of {plan.name}"
+    return InvalidFile(
+        f"{writer} writes value {clash.written} over bytes that value {clash.needed} still needs",
+        where=f"{where}.values[{clash.written}].val.allocation_info",
+        hint="plan its memory again (et-translate --pte-to-mlir, et-opt -p plan-memory, "
+        "et-translate --mlir-to-pte)",
+    )
+
+
+def validate(file: memoryview) -> Validation:
+    """Check a file and go on after each problem. What could not be read, or has no meaning, is not followed further:
+    a method's registers are followed from instruction to instruction only if each of them is what it should be, and
+    lifetimes are only looked at where everything else is right.
+    """
+    result = Validation()
+    problems = ProblemList()
+    try:
+        pte = read_pte(file, problems=problems)
+    except InvalidFile as error:
+        result.problems = [*problems.found, error]
+        return result
+    verifier = Verifier(pte, file.nbytes)
+    verifier.verify_program(problems)
+    for index, plan in enumerate(pte.program.execution_plan):
+        if id(plan) in pte.malformed:
+            continue
+        result.methods.append(plan.name)
+        known = len(problems.found)
+        instructions = verifier.verify_plan(index, problems)
+        if instructions is None:
+            continue
+        where = f"execution_plan[{index}]"
+        flow = Flow(plan, instructions, where)
+        flow.check(problems)
+        if len(problems.found) == known:
+            try:
+                clashes = Liveness(plan, instructions, flow.rebound).clashes()
+            except ExecutorchError as error:
+                # Too large to follow: nothing is known to be wrong, nor to be right.
+                error.where = where
+                result.problems.append(error)
+                continue
+            result.clashes += [clash_error(plan, where, instructions, clash) for clash in clashes]
+    result.problems = [*problems.found, *result.problems]
+    locations = Locations(pte.locations or {})
+    for problem in (*result.problems, *result.clashes):
+        if problem.offset is None and problem.where:
+            problem.offset = locations.byte_of(problem.where)
+    return result

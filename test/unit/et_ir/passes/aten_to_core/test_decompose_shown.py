@@ -1,0 +1,37 @@
+"""Every native pattern is shown by a lit test: the op before, what takes its place after."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
+from et_ir.passes.to_executorch.fit_kernels import FAMILIES
+from et_ir.rewriting import root_classes
+
+LIT = Path(__file__).parents[3] / "lit" / "passes"
+
+
+def ops_of(pattern: str) -> set[str]:
+    """The ops of lit tests that match a file name, without those that comments name."""
+    lines = [line for file in LIT.glob(pattern) for line in file.read_text().splitlines()]
+    return set(
+        re.findall(r"= ((?:aten|edge)\.[\w.]+)", "\n".join(line for line in lines if "//" not in line))
+    )
+
+
+def test_every_decomposition_is_shown() -> None:
+    missing = {cls.name for cls in DECOMPOSITIONS} - ops_of("decompose-*.mlir")
+    assert not missing, f"test/lit/passes/decompose-<family>.mlir shows no {', '.join(sorted(missing))}"
+
+
+def test_every_pattern_that_fits_kernels_is_shown() -> None:
+    """One of the ops that a pattern is for; that it gives torch's results on the runtime is a conformance test."""
+    shown = ops_of("fit-kernels*.mlir")
+    patterns = [pattern for family in FAMILIES for pattern in family.PATTERNS]
+    missing = [p.__name__ for p in patterns if not {cls.name for cls in root_classes(p())} & shown]
+    assert not missing
+
+
+def test_convolutions_that_become_products_are_shown() -> None:
+    assert "edge.convolution" in ops_of("convolutions-to-products.mlir")

@@ -1,0 +1,40 @@
+"""Concatenations in their places: what the pass costs. What it does: test/lit/passes/concatenate-in-place.mlir."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from et_ir import to_edge
+from et_ir.analysis.register_liveness import Liveness
+from et_ir.driver.pipelines import executorch_pipeline, run_pipeline
+from et_ir.passes.memory import concatenate_in_place
+
+
+class Concatenations(nn.Module):
+    """A chain of them."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count = count
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(self.count):
+            x = torch.cat([x.sigmoid(), x.sin()], 0).view(2, 8, 16).mean(0)
+        return x
+
+
+def test_the_plan_is_walked_once_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks: list[object] = []
+
+    class Counted(Liveness):
+        def __init__(self, plan: object) -> None:
+            walks.append(plan)
+            super().__init__(plan)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(concatenate_in_place, "Liveness", Counted)
+    module = to_edge(torch.export.export(Concatenations(20), (torch.ones(8, 16),))).module
+    run_pipeline(module, executorch_pipeline())
+    assert len(walks) == 1
+    assert "cat.out" not in str(module)

@@ -1,0 +1,45 @@
+"""Reports list every finding with place and fix."""
+
+import pytest
+from modules import parse
+from xdsl.dialects.builtin import UNKNOWN_LOC
+
+from et_ir.driver.pipelines import run_pipeline
+from et_ir.locations import Frame, location_of
+from et_ir.report import Finding, PassReport
+
+
+def test_text() -> None:
+    location = location_of([Frame("model.py", 12, "forward")], "blocks.0.fc")
+    report = PassReport(
+        "the program breaks the contract",
+        [
+            Finding("aten.silu", location, "[core_aten_c1] is not Core ATen", "decompose it"),
+            Finding("aten.relu", UNKNOWN_LOC, "[aten_c1] is foreign"),
+        ],
+    )
+    assert str(report) == (
+        "the program breaks the contract (2 places)\n"
+        "  model.py:12 in blocks.0.fc: 'aten.silu': [core_aten_c1] is not Core ATen\n"
+        "    fix: decompose it\n"
+        "  unknown location: 'aten.relu': [aten_c1] is foreign"
+    )
+
+
+def test_nothing_to_report() -> None:
+    PassReport.raise_if("title", [])
+    with pytest.raises(PassReport, match="1 place"):
+        PassReport.raise_if("title", [Finding("a.b", UNKNOWN_LOC, "message")])
+
+
+def test_every_op_is_listed_in_program_order() -> None:
+    lines = "\n".join(f"%{i + 1} = aten.silu %{i} : tensor<4xf32>" for i in range(20))
+    head, tail = (
+        "func.func @forward(%0: tensor<4xf32>) -> tensor<4xf32> {",
+        "func.return %20 : tensor<4xf32>\n}",
+    )
+    module = parse(f"{head}\n{lines}\n{tail}")
+    with pytest.raises(PassReport) as caught:
+        run_pipeline(module, "verify-core-aten")
+    assert len(caught.value.findings) == 20
+    assert str(caught.value).count("fix:") == 20

@@ -1,0 +1,105 @@
+"""Data files: tensors by name for programs that lack them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from vm_commands import run
+from vm_programs import Build
+
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.generated.flat_tensor import FlatTensor, NamedData, TensorLayout
+from et_schema.ptd import serialize_ptd
+from et_schema.scalar_type import ScalarType
+from et_tools.exit_codes import ExitCode
+from et_vm.load.data_files import DataFiles
+from et_vm.program import Program
+
+ROW = np.arange(2, dtype=np.float32)
+LAYOUT = TensorLayout(ScalarType.FLOAT, [2], b"\x00")
+
+
+def ptd(layout: TensorLayout | None = LAYOUT, **tensors: bytes) -> bytes:
+    entries = [NamedData(name, at, layout) for at, name in enumerate(tensors)]
+    return serialize_ptd(FlatTensor(named_data=entries), [[data] for data in tensors.values()])
+
+
+def program() -> bytes:
+    build = Build()
+    x, out = build.tensor(2), build.tensor(2)
+    build.call("aten::add.out", x, build.external("w", 2), build.scalar(1), out, out)
+    build.inputs(x)
+    build.outputs(out)
+    return build.file()
+
+
+def test_running_with_a_data_file(tmp_path: Path) -> None:
+    (tmp_path / "w.ptd").write_bytes(ptd(w=ROW.tobytes(), other=bytes(8)))
+    files = DataFiles.load(tmp_path / "w.ptd")
+    assert sorted(files) == ["other", "w"]
+    method = Program.load(program()).load_method("forward", external=files)
+    assert method.execute([np.ones(2, np.float32)])[0].tolist() == [1, 2]
+
+
+def test_data_without_a_layout() -> None:
+    files = DataFiles()
+    files.add(ptd(None, w=ROW.tobytes()))
+    assert files.layout("w") is None
+    Program.load(program()).load_method("forward", external=files)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (ptd(v=ROW.tobytes()), "the data of tensor 'w' is not in the file"),
+        (ptd(None, w=b"four"), "has 4 bytes, the tensor needs 8"),
+        (
+            ptd(TensorLayout(ScalarType.INT, [2], b"\x00"), w=ROW.tobytes()),
+            "is int32 [2], the tensor is float32 [2]",
+        ),
+        (
+            ptd(TensorLayout(ScalarType.FLOAT, [1, 2], b"\x01\x00"), w=ROW.tobytes()),
+            "[1, 2] in dim order [1, 0]",
+        ),
+    ],
+)
+def test_data_that_does_not_fit(data: bytes, message: str) -> None:
+    files = DataFiles()
+    files.add(data)
+    with pytest.raises(InvalidFile) as caught:
+        Program.load(program()).load_method("forward", external=files)
+    assert message in caught.value.message
+    assert caught.value.code == Error.InvalidExternalData
+
+
+def test_a_name_in_two_files(tmp_path: Path) -> None:
+    for name in ("a.ptd", "b.ptd"):
+        (tmp_path / name).write_bytes(ptd(w=ROW.tobytes()))
+    with pytest.raises(InvalidFile, match=r"'w' is in .*a.ptd already at .*b.ptd: named_data\[0\]"):
+        DataFiles.load(tmp_path / "a.ptd", tmp_path / "b.ptd")
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(ExecutorchError, match="No such file"):
+        DataFiles.load(tmp_path / "none.ptd")
+    (tmp_path / "bad.ptd").write_bytes(b"x" * 100)
+    with pytest.raises(InvalidFile, match=r"bad\.ptd"):
+        DataFiles.load(tmp_path / "bad.ptd")
+
+
+class TestCommand:
+    def test_run_and_validate(self, capsys, file, tmp_path):
+        path = file(program())
+        data = tmp_path / "w.ptd"
+        data.write_bytes(ptd(w=ROW.tobytes()))
+        assert "output 0" in run(capsys, "run", path, "--data", str(data))
+        assert run(capsys, "validate", path, "--kernels", "portable", "--data", str(data)) == ""
+        assert run(capsys, "validate", path) == ""
+        error = run(capsys, "validate", path, "--kernels", "portable", code=ExitCode.INVALID_INPUT)
+        assert "--data FILE.ptd" in error
+
+    def test_missing(self, capsys, file, tmp_path):
+        missing = str(tmp_path / "none.ptd")
+        assert "No such file" in run(capsys, "run", file(program()), "--data", missing, code=ExitCode.USAGE)
