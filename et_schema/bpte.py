@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from et_schema import bundled_program as schema
+from et_schema.bundled_program import BundledMethodTestSuite, BundledProgram
 from et_schema.errors import Error, InvalidFile
 from et_schema.flatbuffer import Reader, Source, Writer
-from et_schema.generated import bundled_program as schema
-from et_schema.generated.bundled_program import BundledMethodTestSuite, BundledProgram
-from et_schema.generated.program import FILE_IDENTIFIER
+from et_schema.program import FILE_IDENTIFIER
 from et_schema.segments import OutputStream
 
 VERSION = 2

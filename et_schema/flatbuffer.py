@@ -1,6 +1,6 @@
 """Reading and writing FlatBuffers: the part that does not depend on the schema.
 
-``generated/*.py`` holds one reading and one writing function per table and calls into here for everything
+The modules of tables hold one reading and one writing function per table and calls into here for everything
 that tables share. Layout facts used below (https://flatbuffers.dev/internals): all numbers are
 little-endian and aligned to their size; an offset is a u32 that counts forward from where it is stored; a
 table starts with an i32 that, subtracted from the table's position, gives its vtable; a vtable is u16s: its
@@ -18,8 +18,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import NamedTuple, TypeVar
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.problems import FIRST, Problems
+from et_schema.errors import FIRST, Error, ExecutorchError, InvalidFile, Problems
 
 if sys.byteorder != "little":
     raise ImportError(

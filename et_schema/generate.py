@@ -1,4 +1,4 @@
-"""Write ``generated/*.py`` from the ``.fbs`` schemas: dataclasses, decoder and encoder.
+"""Write the modules of tables from the ``.fbs`` schemas: dataclasses, decoder and encoder.
 
     python -m et_schema.generate            # write
     python -m et_schema.generate --check    # exit 1 if a file is out of date
@@ -791,9 +791,11 @@ MODULES = {
     "xnnpack": "The graph in a blob for the XNNPACK backend.",
 }
 
+MODULE_NAMES = {"xnnpack": "xnnpack_graph"}
+
 
 def generate(name: str) -> str:
-    """The text of ``generated/<name>.py``. Raises ``SchemaError``."""
+    """The text of the module. Raises ``SchemaError``."""
     source = HERE / f"{name}.fbs"
     return Emitter(parse(source), source.name, MODULES[name]).module()
 
@@ -804,7 +806,7 @@ def main(argv: list[str]) -> int:
         return 2
     stale = False
     for name in MODULES:
-        path = HERE / "generated" / f"{name}.py"
+        path = HERE / f"{MODULE_NAMES.get(name, name)}.py"
         text = generate(name)
         if path.exists() and path.read_text() == text:
             continue

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from struct import Struct
 
+from et_schema import flat_tensor as schema
 from et_schema.errors import Error, InvalidFile
+from et_schema.files import map_file
+from et_schema.flat_tensor import DataSegment, FlatTensor, TensorLayout
 from et_schema.flatbuffer import Reader, Source, Writer
-from et_schema.generated import flat_tensor as schema
-from et_schema.generated.flat_tensor import DataSegment, FlatTensor, TensorLayout
-from et_schema.mapped import map_file
 from et_schema.segments import (
     OutputStream,
     SegmentLike,

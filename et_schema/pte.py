@@ -16,19 +16,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from struct import Struct
 
-from et_schema.errors import Error, InvalidFile
+from et_schema import program as schema
+from et_schema.errors import FIRST, Error, InvalidFile, Problems
+from et_schema.files import map_file
 from et_schema.flatbuffer import Reader, Source, Writer
-from et_schema.generated import program as schema
-from et_schema.generated.program import (
+from et_schema.locate import Location, Locations, locate_tables
+from et_schema.program import (
     BackendDelegateDataReference,
     DataLocation,
     DataSegment,
     Program,
     SubsegmentOffsets,
 )
-from et_schema.locate import Location, Locations, locate_tables
-from et_schema.mapped import map_file
-from et_schema.problems import FIRST, Problems
 from et_schema.segments import (
     OutputStream,
     SegmentLike,

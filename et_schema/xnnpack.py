@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct
 
+from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, InvalidFile
 from et_schema.flatbuffer import Reader, Source, Writer
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import XNNGraph
 from et_schema.locate import Locations, locate_tables
 from et_schema.segments import Chunk, OutputStream, Padding, align_up, chunk_size, write_chunk
 from et_schema.xnnpack_check import check_graph
+from et_schema.xnnpack_graph import XNNGraph
 
 MAGIC_AT = 4
 HEADER_MAGIC = b"XH00"

@@ -33,7 +33,7 @@ from et_ir.driver.pipelines import (
     split_preserved,
 )
 from et_ir.driver.presets import DEFAULT
-from et_schema.atomic import atomic_writer
+from et_schema.files import atomic_writer
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload

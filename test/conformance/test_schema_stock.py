@@ -31,9 +31,8 @@ with warnings.catch_warnings():
     from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
     from executorch.runtime import Runtime, Verification
 
-from et_schema import generate
-from et_schema.generated import flat_tensor
-from et_schema.generated.program import DataLocation, Program, SubsegmentOffsets
+from et_schema import flat_tensor, generate
+from et_schema.program import DataLocation, Program, SubsegmentOffsets
 from et_schema.ptd import read_ptd, serialize_ptd
 from et_schema.pte import read_pte, serialize_pte
 from et_schema.scalar_type import ScalarType

@@ -16,7 +16,7 @@ with warnings.catch_warnings():
     from executorch.runtime import Runtime, Verification
 
 from et_schema import generate
-from et_schema.generated.program import BackendDelegateInlineData, DataLocation
+from et_schema.program import BackendDelegateInlineData, DataLocation
 from et_schema.pte import read_pte, serialize_pte
 from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from et_schema.generated.program import DataSegment, KernelCall, Program, SubsegmentOffsets, Tensor
+from et_schema.program import DataSegment, KernelCall, Program, SubsegmentOffsets, Tensor
 from et_schema.pte import read_pte, serialize_pte
 from et_schema.scalar_type import ScalarType
 

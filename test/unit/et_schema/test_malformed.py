@@ -9,11 +9,11 @@ from struct import pack_into
 
 import pytest
 
+from et_schema import flat_tensor
+from et_schema import program as schema
 from et_schema.errors import Error, InvalidFile
 from et_schema.flatbuffer import Reader, Writer
-from et_schema.generated import flat_tensor
-from et_schema.generated import program as schema
-from et_schema.generated.program import (
+from et_schema.program import (
     Bool,
     BoolList,
     EValue,

@@ -7,10 +7,10 @@ from math import copysign
 
 import pytest
 
+from et_schema import program as schema
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.flatbuffer import Reader, Writer
-from et_schema.generated import program as schema
-from et_schema.generated.program import (
+from et_schema.program import (
     AllocationDetails,
     BackendDelegateInlineData,
     Bool,

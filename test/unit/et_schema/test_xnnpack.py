@@ -7,10 +7,11 @@ from struct import pack_into
 
 import pytest
 
+from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.flatbuffer import Writer
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
+from et_schema.xnnpack_graph import (
     XNNELU,
     Buffer,
     ConstantDataOffset,
@@ -34,7 +35,6 @@ from et_schema.generated.xnnpack import (
     XNodeUnion,
     XValue,
 )
-from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
 from et_schema.xnnpack_nodes import (
     NO_OFFSET,
     NO_VALUE,

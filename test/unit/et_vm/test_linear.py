@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from vm_programs import Build, chain_of_adds
 
+from et_schema import program as schema
 from et_schema.errors import ExecutorchError
 from et_schema.flatbuffer import Writer
-from et_schema.generated import program as schema
-from et_schema.generated.program import (
+from et_schema.program import (
     EValue,
     Instruction,
     IntList,
