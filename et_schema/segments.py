@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from et_schema.errors import FIRST, Error, ExecutorchError, InvalidFile, Problems
-from et_schema.flatbuffer import Bytes
+from et_schema.tables import Bytes
 
 ZEROS = bytes(1 << 16)
 
