@@ -63,7 +63,6 @@ format: $(VENV)/.test
 # in what the registry generates. What the stock runtime takes does not change with our sources and takes minutes to
 # find out: see test/conformance/stock_probe.py. docs/ops.md is what `make conformance` writes.
 regenerate: $(VENV)/.test
-	$(BIN)/python -m et_schema.generate
 	$(BIN)/python -m dev.targets
 	$(BIN)/python -m et_ir.registry.snapshot
 	$(BIN)/python -m et_ir.registry.generate

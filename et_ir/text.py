@@ -27,7 +27,7 @@ from et_ir.data.store import WeightStore, write_store
 from et_ir.dialects.program.attributes import INLINE_ELEMENTS, DataAttr
 from et_ir.dialects.program.operators import DeclareOperatorOp
 from et_ir.dialects.schema.literals import element_type_name
-from et_schema.atomic import atomic_writer
+from et_schema.files import atomic_writer
 
 __all__ = [
     "data_attributes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from et_schema.errors import InvalidFile
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     PerChannelGroupQuant,
     PerChannelQuant,
     PerTensorQuant,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from et_schema.errors import Error, ExecutorchError
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import CompileSpec
+    from et_schema.program import CompileSpec
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.platform import Platform
     from et_vm.tracer import EventTracer

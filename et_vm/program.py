@@ -20,7 +20,7 @@ from et_vm.verify.flow import Flow
 from et_vm.verify.plan import Verifier, verified
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
     from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry

@@ -234,7 +234,7 @@ def _plain(value: Any) -> Any:
 
 def _write(results: list[tuple[str, Any]], folder: Path) -> list[Path]:
     """Write all results to files of their names, or if something fails none."""
-    from et_schema.atomic import atomic_writer
+    from et_schema.files import atomic_writer
 
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{label.replace(' ', '_')}.npy" for label, _ in results]

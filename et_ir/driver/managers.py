@@ -33,7 +33,7 @@ from et_ir.driver.stages import (
     run_passes,
     run_stages,
 )
-from et_schema.atomic import atomic_writer
+from et_schema.files import atomic_writer
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

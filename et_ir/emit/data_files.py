@@ -15,7 +15,7 @@ from et_ir.dialects.program import DataAttr, Globals
 from et_ir.emit.data import SegmentList
 from et_ir.report import Finding, PassReport
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated.flat_tensor import FlatTensor, NamedData, TensorLayout
+from et_schema.flat_tensor import FlatTensor, NamedData, TensorLayout
 from et_schema.ptd import PtdFile, write_ptd
 
 __all__ = ["attach_data_file", "data_files", "write_data_file"]

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from et_schema.bpte import read_bpte
-from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.generated.bundled_program import (
+from et_schema.bundled_program import (
     Bool,
     BundledMethodTestCase,
     BundledMethodTestSuite,
@@ -24,6 +23,7 @@ from et_schema.generated.bundled_program import (
     Tensor,
     Value,
 )
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.scalar_type import numpy_dtype, scalar_type_of
 from et_vm.load.loader import MmapDataLoader
 from et_vm.program import Program, Verification

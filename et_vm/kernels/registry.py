@@ -33,7 +33,7 @@ import numpy as np
 from et_schema.errors import Error, ExecutorchError, Trap
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import Frame
+    from et_schema.program import Frame
     from et_schema.scalar_type import ScalarType
     from et_vm.values import Array
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
-from et_schema.errors import InvalidFile
-from et_schema.generated.program import (
+from et_schema.errors import FIRST, InvalidFile, Problems
+from et_schema.program import (
     DelegateCall,
     FreeCall,
     JumpFalseCall,
@@ -18,13 +18,12 @@ from et_schema.generated.program import (
     MoveCall,
     TensorList,
 )
-from et_schema.generated.program import Tensor as TensorTable
-from et_schema.problems import FIRST, Problems
+from et_schema.program import Tensor as TensorTable
 from et_vm.kernels.prims import PRIMS, VIEW, Prim
 from et_vm.load.opcodes import BY_TABLE, Opcode
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import Chain, ExecutionPlan, Frame, InstructionArguments, Operator
+    from et_schema.program import Chain, ExecutionPlan, Frame, InstructionArguments, Operator
 
 
 class Instruction:

@@ -8,7 +8,7 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, cast
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.prims import kind_of
 from et_vm.kernels.registry import NOTHING
 from et_vm.values import ListRegister, Tensor

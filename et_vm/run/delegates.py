@@ -12,7 +12,7 @@ from et_vm.values import ListRegister
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
     from et_vm.backend import Backend, BackendRegistry, Handle
     from et_vm.kernels.registry import KernelRegistry, Step

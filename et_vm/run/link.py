@@ -14,7 +14,7 @@ from et_vm.run.calls import Call
 from et_vm.values import ListRegister, Tensor
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.kernels.registry import KernelKey, KernelRegistry, Param, Prepare, Scratch
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform

@@ -27,7 +27,7 @@ from et_vm.values import Array, ListRegister, Tensor, array_bytes
 from et_vm.verify.plan import verified
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
     from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry

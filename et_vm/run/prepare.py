@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from et_schema.errors import Error, ExecutorchError, Trap
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.prims import alias, kind_of, view_sizes
 from et_vm.kernels.registry import NOTHING
 from et_vm.load.instructions import written_registers
@@ -21,7 +21,7 @@ from et_vm.values import ListRegister, Tensor
 if TYPE_CHECKING:
     from collections.abc import Set
 
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.kernels.registry import Scratch, Step
     from et_vm.load.instructions import Instruction
     from et_vm.run.calls import Call

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated.program import (
+from et_schema.program import (
     Bool,
     BoolList,
     Double,
@@ -22,7 +22,7 @@ from et_schema.generated.program import (
     TensorList,
     TensorShapeDynamism,
 )
-from et_schema.generated.program import Tensor as TensorTable
+from et_schema.program import Tensor as TensorTable
 from et_vm.load.data_files import DataFiles
 from et_vm.state.buffers import Buffer
 from et_vm.values import Array, ListRegister, Tensor

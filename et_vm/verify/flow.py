@@ -17,8 +17,8 @@ from functools import cache
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from et_schema.errors import Error, InvalidFile
-from et_schema.generated.program import (
+from et_schema.errors import FIRST, Error, InvalidFile, Problems
+from et_schema.program import (
     Bool,
     ExecutionPlan,
     IntList,
@@ -27,7 +27,6 @@ from et_schema.generated.program import (
     TensorList,
     TensorShapeDynamism,
 )
-from et_schema.problems import FIRST, Problems
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.prims import Prim
 from et_vm.kernels.registry import Param

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated.program import ExecutionPlan, OptionalTensorList, Tensor, TensorList
+from et_schema.program import ExecutionPlan, OptionalTensorList, Tensor, TensorList
 from et_vm.load.instructions import Instruction, call_outputs
 from et_vm.verify.plan import tensor_bytes
 

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from et_schema.errors import Error, InvalidFile
-from et_schema.generated.program import DeviceType, ExecutionPlan, Tensor, TensorDataLocation
-from et_schema.problems import Problems
+from et_schema.errors import Error, InvalidFile, Problems
+from et_schema.program import DeviceType, ExecutionPlan, Tensor, TensorDataLocation
 from et_schema.pte import PteFile
 from et_schema.scalar_type import ScalarType
 from et_vm.values import MAX_RANK, addresses, element_count

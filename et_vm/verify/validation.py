@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from et_schema.errors import ExecutorchError, InvalidFile
+from et_schema.errors import ExecutorchError, InvalidFile, ProblemList
 from et_schema.locate import Locations
-from et_schema.problems import ProblemList
 from et_schema.pte import read_pte
 from et_vm.verify.flow import Flow
 from et_vm.verify.liveness import Liveness
@@ -16,7 +15,7 @@ from et_vm.verify.plan import Verifier
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.load.instructions import Instruction
     from et_vm.verify.liveness import Clash
 

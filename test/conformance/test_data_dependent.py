@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.report import PassReport
-from et_schema.generated import program as schema
+from et_schema import program as schema
 from et_schema.pte import read_pte
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime

@@ -19,7 +19,7 @@ import torch
 from stock import StockError, StockRuntime
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated.program import (
+from et_schema.program import (
     FreeCall,
     Instruction,
     JumpFalseCall,

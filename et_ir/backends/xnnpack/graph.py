@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from et_ir.data import Blob
 from et_ir.delegation.named_data import NamedDataStore
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     ConstantDataOffset,
     OutputMinMax,
     XNNDatatype,

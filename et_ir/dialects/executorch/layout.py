@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 from et_ir.dialects.edge.attributes import DimOrderAttr, contiguous, dim_order_of
 from et_ir.dialects.executorch.attributes import ElementType
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_schema.generated.program import DeviceType
+from et_schema.program import DeviceType
 from et_schema.scalar_type import ScalarType
 
 __all__ = [

@@ -61,7 +61,7 @@ from et_ir.dialects.executorch.arguments import (
     print_literal,
 )
 from et_ir.dialects.executorch.layout import Tensor, device, nbytes
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 __all__ = [
     "AllocOp",

@@ -24,8 +24,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import XNNDatatype
+from et_schema import xnnpack_graph as schema
+from et_schema.xnnpack_graph import XNNDatatype
 
 __all__ = ["ValueType", "attributes_of", "field_values", "integers"]
 

@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.register_liveness import Liveness, root_of
 from et_ir.dialects.executorch import AllocOp, FreeOp, JumpFalseOp, JumpOp, PlanOp, ReturnOp
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["FreeUnboundedPass"]
 

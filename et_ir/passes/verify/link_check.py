@@ -29,7 +29,7 @@ from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, InputOp, KernelCallOp
 from et_ir.report import Finding, PassReport
 from et_ir.targets.manifest import TARGETS, load_backends, load_manifest
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["LinkCheckPass", "MissingKernels"]
 

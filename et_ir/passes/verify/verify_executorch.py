@@ -48,7 +48,7 @@ from et_ir.dialects.program import DeclareOperatorOp, GlobalOp, OverwriteOp, Sto
 from et_ir.dialects.schema import Schema
 from et_ir.planning import Buffer, conflicts
 from et_ir.report import Finding, PassReport
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["VerifyExecutorchPass"]
 

@@ -11,7 +11,7 @@ from et_vm.backends.xnnpack.delegate import Delegate
 from et_vm.backends.xnnpack.graph import Graph
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import CompileSpec
+    from et_schema.program import CompileSpec
 
 
 class XnnpackBackend(Backend):

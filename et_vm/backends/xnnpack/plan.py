@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
-from et_schema.generated.xnnpack import XNNCopy, XNNStaticReshape
+from et_schema.xnnpack_graph import XNNCopy, XNNStaticReshape
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backends.xnnpack.graph import Graph, NodeInfo
 from et_vm.backends.xnnpack.grid import Limits, snap

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from et_schema.errors import Error
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.aten.binding import alias, meta_of, torch_dtype
 from et_vm.kernels.aten.call import Call
 from et_vm.kernels.aten.inference import first_line

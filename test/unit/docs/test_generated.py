@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[3]
 
 
 QUICK = (
-    "et_schema.generate",
     "et_ir.registry.snapshot",
     "et_ir.registry.generate",
     "dev.document_passes",

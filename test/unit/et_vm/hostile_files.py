@@ -10,9 +10,9 @@ import numpy as np
 from test_verify import Good
 from vm_programs import Build
 
+from et_schema import bundled_program, flat_tensor
 from et_schema.bpte import write_bpte
-from et_schema.generated import bundled_program, flat_tensor
-from et_schema.generated.program import Chain, Instruction, KernelCall, TensorList
+from et_schema.program import Chain, Instruction, KernelCall, TensorList
 from et_schema.ptd import serialize_ptd
 from et_schema.pte import read_pte
 from et_schema.scalar_type import ScalarType

@@ -10,7 +10,7 @@ import pytest
 from vm_commands import add, run
 from vm_programs import Build
 
-from et_schema.generated.program import Frame
+from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode

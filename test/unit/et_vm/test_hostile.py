@@ -58,7 +58,7 @@ from test_verify import PLAN, ROWS, Good
 from vm_programs import Build, f32, kernels
 
 from et_schema.errors import Error, ExecutorchError, InputError, InvalidFile, Trap
-from et_schema.generated.program import (
+from et_schema.program import (
     Chain,
     CompileSpec,
     EValue,

@@ -9,7 +9,7 @@ from typing import IO
 
 from vm_programs import Build
 
-from et_schema.generated.program import SubsegmentOffsets
+from et_schema.program import SubsegmentOffsets
 from et_schema.pte import write_pte
 from et_schema.scalar_type import ScalarType
 from et_schema.segments import Padding, Segment

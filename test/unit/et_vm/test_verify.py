@@ -7,7 +7,7 @@ import pytest
 from vm_programs import UNBOUND, Build, combine
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.generated.program import (
+from et_schema.program import (
     BackendDelegateDataReference,
     Chain,
     CompileSpec,
@@ -183,7 +183,7 @@ def arena_of_nothing(good):
 
 
 def both_kinds_of_constants(good):
-    from et_schema.generated.program import Buffer
+    from et_schema.program import Buffer
 
     good.whole.constant_buffer = [Buffer(b"")]
 

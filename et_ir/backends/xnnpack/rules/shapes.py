@@ -14,7 +14,7 @@ from et_ir.backends.xnnpack.rules.rule import Rule, axis, shape_of
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.schema import SchemaOp
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     XNNConcatenate2,
     XNNConcatenate3,
     XNNConcatenate4,

@@ -52,7 +52,7 @@ from et_ir.passes.memory.update_in_place.updates import UPDATES, Part, Update, u
 from et_ir.passes.memory.update_in_place.writing import Emitter
 from et_ir.passes.memory.write_back import CLONE, clone_call
 from et_ir.targets.in_place import replaceable_everywhere
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["UpdateInPlacePass"]
 

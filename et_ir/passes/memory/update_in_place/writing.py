@@ -36,7 +36,7 @@ from et_ir.dialects.executorch.layout import Tensor
 from et_ir.dialects.executorch.operators import COPY
 from et_ir.dialects.program import Globals
 from et_ir.passes.memory.update_in_place.updates import Index, Part, Range, Update, is_static, numel, type_of
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["Emitter"]
 

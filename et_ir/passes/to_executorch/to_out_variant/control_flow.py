@@ -55,7 +55,7 @@ from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.registers import default_of
 from et_ir.targets.in_place import replaceable_everywhere
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 if TYPE_CHECKING:
     from et_ir.passes.to_executorch.to_out_variant.method import Method

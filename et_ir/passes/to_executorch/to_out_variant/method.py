@@ -50,7 +50,7 @@ from et_ir.passes.to_executorch.to_out_variant.control_flow import lower_control
 from et_ir.passes.to_executorch.to_out_variant.missing_out_variant import missing_out_variant
 from et_ir.passes.to_executorch.to_out_variant.registers import default_of
 from et_ir.report import Finding
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["Method"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from et_schema.generated.xnnpack import NodeConv, XNNConv2d, XNNConvTranspose2d, XNNDepthwiseConv2d
 from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_graph import NodeConv, XNNConv2d, XNNConvTranspose2d, XNNDepthwiseConv2d
 from et_vm.backends.xnnpack.grid import clamp
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.nodes.depthwise import depthwise_steps

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from et_schema.generated.xnnpack import (
+from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_graph import (
     Node1x1,
     NodePooling2D,
     XNNArgMaxPooling2d,
@@ -12,7 +13,6 @@ from et_schema.generated.xnnpack import (
     XNNGlobalAvgPooling2d,
     XNNMaxPooling2d,
 )
-from et_schema.scalar_type import ScalarType
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.nodes.windows import SAME_PADDING, Axis, checked, padded, tap
 from et_vm.backends.xnnpack.site import Site

@@ -5,7 +5,7 @@ import pytest
 from vm_programs import Build
 
 from et_schema.errors import Error, ExecutorchError, MissingBackend, Trap
-from et_schema.generated.program import CompileSpec
+from et_schema.program import CompileSpec
 from et_vm.backend import Backend, BackendRegistry
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.program import Program
