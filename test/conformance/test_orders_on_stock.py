@@ -15,9 +15,9 @@ import torch
 from stock import StockRuntime
 from sweep.compare import difference
 
+from dev.calls import Call, module_of, results_of
 from et_ir.driver.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import EmitOptions, write
-from et_ir.registry.calls import Call, module_of, results_of
 
 aten: Any = torch.ops.aten
 Case = tuple[Any, tuple[Any, ...], dict[str, Any]]

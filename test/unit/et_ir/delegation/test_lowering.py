@@ -22,7 +22,7 @@ from et_ir.backends import (
     partition_module,
 )
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.driver.pipelines import executorch_pipeline, run_pipeline
 from et_ir.emit import data_files
 from et_ir.report import PassReport

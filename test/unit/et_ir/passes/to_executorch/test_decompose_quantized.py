@@ -11,13 +11,13 @@ import torch
 from quantized_cases import Q, quantized
 from torch._ops import OpOverloadPacket
 
+from dev.calls import Call, module_of
+from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.edge import EdgeOp
 from et_ir.driver.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.to_executorch.decompose_quantized import DECOMPOSITIONS
 from et_ir.passes.to_executorch.decompose_quantized.stock_kernels import computes_as_torch
-from et_ir.registry.calls import Call, module_of
-from et_ir.registry.quantized_calls import RUNTIME_EXAMPLES
 from et_vm.runtime import Runtime
 
 EACH = 5
