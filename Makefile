@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types lit unit oracles properties fuzz-quick fuzz plans conformance format regenerate clean
+.PHONY: demo test lint types lit stubs unit oracles properties fuzz-quick fuzz plans conformance format regenerate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
@@ -22,8 +22,12 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 
-types: $(VENV)/.test
+types: stubs
 	$(BIN)/basedpyright --level error
+
+# Classes of ops are made from their schemas at run time: these stubs are what editors and type checkers know of them.
+stubs: $(VENV)/.test
+	$(BIN)/python -m dev.stubs
 
 lit: $(VENV)/.test
 	$(BIN)/lit -sv test/lit
@@ -59,15 +63,13 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Sources that are generated from others, and checked by tests to be current. The examples are run by torch, and end up
-# in what the registry generates. What the stock runtime takes does not change with our sources and takes minutes to
-# find out: see test/conformance/stock_probe.py. docs/ops.md is what `make conformance` writes.
+# Sources that are generated from others, and checked by tests to be current. The examples are run by torch. What the
+# stock runtime takes does not change with our sources and takes minutes to find out: see
+# test/conformance/stock_probe.py. docs/ops.md is what `make conformance` writes.
 regenerate: $(VENV)/.test
 	$(BIN)/python -m dev.targets
-	$(BIN)/python -m et_ir.registry.snapshot
-	$(BIN)/python -m et_ir.registry.generate
-	$(BIN)/python -m et_ir.registry.examples
-	$(BIN)/python -m et_ir.registry.generate
+	$(BIN)/python -m dev.snapshot
+	$(BIN)/python -m dev.examples
 	$(BIN)/python -W ignore -m dev.dtype_probe
 	$(BIN)/python -m dev.document_passes
 	$(BIN)/python -m dev.document_operators

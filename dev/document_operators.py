@@ -13,13 +13,10 @@ from pathlib import Path
 
 from et_ir.dialects.aten import OP_BY_NAME as ATEN
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
-from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.dtypes import rows
-from et_ir.dialects.schema.schema import parse_schema
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
-from et_ir.passes.verify.verify_core_aten import is_core
-from et_ir.registry.summaries import summary_of
 from et_ir.targets.manifest import TARGETS, load_manifest
+from et_ops.summaries import summary_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "operators.md"
 
@@ -27,18 +24,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "operators.md"
 def page() -> str:
     """The page's text."""
     return "\n".join(_lines())
-
-
-def kernel_of(op: type[EdgeOp]) -> str:
-    """The name of the kernel that an edge operator calls: its out variant, or what has none and writes a register."""
-    functional = op.schema().qualified_name
-    namespace = op.name.removeprefix("edge.").removesuffix(functional).rstrip(".") or "aten"
-    return f"{namespace}::{parse_schema(op.out_schema).qualified_name if op.out_schema else functional}"
-
-
-def summary(op: type[EdgeOp]) -> str:
-    """What an edge operator computes, in a sentence."""
-    return summary_of(kernel_of(op).partition("::")[0], op.schema().name)
 
 
 def _lines() -> Iterator[str]:
@@ -61,11 +46,11 @@ def _lines() -> Iterator[str]:
         types = "<br>".join(
             "; ".join(f"{', '.join(args)}: {label}" for args, _, label in row.columns) for row in rows(name)
         )
-        kernel = kernel_of(op)
+        kernel = op.operator.kernel
         has = " | ".join("yes" if kernel in load_manifest(target) else "" for target in TARGETS)
-        computes = summary(op).replace("|", "\\|")
+        computes = op.operator.summary.replace("|", "\\|")
         yield f"| `{name}` | {types} | {has} | {computes} |"
-    core = {name for name, op in ATEN.items() if is_core(op)}
+    core = {name for name, op in ATEN.items() if op.operator.is_core}
     patterns = {op.name.removeprefix("aten.") for op in DECOMPOSITIONS}
     rest = ATEN.keys() - EDGE.keys()
     yield ""

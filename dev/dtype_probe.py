@@ -21,13 +21,13 @@ from typing import Any, Final, cast
 
 import torch
 
+from dev.calls import DTYPES, Call, results_of
 from et_ir.dialects.aten.inference.dtypes import DType, as_float, dtype_of, real_of
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.edge.dtypes import CLASSES, TABLE
 from et_ir.dialects.edge.promotion import PROMOTIONS
 from et_ir.dialects.edge.quantized_types import QUANTIZED_ROWS
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.registry.calls import DTYPES, Call, results_of
 
 __all__ = ["COMMAND", "Probe", "header", "probe_of", "probed", "rows_of"]
 
@@ -51,7 +51,7 @@ _MOST: Final = 3
 
 def _calls() -> Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
     """Calls with the optional tensors that examples leave out, for the operators that have some."""
-    from et_ir.registry.example_calls import i
+    from dev.example_calls import i
 
     f = torch.ones
     image, two = f(1, 2, 4, 4), f(2)
@@ -78,7 +78,7 @@ def _calls() -> Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
 
 @cache
 def _written() -> Mapping[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
-    from et_ir.registry.examples import written_calls
+    from dev.examples import written_calls
 
     found = {call.name: (call.target, call.args, call.kwargs) for call in written_calls()}
     for target, args, kwargs in _calls():
@@ -88,7 +88,7 @@ def _written() -> Mapping[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
 
 def _given(name: str) -> tuple[Any, dict[str, Any]] | None:
     """An operator and its arguments by name, as torch takes them; none for operators that are not torch's own."""
-    from et_ir.registry.examples import UNSAFE, invented_calls
+    from dev.examples import UNSAFE, invented_calls
 
     found = _written().get(name)
     if found is None and "dim_order" not in name and not UNSAFE.match(name):
@@ -103,7 +103,7 @@ def _given(name: str) -> tuple[Any, dict[str, Any]] | None:
 
 @cache
 def _sampled() -> Mapping[str, Call]:
-    from et_ir.registry.examples import sampled_calls
+    from dev.examples import sampled_calls
 
     found: dict[str, Call] = {}
     for call in sampled_calls():

@@ -55,12 +55,11 @@ def torch_operators() -> Iterable[str]:
 
     Torch knows more out variants than that: those of operators that no program holds are left out.
     """
-    from et_ir.dialects.aten.generated.ops import OPS
-    from et_ir.dialects.schema.schema import parse_schema
+    from et_ops import OPERATORS
     from et_vm.kernels.libraries import load_library
     from et_vm.kernels.prims import PRIMS
 
-    called = {f"aten::{parse_schema(op.out_schema).qualified_name}" for op in OPS if op.out_schema}
+    called = {one.kernel for one in OPERATORS.values() if one.is_exported and one.out is not None}
     return {*called.union(vm_operators()).intersection(load_library("aten").names()), *PRIMS}
 
 

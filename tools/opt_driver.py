@@ -70,9 +70,9 @@ class EtOptMain(xDSLOptMain):
     def register_all_dialects(self) -> None:
         from xdsl.universe import Universe
 
-        from et_ir.universe import ET_UNIVERSE
+        from et_ir.universe import dialect_factories
 
-        for name, factory in {**Universe.get_multiverse().all_dialects, **ET_UNIVERSE.all_dialects}.items():
+        for name, factory in {**Universe.get_multiverse().all_dialects, **dialect_factories()}.items():
             self.ctx.register_dialect(name, factory)
 
     def register_all_passes(self) -> None:

@@ -16,7 +16,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from et_ir.data import Blob
-from et_ir.dialects.counterparts import forms, operator_name, sibling
+from et_ir.dialects.counterparts import forms, sibling
 from et_ir.dialects.program import GetOp, GlobalOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -89,7 +89,7 @@ class Layers:
             if symbol is not None:
                 return Weight(symbol, _columns)
             transpose = matrix.owner
-            if isinstance(transpose, SchemaOp) and operator_name(type(transpose)) in (
+            if isinstance(transpose, SchemaOp) and transpose.operator.view_form in (
                 "permute",
                 "t",
                 "transpose.int",
@@ -234,8 +234,8 @@ def _reversed_shape(value: SSAValue) -> tuple[int, ...]:
 
 def _swaps(transpose: SchemaOp) -> bool:
     """Whether a permutation of a matrix is its transpose."""
-    if operator_name(type(transpose)) == "permute":
+    if transpose.operator.view_form == "permute":
         return [dim % 2 for dim in transpose.arg("dims")] == [1, 0]
-    if operator_name(type(transpose)) == "transpose.int":
+    if transpose.operator.view_form == "transpose.int":
         return transpose.arg("dim0") % 2 != transpose.arg("dim1") % 2
     return True

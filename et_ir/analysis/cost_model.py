@@ -15,8 +15,7 @@ from typing import Final
 from xdsl.ir import Operation, SSAValue
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.kernel_names import kernel_of
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.targets.costs import CostTable, Work, load_costs
@@ -35,7 +34,7 @@ def work_of(op: EdgeOp) -> Work:
     written = sum(_numel(value) for value in op.results)
     read = sum(_numel(value) for value in op.operands if is_tensor(value.type))
     lines = sum(_lines(value) for value in op.results)
-    kernel = kernel_of(op)
+    kernel = op.operator.kernel
     if isinstance(op, PRODUCTS):
         inner = _sizes(op.operands[1 if isinstance(op, edge.AddmmOp) else 0])[-1]
         return Work(kernel, written * inner, read, written, lines)

@@ -13,8 +13,7 @@ from math import prod
 from xdsl.ir import Block, Operation, SSAValue
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.kernel_names import kernel_of
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import GetOp, LoadOp
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.tensors import is_static, is_tensor
@@ -72,7 +71,7 @@ class LiveBytes:
         """The value whose memory the result of an op can have, as it is needed here for the last time."""
         if not isinstance(op, EdgeOp) or len(op.results) != 1:
             return None
-        for name in over.get(kernel_of(op), ()):
+        for name in over.get(op.operator.kernel, ()):
             given: object = op.arg(name)
             value = next((operand for operand in op.operands if operand is given), None)
             if value is None or value.type != op.results[0].type:

@@ -16,10 +16,9 @@ from xdsl.traits import IsTerminator, Pure
 
 from et_ir.analysis.live_bytes import bytes_of_value
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program import GetOp
-from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ir.planning.tasks import Problem, Storage
 from et_ir.targets.in_place import load_in_place
@@ -90,12 +89,11 @@ class MemoryGraph:
 
     def _replaceable(self, op: Operation) -> list[SSAValue]:
         """The operands that the kernel of an op may write its result over."""
-        if not isinstance(op, EdgeOp) or not op.out_schema or not op.results:
+        if not isinstance(op, EdgeOp) or op.operator.out is None or not op.results:
             return []
-        schema = parse_schema(op.out_schema)
-        allowed = self.table.get(f"aten::{schema.qualified_name}", frozenset())
+        allowed = self.table.get(op.operator.kernel, frozenset())
         found: list[SSAValue] = []
-        for arg in schema.args:
+        for arg in op.operator.out.args:
             value: object = op.arg(arg.name) if arg.name in allowed else None
             if isinstance(value, SSAValue):
                 operand = cast("SSAValue[Attribute]", value)

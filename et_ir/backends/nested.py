@@ -31,7 +31,6 @@ from et_ir.delegation.refusals import Refusal
 from et_ir.delegation.registry import Backend
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import EverythingSupported, OperatorSupport
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.schema import SchemaOp
 from et_ir.targets.manifest import load_backends
 
@@ -56,7 +55,7 @@ class _Chosen(EverythingSupported):
 
     def refusal(self, op: Operation) -> Refusal | None:
         if isinstance(op, SchemaOp):
-            name = operator_name(type(op))
+            name = op.operator.view_form
             if name in self._without or (self._only and name not in self._only):
                 return Refusal("left out by the user", name)
         return super().refusal(op)

@@ -105,18 +105,12 @@ class PatternPartitioner(CapabilityPartitioner):
         if self._asked is not None and self._asked[0] is method:
             return self._asked[1]
         claims = _Claims()
-        by_class: dict[type[Operation], list[ClaimPattern]] = {}
-        everywhere: list[ClaimPattern] = []
-        for pattern in self._patterns:
-            pattern._claims = claims  # pyright: ignore[reportPrivateUsage] (where its claims go)
-            for cls in root_classes(pattern):
-                (everywhere if cls is Operation else by_class.setdefault(cls, [])).append(pattern)
         ops = [op for region in method.regions for op in region.walk()]
         for pattern in self._patterns:
+            pattern._claims = claims  # pyright: ignore[reportPrivateUsage] (where its claims go)
+            roots = root_classes(pattern)
             for op in ops:
-                if op not in claims.taken and (
-                    pattern in everywhere or pattern in by_class.get(type(op), ())
-                ):
+                if op not in claims.taken and isinstance(op, roots):
                     pattern.match_and_rewrite(op, PatternRewriter(op))
         self._asked = (method, claims)
         return claims

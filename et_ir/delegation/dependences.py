@@ -12,7 +12,6 @@ from typing import Final
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import EffectInstance, MemoryEffectKind, Pure, get_effects
 
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.program import ComputeOp, GetOp, LiteralOp, RangeOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
@@ -26,7 +25,7 @@ def is_copied(op: Operation) -> bool:
     """Whether a partition computes an op again by itself: constants, and what tells a size or is computed of sizes."""
     if isinstance(op, GetOp | LiteralOp | ComputeOp):
         return True
-    return isinstance(op, SchemaOp) and operator_name(type(op)) in _SIZES
+    return isinstance(op, SchemaOp) and op.operator.view_form in _SIZES
 
 
 def is_statement(op: Operation) -> bool:

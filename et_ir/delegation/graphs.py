@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
@@ -103,7 +102,7 @@ def _match(graph: Graph, op: Operation, found: _Found, block: object) -> _Found 
     """`found` with an op as the pattern says it is, None if it is not."""
     if op in found.ops:
         return found if found.ops[op] is graph else None
-    if not isinstance(op, SchemaOp) or op.parent is not block or operator_name(type(op)) != graph.operator:
+    if not isinstance(op, SchemaOp) or op.parent is not block or op.operator.view_form != graph.operator:
         return None
     schema = op.info().schema.by_name
     if any(name not in schema or op.arg(name) != wanted for name, wanted in graph.literals.items()):

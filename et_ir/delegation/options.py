@@ -29,7 +29,7 @@ def operators_option(options: Mapping[str, str], key: str) -> list[str]:
 
 
 def operators(names: Iterable[str], also: Collection[str] = ()) -> frozenset[str]:
-    """Operators as `operator_name` calls them, from what users write: `relu`, `edge.relu`, `permute` or
+    """Operators by `Operator.view_form`, from what users write: `relu`, `edge.relu`, `permute` or
     `permute_copy`, a name for all its overloads (`add`), and `mylib::scale` for one of another library. `also` are
     words that are taken as they are.
 
@@ -42,18 +42,20 @@ def operators(names: Iterable[str], also: Collection[str] = ()) -> frozenset[str
 
 
 def _operators(name: str) -> Iterable[str]:
-    from et_ir.dialects.counterparts import forms, operator_name
+    from et_ir.dialects.counterparts import forms
     from et_ir.dialects.edge import OP_BY_NAME
 
     if "::" in name and not name.startswith("aten::"):
         return [name.partition("::")[2]]
     plain = name.removeprefix("aten::").removeprefix("aten.").removeprefix("edge.").removesuffix(".default")
     try:
-        return {operator_name(cls) for cls in forms(plain)}
+        return {cls.operator.view_form for cls in forms(plain)}
     except KeyError:
         pass
     packets = (plain, f"{plain}_copy")
-    overloads = {operator_name(cls) for full, cls in OP_BY_NAME.items() if full.partition(".")[0] in packets}
+    overloads = {
+        cls.operator.view_form for full, cls in OP_BY_NAME.items() if full.partition(".")[0] in packets
+    }
     if overloads:
         return overloads
     close = get_close_matches(plain, OP_BY_NAME, n=1)

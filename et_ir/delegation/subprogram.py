@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from et_ir.analysis.bounds import SizeBounds
 from et_ir.dialects.backend import PartitionOp, YieldOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import DeclareOperatorOp, Globals, RangeOp
 from et_ir.dialects.schema.tensors import is_tensor
 

@@ -11,7 +11,6 @@ from xdsl.ir import Attribute, Operation
 from et_ir.delegation.dependences import outer_operands
 from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.control import ControlOp
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor
@@ -57,11 +56,11 @@ class SupportTable(OperatorSupport):
         self._static = static
         self._literals = dict(literals or {})
         self._table: Final = {
-            key if isinstance(key, str) else operator_name(key): types for key, types in table.items()
+            key if isinstance(key, str) else key.operator.view_form: types for key, types in table.items()
         }
 
     def refusal(self, op: Operation) -> Refusal | None:
-        name = operator_name(type(op)) if isinstance(op, SchemaOp) else op.name
+        name = op.operator.view_form if isinstance(op, SchemaOp) else op.name
         if name not in self._table:
             return Refusal("no such operator in the backend", name)
         types = self._table[name]

@@ -15,10 +15,8 @@ from et_ir.delegation.errors import BackendError
 from et_ir.delegation.partitioner import KeepFilter, Partitioners, all_partitioners
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.backend import PartitionOp
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.edge import EdgeOp
 from et_ir.driver.method_passes import PythonPass
-from et_ir.passes.verify.verify_core_aten import is_core
 from et_ir.report import Finding, PassReport
 
 if TYPE_CHECKING:
@@ -90,7 +88,7 @@ class KeptOperators:
         chosen: set[Operation] = set()
         for op in list(module.walk()):
             mark = op.attributes.pop(MARK, None)
-            if mark in left and not is_core(OP_BY_NAME[_aten_name(op)]):
+            if mark in left and not OP_BY_NAME[_aten_name(op)].operator.is_core:
                 chosen.add(_as_aten(op))
         _decompose(module, chosen, self.names)
         return bool(chosen)
@@ -133,7 +131,7 @@ def _is_partitioned(op: Operation) -> bool:
 def _aten_name(op: Operation) -> str:
     """The operator of an op as the aten level calls it: a view where the edge level copies."""
     name = op.name.partition(".")[2]
-    return name if name in OP_BY_NAME else operator_name(type(op)) if isinstance(op, EdgeOp) else ""
+    return name if name in OP_BY_NAME else op.operator.view_form if isinstance(op, EdgeOp) else ""
 
 
 def _as_aten(op: Operation) -> Operation:

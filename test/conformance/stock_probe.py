@@ -27,7 +27,7 @@ from stock import StockError, StockRuntime
 from sweep.compare import difference
 from sweep.faults import explanation
 
-from dev.document_operators import kernel_of
+from dev.calls import Call, module_of
 from dev.dtype_probe import Probe, probe_of
 from et_ir.dialects.aten.inference.dtypes import DType
 from et_ir.dialects.edge import OP_BY_NAME
@@ -36,7 +36,6 @@ from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
-from et_ir.registry.calls import Call, module_of
 from et_ir.targets.manifest import load_manifest
 
 TARGET = "stock-1.4"
@@ -68,7 +67,7 @@ def operators() -> list[str]:
     return sorted(
         name
         for name, cls in OP_BY_NAME.items()
-        if kernel_of(cls) in kernels and "nondeterministic_seeded" not in cls.tags
+        if cls.operator.kernel in kernels and not cls.operator.is_random
     )
 
 
@@ -124,7 +123,7 @@ def rows_of(name: str, stock: StockRuntime) -> Iterator[str]:
         )
         taken = {types: ok for types, ok in answers if ok is not None}
     for at, types in refused(taken, len(probe.groups)):
-        yield f"{kernel_of(OP_BY_NAME[name])} | {','.join(probe.groups[at])} | {' '.join(t.name for t in types)}"
+        yield f"{OP_BY_NAME[name].operator.kernel} | {','.join(probe.groups[at])} | {' '.join(t.name for t in types)}"
 
 
 def _is_in_programs(types: Sequence[DType]) -> bool:

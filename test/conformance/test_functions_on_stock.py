@@ -14,11 +14,11 @@ import torch
 from stock import StockRuntime
 from sweep.compare import difference
 
+from dev.calls import Call, module_of, results_of
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
-from et_ir.registry.calls import Call, module_of, results_of
 
 aten: Any = torch.ops.aten
 mp: Any = mpmath.mp.clone()

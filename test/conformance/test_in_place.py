@@ -86,9 +86,8 @@ def random(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 def functional(operator: str) -> Any:
     """The operator of torch that an out variant belongs to."""
-    name = operator.removeprefix("aten::")
     for op in OP_BY_NAME.values():
-        if op.out_schema.removeprefix("aten::").partition("(")[0] == name:
+        if op.operator.kernel == operator:
             packet, _, overload = op.name.removeprefix("edge.").partition(".")
             return getattr(getattr(torch.ops.aten, packet), overload or "default")
     raise AssertionError(f"no operator has the out variant {operator}")

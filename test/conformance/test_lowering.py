@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, UnitAttr, f3
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import BufferOp, LoadOp, StoreOp
 from et_ir.driver.stages import run_pipeline
 from et_ir.emit import disassemble, write

@@ -20,16 +20,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
+from dev.calls import DTYPES, tensor_type
 from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.executorch import KernelCallOp
-from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.driver.pipelines import executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.verify.verify_edge import VerifyEdgePass
-from et_ir.registry.calls import DTYPES, tensor_type
+from et_ops import operator_of_kernel
 from et_vm.runtime import Runtime
 
 PREFIX = "quantized_decomposed::"
@@ -98,12 +98,9 @@ def test_with_stock_kernels(name: str, quantized_stock: StockRuntime, tmp_path: 
 
 def runtime_call(call: Any) -> tuple[ModuleOp, tuple[torch.Tensor, ...]]:
     """A module at the edge level that makes a call of an operator which torch does not define, and its inputs."""
-    outs = {
-        f"{PREFIX}{parse_schema(op.out_schema).qualified_name}": op
-        for op in OP_BY_NAME.values()
-        if op.out_schema
-    }
-    cls = outs[call.operator]
+    operator = operator_of_kernel(call.operator)
+    assert operator is not None
+    cls = OP_BY_NAME[operator.name]
     inputs = tuple(a for a in call.arguments if isinstance(a, torch.Tensor))
     block = Block(arg_types=[tensor_type(value) for value in inputs])
     values = iter(block.args)

@@ -19,7 +19,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from et_ir import EdgeProgramManager, ExecutorchBackendConfig
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.driver.pipelines import core_aten_passes, edge_passes
 from et_ir.driver.stages import run_passes
 from et_ir.frontend.size_arithmetic import SizeArithmetic

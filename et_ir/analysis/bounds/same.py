@@ -11,7 +11,6 @@ from typing import Final, cast
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from et_ir.analysis.bounds.sources import sources
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import literal_of
@@ -58,7 +57,7 @@ class SameSizes:
         owner = value.owner
         if isinstance(owner, LiteralOp):
             return literal_of(owner.value)
-        if isinstance(owner, SchemaOp) and operator_name(type(owner)) == "sym_size.int":
+        if isinstance(owner, SchemaOp) and owner.operator.view_form == "sym_size.int":
             return self.size(owner.operands[0], owner.arg("dim"))
         return value
 
@@ -74,7 +73,7 @@ class SameSizes:
                     self._found[result, dim] = found
 
     def _derived(self, op: SchemaOp, dim: int) -> Identity | None:
-        name = operator_name(type(op))
+        name = op.operator.view_form
         if name in ("expand", "view", "reshape", "_unsafe_view"):
             return self._given(op, name, dim)
         if name in _COUNTS:
@@ -88,7 +87,7 @@ class SameSizes:
             return None
         places = sources(op, dim)
         found = {self.size(*place) for place in places}
-        if "pointwise" in op.tags and not _is_broadcast_from(op, places, dim):
+        if op.operator.is_pointwise and not _is_broadcast_from(op, places, dim):
             return None
         return found.pop() if len(found) == 1 else None
 
@@ -99,7 +98,7 @@ class SameSizes:
         end: object = op.arg("end")
         owner = cast(SSAValue, end).owner if isinstance(end, SSAValue) else None
         # A tensor's size is never below 0, where there would be no numbers.
-        is_size = isinstance(owner, SchemaOp) and operator_name(type(owner)) == "sym_size.int"
+        is_size = isinstance(owner, SchemaOp) and owner.operator.view_form == "sym_size.int"
         return self.number(cast(SSAValue, end)) if is_size and (start, step) == (0, 1) else None
 
     def _given(self, op: SchemaOp, name: str, dim: int) -> Identity | None:

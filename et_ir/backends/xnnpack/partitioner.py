@@ -19,7 +19,6 @@ from et_ir.delegation.refusals import Refusal
 from et_ir.delegation.registry import Backend
 from et_ir.delegation.specs import DelegationSpec
 from et_ir.delegation.support import OperatorSupport
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.schema import SchemaOp
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ class _Chosen(XnnpackSupport):
 
     def refusal(self, op: Operation) -> Refusal | None:
         if isinstance(op, SchemaOp):
-            name = operator_name(type(op))
+            name = op.operator.view_form
             if name in self._without or (self._only and name not in self._only):
                 return Refusal("left out by the user", name)
         return super().refusal(op)

@@ -38,7 +38,7 @@ def shares_layout(op: SchemaOp) -> bool:
     """Whether an op's operands and results have one dim order, as far as the operator and the operands' shapes say."""
     if op.name.partition(".")[2] in SHARING:
         return True
-    return "pointwise" in op.tags and len({t.get_shape() for t in _tensor_types(op.operand_types)}) == 1
+    return op.operator.is_pointwise and len({t.get_shape() for t in _tensor_types(op.operand_types)}) == 1
 
 
 def _tensor_types(types: Sequence[Attribute]) -> Iterator[TensorType[Attribute]]:

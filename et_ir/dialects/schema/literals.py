@@ -41,22 +41,39 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from et_ir.dialects.schema.schema import ArgType
+from et_ops.schema import Arg, ArgType
 
 __all__ = [
+    "BOOL_LIST",
     "DYNAMIC",
     "DYNAMIC_ATTR",
     "ELEMENT_TYPES",
+    "PRESENT",
+    "SEGMENTS",
     "Value",
     "attribute_of",
     "element_type_name",
     "fits",
     "literal_of",
+    "present",
     "segment_sizes",
 ]
 
 DYNAMIC: Final = -(2**63)
 """Stands, in an i64 property or list, for the next of the op's symbol operands."""
+
+SEGMENTS: Final = "operandSegmentSizes"
+"""The property with the number of operands per tensor argument, as every IRDL op with variadic operands has
+it.
+"""
+PRESENT: Final = "_present"
+BOOL_LIST: Final = ArgType("bool", is_list=True)
+
+
+def present(arg: Arg) -> str:
+    """The name of the property that says which items of a list of optional tensors are there."""
+    return arg.name + PRESENT
+
 
 Scalar = int | float | bool
 Value = Scalar | str | Attribute | Sequence[Scalar] | None

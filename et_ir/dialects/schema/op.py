@@ -33,16 +33,20 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.schema.literals import (
+    BOOL_LIST,
     DYNAMIC,
     DYNAMIC_ATTR,
     ELEMENT_TYPES,
+    PRESENT,
+    SEGMENTS,
     Value,
     attribute_of,
     fits,
     literal_of,
+    present,
     segment_sizes,
 )
-from et_ir.dialects.schema.schema import BOOL_LIST, PRESENT, SEGMENTS, Arg, Schema, parse_schema, present
+from et_ops import Arg, Operator, Schema, parse_schema
 
 __all__ = ["DYNAMIC", "OpInfo", "SchemaOp", "compatible", "op_info"]
 
@@ -76,10 +80,9 @@ def op_info(schema_text: str) -> OpInfo:
 
 
 class SchemaOp(IRDLOperation):
-    """An operation defined by `schema_text`. Subclasses are generated: `et_ir/dialects/aten/generated`."""
+    """An operation defined by the schema of an operator. `et_ir.dialects.schema.classes` makes the subclasses."""
 
-    schema_text: ClassVar[str]
-    tags: ClassVar[frozenset[str]] = frozenset()
+    operator: ClassVar[Operator]
     traits: ClassVar[OpTraits]
 
     @staticmethod
@@ -96,7 +99,7 @@ class SchemaOp(IRDLOperation):
     def info(cls) -> OpInfo:
         cached = cls.__dict__.get("_info")
         if cached is None:
-            cached = op_info(cls.schema_text)
+            cached = op_info(cls.operator.schema_text)
             cls._info = cached
         return cast(OpInfo, cached)
 

@@ -39,7 +39,6 @@ from xdsl.traits import Pure
 from et_ir.data.blob import KEEP, Blob
 from et_ir.dialects.aten.inference.meta import read_args
 from et_ir.dialects.aten.inference.pointwise import promoted
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.edge.promotion import PROMOTIONS, computation_dtype
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema import SchemaOp
@@ -121,7 +120,7 @@ class _Folder:
                 self._add(op)
 
     def _add(self, op: SchemaOp) -> None:
-        name = operator_name(type(op))
+        name = op.operator.view_form
         if op.symbols or not op.results or not op.get_traits_of_type(Pure) or name.startswith(_UNINITIALISED):
             return
         cls = op.__class__
@@ -312,7 +311,7 @@ def _computed(op: SchemaOp) -> Attribute | None:
 
 def _hint(candidate: _Candidate) -> str:
     """A readable name for a result: of the constant it comes from, if it is one, and of the operator."""
-    name = operator_name(type(candidate.op)).partition(".")[0].strip("_")
+    name = candidate.op.operator.view_form.partition(".")[0].strip("_")
     leaves = candidate.leaves
     return f"{next(iter(leaves))}_{name}" if leaves is not None and len(leaves) == 1 else name
 

@@ -22,8 +22,9 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.aten.inference.dtypes import BOOL, Category, DType, dtype_of
 from et_ir.dialects.counterparts import forms
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.core_to_edge.remove_noops import needs_own_memory
 from et_ir.rewriting import rewrite
@@ -94,7 +95,7 @@ class MergeConversions(RewritePattern):
         if not holds(dtype_of(between.element_type), dtype_of(before.element_type)):
             return
         after = tensor_type(result)
-        if isinstance(op, edge.EdgeOp):
+        if isinstance(op, EdgeOp):
             merged = edge.DimOrderOpsUnderscoreToDimOrderCopyOp.make(
                 source, dtype=after.element_type, dim_order=dim_order_of(after), result_types=[after]
             )

@@ -31,12 +31,11 @@ from xdsl.rewriter import InsertPoint
 
 from et_ir.data import Blob
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.aten.inference.dtypes import F32, DType, dtype_of
 from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
 from et_ir.dialects.edge.promotion import PROMOTIONS, computation_dtype
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
-from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.literals import element_type_name, literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
@@ -121,11 +120,7 @@ class NumberToTensor(RewritePattern):
 
     def _has_kernel(self, name: str) -> bool:
         edge = EDGE_OPS.get(name)
-        return (
-            edge is not None
-            and edge.out_schema != ""
-            and f"aten::{parse_schema(edge.out_schema).qualified_name}" in self.kernels
-        )
+        return edge is not None and edge.operator.kernel in self.kernels
 
     def _scalar_form(self, op: AtenOp) -> AtenOp | None:
         """The op with its numbers as literals, if there is such an overload and a kernel for it."""

@@ -21,8 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.kernel_names import kernel_of
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
@@ -60,7 +59,7 @@ class KernelLimitsPass(ModulePass):
 
 
 def _types(op: EdgeOp, refused: dict[str, dict[str, frozenset[str]]], target: str) -> Iterator[str]:
-    kernel = kernel_of(op)
+    kernel = op.operator.kernel
     for arg, types in refused.get(kernel, {}).items():
         for _, value in operands_of(op, arg):
             if is_tensor(value.type) and element_type_name(value.type.element_type) in types:
@@ -80,4 +79,4 @@ def _ranks(op: EdgeOp, target: str) -> Iterator[str]:
 def _complex_numbers(op: EdgeOp, target: str) -> Iterator[str]:
     limit = complex_limit(op) if target.startswith("stock") else None
     if limit is not None:
-        yield f"the kernel '{kernel_of(op)}' of '{target}' {limit}"
+        yield f"the kernel '{op.operator.kernel}' of '{target}' {limit}"

@@ -45,9 +45,9 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.layout import Tensor, nbytes, scalar_type
 from et_ir.dialects.executorch.signatures import call_problems, declared_schemas
 from et_ir.dialects.program import DeclareOperatorOp, GlobalOp, OverwriteOp, StoreOp
-from et_ir.dialects.schema import Schema
 from et_ir.planning import Buffer, conflicts
 from et_ir.report import Finding, PassReport
+from et_ops import Schema
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["VerifyExecutorchPass"]

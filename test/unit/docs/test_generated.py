@@ -13,15 +13,14 @@ ROOT = Path(__file__).parents[3]
 
 
 QUICK = (
-    "et_ir.registry.snapshot",
-    "et_ir.registry.generate",
+    "dev.snapshot",
     "dev.document_passes",
     "dev.document_operators",
     "dev.document_vm",
 )
 ELSEWHERE = {
     "dev.dtype_probe": "test/conformance/test_edge_dtypes.py",
-    "et_ir.registry.examples": "test/conformance/test_operator_examples.py",
+    "dev.examples": "test/conformance/test_operator_examples.py",
     "dev.targets": "test/unit/tools/test_targets.py",
 }
 """Generators that run torch, or a runtime, and the test that runs them."""
@@ -31,11 +30,11 @@ def _generators() -> set[str]:
     """The modules that can check what they generate."""
     found: set[str] = set()
     for package, name in (
+        ("dev",) * 2,
         ("et_ir",) * 2,
         ("et_schema",) * 2,
         ("et_vm",) * 2,
         ("tools", "et_tools"),
-        ("dev",) * 2,
     ):
         for path in (ROOT / package).rglob("*.py"):
             if '"--check"' in path.read_text(encoding="utf-8"):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, F64, I64, DType
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Size, decomposes, is_static, meta, numel
 from et_ir.passes.aten_to_core.decompose.matmul import matmul

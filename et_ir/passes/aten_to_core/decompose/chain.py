@@ -22,7 +22,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.aten import AtenOp
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.aten.inference.dtypes import BF16, F16, F32, DType
 from et_ir.dialects.aten.inference.meta import Meta, meta_of
 from et_ir.dialects.program import FUNCTIONS, ComputeOp, LiteralOp

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.aten import AtenOp
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, F64, I64, U8, DType, dtype_of, real_of
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Size, decomposes, is_static, meta
 

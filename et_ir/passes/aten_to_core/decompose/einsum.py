@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.aten.inference.dtypes import I64
 from et_ir.dialects.aten.inference.einsum import read_equation
 from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta

@@ -13,7 +13,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.aten.inference.dtypes import BOOL, I32
 from et_ir.dialects.aten.inference.meta import UNKNOWN
 from et_ir.dialects.aten.inference.shapes import broadcast

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.aten.inference.dtypes import BOOL, U8, as_float, dtype_of
 from et_ir.dialects.aten.inference.meta import UNKNOWN
 from et_ir.dialects.aten.inference.shapes import wrap_dims

@@ -12,7 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.data.blob import KEEP
 from et_ir.dialects.aten.inference.dtypes import BOOL, DType, dtype_of
-from et_ir.dialects.counterparts import known_forms, operator_name, sibling
+from et_ir.dialects.counterparts import known_forms, sibling
 from et_ir.dialects.program import Globals, LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import literal_of
@@ -76,7 +76,7 @@ class NeutralOperand(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
-        neutral, commutes = _NEUTRAL[operator_name(type(op)).partition(".")[0]]
+        neutral, commutes = _NEUTRAL[op.operator.view_form.partition(".")[0]]
         if "alpha" in op.properties and op.arg("alpha") != 1:
             return
         arguments = list(op.args().values())

@@ -48,7 +48,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.choices import CheapestForm
 from et_ir.analysis.cost_model import CostModel
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.driver.presets import Memory
 from et_ir.passes.to_executorch.convolutions_to_products.forms import (
     GroupPatches,

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from et_ir.dialects.aten.inference.dtypes import dtype_of
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 

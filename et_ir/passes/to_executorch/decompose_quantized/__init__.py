@@ -29,7 +29,6 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.schema import parse_schema
 from et_ir.passes.to_executorch.decompose_quantized import (  # noqa: F401
     affine,  # pyright: ignore[reportUnusedImport]
     choices,  # pyright: ignore[reportUnusedImport]
@@ -44,10 +43,6 @@ from et_ir.targets.manifest import load_manifest
 __all__ = ["DECOMPOSITIONS", "DecomposeQuantizedPass"]
 
 
-def _has_kernel(kernels: frozenset[str], op: type[EdgeOp]) -> bool:
-    return f"quantized_decomposed::{parse_schema(op.out_schema).qualified_name}" in kernels
-
-
 class ToArithmetic(RewritePattern):
     """Replaces an op that has no kernel, or one that computes otherwise than torch, by its decomposition."""
 
@@ -55,12 +50,12 @@ class ToArithmetic(RewritePattern):
         self.kernels = load_manifest(target)
         self.is_stock = target.startswith("stock")
         self.roots = tuple(
-            cls for cls in DECOMPOSITIONS if self.is_stock or not _has_kernel(self.kernels, cls)
+            cls for cls in DECOMPOSITIONS if self.is_stock or cls.operator.kernel not in self.kernels
         )
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
-        if _has_kernel(self.kernels, type(op)) and (not self.is_stock or computes_as_torch(op)):
+        if op.operator.kernel in self.kernels and (not self.is_stock or computes_as_torch(op)):
             return
         builder = Builder(op, rewriter)
         found = DECOMPOSITIONS[type(op)](builder, op)

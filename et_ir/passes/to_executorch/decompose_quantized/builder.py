@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.aten.inference.dtypes import DType, dtype_of, promote_categories
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema import compatible
 from et_ir.dialects.schema.tensors import tensor_type
 

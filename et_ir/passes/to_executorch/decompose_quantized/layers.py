@@ -8,7 +8,7 @@ from math import prod
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.aten.inference.dtypes import F32, I8, dtype_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.passes.to_executorch.decompose_quantized.builder import Builder, decomposes, dtype, shape
 
 Embedding = Callable[[Builder, edge.QuantizedDecomposedEmbeddingByteDtypeOp], SSAValue | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.inference.dtypes import F32, I32, dtype_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.passes.to_executorch.decompose_quantized.builder import Builder, decomposes, shape
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten.inference.dtypes import dtype_of, real_of
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.fit_kernels.complex_parts import Pair, Parts, on_parts
 

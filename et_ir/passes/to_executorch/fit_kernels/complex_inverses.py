@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.passes.to_executorch.fit_kernels.complex_arithmetic import product, root
 from et_ir.passes.to_executorch.fit_kernels.complex_parts import Pair, Parts, on_parts
 

@@ -9,8 +9,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.aten.inference.dtypes import Category, dtype_of, real_of
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.to_executorch.fit_kernels.complex_parts import Pair, Parts, is_complex, on_parts
 from et_ir.passes.to_executorch.fit_kernels.complex_truth import truth

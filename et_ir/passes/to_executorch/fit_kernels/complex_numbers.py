@@ -13,8 +13,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.aten.inference.dtypes import dtype_of, real_of
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.kernel_names import kernel_of
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.fit_kernels import (  # noqa: F401
     complex_arithmetic,  # pyright: ignore[reportUnusedImport]
@@ -84,7 +83,7 @@ def complex_limit(op: EdgeOp) -> str | None:
 def _is_refused(op: EdgeOp) -> bool:
     if complex_limit(op) is not None or isinstance(op, edge.AbsOp):  # whose squares overflow
         return True
-    kernel = kernel_of(op)
+    kernel = op.operator.kernel
     refused = load_refused_types(_TARGET).get(kernel, {})
     return kernel not in load_manifest(_TARGET) or any(
         name.startswith("complex") for types in refused.values() for name in types

@@ -16,8 +16,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from et_ir.dialects.aten.inference.dtypes import dtype_of, real_of
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 
 __all__ = ["RULES", "Pair", "Parts", "Rule", "fits", "is_complex", "on_parts"]

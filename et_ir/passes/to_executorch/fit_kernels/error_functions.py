@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.passes.to_executorch.fit_kernels import special_coefficients as table
 from et_ir.passes.to_executorch.fit_kernels.formulas import Real, formula, where
 

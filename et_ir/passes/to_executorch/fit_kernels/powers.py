@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from et_ir.dialects.aten.inference.dtypes import Category, dtype_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["PATTERNS"]

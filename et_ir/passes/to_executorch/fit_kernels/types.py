@@ -10,7 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from et_ir.dialects.aten.inference.dtypes import dtype_of
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 

@@ -44,12 +44,12 @@ from et_ir.dialects.program import (
     TreeAttr,
 )
 from et_ir.dialects.program.arithmetic import primitive
-from et_ir.dialects.schema import Arg, Schema, parse_schema
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.control_flow import lower_control
 from et_ir.passes.to_executorch.to_out_variant.missing_out_variant import missing_out_variant
 from et_ir.passes.to_executorch.to_out_variant.registers import default_of
 from et_ir.report import Finding
+from et_ops import Arg, Schema
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["Method"]
@@ -262,29 +262,23 @@ class Method:
     def _edge_op(self, op: EdgeOp) -> None:
         if op.results and all(_is_only_stated(result) for result in op.results):
             return
-        functional = op.schema()
-        # `edge.dim_order_ops._clone_dim_order` names its namespace, `edge.add.Tensor` stands for torch's own.
-        namespace = (
-            op.name.removeprefix("edge.").removesuffix(functional.qualified_name).rstrip(".") or "aten"
-        )
-        if not op.out_schema:
+        operator, schema = op.operator, op.operator.out
+        if schema is None:
             if any(isinstance(result.type, TensorType) for result in op.results):
                 self._fail(op, *missing_out_variant(op))
                 return
-            arguments = self._arguments(op, functional)
-            if functional.qualified_name == "sym_size.int":
+            arguments = self._arguments(op, operator.schema)
+            if operator.name == "sym_size.int":
                 # The primitive operator of the stock runtime counts from the front only.
                 arguments[1] = op.arg("dim") % max(tensor_type(op.operands[0]).get_num_dims(), 1)
             returns = [self.result_register(op, result) for result in op.results]
-            name = f"{namespace}::{functional.qualified_name}"
-            self.add(KernelCallOp(name, arguments, returns=returns), op)
+            self.add(KernelCallOp(operator.kernel, arguments, returns=returns), op)
             return
-        schema = parse_schema(op.out_schema)
         arguments = self._arguments(op, schema)
         outs = [self.result_register(op, result) for result in op.results]
         self.add(
             KernelCallOp(
-                f"{namespace}::{schema.qualified_name}",
+                operator.kernel,
                 arguments,
                 outs=outs,
                 list_out=any(arg.type.is_list for arg in schema.out_args),

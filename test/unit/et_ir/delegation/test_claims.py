@@ -15,7 +15,7 @@ from et_ir.backends import (
     Value,
     partition_module,
 )
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.report import PassReport
 from et_ir.verification import verify_module
 

@@ -22,7 +22,7 @@ from et_ir.backends import (
     partition_module,
 )
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import executorch_passes
 from et_ir.driver.stages import run_passes

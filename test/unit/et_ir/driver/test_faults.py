@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr,
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.driver.faults import ProgramFaults, with_later_faults
 from et_ir.driver.pipelines import core_aten_passes, edge_passes, executorch_passes
 from et_ir.report import Finding, PassReport

@@ -23,8 +23,8 @@ from et_ir import (
     to_edge,
     to_edge_transform_and_lower,
 )
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.aten import ops as aten
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.driver.observer import Observer
 from et_ir.frontend import UnsupportedProgram

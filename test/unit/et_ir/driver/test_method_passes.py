@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import PassFailedException
 from et_ir import EdgeCompileConfig, to_edge, to_edge_transform_and_lower
 from et_ir.backends.nested import NestedPartitioner
 from et_ir.data import Blob
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import DataAttr, Globals
 from et_ir.driver.managers import ExecutorchBackendConfig
 from et_vm.runtime import Runtime

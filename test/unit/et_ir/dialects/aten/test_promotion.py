@@ -12,10 +12,10 @@ from xdsl.dialects import test as xdsl_test
 from xdsl.dialects.builtin import TensorType, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
+from dev.calls import DTYPES
 from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.dialects.aten.inference.dtypes import as_float, dtype_of, promote, real_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.registry.calls import DTYPES
 
 TORCH = {ELEMENT_TYPES[name]: dtype for dtype, name in DTYPES.items()}
 PAIRS = list(itertools.product(TORCH, TORCH))

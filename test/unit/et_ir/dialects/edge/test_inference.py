@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import TensorType, f16, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.edge import OP_BY_NAME, DimOrderAttr
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.layout import SHARING
 
 LAST = DimOrderAttr.of((0, 2, 3, 1))

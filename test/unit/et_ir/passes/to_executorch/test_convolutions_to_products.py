@@ -9,7 +9,7 @@ from aten_interpreter import Interpreter
 from modules import call, run
 
 from et_ir.analysis.cost_model import CostModel
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.targets.costs import CostTable, KernelCost, load_costs
 
 

@@ -11,6 +11,8 @@ import torch
 from quantized_cases import Q, quantized
 from torch._ops import OpOverloadPacket
 
+from dev.calls import Call, module_of
+from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.edge import EdgeOp
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import edge_passes, executorch_passes
@@ -18,8 +20,6 @@ from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.to_executorch.decompose_quantized import DECOMPOSITIONS
 from et_ir.passes.to_executorch.decompose_quantized.stock_kernels import computes_as_torch
-from et_ir.registry.calls import Call, module_of
-from et_ir.registry.quantized_calls import RUNTIME_EXAMPLES
 from et_vm.runtime import Runtime
 
 EACH = 5

@@ -7,11 +7,11 @@ import inspect
 import pytest
 from xdsl.utils.exceptions import ParseError
 
+from dev.examples import parse_example
 from et_ir.dialects.aten import OP_BY_NAME as ATEN
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.schema import SchemaOp
-from et_ir.registry.example_texts import EXAMPLES, edge_example, read_examples
-from et_ir.registry.examples import parse_example
+from et_ir.dialects.schema.examples import EXAMPLES, edge_example, read_examples
 
 WITHOUT = {
     "torch only makes it on CUDA": """

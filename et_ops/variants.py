@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from string import ascii_lowercase
 
-from et_ir.dialects.schema.schema import Arg, Schema, parse_schema
+from et_ops import Arg, Schema, parse_schema
 
 __all__ = ["functional_problem", "out_variant_definition", "out_variant_problem"]
 

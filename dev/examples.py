@@ -1,7 +1,7 @@
 """Make `examples.txt`, one call of every operator in the text of its dialect.
 
-python -m et_ir.registry.examples            # rewrite the table, which takes a minute or two; then run generate
-python -m et_ir.registry.examples --check    # exit 1 if it is out of date
+python -m dev.examples            # rewrite the table, which takes a minute or two; then run generate
+python -m dev.examples --check    # exit 1 if it is out of date
 
 An operator's example is its call in `example_calls` or, where there is none, what reads best among the calls that
 torch's own samples of operators make and calls made up from the schema. Each was run by torch, whose result types it
@@ -30,16 +30,16 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from dev.example_calls import DIM_ORDER, calls
+from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.aten import OP_BY_NAME, Aten, AtenOp
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.edge import Edge
-from et_ir.dialects.schema.schema import Arg
-from et_ir.registry.example_calls import DIM_ORDER, calls
-from et_ir.registry.example_texts import EXAMPLES, edge_example
-from et_ir.registry.quantized_calls import RUNTIME_EXAMPLES
+from et_ir.dialects.schema.examples import EXAMPLES, edge_example
+from et_ops import Arg
 
 if TYPE_CHECKING:
-    from et_ir.registry.calls import Call
+    from dev.calls import Call
 
 __all__ = ["parse_example", "table", "text_of", "written_calls"]
 
@@ -81,7 +81,7 @@ def _split_types(text: str) -> list[str]:
 
 def text_of(call: Call) -> str | None:
     """The example that a call is, or `None` if the dialects cannot hold it."""
-    from et_ir.registry.calls import NotExpressible, module_of
+    from dev.calls import NotExpressible, module_of
 
     try:
         _, op, _ = module_of(call)
@@ -155,7 +155,7 @@ def _run(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Call | Non
     """The call of an operator, or `None` if torch does not take it."""
     import torch
 
-    from et_ir.registry.calls import Call, results_of
+    from dev.calls import Call, results_of
 
     kept = tuple(args)
     try:
@@ -182,7 +182,7 @@ def sampled_calls() -> Iterator[Call]:
     import torch
     from torch.testing._internal.common_methods_invocations import op_db
 
-    from et_ir.registry import calls
+    from dev import calls
 
     for op_info in cast(list[Any], op_db):
         supported: Any = op_info.supported_dtypes("cpu")
@@ -322,7 +322,7 @@ def main() -> int:
         return 0
     if EXAMPLES.read_text(encoding="utf-8") == text:
         return 0
-    print(f"{EXAMPLES.name} is not current: python -m et_ir.registry.examples", file=sys.stderr)
+    print(f"{EXAMPLES.name} is not current: python -m dev.examples", file=sys.stderr)
     return 1
 
 

@@ -16,16 +16,14 @@ from functools import cache, cached_property
 from typing import Final, cast
 
 __all__ = [
-    "BOOL_LIST",
     "MISSING",
-    "PRESENT",
-    "SEGMENTS",
     "Arg",
     "ArgType",
     "Literal",
     "Schema",
+    "namespace_of",
     "parse_schema",
-    "present",
+    "without_namespace",
 ]
 
 type_names = frozenset(
@@ -248,14 +246,13 @@ def parse_schema(text: str) -> Schema:
     return Schema(head["name"], head["overload"] or "", tuple(args), returns, text)
 
 
-SEGMENTS: Final = "operandSegmentSizes"
-"""The property with the number of operands per tensor argument, as every IRDL op with variadic operands has
-it.
-"""
-PRESENT: Final = "_present"
-BOOL_LIST: Final = ArgType("bool", is_list=True)
+def namespace_of(text: str) -> str:
+    """The namespace that a schema text names, empty if none: `mylib` of `mylib::foo(Tensor x) -> Tensor`."""
+    head, separator, _ = text.partition("(")[0].partition("::")
+    return head.strip() if separator else ""
 
 
-def present(arg: Arg) -> str:
-    """The name of the property that says which items of a list of optional tensors are there."""
-    return arg.name + PRESENT
+def without_namespace(text: str) -> str:
+    """A schema text without its namespace."""
+    namespace = namespace_of(text)
+    return text.strip().removeprefix(f"{namespace}::") if namespace else text.strip()

@@ -1,4 +1,4 @@
-"""The examples of operators as text: `examples.txt`, which `et_ir.registry.examples` writes.
+"""Examples of operators as text: `examples.txt`, which `dev/examples.py` writes and torch has run.
 
 Each line is the name of an operator, a tab, and one operation of the `aten` dialect, with its operands named; lines are
 sorted. Operators of other namespaces than `aten` have theirs before the name; those of `dim_order_ops` are
@@ -12,7 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-__all__ = ["EXAMPLES", "edge_example", "read_examples"]
+from et_ops import Operator
+
+__all__ = ["EXAMPLES", "edge_example", "example_of", "read_examples"]
 
 EXAMPLES: Final = Path(__file__).with_name("examples.txt")
 
@@ -27,3 +29,9 @@ def read_examples() -> dict[str, str]:
 def edge_example(example: str) -> str:
     """An example of the `aten` dialect in the edge dialect, which has the same text for the same operator."""
     return re.sub(r"(^|= )aten\.", r"\1edge.", example, count=1)
+
+
+def example_of(dialect: str, operator: Operator) -> str | None:
+    """One op of an operator in the text of a dialect, `aten` or `edge`; `None` if there is none."""
+    found = read_examples().get(operator.name)
+    return edge_example(found) if found is not None and dialect == "edge" else found

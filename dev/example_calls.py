@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from et_ir.registry.quantized_calls import quantized_calls
+from dev.quantized_calls import quantized_calls
 
 __all__ = ["DIM_ORDER", "Case", "calls"]
 

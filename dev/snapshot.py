@@ -1,8 +1,7 @@
-"""Make or check `schemas.txt`, the snapshot of torch's operator registry that the dialects are generated
-from.
+"""Make or check `et_ops/schemas.txt`, the snapshot of torch's operator registry.
 
-    python -m et_ir.registry.snapshot            # rewrite the snapshot
-    python -m et_ir.registry.snapshot --check    # exit 1 if it is not what this torch registers
+    python -m dev.snapshot            # rewrite the snapshot
+    python -m dev.snapshot --check    # exit 1 if it is not what this torch registers
 
 Each line is one functional overload, sorted, its fields separated by tabs: schema, tags, schema of its out
 variant. An overload is in the snapshot if inference programs can hold it after `torch.export`: it is core
@@ -13,12 +12,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any, Final, cast
 
-from et_ir.registry.leaves import LEAVES
-
-SNAPSHOT = Path(__file__).with_name("schemas.txt")
+from et_ops.leaves import LEAVES
+from et_ops.library import SNAPSHOT
 
 # Overloads that programs hold before decomposition although none of the rules above selects them: composite
 # ops that may alias their input or may write running statistics and that torch therefore tags differently,
@@ -164,9 +161,7 @@ def main() -> int:
     if arguments.check:
         if text == SNAPSHOT.read_text(encoding="utf-8"):
             return 0
-        print(
-            "schemas.txt is not what this torch registers: python -m et_ir.registry.snapshot", file=sys.stderr
-        )
+        print("schemas.txt is not what this torch registers: python -m dev.snapshot", file=sys.stderr)
         return 1
     SNAPSHOT.write_text(text, encoding="utf-8")
     return 0

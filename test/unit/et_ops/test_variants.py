@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from et_ir.dialects.schema import parse_schema
-from et_ir.dialects.schema.variants import functional_problem, out_variant_definition, out_variant_problem
+from et_ops import parse_schema
+from et_ops.variants import functional_problem, out_variant_definition, out_variant_problem
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-__all__ = ["LEAVES", "RUNTIME_NAMESPACES", "is_kept_whole"]
+__all__ = ["LEAVES", "RUNTIME_NAMESPACES"]
 
 RUNTIME_NAMESPACES: Final = ("quantized_decomposed",)
 """Namespaces of operators that say what a runtime has kernels for: they stay whole, and `decompose-quantized` takes
@@ -29,8 +29,3 @@ def _read() -> dict[str, str]:
 
 LEAVES: Final = _read()
 """Why nothing decomposes it, by the name of an overload (`sort.stable`)."""
-
-
-def is_kept_whole(name: str) -> bool:
-    """Whether an operator that is not Core ATen is left to runtimes; the name is without the dialect."""
-    return name in LEAVES or name.partition(".")[0] in RUNTIME_NAMESPACES

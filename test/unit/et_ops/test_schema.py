@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from et_ir.dialects.schema import MISSING, Arg, ArgType, Schema, parse_schema
-from et_ir.dialects.schema.schema import scalar_types
-from et_ir.registry.snapshot import SNAPSHOT
+from et_ops import MISSING, Arg, ArgType, Schema, parse_schema
+from et_ops.library import SNAPSHOT
+from et_ops.schema import scalar_types
 
 TEXTS = [line.split("\t")[0] for line in SNAPSHOT.read_text(encoding="utf-8").splitlines()]
 
