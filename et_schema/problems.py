@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from et_schema.errors import InvalidFile
+from et_schema.errors import ExecutorchError
 
 
 class Problems:
@@ -17,7 +17,7 @@ class Problems:
     collects = False
     """Whether :meth:`add` returns."""
 
-    def add(self, problem: InvalidFile) -> None:
+    def add(self, problem: ExecutorchError) -> None:
         """Report ``problem``."""
         raise problem
 
@@ -30,9 +30,9 @@ class ProblemList(Problems):
     collects = True
 
     def __init__(self) -> None:
-        self.found: list[InvalidFile] = []
+        self.found: list[ExecutorchError] = []
 
-    def add(self, problem: InvalidFile) -> None:
+    def add(self, problem: ExecutorchError) -> None:
         self.found.append(problem)
 
 

@@ -76,8 +76,9 @@ examples:
 VALIDATE = """et-vm validate: check a file. Prints nothing when it is good.
 
 examples:
-  et-vm validate model.pte                       whole, consistent, no live tensors in the same bytes?
-  et-vm validate model.pte --kernels portable    and is there a kernel for each operator?
+  et-vm validate model.pte                       whole and consistent, and calls fit their kernels?
+  et-vm validate model.pte --no-kernels          the file alone, whatever the runtime
+  et-vm validate model.pte --kernels portable    and each method is loaded
   et-vm validate model.pte --json                all that is wrong, with table paths and bytes
 """
 
@@ -190,8 +191,14 @@ def _parser() -> CommandParser:
     verify.add_argument("--json", action="store_true", help="print JSON")
 
     validate = verb("validate", "check a file", VALIDATE)
-    validate.add_argument(
-        "--kernels", choices=KERNEL_LIBRARIES, help="also load every method with the kernels of this library"
+    linking = validate.add_mutually_exclusive_group()
+    linking.add_argument(
+        "--kernels",
+        choices=KERNEL_LIBRARIES,
+        help="check calls against the kernels of this library (default: portable), and load every method with them",
+    )
+    linking.add_argument(
+        "--no-kernels", action="store_true", help="check the file alone, not whether kernels take its calls"
     )
     validate.add_argument("--load", **LOAD)
     validate.add_argument("--data", **data)

@@ -260,10 +260,10 @@ class TestValidate:
         build.inputs(x)
         build.outputs(out)
         path = file(build)
-        report = run(capsys, "validate", path, code=ExitCode.CHECK_FAILED)
+        report = run(capsys, "validate", path, "--no-kernels", code=ExitCode.CHECK_FAILED)
         assert f"instruction 1 (test::add.out) of forward writes value {clash} " in report
         assert f"over bytes that value {y} still needs" in report
-        assert main(["validate", path, "--json"]) == ExitCode.CHECK_FAILED
+        assert main(["validate", path, "--no-kernels", "--json"]) == ExitCode.CHECK_FAILED
         facts = json.loads(capsys.readouterr().out)
         assert facts["valid"] is False
         (problem,) = facts["problems"]
@@ -287,12 +287,38 @@ class TestValidate:
         build = add(2)
         build.plan.operators[0].name = "acme::add"
         path = file(build)
-        assert run(capsys, "validate", path) == ""
-        assert "acme::add.out" in run(
-            capsys, "validate", path, "--kernels", "portable", code=ExitCode.MISSING_OPERATOR
-        )
+        assert run(capsys, "validate", path, "--no-kernels") == ""
+        missing = run(capsys, "validate", path, code=ExitCode.MISSING_OPERATOR)
+        assert "no kernel for acme::add.out" in missing
+        assert "--no-kernels checks the file alone" in missing
         assert main(["validate", path, "--kernels", "portable", "--json"]) == ExitCode.MISSING_OPERATOR
         assert json.loads(capsys.readouterr().out)["problems"][0]["operators"] == ["acme::add.out"]
+
+    def test_every_call_that_does_not_fit(self, capsys, file):
+        build = add(2)
+        x, number = build.tensor(2), build.scalar(1)
+        build.call("aten::add.out", x, number, number, x, x)
+        build.call("aten::relu.out", x, x, x, x)
+        build.call("aten::relu.out", number, x, x)
+        build.call("acme::a.out", x, x, x)
+        path = file(build)
+        assert run(capsys, "validate", path, "--no-kernels") == ""
+        assert main(["validate", path, "--json"]) == ExitCode.MISSING_OPERATOR
+        problems = json.loads(capsys.readouterr().out)["problems"]
+        chain = "execution_plan[0].chains[0].instructions"
+        assert [(found["name"], found["where"]) for found in problems] == [
+            ("OperatorMissing", "forward"),
+            ("InvalidProgram", f"{chain}[2].instr_args.args"),
+            ("InvalidType", f"{chain}[1].instr_args.args[1]"),
+            ("InvalidType", f"{chain}[3].instr_args.args[0]"),
+        ]
+        assert all(found["offset"] for found in problems[1:])
+        assert problems[2]["message"] == "aten::add.out: argument 'other': expected Tensor, got Int"
+
+    def test_no_kernels_and_kernels(self, capsys, file):
+        path = file(add(2))
+        run(capsys, "validate", path, "--no-kernels", "--kernels", "portable", code=ExitCode.USAGE)
+        run(capsys, "validate", path, "--no-kernels", "--load", "x.py", code=ExitCode.USAGE)
 
 
 class TestProcess:
