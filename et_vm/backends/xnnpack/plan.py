@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
@@ -22,6 +23,7 @@ class Plan:
     """
 
     __slots__ = (
+        "_as_declared",
         "_blocks",
         "_destined",
         "_graph",
@@ -74,6 +76,10 @@ class Plan:
         """Those of the node that is translated."""
         self._index = -1
         """The number of this node."""
+        self._as_declared = all(
+            graph.values[value].dims == size for value, size in zip(graph.inputs, sizes, strict=True)
+        )
+        """Whether inputs have the sizes that they are declared with: then no result is larger than declared."""
         for value, size in zip(graph.inputs, sizes, strict=True):
             self._place(value, size)
         parts: list[list[Step]] = []
@@ -168,6 +174,11 @@ class Plan:
         if known is not None:
             return known
         info = self._graph.values[value]
+        if self._as_declared and math.prod(sizes) > math.prod(info.dims):
+            raise ExecutorchError(
+                Error.InvalidArgument,
+                f"the result has the shape {list(sizes)}, value {value} is declared with {list(info.dims)}",
+            )
         tensor = Tensor(info.scalar_type, sizes, name=f"value {value}")
         block = self._shared(value, tensor, like)
         if block is None and value not in self.given and value not in self._destined:
