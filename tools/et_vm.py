@@ -37,6 +37,7 @@ examples:
   et-vm run model.pte --data weights.ptd               weights from another file
   et-vm run model.pte --poison                         overwrite dead memory while running
   et-vm run model.pte --instruction-limit 100000       end a loop that does not end by itself
+  et-vm run model.pte --memory-limit 100000000 --work-limit 10000000000    bound what a stranger's file may cost
   et-vm run model.pte --load mykernels.py              kernels of your own
 """
 
@@ -93,6 +94,12 @@ SECTIONS = (
 )
 
 
+LIMITS = {
+    "memory-limit": "bytes that loading and running may allocate: arenas, tensors nobody planned, working memory",
+    "work-limit": "units of work that an execution may take: elements visited and multiply-adds, 1,000 for each call",
+}
+
+
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
@@ -147,6 +154,8 @@ def _parser() -> CommandParser:
         "help": "an execution ends with a trap after N instructions (default: 10,000,000)",
     }
     run.add_argument("--instruction-limit", **limit)
+    for name, summary in LIMITS.items():
+        run.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
     run.add_argument("--json", action="store_true", help="print JSON")
 
     info = verb("info", "print what is in a file", INFO)
@@ -188,6 +197,8 @@ def _parser() -> CommandParser:
     )
     verify.add_argument("--data", **data)
     verify.add_argument("--instruction-limit", **limit)
+    for name, summary in LIMITS.items():
+        verify.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
     verify.add_argument("--json", action="store_true", help="print JSON")
 
     validate = verb("validate", "check a file", VALIDATE)

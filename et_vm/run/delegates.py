@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
     from et_vm.tracer import EventTracer
+    from et_vm.work import WorkMeter
 
 
 class Delegates:
@@ -43,6 +44,7 @@ class Delegates:
         poison: bool = False,
         external: Mapping[str, memoryview] | None = None,
         arguments: Mapping[int, Sequence[object]] | None = None,
+        meter: WorkMeter | None = None,
     ) -> None:
         self._handles: list[tuple[Backend, Handle]] = []
         self._blobs: dict[tuple[int, int], list[memoryview]] = {}
@@ -50,6 +52,7 @@ class Delegates:
         self._platform = platform
         self._tracer = tracer
         self._method = plan.name
+        self._meter = meter
         missing = [delegate.id for delegate in plan.delegates if not backends.is_available(delegate.id)]
         if missing:
             for backend_id in missing:
@@ -59,7 +62,7 @@ class Delegates:
                 missing[0], where=f"{where}.delegates[{at}].id", hint=_hint(missing[0], backends)
             )
         named_data = {**(external or {}), **pte.named_data()} if plan.delegates else {}
-        context = BackendInitContext(platform, tracer, plan.name, named_data, kernels, poison)
+        context = BackendInitContext(platform, tracer, plan.name, named_data, kernels, poison, meter=meter)
         for at, delegate in enumerate(plan.delegates):
             backend = backends.lookup(delegate.id)
             assert backend is not None
@@ -102,7 +105,9 @@ class Delegates:
         """The step of a delegate call: its backend executes on what the registers hold by then."""
         backend, handle = self._handles[instruction.callee]
         args = instruction.args
-        context = BackendExecuteContext(self._platform, self._tracer, self._method, instruction.index)
+        context = BackendExecuteContext(
+            self._platform, self._tracer, self._method, instruction.index, self._meter
+        )
 
         def run() -> None:
             backend.execute(context, handle, _values(args, registers))

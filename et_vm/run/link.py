@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
     from et_vm.verify.flow import Flow
+    from et_vm.work import WorkMeter
 
 
 def link(
@@ -33,10 +34,12 @@ def link(
     *,
     scratch: Scratch,
     memo: dict[object, object],
+    meter: WorkMeter | None = None,
 ) -> dict[int, Call]:
     """The kernel calls of a plan by the index of their instruction. Prims are no kernel calls.
 
-    ``scratch`` and ``memo`` are what the kernels may take working memory from, and keep derived data in.
+    ``scratch`` and ``memo`` are what the kernels may take working memory from, and keep derived data in;
+    ``meter`` counts the work of the calls.
 
     Raises MissingOperator with every operator that has no kernel, and InvalidFile for a call that does not
     fit the signature of its kernel, whatever path leads to it.
@@ -58,6 +61,8 @@ def link(
             scratch=scratch,
             memo=memo,
             memo_key=instruction.index,
+            platform=platform,
+            meter=meter,
         )
         prepare = found[instruction.index]
         linked[instruction.index] = Call(

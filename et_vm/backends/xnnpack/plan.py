@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_schema.generated.xnnpack import XNNCopy, XNNStaticReshape
@@ -13,6 +13,7 @@ from et_vm.backends.xnnpack.grid import Limits, snap
 from et_vm.backends.xnnpack.memory import Pool
 from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch, Step
+from et_vm.platform import Platform
 from et_vm.values import Array, Tensor
 
 
@@ -33,9 +34,11 @@ class Plan:
         "_limits",
         "_memo",
         "_numbers",
+        "_platform",
         "_pool",
         "_scratch",
         "_uses",
+        "_work",
         "ends",
         "given",
         "steps",
@@ -48,12 +51,12 @@ class Plan:
         sizes: Sequence[tuple[int, ...]],
         memo: dict[object, object],
         scratch: Scratch,
-        allocate: Callable[[int], Array],
+        platform: Platform,
         kernels: KernelRegistry | None = None,
         given: Mapping[int, Array] | None = None,
     ) -> None:
         """``sizes`` are those of the inputs, in the order of memory; ``memo`` keeps what is derived from constants;
-        ``allocate`` makes the memory of values; ``kernels`` are compiled ones to use; ``given`` is memory for inputs
+        ``platform`` makes the memory of values; ``kernels`` are compiled ones to use; ``given`` is memory for inputs
         and outputs, by their ids.
 
         Raises InvalidFile(DelegateInvalidCompatibility) for a node that does not take its operands, OutOfMemory.
@@ -62,7 +65,10 @@ class Plan:
         self._kernels = kernels
         self._memo = memo
         self._scratch = scratch
-        self._pool = Pool(allocate)
+        self._platform = platform
+        self._work: dict[int, int] = {}
+        """What kernels say of the work of each node, beside what is seen of its steps."""
+        self._pool = Pool(platform.allocate)
         self.given = given or {}
         self._destined = _destined(graph, self.given)
         self._kept = {*graph.outputs, *graph.constants, *self.given, *self._destined}
@@ -106,6 +112,11 @@ class Plan:
         """Bytes of all values that are no constants."""
         return self._pool.nbytes
 
+    @property
+    def declared_work(self) -> int:
+        """Units of work that are not seen of the steps."""
+        return sum(self._work.values())
+
     def node_of(self, step: int) -> NodeInfo:
         """The node that a step belongs to."""
         return self._graph.nodes[next(index for index, end in enumerate(self.ends) if step < end)]
@@ -115,7 +126,12 @@ class Plan:
         self._limits = item.limits
         self._index = index
         context = PrepareContext(
-            item.name, instruction=index, scratch=self._scratch, memo=self._memo, memo_key=index
+            item.name,
+            instruction=index,
+            scratch=self._scratch,
+            memo=self._memo,
+            memo_key=index,
+            platform=self._platform,
         )
         result = self._graph.values[item.results[0]]
         site = Site(
@@ -131,8 +147,10 @@ class Plan:
         where = f"xnodes[{index}].xnode_union"
         try:
             calls = item.translation.translate(site, item.node)
+            self._work[index] = context.declared_work
             return calls + self._finish(item, site)
-        except OutOfMemory:
+        except OutOfMemory as error:
+            error.where = where
             raise
         except MemoryError:
             raise OutOfMemory("no memory to work in", where=where) from None

@@ -23,6 +23,7 @@ from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.image.geometry import check_padded
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
+from et_vm.work import CALL
 
 # As many elements as the dimension of a tensor has at most.
 _MOST = 2**31 - 1
@@ -114,6 +115,7 @@ def col2im_out(
     ctx.check(columns == places, arg="self", expected=f"{places} columns", got=columns)
     _check_padded(ctx, blocks, (*batch, rows // taps))
     out.resize((*batch, rows // taps, *size))
+    ctx.work(4 * CALL * taps)
     return evaluated(functools.partial(_add_up, blocks, rows // taps, out.sizes), (self,), (out,))
 
 

@@ -62,8 +62,14 @@ class Window(NamedTuple):
         that is ``filtered`` is as large as a tensor that the file declares; where it is ``transposed``, the padding is
         around the result.
         """
-        inner = self.out if transposed else self.size
-        padded = math.prod(size + 2 * pad for size, pad in zip(inner, self.padding, strict=True))
+        if transposed:
+            padded = math.prod(size + 2 * pad for size, pad in zip(self.out, self.padding, strict=True))
+        else:
+            # The last place may hang over the end.
+            padded = math.prod(
+                size + 2 * max(pad, reach - size - pad)
+                for size, pad, reach in zip(self.size, self.padding, self.reach, strict=True)
+            )
         declared = math.prod(self.size) + math.prod(self.out)
         if filtered:
             declared += math.prod(self.kernel)
