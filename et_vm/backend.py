@@ -40,7 +40,8 @@ class BackendInitContext(NamedTuple):
     """What the first call in the program passes, as far as it is known at load: tensors may get other sizes or other
     memory before it is executed, and further calls pass others. Empty where nothing calls the delegate."""
     meter: WorkMeter | None = None
-    """Counts the work of the executions that the delegate is a part of, if it is limited."""
+    """Counts the work of the executions that the delegate is a part of, if it is limited: what :meth:`Backend.execute`
+    tells it (``meter.spend``) before it is done."""
 
 
 class BackendExecuteContext(NamedTuple):
@@ -51,8 +52,6 @@ class BackendExecuteContext(NamedTuple):
     method_name: str
     instruction: int = -1
     """The index of the call."""
-    meter: WorkMeter | None = None
-    """Counts the work of the execution, if it is limited: of delegates, what backends say (``meter.spend``)."""
 
     def log(self, identifier: int | str, name: str, start: int, end: int) -> None:
         """Tell the tracer, if there is one, what took place between two of the platform's ticks. `identifier` is the

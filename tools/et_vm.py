@@ -37,7 +37,7 @@ examples:
   et-vm run model.pte --data weights.ptd               weights from another file
   et-vm run model.pte --poison                         overwrite dead memory while running
   et-vm run model.pte --instruction-limit 100000       end a loop that does not end by itself
-  et-vm run model.pte --memory-limit 100000000 --work-limit 10000000000    bound what a stranger's file may cost
+  et-vm run model.pte --memory-limit 100000000         bound what a file may cost; --work-limit, too
   et-vm run model.pte --load mykernels.py              kernels of your own
 """
 

@@ -52,7 +52,6 @@ class Delegates:
         self._platform = platform
         self._tracer = tracer
         self._method = plan.name
-        self._meter = meter
         missing = [delegate.id for delegate in plan.delegates if not backends.is_available(delegate.id)]
         if missing:
             for backend_id in missing:
@@ -105,9 +104,7 @@ class Delegates:
         """The step of a delegate call: its backend executes on what the registers hold by then."""
         backend, handle = self._handles[instruction.callee]
         args = instruction.args
-        context = BackendExecuteContext(
-            self._platform, self._tracer, self._method, instruction.index, self._meter
-        )
+        context = BackendExecuteContext(self._platform, self._tracer, self._method, instruction.index)
 
         def run() -> None:
             backend.execute(context, handle, _values(args, registers))

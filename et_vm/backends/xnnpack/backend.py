@@ -28,7 +28,11 @@ class XnnpackBackend(Backend):
         del compile_specs
         blob = read_xnnpack(processed)
         delegate = Delegate(
-            Graph(blob, context.named_data), context.platform, context.kernels, context.arguments
+            Graph(blob, context.named_data),
+            context.platform,
+            context.kernels,
+            context.arguments,
+            context.meter,
         )
         if not blob.constants and not blob.graph.constant_buffer:
             # All that is left of it is in the delegate.
@@ -42,6 +46,6 @@ class XnnpackBackend(Backend):
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
         assert isinstance(handle, Delegate)
         if context.tracer is None:
-            handle.run(args, context.meter)
+            handle.run(args)
         else:
             handle.run_observed(args, context)

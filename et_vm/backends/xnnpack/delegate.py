@@ -36,6 +36,7 @@ class Delegate:
         "_graph",
         "_kernels",
         "_memo",
+        "_meter",
         "_moving",
         "_plan",
         "_platform",
@@ -51,11 +52,13 @@ class Delegate:
         platform: Platform,
         kernels: KernelRegistry | None = None,
         arguments: Sequence[object] = (),
+        meter: WorkMeter | None = None,
     ) -> None:
         """``platform`` makes the memory of values; ``kernels`` are used where they are compiled; ``arguments`` are
-        what the first call will pass, as far as that is known.
+        what the first call will pass, as far as that is known; ``meter`` counts the work of calls.
         """
         self._platform = platform
+        self._meter = meter
         self._reservation = platform.reserve(graph.nbytes)
         self._graph = graph
         self._kernels = kernels if kernels is not None and kernels.compiled else None
@@ -82,7 +85,9 @@ class Delegate:
         return usable_memory(self._graph, inputs, outputs) if sizes_in_memory(inputs) == self._sizes else {}
 
     def _planned(self, sizes: Sequence[tuple[int, ...]], given: Mapping[int, Array]) -> Plan:
-        return Plan(self._graph, sizes, self._memo, self._scratch, self._platform, self._kernels, given)
+        return Plan(
+            self._graph, sizes, self._memo, self._scratch, self._platform, self._kernels, given, self._meter
+        )
 
     def memory_report(self) -> dict[str, int]:
         """Bytes of values, of working memory, and of constants in the form that kernels read."""
@@ -93,16 +98,14 @@ class Delegate:
             "derived constants": derived,
         }
 
-    def run(self, args: Sequence[object], meter: WorkMeter | None = None) -> None:
-        """Read the inputs and write the outputs among ``args``. ``meter`` counts the work. Raises ExecutorchError."""
+    def run(self, args: Sequence[object]) -> None:
+        """Read the inputs and write the outputs among ``args``. Raises ExecutorchError."""
         self._settle(args)
-        self._spend(meter)
         self._walk(self._steps)
 
     def run_observed(self, args: Sequence[object], context: BackendExecuteContext) -> None:
         """:meth:`run`, telling the context of each node when it began and ended."""
         self._settle(args)
-        self._spend(context.meter)
         ticks = context.platform.ticks
         start = self._first
         self._walk(self._steps[:start])
@@ -113,13 +116,11 @@ class Delegate:
             start = self._first + end
         self._walk(self._steps[start:])
 
-    def _spend(self, meter: WorkMeter | None) -> None:
-        if meter is not None:
-            meter.spend(elements_of(self._steps) + self._plan.declared_work)
-
     def _settle(self, args: Sequence[object]) -> None:
         if _versions(args) != self._bound:
             self._bind(args)
+        if self._meter is not None:
+            self._meter.spend(elements_of(self._steps) + self._plan.declared_work)
 
     def _walk(self, part: Sequence[Step]) -> None:
         steps = iter(part)

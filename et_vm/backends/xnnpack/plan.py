@@ -15,6 +15,7 @@ from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch, Step
 from et_vm.platform import Platform
 from et_vm.values import Array, Tensor
+from et_vm.work import WorkMeter, elements_of
 
 
 class Plan:
@@ -33,6 +34,7 @@ class Plan:
         "_kernels",
         "_limits",
         "_memo",
+        "_meter",
         "_numbers",
         "_platform",
         "_pool",
@@ -54,10 +56,11 @@ class Plan:
         platform: Platform,
         kernels: KernelRegistry | None = None,
         given: Mapping[int, Array] | None = None,
+        meter: WorkMeter | None = None,
     ) -> None:
         """``sizes`` are those of the inputs, in the order of memory; ``memo`` keeps what is derived from constants;
         ``platform`` makes the memory of values; ``kernels`` are compiled ones to use; ``given`` is memory for inputs
-        and outputs, by their ids.
+        and outputs, by their ids; ``meter`` counts the work of calls, where that is limited.
 
         Raises InvalidFile(DelegateInvalidCompatibility) for a node that does not take its operands, OutOfMemory.
         """
@@ -66,8 +69,9 @@ class Plan:
         self._memo = memo
         self._scratch = scratch
         self._platform = platform
+        self._meter = meter
         self._work: dict[int, int] = {}
-        """What kernels say of the work of each node, beside what is seen of its steps."""
+        """What kernels say of the work of each node, and the elements that it is given, where work is limited."""
         self._pool = Pool(platform.allocate)
         self.given = given or {}
         self._destined = _destined(graph, self.given)
@@ -132,6 +136,7 @@ class Plan:
             memo=self._memo,
             memo_key=index,
             platform=self._platform,
+            meter=self._meter,
         )
         result = self._graph.values[item.results[0]]
         site = Site(
@@ -147,7 +152,10 @@ class Plan:
         where = f"xnodes[{index}].xnode_union"
         try:
             calls = item.translation.translate(site, item.node)
-            self._work[index] = context.declared_work
+            if self._meter is not None:
+                # What compiled kernels visit is not seen of their steps.
+                seen = (tensors[value] for value in (*item.operands, *item.results) if value in tensors)
+                self._work[index] = context.declared_work + elements_of(seen)
             return calls + self._finish(item, site)
         except OutOfMemory as error:
             error.where = where

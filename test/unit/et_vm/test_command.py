@@ -245,6 +245,24 @@ class TestFailures:
         assert "--help" in run(capsys, *arguments, code=ExitCode.USAGE)
 
 
+class TestLimits:
+    def test_memory(self, capsys, file):
+        assert "output 0" in run(capsys, "run", file(add(2)), "--memory-limit", "100000")
+        found = run(capsys, "run", file(add(2)), "--memory-limit", "10", code=ExitCode.INFEASIBLE_MEMORY)
+        assert "left of a limit of 10 at memory id 1" in found
+
+    def test_work(self, capsys, file):
+        assert "output 0" in run(capsys, "run", file(add(2)), "--work-limit", "2000")
+        found = run(capsys, "run", file(add(2)), "--work-limit", "1000", code=ExitCode.TRAP)
+        assert "OutOfResources" in found
+        assert "1,000 are left of a limit of 1,000" in found
+        assert "in instruction 0: aten::add.out" in found
+
+    @pytest.mark.parametrize("option", ["--memory-limit", "--work-limit"])
+    def test_usage(self, capsys, file, option):
+        run(capsys, "run", file(add(2)), option, "0", code=ExitCode.USAGE)
+
+
 class TestValidate:
     def test_silent_when_good(self, capsys, file):
         assert run(capsys, "validate", file(add(2))) == ""

@@ -19,9 +19,9 @@ from et_vm.work import CALL
 UNBOUND = TensorShapeDynamism.DYNAMIC_UNBOUND
 
 
-def load(build: Build, **limits: int | None):
+def load(build: Build, library: str = "portable", **limits: int | None):
     program = Program.load(build.file(), platform=Platform(**limits))
-    return program.load_method("forward", kernels=load_library("portable"))
+    return program.load_method("forward", kernels=load_library(library))
 
 
 def product(n: int) -> Build:
@@ -116,6 +116,35 @@ class TestWork:
         assert caught.value.code == Error.OutOfResources
         assert (caught.value.instruction, caught.value.operator) == (0, "aten::mm.out")
 
+    @pytest.mark.parametrize("library", ["portable", "aten"])
+    def test_of_windows_and_matrices(self, library):
+        """At least as many units as there are multiply-adds, and not many times that."""
+        build = Build()
+        matrix, linear = build.tensor(32, 32), build.tensor(8, 32)
+        x, out = build.tensor(1, 8, 16, 16), build.tensor(1, 8, 16, 16)
+        numbers, no, none = (
+            [build.ints(*[number] * 2) for number in (5, 1, 2)],
+            build.scalar(False),
+            build.scalar(None),
+        )
+        calls = {
+            (256 * 4 * 36, 10): convolution(),
+            (8 * 32 * 32, 2): ("aten::linear.out", linear, matrix, none, build.tensor(8, 32)),
+            (32**3, 40): ("aten::_linalg_det.result", matrix, *results(build)),
+            (8 * 256 * 10, 8): ("aten::avg_pool2d.out", x, *numbers, no, no, none, out),
+        }
+        for (least, factor), call in calls.items():
+            made = call
+            if isinstance(call, tuple):
+                made = build
+                outs = call[-3:] if "det" in call[0] else call[-1:]
+                build.chain.instructions.clear()
+                build.call(*call, outs[0] if len(outs) == 1 else build.tensors(*outs))
+            with pytest.raises(Trap, match="units of work") as caught:
+                load(made, library, work_limit=least)
+            assert caught.value.code == Error.OutOfResources
+            load(made, library, work_limit=factor * least + 100 * CALL)
+
     def test_of_a_chain(self):
         """The sum counts, and what no execution could do is refused at load."""
         file = chain_of_adds(10).file()
@@ -197,7 +226,7 @@ class TestWork:
         build.inputs(x)
         build.outputs(out)
         x = np.ones((1, 32, 32), np.float32)
-        load(build, work_limit=40_000).execute([x])
+        load(build, work_limit=45_000).execute([x])
         with pytest.raises(Trap, match="units of work") as caught:
             load(build, work_limit=30_000).execute([x])
         assert caught.value.code == Error.OutOfResources
@@ -222,6 +251,11 @@ class TestWork:
         assert [function for function, _ in method._steps] == [np.matmul]
         with pytest.raises(ExecutorchError):
             load(product(4), work_limit=1)
+
+
+def results(build: Build) -> tuple[int, int, int]:
+    """Of a determinant: itself, the factors and the pivots."""
+    return build.tensor(), build.tensor(32, 32), build.tensor(32, dtype=ScalarType.INT)
 
 
 def chain(count: int) -> Build:
