@@ -208,7 +208,7 @@ class Problems:
     collects = False
     """Whether :meth:`add` returns."""
 
-    def add(self, problem: InvalidFile) -> None:
+    def add(self, problem: ExecutorchError) -> None:
         """Report ``problem``."""
         raise problem
 
@@ -221,9 +221,9 @@ class ProblemList(Problems):
     collects = True
 
     def __init__(self) -> None:
-        self.found: list[InvalidFile] = []
+        self.found: list[ExecutorchError] = []
 
-    def add(self, problem: InvalidFile) -> None:
+    def add(self, problem: ExecutorchError) -> None:
         self.found.append(problem)
 
 

@@ -64,6 +64,7 @@ class NestedProgramBackend(Backend):
                 tracer=tracer,
                 poison=context.poison,
                 external=context.named_data,
+                meter=context.meter,
             )
         except Trap as error:
             raise _outside(error) from error

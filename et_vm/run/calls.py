@@ -12,6 +12,7 @@ from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.prims import kind_of
 from et_vm.kernels.registry import NOTHING
 from et_vm.values import ListRegister, Tensor
+from et_vm.work import CALL, elements_of, work_of
 
 if TYPE_CHECKING:
     from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step
@@ -33,6 +34,7 @@ class Call:
         "prepare",
         "registers",
         "schema_args",
+        "work",
         "written",
     )
 
@@ -53,6 +55,8 @@ class Call:
         # The last argument repeats the outputs.
         self.schema_args = instruction.args[:-1]
         self.written = written
+        self.work = 0
+        """Units of work of the step that was prepared last, where work is limited."""
         self._repeated = [register for register, uses in Counter(self.schema_args).items() if uses > 1]
         """Registers that are several arguments at once: read, and written over."""
 
@@ -117,7 +121,13 @@ class Call:
                     expected=f"a tensor of its own, or of the shape {list(sizes)} that it has as an argument",
                     got=list(value.sizes),
                 )
-        return step
+        meter = self.context.meter
+        self.work = 0
+        if meter is None or step is NOTHING:
+            return step
+        arguments = elements_of(self.arguments())
+        self.work = self.context.declared_work + max(work_of(step), CALL + arguments)
+        return meter.metered(step, self.work)
 
 
 class DynamicCall:

@@ -53,7 +53,7 @@ TENSOR = DATA | NO_DATA | CONSTANT
 ANYTHING = (1 << len(KINDS) + 2) - 1
 # What the items of a list may be.
 _ITEMS = {"IntList": BIT["Int"], "TensorList": TENSOR, "OptionalTensorList": TENSOR | BIT["Null"]}
-_REGISTER_LISTS = (IntList, TensorList, OptionalTensorList)
+REGISTER_LISTS = (IntList, TensorList, OptionalTensorList)
 
 # States and instructions that the analysis may go through for each register and instruction of the plan. Without jumps
 # it takes one; without a limit, a small file with many jumps between many registers takes hours.
@@ -110,7 +110,7 @@ class Flow:
         self._initial = self._initial_states()
         # Registers of which nothing has to be asked as long as they hold what the file says.
         self._sound = [
-            bits != NO_DATA and not isinstance(value.val, _REGISTER_LISTS)
+            bits != NO_DATA and not isinstance(value.val, REGISTER_LISTS)
             for bits, value in zip(self._initial, plan.values, strict=True)
         ]
         self.rebound = self._rebound_registers()
@@ -395,7 +395,7 @@ class Flow:
         """
         table = self._plan.values[register].val
         items = (
-            table.items if isinstance(table, _REGISTER_LISTS) and not self._changes(state, register) else ()
+            table.items if isinstance(table, REGISTER_LISTS) and not self._changes(state, register) else ()
         )
         for item in (register, *items):
             if item < 0 or item in missing:

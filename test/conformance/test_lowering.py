@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, UnitAttr, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -128,7 +128,7 @@ def build(program: Program, given_steps: list[tuple[bool, int, int, int]]) -> No
             program.reshape(kind, first, second)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(steps, st.lists(st.integers(0, 100), min_size=1, max_size=4), st.integers(0, 100), st.booleans())
 def test_random_programs(
     given_steps: list[tuple[bool, int, int, int]], outputs: list[int], stored: int, stores: bool

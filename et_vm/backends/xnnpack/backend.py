@@ -28,7 +28,11 @@ class XnnpackBackend(Backend):
         del compile_specs
         blob = read_xnnpack(processed)
         delegate = Delegate(
-            Graph(blob, context.named_data), context.platform.allocate, context.kernels, context.arguments
+            Graph(blob, context.named_data),
+            context.platform,
+            context.kernels,
+            context.arguments,
+            context.meter,
         )
         if not blob.constants and not blob.graph.constant_buffer:
             # All that is left of it is in the delegate.

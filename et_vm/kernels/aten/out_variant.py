@@ -57,6 +57,11 @@ class OutVariant:
                 return functools.partial(self.op.overload, *positional, **keywords), ()
             if not shape_outputs(ctx, call) or self.op.name in _BETTER_FUNCTIONAL | _LOSES_CONJUGATE:
                 return _run_and_resize, (ctx, call)
+            if ctx.meter is not None:
+                # Imported here because it takes a while, and few limit the work.
+                from et_vm.kernels.aten.work import units_of_work
+
+                ctx.work(units_of_work(call))
             if not any(out.array.size for out in call.outs):
                 # What random operators take is checked when they run.
                 random = torch.Tag.nondeterministic_seeded in self.op.overload.tags

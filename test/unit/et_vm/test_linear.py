@@ -4,15 +4,13 @@ to cost more, at one size and at four times that.
 
 from __future__ import annotations
 
-import sys
-import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
-from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
+from cost import lines_of, memory_of
 from vm_programs import Build, chain_of_adds
 
 from et_schema.errors import ExecutorchError
@@ -194,34 +192,6 @@ def load(file: bytes) -> None:
 
 def check(file: bytes) -> None:
     validate(memoryview(file))
-
-
-def lines_of(function: Callable[[], None]) -> int:
-    """How many lines of Python ``function`` runs."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal count
-        del frame, argument
-        count += event == "line"
-        return trace
-
-    sys.settrace(trace)
-    try:
-        function()
-    finally:
-        sys.settrace(None)
-    return count
-
-
-def memory_of(function: Callable[[], None]) -> int:
-    """The most bytes that ``function`` holds at one time."""
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", FILES)

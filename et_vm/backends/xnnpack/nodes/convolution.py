@@ -72,12 +72,14 @@ def _bias(site: Site, node: NodeConv, filters: int, like: Tensor, calls: list[St
 def _axes(site: Site, node: NodeConv, x: Tensor) -> tuple[Axis, Axis]:
     return checked(
         site,
+        x,
         (
             Axis(x.sizes[1], node.kernel_height, node.subsampling_height, node.dilation_height,
                  node.padding_top, node.padding_bottom),
             Axis(x.sizes[2], node.kernel_width, node.subsampling_width, node.dilation_width,
                  node.padding_left, node.padding_right),
         ),
+        filtered=True,
         same=bool(node.flags & SAME_PADDING),
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ method for the matrix exponential revisited", SIAM J. Matrix Anal. Appl. 26 (200
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.steps import NOTHING
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
+from et_vm.work import CALL
 
 _DEGREE = 13
 _REACH = 5.371920351148152
@@ -31,8 +33,14 @@ _COEFFICIENTS = [
 ]
 
 
-def exponential(a: Array) -> Array:
-    """The exponentials of ``a`` [..., n, n], float64 or complex128; NaN where it has elements that are not finite."""
+_PRODUCTS = 16
+"""Products of matrices, and what solving takes, before they are squared."""
+
+
+def exponential(a: Array, ctx: PrepareContext | None = None) -> Array:
+    """The exponentials of ``a`` [..., n, n], float64 or complex128; NaN where it has elements that are not finite.
+    Squares each matrix as often as its norm has bits, and tells ``ctx``.
+    """
     norm: Any = np.abs(a).sum(-2).max(-1, initial=0.0)
     good = np.isfinite(norm)
     ratio: Any = np.where(good, norm, 0) / _REACH
@@ -43,6 +51,8 @@ def exponential(a: Array) -> Array:
     powers = [np.eye(a.shape[-1], dtype=a.dtype), square, fourth, fourth @ square]
     odd, even = work @ _every_other(1, powers), _every_other(0, powers)
     result: Array = np.linalg.solve(even - odd, even + odd)
+    if ctx is not None:
+        ctx.spend(int(squarings.max(initial=0)) * (a.size * a.shape[-1] + CALL))
     for at in range(int(squarings.max(initial=0))):
         result = np.where((squarings > at)[..., None, None], result @ result, result)
     return np.where(good[..., None, None], result, np.nan)
@@ -66,5 +76,6 @@ def linalg_matrix_exp_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Ste
     out.resize(sizes)
     if not self.numel:
         return NOTHING
+    ctx.work(self.numel * self.sizes[-1] * _PRODUCTS)
     wide = ScalarType.COMPLEXDOUBLE if self.scalar_type.is_complex else ScalarType.DOUBLE
-    return evaluated(exponential, (self,), (out,), numpy_dtype(wide))
+    return evaluated(functools.partial(exponential, ctx=ctx), (self,), (out,), numpy_dtype(wide))

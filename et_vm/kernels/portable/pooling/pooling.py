@@ -69,7 +69,9 @@ def pooling_window(
         expected=f"a kernel that fits in {list(space)}",
         got=list(kernel_size),
     )
-    return Window(space, taps, steps, pads, spreads, tuple(out))
+    window = Window(space, taps, steps, pads, spreads, tuple(out))
+    window.check_cost(ctx, math.prod(sizes[: len(sizes) - dims]), filtered=False)
+    return window
 
 
 def _image(ctx: PrepareContext, self: Tensor, dims: int) -> Array:

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError
+from et_vm.kernels.registry import PrepareContext
 from et_vm.values import Array
+from et_vm.work import CALL
 
 MAX_DEGREE = 1 << 20
 
@@ -38,12 +40,12 @@ class Polynomial(NamedTuple):
     """Whether the argument runs from 0 to 1 in place of -1 to 1."""
 
 
-def evaluate(family: Polynomial, x: Array, degree: Array) -> Array:
+def evaluate(family: Polynomial, x: Array, degree: Array, ctx: PrepareContext | None = None) -> Array:
     """The polynomials of ``degree`` at ``x``, arrays of one float type that broadcast. Allocates a dozen arrays of
-    their common shape; takes as many passes over them as the largest degree.
+    their common shape; takes as many passes over them as the largest degree, and tells ``ctx``.
 
-    Raises ExecutorchError(NotSupported) when those are more than ``MAX_DEGREE``: degrees are data, and what takes hours
-    looks like what does not end.
+    Raises ExecutorchError: NotSupported when those are more than ``MAX_DEGREE``, as degrees are data, and what takes
+    hours looks like what does not end; OutOfResources when they pass the limit of work.
     """
     x, degree = np.broadcast_arrays(x, degree)
     # Of what is no number torch makes the least integer.
@@ -60,16 +62,18 @@ def evaluate(family: Polynomial, x: Array, degree: Array) -> Array:
         result[here] = family.trigonometric(at[here], n[here].astype(x.dtype))
         rest &= ~here
     if rest.any():
-        result[rest] = _by_recurrence(family, at[rest], n[rest])
+        result[rest] = _by_recurrence(family, at[rest], n[rest], ctx)
     return result
 
 
-def _by_recurrence(family: Polynomial, x: Array, degree: Array) -> Array:
+def _by_recurrence(family: Polynomial, x: Array, degree: Array, ctx: PrepareContext | None) -> Array:
     if degree.max() > MAX_DEGREE:
         raise ExecutorchError(
             Error.NotSupported,
             f"a polynomial of degree {degree.max()} by its recurrence, the most is {MAX_DEGREE}",
         )
+    if ctx is not None:
+        ctx.spend(8 * int(degree.max()) * (x.size + CALL))
     before, current = np.ones_like(x), family.first(x)
     result: Array = np.where(degree == 1, current, x.dtype.type("nan"))
     for k in range(1, int(degree.max())):

@@ -30,7 +30,7 @@ def _computed(
     compute = floating(promoted)
 
     def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
-        return [(_store, (family, inputs[0], inputs[1], result))]
+        return [(_store, (ctx, family, inputs[0], inputs[1], result))]
 
     arrays = [
         o if isinstance(o, Tensor) else np.array(o, np.float64).astype(numpy_dtype(compute)) for o in (x, n)
@@ -38,8 +38,8 @@ def _computed(
     return elementwise(ctx, arrays, out, body, compute=compute, promoted=compute)
 
 
-def _store(family: Polynomial, x: Array, n: Array, out: Array) -> None:
-    np.copyto(out, evaluate(family, x, n))
+def _store(ctx: PrepareContext, family: Polynomial, x: Array, n: Array, out: Array) -> None:
+    np.copyto(out, evaluate(family, x, n, ctx))
 
 
 def _declare(name: str, family: Polynomial) -> None:

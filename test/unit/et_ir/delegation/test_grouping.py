@@ -43,7 +43,7 @@ def is_acyclic(before, found: Grouping) -> bool:
     return True
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(graphs())
 def test_groups_are_convex(graph):
     before, colours, patterns = graph
@@ -59,7 +59,7 @@ def test_groups_are_convex(graph):
     assert all(len({colours[node] for node in nodes}) == 1 for nodes in found.groups)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(graphs(), st.lists(st.tuples(st.integers(0, 23), st.integers(0, 23)), max_size=20))
 def test_contraction_keeps_a_topological_order(graph, pairs):
     before = graph[0]

@@ -221,7 +221,7 @@ def parsed(text: str) -> ModuleOp:
     return Parser(context, text).parse_module()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(operations())
 def test_text_and_op_are_inverse(op: SchemaOp) -> None:
     sources = list(dict.fromkeys(operand.owner for operand in op.operands))
