@@ -38,7 +38,7 @@ __all__ = [
 
 ATEN: Final = "verify-aten"
 BEHIND: Final = 50_000
-"""The budget of the second search for an order."""
+"""The budget of the second search for an order, with the usual effort."""
 
 
 def split_preserved(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -145,6 +145,8 @@ def executorch_pipeline(
     """
     simplify = preset(level).simplify
     tidy = ("cse", "dce") if simplify else ("dce",)
+    spent = preset(level).effort
+    effort = f"effort={spent} " if algorithm == "best" and spent != 100 else ""
     check = "check=true " if check_plan else ""
     banks = f' memory="{memory}"' if memory else ""
     pinned = ",".join(f'"{selector}={bank}"' for selector, bank in (pins or {}).items())
@@ -167,7 +169,7 @@ def executorch_pipeline(
             else ()
         ),
         link_check(target, extra_operators, extra_backends),
-        f'plan-memory{{algorithm="{algorithm}" {check}'
+        f'plan-memory{{algorithm="{algorithm}" {effort}{check}'
         f"plan-inputs={str(plan_inputs).lower()} "
         f"plan-outputs={str(plan_outputs).lower()}"
         f"{banks}{callers}{f' pin={pinned}' if pinned else ''}}}",
@@ -198,7 +200,7 @@ def _kernels(target: str, level: Preset) -> Sequence[str]:
         "cse",
         "dce",
         # Behind the forms, whose copies need memory too; what they are forms of is in order.
-        f'reorder{{target="{target}" budget={BEHIND}}}',
+        f'reorder{{target="{target}" budget={BEHIND * level.effort // 100}}}',
     )
 
 

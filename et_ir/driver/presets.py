@@ -3,7 +3,8 @@
 | level | |
 |---|---|
 | `0` | what takes a program to a file, and nothing else: each operator is a call of its kernel |
-| `1` | what costs no accuracy, and memory only where an operator were a hundred times slower: folding, sharing, forms |
+| `1` | what costs no accuracy, and memory only where an operator were a hundred times slower: folding, sharing, forms; \
+searches for less memory are short |
 | `2` | the fastest forms, whatever memory they take |
 | `s` | the least memory: forms of operators only where no more is needed at once; state that nothing reads goes |
 """
@@ -32,6 +33,8 @@ class Preset:
     """What operators may take to be computed in a faster form; None to leave them in the form they have."""
     workspace: int = 1 << 20
     """Bytes that the copies of a piece of an operator may take."""
+    effort: int = 100
+    """How far to search for orders behind the forms, and for places in arenas, in percent of the usual."""
     forget: bool = False
     """Whether state goes that no result depends on, which callers can look at otherwise."""
 
@@ -42,7 +45,7 @@ PRESETS: Final = {
     one.level: one
     for one in (
         Preset("0", "plain lowering, no optional pass", simplify=False),
-        Preset("1", "what costs no accuracy and hardly memory", memory="fast"),
+        Preset("1", "what costs no accuracy and hardly memory", memory="fast", effort=20),
         Preset("2", "speed, whatever memory it takes", memory="any"),
         Preset("s", "memory before speed", memory="peak", workspace=1 << 18, forget=True),
     )

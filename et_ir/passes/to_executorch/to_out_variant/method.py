@@ -293,8 +293,7 @@ class Method:
         )
 
     def _arguments(self, op: EdgeOp, schema: Schema) -> list[Argument]:
-        written = set(schema.out_args)
-        return [self._argument(op, arg, op.arg(arg.name)) for arg in schema.args if arg not in written]
+        return [self._argument(op, arg, op.arg(arg.name)) for arg in schema.in_args]
 
     def _argument(self, op: EdgeOp, arg: Arg, value: object) -> Argument:
         if arg.type.is_list and value is not None:
