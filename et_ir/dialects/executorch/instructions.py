@@ -137,7 +137,8 @@ class KernelCallOp(IRDLOperation):
             properties["list_out"] = UnitAttr()
         if returns:
             properties["returns"] = UnitAttr()
-        super().__init__(operands=[[*operands, *outs, *returns]], properties=properties)
+        # IRDL's constructor would sort out operands that are in order.
+        Operation.__init__(self, operands=[*operands, *outs, *returns], properties=properties)
         if location is not None:
             self.location = location
 
