@@ -3,8 +3,7 @@
 | level | |
 |---|---|
 | `0` | what takes a program to a file, and nothing else: each operator is a call of its kernel |
-| `1` | what costs no accuracy, and memory only where an operator were a hundred times slower: folding, sharing, forms; \
-searches for less memory are short |
+| `1` | what costs no accuracy, and memory only where an operator were a hundred times slower: folding, sharing, forms |
 | `2` | the fastest forms, whatever memory they take |
 | `s` | the least memory: forms of operators only where no more is needed at once; state that nothing reads goes |
 """

@@ -58,7 +58,8 @@ def plan_exact(
 ) -> Plan:
     """The smallest layout that `budget` nodes of search find, with its certificate.
 
-    Never larger than what greedy placement with so much `effort` finds. A layout of `goal` bytes or less is good enough, and not improved.
+    Never larger than what greedy placement with so much `effort` finds. A layout of `goal` bytes or less is good
+    enough, and not improved.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     layout = plan_greedy(buffers, effort)

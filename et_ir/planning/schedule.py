@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from et_ir.planning.order_search import OrderSearch
-from et_ir.planning.tasks import Problem, Storage, floor_of, lives_of, peak_of, touched_by
+from et_ir.planning.tasks import Problem, Storage, floor_of, lives_of, peak_of
 
 __all__ = ["BUDGET", "Schedule", "least_peak"]
 
@@ -107,6 +107,8 @@ class _Part:
             return 0
         asked = 0
         for groups in (_chains(self.problem), None):
+            if asked >= budget:
+                break
             bound = self.peak if below is None else min(self.peak, below)
             search = OrderSearch(self.problem, groups)
             found, exact = search.solve(bound - self.around, (budget - asked) // (1 if groups is None else 2))
@@ -120,10 +122,10 @@ class _Part:
 def _parts(problem: Problem) -> list[_Part]:
     """The parts of a problem that are in series, in order; linear in its size, like all that leads there."""
     storages = problem.storages
-    touched = touched_by(problem)
+    touched = problem.touched
     written = [-1 if s.initial else min(s.writers, default=problem.count) for s in storages]
     """The task before whose end each storage is not there."""
-    last = [problem.count if s.kept else max(s.writers | s.users, default=-1) for s in storages]
+    last = [problem.count if s.kept else max(s.touches, default=-1) for s in storages]
     live = [sum(storage.size for storage in storages if storage.initial), *lives_of(problem)]
     parts: list[_Part] = []
     for start, end in _in_series(problem):
@@ -168,7 +170,7 @@ def _chains(problem: Problem) -> list[tuple[int, ...]]:
     for task, before in enumerate(problem.after):
         for one in before:
             followers[one].add(task)
-    touched = touched_by(problem)
+    touched = problem.touched
     leader = list(range(problem.count))
     for task in reversed(range(problem.count)):
         if len(followers[task]) != 1:

@@ -82,8 +82,9 @@ class PlanMemoryPass(ModulePass):
 
     `algorithm` is `greedy`; `naive`; `upstream`, the stock compiler's; `exact`; `best`, which is greedy and a short
     search where that is not proven to be the smallest, with `effort` percent of the usual; one that is installed; or
-    `"module:function"`. A search has `budget` nodes. `exact` notes in `bounds` what no arena can be smaller than. `alignment` in bytes; without
-    `plan-inputs` inputs point at the caller's memory, without `plan-outputs` the caller gives that of outputs;
+    `"module:function"`. A search has `budget` nodes. `exact` notes in `bounds` what no arena can be smaller than.
+    `alignment` in bytes; without `plan-inputs` inputs point at the caller's memory, without `plan-outputs` the caller
+    gives that of outputs;
     `caller` are further ones that the caller gives the memory of, by method: `forward.inputs`, `forward.outputs.0`.
     `memory` are banks, one arena of any size unless it is given; `pin` says which of them values are in, as
     `forward.inputs.0=sram`, the last where several say it of one (`et_ir.passes.memory.plan_memory.selectors`). `check` has the

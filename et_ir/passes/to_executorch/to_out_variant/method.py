@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final, cast
 
 from xdsl.dialects.builtin import StringAttr, TensorType
@@ -15,6 +16,7 @@ from et_ir.analysis.bounds import SizeBounds
 from et_ir.dialects.backend import CallOp, PartitionOp
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge.kernel_names import kernel_of
 from et_ir.dialects.executorch import (
     AllocOp,
     Argument,
@@ -75,7 +77,11 @@ class Method:
         self._constants: dict[str, SSAValue] = {}
         self._states: dict[str, SSAValue] = {}
         self._stored: dict[str, SSAValue] = {}
-        self._bounds = SizeBounds(function.body.block) if function.body.blocks else None
+
+    @cached_property
+    def _bounds(self) -> SizeBounds | None:
+        """What is known of sizes that are not static: nothing is computed where all are."""
+        return SizeBounds(self.function.body.block) if self.function.body.blocks else None
 
     def run(self) -> PlanOp:
         function = self.function
@@ -147,7 +153,7 @@ class Method:
     ) -> tuple[Attribute, TensorShapeDynamism | None]:
         """The type of a tensor's register, and whether its sizes are bounds."""
         type = tensor_type(value)
-        if self._bounds is None or type.has_static_shape():
+        if type.has_static_shape() or self._bounds is None:
             return type, None
         sizes = [0 if size is None else size for size in self._bounds.sizes(value)]
         if self._grows and None in self._bounds.sizes(value):
@@ -263,10 +269,6 @@ class Method:
         if op.results and all(_is_only_stated(result) for result in op.results):
             return
         functional = op.schema()
-        # `edge.dim_order_ops._clone_dim_order` names its namespace, `edge.add.Tensor` stands for torch's own.
-        namespace = (
-            op.name.removeprefix("edge.").removesuffix(functional.qualified_name).rstrip(".") or "aten"
-        )
         if not op.out_schema:
             if any(isinstance(result.type, TensorType) for result in op.results):
                 self._fail(op, *missing_out_variant(op))
@@ -276,15 +278,14 @@ class Method:
                 # The primitive operator of the stock runtime counts from the front only.
                 arguments[1] = op.arg("dim") % max(tensor_type(op.operands[0]).get_num_dims(), 1)
             returns = [self.result_register(op, result) for result in op.results]
-            name = f"{namespace}::{functional.qualified_name}"
-            self.add(KernelCallOp(name, arguments, returns=returns), op)
+            self.add(KernelCallOp(kernel_of(op), arguments, returns=returns), op)
             return
         schema = parse_schema(op.out_schema)
         arguments = self._arguments(op, schema)
         outs = [self.result_register(op, result) for result in op.results]
         self.add(
             KernelCallOp(
-                f"{namespace}::{schema.qualified_name}",
+                kernel_of(op),
                 arguments,
                 outs=outs,
                 list_out=any(arg.type.is_list for arg in schema.out_args),
