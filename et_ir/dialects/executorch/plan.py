@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.executorch.attributes import ArenaDeviceAttr
 from et_ir.dialects.executorch.instructions import INSTRUCTIONS, Instruction, ReturnOp
-from et_ir.dialects.executorch.registers import InputOp, RegisterOp
+from et_ir.dialects.executorch.registers import REGISTERS, InputOp, RegisterOp
 from et_ir.dialects.program.guards import Guards, GuardsAttr
 from et_ir.dialects.program.trees import TreeAttr, tree_attribute
 
@@ -32,6 +32,7 @@ __all__ = ["PlanOp"]
 
 _OPTION_AHEAD = re.compile(r"\{(?:\s|//[^\n]*\n)*\w+(?:\s|//[^\n]*\n)*[=,}]")
 _INSTRUCTIONS = frozenset(INSTRUCTIONS)
+_REGISTERS = frozenset(REGISTERS)
 _OPTIONS = ("arenas", "bounds", "devices", "in_spec", "out_spec", "stack_traces", "guards")
 
 
@@ -101,7 +102,9 @@ class PlanOp(IRDLOperation):
     def registers(self) -> list[RegisterOp]:
         """The declarations in the order of the file's values."""
         # Nothing in a plan has regions.
-        return [op for block in self.body.blocks for op in block.ops if isinstance(op, RegisterOp)]
+        return [
+            cast("RegisterOp", op) for block in self.body.blocks for op in block.ops if type(op) in _REGISTERS
+        ]
 
     @property
     def inputs(self) -> list[InputOp]:
