@@ -132,13 +132,34 @@ def rewrite(
     was raised for, with the exception as its cause.
     """
     dispatch = _Dispatch(patterns)
-    walker = PatternRewriteWalker(
-        dispatch,
-        apply_recursively=recursive,
-        listener=PatternRewriterListener(operation_insertion_handler=[dispatch.locate]),
-    )
+    region = target.body if isinstance(target, ModuleOp) else target
+    listener = PatternRewriterListener(operation_insertion_handler=[dispatch.locate])
     try:
-        return walker.rewrite_region(target.body if isinstance(target, ModuleOp) else target)
+        if recursive:
+            return PatternRewriteWalker(dispatch, listener=listener).rewrite_region(region)
+        return _rewrite_once(region, dispatch, listener)
     except _PatternRaised as raised:
         error, cause = raised.unwrap(), raised.error
     raise error from (None if error is cause else cause)
+
+
+def _rewrite_once(region: Region, dispatch: _Dispatch, listener: PatternRewriterListener) -> bool:
+    """Visit each op that is there now and that a pattern is for, in order, unless it goes before.
+
+    xDSL's walker prepares a rewriter for each op of a region, which most patterns are not for.
+    """
+    gone: set[Operation] = set()
+
+    def note(op: Operation) -> None:
+        gone.update(op.walk() if op.regions else (op,))
+
+    listener.operation_removal_handler.append(note)
+    changed = False
+    for op in [op for op in region.walk() if dispatch.patterns(type(op))]:
+        if op in gone:
+            continue
+        rewriter = PatternRewriter(op)
+        rewriter.extend_from_listener(listener)
+        dispatch.match_and_rewrite(op, rewriter)
+        changed = changed or rewriter.has_done_action
+    return changed

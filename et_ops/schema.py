@@ -120,7 +120,12 @@ class Schema:
         """The arguments that an out variant writes to: keyword-only, mutated tensors."""
         return tuple(arg for arg in self.args if arg.is_mutated and arg.kwarg_only and arg.type.is_tensor)
 
-    @property
+    @cached_property
+    def in_args(self) -> tuple[Arg, ...]:
+        """The arguments that are not `out_args`."""
+        return tuple(arg for arg in self.args if arg not in self.out_args)
+
+    @cached_property
     def qualified_name(self) -> str:
         """`name.overload`, or `name` alone for the default overload."""
         return f"{self.name}.{self.overload}" if self.overload else self.name

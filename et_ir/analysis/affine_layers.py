@@ -132,7 +132,7 @@ class Layers:
         source = weight.symbol
 
         def new_weight() -> Array:
-            return weight.scaled(doubles(source), norm.scale())
+            return weight.scaled(_array(source), norm.scale())
 
         def new_bias() -> Array:
             before = 0.0 if bias is None else doubles(bias).reshape(-1)
@@ -189,7 +189,7 @@ class Layers:
         dtype = numpy_dtype(type.element_type)
 
         def data() -> memoryview:
-            return bytes_of(compute().astype(dtype), type)
+            return bytes_of(compute().astype(dtype, copy=False), type)
 
         symbol = self.globals.add_constant(name, type, Blob.derived(name, count * dtype.itemsize, data))
         symbol.location = near.location
@@ -199,8 +199,12 @@ class Layers:
 
 
 def doubles(symbol: GlobalOp) -> Array:
+    return _array(symbol).astype(np.float64)
+
+
+def _array(symbol: GlobalOp) -> Array:
     assert symbol.value is not None
-    return array_of(symbol.type, symbol.value.blob).astype(np.float64)
+    return array_of(symbol.type, symbol.value.blob)
 
 
 def _named(name: str, suffix: str) -> str:
@@ -210,11 +214,17 @@ def _named(name: str, suffix: str) -> str:
 
 def _rows(weight: Array, scale: Array) -> Array:
     """Output channels first, as convolutions and `linear` have them."""
-    return weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))
+    return _scaled(weight, scale.reshape(-1, *(1,) * (weight.ndim - 1)))
 
 
 def _columns(weight: Array, scale: Array) -> Array:
-    return weight * scale
+    return _scaled(weight, scale)
+
+
+def _scaled(weight: Array, factors: Array) -> Array:
+    """A weight times factors in double precision, rounded once; without a copy in double precision."""
+    made = np.empty(weight.shape, weight.dtype)
+    return np.multiply(weight, factors, out=made, dtype=np.float64, casting="unsafe")
 
 
 def _input_first(groups: int) -> Callable[[Array, Array], Array]:
@@ -223,7 +233,7 @@ def _input_first(groups: int) -> Callable[[Array, Array], Array]:
     def scaled(weight: Array, scale: Array) -> Array:
         grouped = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:])
         factors = scale.reshape(groups, 1, weight.shape[1], *(1,) * (weight.ndim - 2))
-        return (grouped * factors).reshape(weight.shape)
+        return _scaled(grouped, factors).reshape(weight.shape)
 
     return scaled
 

@@ -43,7 +43,7 @@ LEVELS: Final = ("aten", "core-aten", "edge", "backend", "executorch")
 """The levels that a program can be stopped and printed at, in order."""
 
 _SECOND_ORDER_BUDGET: Final = 50_000
-"""The budget of the order search that follows the choice of kernels."""
+"""The budget of the order search that follows the choice of kernels, at full effort."""
 
 
 def aten_passes() -> list[ModulePass]:
@@ -203,6 +203,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
         link_check(config),
         PlanMemoryPass(
             algorithm=config.memory_planning,
+            effort=preset(config.level).effort if config.memory_planning == "best" else 100,
             check=config.check_plan,
             plan_inputs=config.alloc_graph_input,
             plan_outputs=config.alloc_graph_output,
@@ -250,7 +251,7 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
         CsePass(),
         DcePass(),
         # After the forms, whose copies take memory too; the ops of one form are in order already.
-        ReorderPass(target, budget=_SECOND_ORDER_BUDGET),
+        ReorderPass(target, budget=_SECOND_ORDER_BUDGET * level.effort // 100),
     ]
 
 

@@ -32,6 +32,8 @@ class Preset:
     """What operators may take to be computed in a faster form; None to leave them in the form they have."""
     workspace: int = 1 << 20
     """Bytes that the copies of a piece of an operator may take."""
+    effort: int = 100
+    """How far to search for orders behind the forms, and for places in arenas, in percent of the usual."""
     forget: bool = False
     """Whether state goes that no result depends on, which callers can look at otherwise."""
 
@@ -42,7 +44,7 @@ PRESETS: Final = {
     one.level: one
     for one in (
         Preset("0", "plain lowering, no optional pass", simplify=False),
-        Preset("1", "what costs no accuracy and hardly memory", memory="fast"),
+        Preset("1", "what costs no accuracy and hardly memory", memory="fast", effort=20),
         Preset("2", "speed, whatever memory it takes", memory="any"),
         Preset("s", "memory before speed", memory="peak", workspace=1 << 18, forget=True),
     )

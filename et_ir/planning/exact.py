@@ -49,14 +49,20 @@ PATIENCE: Final = 16
 
 
 def plan_exact(
-    buffers: Sequence[Buffer], *, budget: int = BUDGET, seconds: float | None = None, goal: int = 0
+    buffers: Sequence[Buffer],
+    *,
+    budget: int = BUDGET,
+    seconds: float | None = None,
+    goal: int = 0,
+    effort: int = 100,
 ) -> Plan:
     """The smallest layout that `budget` nodes of search find, with its certificate.
 
-    Never larger than what greedy placement finds. A layout of `goal` bytes or less is good enough, and not improved.
+    Never larger than what greedy placement with so much `effort` finds. A layout of `goal` bytes or less is good
+    enough, and not improved.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
-    layout = plan_greedy(buffers)
+    layout = plan_greedy(buffers, effort)
     bound = lower_bound(buffers)
     goal = max(goal, bound)
     if layout.size <= goal or budget == 0:
@@ -68,7 +74,7 @@ def plan_exact(
         members = [buffers[index] for index in part]
         # What is above the bound of all need not be improved below it: other parts need as much.
         whole = len(part) == len(buffers)
-        best = _sized(members, (layout if whole else plan_greedy(members)).offsets, granule)
+        best = _sized(members, (layout if whole else plan_greedy(members, effort)).offsets, granule)
         own = max(lower_bound(members, granule), goal)
         if best.size > own:
             best, proven = _improve(members, best, own, granule, clock)
@@ -82,13 +88,13 @@ def plan_exact(
     return Plan(found, min(bound, found.size), clock.nodes)
 
 
-def plan_best(buffers: Sequence[Buffer]) -> Plan:
+def plan_best(buffers: Sequence[Buffer], effort: int = 100) -> Plan:
     """Greedy placement, and a short search where that is above the bound: the default effort of a compiler.
 
-    The more buffers there are at one time, the shorter is the search, until there is none.
+    The more buffers there are at one time, the shorter is the search, until there is none. `effort` is in percent.
     """
-    nodes = min(QUICK, EFFORT // (NODE + overlapping_pairs(buffers)))
-    return plan_exact(buffers, budget=nodes if nodes >= FEWEST else 0)
+    nodes = min(QUICK, EFFORT // (NODE + overlapping_pairs(buffers))) * effort // 100
+    return plan_exact(buffers, budget=nodes if nodes >= FEWEST else 0, effort=effort)
 
 
 class _Clock:

@@ -47,6 +47,9 @@ class ListKind(StrEnum):
     OPTIONAL_TENSORS = "optional"
 
 
+_LIST_KINDS: Final = frozenset(ListKind)
+
+
 @irdl_attr_definition
 class ListAttr(ParametrizedAttribute):
     """A list among the arguments of a call. Items are literals or operands, `none` for a tensor that is
@@ -66,7 +69,7 @@ class ListAttr(ParametrizedAttribute):
         return ListKind(self.kind.data)
 
     def verify(self) -> None:
-        if self.kind.data not in set(ListKind):
+        if self.kind.data not in _LIST_KINDS:
             raise VerifyException(
                 f"'{self.kind.data}' is no kind of list, expected one of {', '.join(ListKind)}"
             )

@@ -137,31 +137,42 @@ class KernelCallOp(IRDLOperation):
             properties["list_out"] = UnitAttr()
         if returns:
             properties["returns"] = UnitAttr()
-        super().__init__(operands=[[*operands, *outs, *returns]], properties=properties)
+        # IRDL's constructor would sort out operands that are in order.
+        Operation.__init__(self, operands=[*operands, *outs, *returns], properties=properties)
         if location is not None:
             self.location = location
 
     # The arguments say how many operands are theirs, so that no segment sizes are needed; these properties are
-    # asked for more than anything else in a plan.
+    # asked for more than anything else in a plan, so that operands are counted once for each attribute.
+
+    def _count(self) -> int:
+        """How many operands are registers among the arguments."""
+        arguments = self.properties["arguments"]
+        # A field of the class would be taken for a definition of IRDL's.
+        cache = vars(self)
+        counted = cache.get("_counted")
+        if counted is None or counted[0] is not arguments:
+            counted = cache["_counted"] = arguments, operand_count(arguments)
+        return cast(int, counted[1])
 
     @property
     def inputs(self) -> tuple[SSAValue, ...]:
         """The registers among the arguments, in order."""
-        return self._operands[: operand_count(self.properties["arguments"])]
+        return self._operands[: self._count()]
 
     @property
     def outs(self) -> tuple[SSAValue, ...]:
         """The registers that the call writes as out arguments."""
         if "returns" in self.properties:
             return ()
-        return self._operands[operand_count(self.properties["arguments"]) :]
+        return self._operands[self._count() :]
 
     @property
     def returned(self) -> tuple[SSAValue, ...]:
         """The registers that hold what the call returns, where those are no out arguments."""
         if "returns" not in self.properties:
             return ()
-        return self._operands[operand_count(self.properties["arguments"]) :]
+        return self._operands[self._count() :]
 
     @property
     def key(self) -> str:

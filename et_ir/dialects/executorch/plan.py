@@ -24,13 +24,15 @@ from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.executorch.attributes import ArenaDeviceAttr
 from et_ir.dialects.executorch.instructions import INSTRUCTIONS, Instruction, ReturnOp
-from et_ir.dialects.executorch.registers import InputOp, RegisterOp
+from et_ir.dialects.executorch.registers import REGISTERS, InputOp, RegisterOp
 from et_ir.dialects.program.guards import Guards, GuardsAttr
 from et_ir.dialects.program.trees import TreeAttr, tree_attribute
 
 __all__ = ["PlanOp"]
 
 _OPTION_AHEAD = re.compile(r"\{(?:\s|//[^\n]*\n)*\w+(?:\s|//[^\n]*\n)*[=,}]")
+_INSTRUCTIONS = frozenset(INSTRUCTIONS)
+_REGISTERS = frozenset(REGISTERS)
 _OPTIONS = ("arenas", "bounds", "devices", "in_spec", "out_spec", "stack_traces", "guards")
 
 
@@ -99,17 +101,25 @@ class PlanOp(IRDLOperation):
     @property
     def registers(self) -> list[RegisterOp]:
         """The declarations in the order of the file's values."""
-        return [op for op in self.body.walk() if isinstance(op, RegisterOp)]
+        # Nothing in a plan has regions.
+        return [
+            cast("RegisterOp", op) for block in self.body.blocks for op in block.ops if type(op) in _REGISTERS
+        ]
 
     @property
     def inputs(self) -> list[InputOp]:
         """The inputs in the order of the method's signature."""
-        return [op for op in self.body.walk() if isinstance(op, InputOp)]
+        return [op for block in self.body.blocks for op in block.ops if isinstance(op, InputOp)]
 
     @property
     def instructions(self) -> list[Instruction]:
         """Instructions and ends of blocks in the order of the text."""
-        return [op for op in self.body.walk() if isinstance(op, INSTRUCTIONS)]
+        return [
+            cast("Instruction", op)
+            for block in self.body.blocks
+            for op in block.ops
+            if type(op) in _INSTRUCTIONS
+        ]
 
     @property
     def return_op(self) -> ReturnOp:

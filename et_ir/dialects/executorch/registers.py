@@ -64,6 +64,7 @@ from et_ir.dialects.executorch.layout import Tensor, device, nbytes
 from et_schema.program import TensorShapeDynamism
 
 __all__ = [
+    "REGISTERS",
     "AllocOp",
     "ConstantOp",
     "InputOp",
@@ -419,7 +420,8 @@ class AllocOp(TensorRegisterOp, MemoryRegisterOp):
     traits = traits_def(AllocatesRegister())
 
     def __init__(self, type: Attribute, *, dynamism: TensorShapeDynamism | None = None):
-        super().__init__(properties=dynamism_property(dynamism), result_types=[type])
+        # IRDL's constructor would sort out results that are in order; there are thousands of registers.
+        Operation.__init__(self, properties=dynamism_property(dynamism), result_types=[type])
 
     def verify_(self) -> None:
         verify_tensor(self.result.type, self.properties)
@@ -451,7 +453,7 @@ class ViewOp(TensorRegisterOp):
         properties = dynamism_property(dynamism)
         if start:
             properties["start"] = literal_attribute(start)
-        super().__init__(operands=[base], properties=properties, result_types=[type])
+        Operation.__init__(self, operands=[base], properties=properties, result_types=[type])
 
     @property
     def first_byte(self) -> int:
@@ -536,3 +538,7 @@ def dynamism_property(dynamism: TensorShapeDynamism | None) -> dict[str, Attribu
     """The property that says how far a register's sizes are known; none if they are exact."""
     name = _DYNAMISM_NAMES.get(dynamism) if dynamism is not None else None
     return {} if name is None else {"dynamism": StringAttr(name)}
+
+
+REGISTERS: Final = (InputOp, ConstantOp, StateOp, AllocOp, ViewOp, ReferenceOp, ValueOp)
+"""The classes of registers."""

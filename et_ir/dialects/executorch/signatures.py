@@ -40,7 +40,7 @@ def call_problems(op: KernelCallOp, declared: Mapping[str, Schema]) -> Iterator[
     if schema is None:
         return
     written = schema.out_args
-    expected = [arg for arg in schema.args if arg not in written]
+    expected = schema.in_args
     arguments = op.arguments
     if len(arguments) != len(expected):
         yield f"{len(arguments)} arguments where '{schema.text}' has {len(expected)}"

@@ -57,11 +57,21 @@ Argument = SSAValue | Operation | Value | Sequence["SSAValue | Operation | int |
 class OpInfo:
     """What can be known of an op class from its schema, computed once per class."""
 
-    __slots__ = ("defaults", "literals", "needs_segments", "schema", "tensors", "variadic_results")
+    __slots__ = (
+        "defaults",
+        "literals",
+        "needs_segments",
+        "positions",
+        "schema",
+        "tensors",
+        "variadic_results",
+    )
 
     def __init__(self, schema: Schema):
         self.schema = schema
         self.tensors: tuple[Arg, ...] = schema.tensor_args
+        self.positions = {arg.name: index for index, arg in enumerate(self.tensors)}
+        """Of each tensor argument which one it is."""
         self.literals: tuple[Arg, ...] = schema.literal_args
         self.needs_segments = any(a.type.is_list or a.type.optional for a in self.tensors)
         self.variadic_results = any(r.type.is_list for r in schema.returns)
@@ -225,13 +235,12 @@ class SchemaOp(IRDLOperation):
         name.
         """
         info = self.info()
-        arg = info.schema.by_name[name]
-        if arg.type.is_tensor:
-            if not info.needs_segments:
-                return self._operands[info.tensors.index(arg)]
-            return self.tensor_operands()[info.tensors.index(arg)]
+        position = info.positions.get(name)
+        if position is not None:
+            return self.tensor_operands()[position] if info.needs_segments else self._operands[position]
         attr = self.properties.get(name)
         if attr is None:
+            info.schema.by_name[name]
             return None
         value = literal_of(attr)
         if len(self._operands) == len(info.tensors) and not info.needs_segments:

@@ -49,12 +49,28 @@ _COMMUTATIVE: Final = frozenset(
 """Operators of two operands that compute the same for both orders."""
 
 
+class _Key:
+    """What is equal of equal ops, hashed once."""
+
+    __slots__ = ("hash", "parts")
+
+    def __init__(self, parts: Hashable):
+        self.parts = parts
+        self.hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.parts == other.parts
+
+
 class _Scopes:
     """Ops by key, in scopes that end."""
 
     def __init__(self) -> None:
-        self.known: dict[Hashable, Operation] = {}
-        self.shadowed: list[list[tuple[Hashable, Operation | None]]] = []
+        self.known: dict[_Key, Operation] = {}
+        self.shadowed: list[list[tuple[_Key, Operation | None]]] = []
 
     def enter(self) -> None:
         self.shadowed.append([])
@@ -66,22 +82,24 @@ class _Scopes:
             else:
                 self.known[key] = before
 
-    def add(self, key: Hashable, op: Operation) -> None:
+    def add(self, key: _Key, op: Operation) -> None:
         self.shadowed[-1].append((key, self.known.get(key)))
         self.known[key] = op
 
 
-def _key(op: Operation) -> Hashable:
+def _key(op: Operation) -> _Key:
     operands = op.operands
     ids = [id(value) for value in operands]
     if type(op) in _COMMUTATIVE and (len(ids) == 2) and _alpha_is_one(op):
         ids.sort()
-    return (
-        type(op),
-        tuple(ids),
-        tuple(sorted(op.properties.items(), key=_name)),
-        tuple(sorted(op.attributes.items(), key=_name)) if op.attributes else (),
-        tuple(result.type for result in op.results),
+    return _Key(
+        (
+            type(op),
+            tuple(ids),
+            tuple(sorted(op.properties.items(), key=_name)),
+            tuple(sorted(op.attributes.items(), key=_name)) if op.attributes else (),
+            tuple(result.type for result in op.results),
+        )
     )
 
 
@@ -123,7 +141,7 @@ class _Eliminator:
             stack.extend(reversed(children.get(block, [])))
 
     def block(self, block: Block) -> None:
-        reads: dict[Hashable, Operation] = {}
+        reads: dict[_Key, Operation] = {}
         for op in list(block.ops):
             if op.regions:
                 reads.clear()

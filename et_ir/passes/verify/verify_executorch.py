@@ -97,15 +97,19 @@ class _PlanRules:
         self.symbols = symbols
         self.lowered = lowered
         self.registers = plan.registers
-        self.written = {root_of(register) for op in plan.instructions for register in op.writes}
+        self.instructions = plan.instructions
+        self.writes = {op: op.writes for op in self.instructions}
+        self.written = {root_of(register) for writes in self.writes.values() for register in writes}
         self.arenas = plan.arena_sizes
 
     def findings(self) -> Iterator[Finding]:
         for op in self.registers:
             if isinstance(op, SymbolRegisterOp):
                 yield from self._symbol(op)
-        for op in self.plan.body.walk():
+        for op in (op for block in self.plan.blocks for op in block.ops):
             match op:
+                case RegisterOp():
+                    pass
                 case DelegateCallOp():
                     if op.callee.string_value() not in self.lowered:
                         yield Finding.at(
@@ -155,8 +159,8 @@ class _PlanRules:
             )
 
     def _writes(self) -> Iterator[Finding]:
-        for op in self.plan.instructions:
-            for register in op.writes:
+        for op, writes in self.writes.items():
+            for register in writes:
                 if isinstance(root_of(register).owner, ConstantOp):
                     yield Finding.at(
                         op,
@@ -166,7 +170,7 @@ class _PlanRules:
 
     def _reads(self) -> Iterator[Finding]:
         reported: set[SSAValue] = set()
-        for op in self.plan.instructions:
+        for op in self.instructions:
             for register in op.reads:
                 root = root_of(register)
                 if root in self.written or root in reported:

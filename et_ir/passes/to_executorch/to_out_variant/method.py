@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final, cast
 
 from xdsl.dialects.builtin import StringAttr, TensorType
@@ -75,7 +76,11 @@ class Method:
         self._constants: dict[str, SSAValue] = {}
         self._states: dict[str, SSAValue] = {}
         self._stored: dict[str, SSAValue] = {}
-        self._bounds = SizeBounds(function.body.block) if function.body.blocks else None
+
+    @cached_property
+    def _bounds(self) -> SizeBounds | None:
+        """What is known of sizes that are not static: nothing is computed where all are."""
+        return SizeBounds(self.function.body.block) if self.function.body.blocks else None
 
     def run(self) -> PlanOp:
         function = self.function
@@ -147,7 +152,7 @@ class Method:
     ) -> tuple[Attribute, TensorShapeDynamism | None]:
         """The type of a tensor's register, and whether its sizes are bounds."""
         type = tensor_type(value)
-        if self._bounds is None or type.has_static_shape():
+        if type.has_static_shape() or self._bounds is None:
             return type, None
         sizes = [0 if size is None else size for size in self._bounds.sizes(value)]
         if self._grows and None in self._bounds.sizes(value):
@@ -287,8 +292,7 @@ class Method:
         )
 
     def _arguments(self, op: EdgeOp, schema: Schema) -> list[Argument]:
-        written = set(schema.out_args)
-        return [self._argument(op, arg, op.arg(arg.name)) for arg in schema.args if arg not in written]
+        return [self._argument(op, arg, op.arg(arg.name)) for arg in schema.in_args]
 
     def _argument(self, op: EdgeOp, arg: Arg, value: object) -> Argument:
         if arg.type.is_list and value is not None:
