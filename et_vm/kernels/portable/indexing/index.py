@@ -133,10 +133,10 @@ def index_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_gather(ctx: PrepareContext, self: Tensor, axis: int, index: Tensor) -> None:
-    """``index`` fits ``self`` in every dimension but ``axis``."""
+    """``index`` fits ``self`` in every dimension but ``axis``. A 0-d tensor is as good as one of one element."""
     if index.numel:
         check_index(ctx, index, arg="index")
-    same_rank = len(index.sizes) == len(self.sizes) or (not self.sizes and len(index.sizes) == 1)
+    same_rank = max(len(index.sizes), 1) == max(len(self.sizes), 1)
     fits = same_rank and all(
         a <= b or at == axis for at, (a, b) in enumerate(zip(index.sizes, self.sizes, strict=False))
     )
@@ -148,7 +148,7 @@ def check_gather(ctx: PrepareContext, self: Tensor, axis: int, index: Tensor) ->
     )
 
 
-@kernel("aten::gather.out")
+@kernel("aten::gather.out", any_layout=True)
 def gather_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, sparse_grad: bool, out: Tensor
 ) -> Step:

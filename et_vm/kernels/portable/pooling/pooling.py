@@ -106,7 +106,7 @@ class _Taps:
         self.views = [view[(slice(None), slice(None), *tap)] for tap in places]
 
 
-@kernel("aten::max_pool2d_with_indices.out")
+@kernel("aten::max_pool2d_with_indices.out", any_layout=True)
 def max_pool2d_with_indices_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -464,7 +464,7 @@ def adaptive_avg_pool3d_out(ctx: PrepareContext, self: Tensor, output_size: list
     return _adaptive(ctx, self, output_size, 3, out)
 
 
-@kernel("aten::max_pool2d_with_indices_backward.grad_input")
+@kernel("aten::max_pool2d_with_indices_backward.grad_input", any_layout=True)
 def max_pool2d_with_indices_backward_out(
     ctx: PrepareContext,
     grad_output: Tensor,
