@@ -6,6 +6,7 @@ python -m dev.document_operators --check    # exit 1 if the page is out of date
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -92,8 +93,13 @@ def _list(names: Iterable[str]) -> Iterator[str]:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args()
     text = page()
-    if "--check" not in sys.argv[1:]:
+    if not options.check:
         PAGE.write_text(text, encoding="utf-8")
         return 0
     if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:

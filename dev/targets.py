@@ -9,6 +9,7 @@ Those of `stock-1.4` and `stock-1.4-quantized` are asked of the installed `execu
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -102,12 +103,17 @@ def manifest(target: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or check; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args(arguments)
     stale = 0
     for target in TARGETS:
         path, text = FOLDER / f"{target}.txt", manifest(target)
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
-        if "--check" in arguments:
+        if options.check:
             print(f"{path} is out of date: {COMMAND}", file=sys.stderr)
             stale += 1
         else:

@@ -14,6 +14,7 @@ deprecated field only its place in the table is known. Members of a union that s
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -799,9 +800,11 @@ def generate(name: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    if argv not in ([], ["--check"]):
-        print(f"usage: {__spec__.name} [--check]", file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args(argv)
     stale = False
     for name in MODULES:
         path = HERE / "generated" / f"{name}.py"
@@ -809,11 +812,11 @@ def main(argv: list[str]) -> int:
         if path.exists() and path.read_text() == text:
             continue
         stale = True
-        if argv:
+        if options.check:
             print(f"{path.name} is out of date: run `python -m et_schema.generate`", file=sys.stderr)
         else:
             path.write_text(text)
-    return 1 if stale and argv else 0
+    return 1 if stale and options.check else 0
 
 
 if __name__ == "__main__":
