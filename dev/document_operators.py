@@ -20,7 +20,7 @@ from et_ir.dialects.schema.schema import parse_schema
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
 from et_ir.passes.verify.verify_core_aten import is_core
 from et_ir.registry.summaries import summary_of
-from et_ir.targets.manifest import TARGETS, load_manifest
+from et_ir.targets.manifest import CURRENT_TARGETS, load_manifest
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
 
@@ -56,14 +56,14 @@ def _lines() -> Iterator[str]:
         "together. Operators without an entry take no tensors, or none that torch computes with."
     )
     yield ""
-    yield f"| operator | element types | {' | '.join(TARGETS)} | computes |"
-    yield f"|---|---|{'---|' * len(TARGETS)}---|"
+    yield f"| operator | element types | {' | '.join(CURRENT_TARGETS)} | computes |"
+    yield f"|---|---|{'---|' * len(CURRENT_TARGETS)}---|"
     for name, op in sorted(EDGE.items()):
         types = "<br>".join(
             "; ".join(f"{', '.join(args)}: {label}" for args, _, label in row.columns) for row in rows(name)
         )
         kernel = kernel_of(op)
-        has = " | ".join("yes" if kernel in load_manifest(target) else "" for target in TARGETS)
+        has = " | ".join("yes" if kernel in load_manifest(target) else "" for target in CURRENT_TARGETS)
         computes = summary(op).replace("|", "\\|")
         yield f"| `{name}` | {types} | {has} | {computes} |"
     core = {name for name, op in ATEN.items() if is_core(op)}

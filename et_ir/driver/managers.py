@@ -33,6 +33,7 @@ from et_ir.driver.pipelines import (
     split_preserved,
 )
 from et_ir.driver.presets import DEFAULT
+from et_ir.targets.manifest import STOCK
 from et_schema.atomic import atomic_writer
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ class EdgeCompileConfig:
 class ExecutorchBackendConfig:
     """How to lower from the edge level to a file."""
 
-    target: str = "stock-1.4"
-    """The runtime whose kernels the program must make do with: `stock-1.4`; `stock-1.4-quantized`, the same with the
+    target: str = STOCK
+    """The runtime whose kernels the program must make do with: `stock-1.5`; `stock-1.5-quantized`, the same with the
     library of quantised kernels; `et-vm`; or `et-vm-aten` for et-vm with the kernels of torch.
     """
     extra_operators: Sequence[str] = ()

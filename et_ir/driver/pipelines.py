@@ -18,6 +18,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 
 from et_ir.driver.presets import DEFAULT, PRESETS, Preset, preset
 from et_ir.passes import load_pass
+from et_ir.targets.manifest import STOCK
 
 __all__ = [
     "ATEN",
@@ -122,7 +123,7 @@ def edge_pipeline(*, level: str = DEFAULT) -> str:
 
 def executorch_pipeline(
     *,
-    target: str = "stock-1.4",
+    target: str = STOCK,
     algorithm: str = "best",
     check_plan: bool = False,
     plan_inputs: bool = True,
@@ -238,7 +239,7 @@ def link_check(target: str, extra: Sequence[str] = (), backends: Sequence[str] =
     return f"link-check{{{' '.join(options)}}}"
 
 
-def named_pipelines(target: str = "stock-1.4") -> dict[str, str]:
+def named_pipelines(target: str = STOCK) -> dict[str, str]:
     """The standard pipelines by the names that `et-opt` knows them by: `O1-core-aten`, `O1-edge`, `O1-executorch`, and
     so for each level.
     """

@@ -17,6 +17,7 @@ from et_ir.driver.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.verify.link_check import MissingKernels
 from et_ir.registry.calls import Call, module_of, results_of
+from et_ir.targets.manifest import STOCK
 
 aten: Any = torch.ops.aten
 
@@ -220,10 +221,10 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
 def run(call: Call, stock: StockRuntime, path: Path, *, fitted: bool) -> str | None:
     """How the stock runtime's results differ from torch's; raises `StockError` if it refuses."""
     module, _, inputs = module_of(call)
-    pipeline = executorch_pipeline(target="stock-1.4")
+    pipeline = executorch_pipeline(target=STOCK)
     if not fitted:
-        pipeline = pipeline.replace('fit-kernels{target="stock-1.4"},', "").replace(
-            'kernel-limits{target="stock-1.4"},', ""
+        pipeline = pipeline.replace("fit-kernels{target=STOCK},", "").replace(
+            "kernel-limits{target=STOCK},", ""
         )
     run_pipeline(module, EDGE)
     run_pipeline(module, pipeline)

@@ -17,6 +17,7 @@ from sweep.compare import difference
 from et_ir.driver.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import EmitOptions, write
 from et_ir.registry.calls import Call, module_of, results_of
+from et_ir.targets.manifest import STOCK
 
 aten: Any = torch.ops.aten
 mp: Any = mpmath.mp.clone()
@@ -34,7 +35,7 @@ def run(target: Any, args: tuple[Any, ...], stock: StockRuntime, path: Path) -> 
     results = results_of(target(*args))
     module, _, inputs = module_of(Call(target, args, {}, results))
     run_pipeline(module, EDGE)
-    run_pipeline(module, executorch_pipeline(target="stock-1.4"))
+    run_pipeline(module, executorch_pipeline(target=STOCK))
     stream = io.BytesIO()
     write(module, stream, EmitOptions())
     path.write_bytes(stream.getvalue())

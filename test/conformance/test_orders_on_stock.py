@@ -18,6 +18,7 @@ from sweep.compare import difference
 from et_ir.driver.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import EmitOptions, write
 from et_ir.registry.calls import Call, module_of, results_of
+from et_ir.targets.manifest import STOCK
 
 aten: Any = torch.ops.aten
 Case = tuple[Any, tuple[Any, ...], dict[str, Any]]
@@ -95,7 +96,7 @@ def test_stock_gives_what_torch_gives(family: Any, stock: StockRuntime, tmp_path
         call = Call(target, args, kwargs, results_of(target(*args, **kwargs)))
         module, _, inputs = module_of(call)
         run_pipeline(module, EDGE)
-        run_pipeline(module, executorch_pipeline(target="stock-1.4"))
+        run_pipeline(module, executorch_pipeline(target=STOCK))
         stream = io.BytesIO()
         write(module, stream, EmitOptions())
         path = tmp_path / "call.pte"

@@ -10,6 +10,7 @@ from et_ir.dialects.aten.generated import ops as aten
 from et_ir.driver.faults import ProgramFaults, with_later_faults
 from et_ir.driver.pipelines import CORE_ATEN, EDGE, executorch_pipeline, parse_passes
 from et_ir.report import Finding, PassReport
+from et_ir.targets.manifest import STOCK
 
 TYPE = TensorType(f32, [4])
 
@@ -32,7 +33,7 @@ def report(program: ModuleOp) -> PassReport:
     return PassReport("no such thing", [Finding.at(blamed, "is blamed", "leave it out")])
 
 
-STAGES = ",".join((CORE_ATEN, EDGE, executorch_pipeline(target="stock-1.4")))
+STAGES = ",".join((CORE_ATEN, EDGE, executorch_pipeline(target=STOCK)))
 
 
 def test_later_faults_follow() -> None:
