@@ -3,6 +3,7 @@
 # make fuzz   1,000,000 damaged files and 100,000 random programs; it goes on where it was stopped
 # make plans  10,000 memory plans against a solver; it goes on where it was stopped, too
 # make conformance   every sample that torch has of its operators, through everything; writes docs/ops.md
+# make test-newest   what a user has who pins nothing: the newest torch and xDSL, in an environment of its own
 # The environment is .venv; PYTHON chooses the interpreter it is made from.
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types lit stubs unit oracles properties fuzz-quick fuzz plans conformance format regenerate clean
+.PHONY: demo test lint types lit stubs unit oracles properties fuzz-quick fuzz plans conformance test-newest format regenerate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
@@ -59,6 +60,25 @@ plans: $(VENV)/.test
 conformance: $(VENV)/.test
 	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep
 
+# Without the stock runtime, which is built for one torch, and without what compares our tables with torch's registry:
+# operators are added to it with every release.
+NEWEST := .venv-newest
+NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist loadfile
+STOCK_TESTS := passes/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py backends/test_lowering.py
+NEWEST_CONFORMANCE := test_examples test_lowering test_delegated test_folded_state test_kernels_quick test_mixed_types \
+	test_random_programs test_threads
+
+test-newest: $(NEWEST)/.made
+	$(NEWEST)/bin/python -c 'import torch; from importlib.metadata import version; print("torch", torch.__version__, "xdsl", version("xdsl"))'
+	$(NEWEST)/bin/lit -sv test/lit
+	$(NEWEST_PYTEST) test/unit/et_schema test/unit/et_vm test/unit/et_ir $(STOCK_TESTS:%=--ignore test/unit/et_ir/%)
+	$(NEWEST_PYTEST) $(NEWEST_CONFORMANCE:%=test/conformance/%.py)
+
+$(NEWEST)/.made: pyproject.toml
+	$(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,test]'
+	touch $@
+
 format: $(VENV)/.test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -86,8 +106,8 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,test,examples,sentences]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,test,stock,examples,sentences]'
 	touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -6,6 +6,7 @@ python -m dev.document_operators --check    # exit 1 if the page is out of date
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -15,7 +16,7 @@ from et_ir.dialects.aten import OP_BY_NAME as ATEN
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.edge.dtypes import rows
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
-from et_ir.targets.manifest import TARGETS, load_manifest
+from et_ir.targets.manifest import CURRENT_TARGETS, load_manifest
 from et_ops.summaries import summary_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "operators.md"
@@ -40,14 +41,14 @@ def _lines() -> Iterator[str]:
         "together. Operators without an entry take no tensors, or none that torch computes with."
     )
     yield ""
-    yield f"| operator | element types | {' | '.join(TARGETS)} | computes |"
-    yield f"|---|---|{'---|' * len(TARGETS)}---|"
+    yield f"| operator | element types | {' | '.join(CURRENT_TARGETS)} | computes |"
+    yield f"|---|---|{'---|' * len(CURRENT_TARGETS)}---|"
     for name, op in sorted(EDGE.items()):
         types = "<br>".join(
             "; ".join(f"{', '.join(args)}: {label}" for args, _, label in row.columns) for row in rows(name)
         )
         kernel = op.operator.kernel
-        has = " | ".join("yes" if kernel in load_manifest(target) else "" for target in TARGETS)
+        has = " | ".join("yes" if kernel in load_manifest(target) else "" for target in CURRENT_TARGETS)
         computes = op.operator.summary.replace("|", "\\|")
         yield f"| `{name}` | {types} | {has} | {computes} |"
     core = {name for name, op in ATEN.items() if op.operator.is_core}
@@ -77,8 +78,13 @@ def _list(names: Iterable[str]) -> Iterator[str]:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args()
     text = page()
-    if "--check" not in sys.argv[1:]:
+    if not options.check:
         PAGE.write_text(text, encoding="utf-8")
         return 0
     if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:

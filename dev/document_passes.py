@@ -6,6 +6,7 @@ python -m dev.document_passes --check    # exit 1 if the page is out of date
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
@@ -78,8 +79,13 @@ def _type(annotation: Any) -> str:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args()
     text = page()
-    if "--check" not in sys.argv[1:]:
+    if not options.check:
         PAGE.write_text(text, encoding="utf-8")
         return 0
     if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:

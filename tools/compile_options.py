@@ -7,7 +7,7 @@ import os
 import re
 
 from et_ir.driver.presets import DEFAULT, PRESETS
-from et_ir.targets.manifest import TARGETS
+from et_ir.targets.manifest import STOCK, TARGETS
 from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output
@@ -40,7 +40,7 @@ def _parser(text: str) -> CommandParser:
     )
     add("-o", "--output", metavar="FILE", help="output ('-': standard output, where text goes without it)")
     add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
-    add("--target", default="stock-1.4", choices=TARGETS, help="whose kernels to use")
+    add("--target", default=STOCK, choices=TARGETS, help="whose kernels to use")
     add(
         "-O",
         dest="level",

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from et_ir.driver.method_passes import MethodPasses
 from et_ir.driver.observer import Observer
 from et_ir.driver.presets import DEFAULT
+from et_ir.targets.manifest import STOCK
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -62,8 +63,8 @@ class EdgeCompileConfig:
 class ExecutorchBackendConfig:
     """How to lower from the edge level to a file."""
 
-    target: str = "stock-1.4"
-    """The runtime whose kernels the program must make do with: `stock-1.4`; `stock-1.4-quantized`, the same with the
+    target: str = STOCK
+    """The runtime whose kernels the program must make do with: `stock-1.5`; `stock-1.5-quantized`, the same with the
     library of quantised kernels; `et-vm`; or `et-vm-aten` for et-vm with the kernels of torch.
     """
     extra_operators: Sequence[str] = ()

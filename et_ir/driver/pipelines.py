@@ -21,7 +21,7 @@ from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.method_passes import PythonPass
 from et_ir.driver.presets import PRESETS, preset
 from et_ir.passes import load_pass
-from et_ir.targets.manifest import TARGETS
+from et_ir.targets.manifest import STOCK
 
 __all__ = [
     "LEVELS",
@@ -313,7 +313,7 @@ def named_pipelines() -> Mapping[str, tuple[str, str]]:
     }
 
 
-def named_pipeline(name: str, target: str = TARGETS[0]) -> list[ModulePass]:
+def named_pipeline(name: str, target: str = STOCK) -> list[ModulePass]:
     """The passes of a standard pipeline. Raises `KeyError` for an unknown name."""
     level, reached = named_pipelines()[name]
     match reached:

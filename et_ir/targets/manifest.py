@@ -10,18 +10,41 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-__all__ = ["TARGETS", "base_target", "load_backends", "load_manifest", "load_refused_types"]
+__all__ = [
+    "CURRENT_TARGETS",
+    "STOCK",
+    "TARGETS",
+    "base_target",
+    "load_backends",
+    "load_manifest",
+    "load_refused_types",
+]
 
-TARGETS: Final = ("stock-1.4", "stock-1.4-quantized", "et-vm", "et-vm-aten")
-"""`stock-1.4` is the runtime of the executorch wheel as it starts, `stock-1.4-quantized` the same with the library of
-quantised kernels that comes with it (`import executorch.kernels.quantized`); `et-vm` is the VM with the kernels of its
-own, `et-vm-aten` with those of torch (`et-vm run --kernels aten`).
+STOCK: Final = "stock-1.5"
+"""The stock runtime that programs are compiled for by default, and that the tests run: of the executorch wheel that
+`pyproject.toml` names.
 """
 
-_EXTENDED: Final = {"stock-1.4-quantized": "stock-1.4"}
+_STOCK: Final = (STOCK, "stock-1.4")
+"""The versions of the stock runtime, newest first. The tables of earlier ones stay as they were observed."""
+
+CURRENT_TARGETS: Final = (STOCK, f"{STOCK}-quantized", "et-vm", "et-vm-aten")
+"""The runtimes that are at hand in the development environment."""
+
+TARGETS: Final = tuple(
+    dict.fromkeys(
+        (*CURRENT_TARGETS, *(f"{stock}{kernels}" for stock in _STOCK for kernels in ("", "-quantized")))
+    )
+)
+"""`stock-1.5` is the runtime of the executorch wheel as it starts, `stock-1.5-quantized` the same with the library of
+quantised kernels that comes with it (`import executorch.kernels.quantized`); `et-vm` is the VM with the kernels of its
+own, `et-vm-aten` with those of torch (`et-vm run --kernels aten`). Then come earlier versions of the stock runtime.
+"""
+
+_EXTENDED: Final = {f"{stock}-quantized": stock for stock in _STOCK}
 """Targets that have the kernels of another and more."""
 
-_SAME_BACKENDS: Final = {"stock-1.4-quantized": "stock-1.4", "et-vm-aten": "et-vm"}
+_SAME_BACKENDS: Final = {**_EXTENDED, "et-vm-aten": "et-vm"}
 """Targets that have the backends of another."""
 
 

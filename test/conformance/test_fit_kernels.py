@@ -19,6 +19,7 @@ from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.verify.link_check import MissingKernels
+from et_ir.targets.manifest import STOCK
 
 aten: Any = torch.ops.aten
 
@@ -222,7 +223,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
 def run(call: Call, stock: StockRuntime, path: Path, *, fitted: bool) -> str | None:
     """How the stock runtime's results differ from torch's; raises `StockError` if it refuses."""
     module, _, inputs = module_of(call)
-    passes = executorch_passes(ExecutorchBackendConfig(target="stock-1.4"))
+    passes = executorch_passes(ExecutorchBackendConfig(target=STOCK))
     if not fitted:
         passes = [one for one in passes if one.name not in ("fit-kernels", "kernel-limits")]
     run_passes(module, edge_passes())

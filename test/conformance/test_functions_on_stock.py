@@ -19,6 +19,7 @@ from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
+from et_ir.targets.manifest import STOCK
 
 aten: Any = torch.ops.aten
 mp: Any = mpmath.mp.clone()
@@ -36,7 +37,7 @@ def run(target: Any, args: tuple[Any, ...], stock: StockRuntime, path: Path) -> 
     results = results_of(target(*args))
     module, _, inputs = module_of(Call(target, args, {}, results))
     run_passes(module, edge_passes())
-    run_passes(module, executorch_passes(ExecutorchBackendConfig(target="stock-1.4")))
+    run_passes(module, executorch_passes(ExecutorchBackendConfig(target=STOCK)))
     stream = io.BytesIO()
     write(module, stream, EmitOptions())
     path.write_bytes(stream.getvalue())

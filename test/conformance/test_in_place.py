@@ -26,7 +26,7 @@ from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.driver.stages import run_pipeline
 from et_ir.emit import write
 from et_ir.targets.in_place import load_in_place, load_not_in_place, replaceable_everywhere
-from et_ir.targets.manifest import load_manifest, load_refused_types
+from et_ir.targets.manifest import STOCK, load_manifest, load_refused_types
 from et_vm.runtime import Runtime
 
 DTYPES = {
@@ -59,7 +59,7 @@ CHANNELS = {
     "aten::_native_batch_norm_legit_no_training.out": lambda shape: shape[1:2],
 }
 """Kernels whose other tensors have a shape of their own."""
-TABLES = {"stock": "stock-1.4", "portable": "et-vm", "aten": "et-vm-aten"}
+TABLES = {"stock": STOCK, "portable": "et-vm", "aten": "et-vm-aten"}
 TOLERANCES = {torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1e-2), torch.float32: (1e-4, 1e-5)}
 
 ROUGH = dict.fromkeys(CHANNELS, (5e-2, 5e-2)) | {"aten::cumsum.out": (5e-2, 5e-2)}
@@ -221,7 +221,7 @@ def test_a_kernel_that_clears_its_result_first_is_not_in_the_table(
 ) -> None:
     """What the runs above would show."""
     value = random((3, 5), torch.float32)
-    assert "aten::tril.out" in load_not_in_place("stock-1.4")
+    assert "aten::tril.out" in load_not_in_place(STOCK)
     call = Case("self", {"self": value, "diagonal": 0}, (value.tril(),))
     path = tmp_path / "tril.pte"
     path.write_bytes(program("aten::tril.out", [call])[0])
@@ -232,8 +232,8 @@ def test_a_kernel_that_clears_its_result_first_is_not_in_the_table(
 
 def test_every_kernel_of_stock_is_in_its_table() -> None:
     """With the arguments that it may write over, or the reason why there are none; prims have no tensors."""
-    kernels = {name for name in load_manifest("stock-1.4") if not name.startswith("executorch_prim::")}
-    allowed, refused = load_in_place("stock-1.4"), load_not_in_place("stock-1.4")
+    kernels = {name for name in load_manifest(STOCK) if not name.startswith("executorch_prim::")}
+    allowed, refused = load_in_place(STOCK), load_not_in_place(STOCK)
     assert kernels == {*allowed, *refused}
     assert not allowed.keys() & refused.keys()
     assert all(refused.values())
@@ -247,4 +247,4 @@ def test_tables_are_about_kernels_that_there_are() -> None:
             assert schema is not None
             assert arguments <= {arg.name for arg in schema.args if arg.type.is_tensor}
     assert "aten::add.out" in replaceable_everywhere()
-    assert load_in_place("stock-1.4-quantized") == load_in_place("stock-1.4")
+    assert load_in_place(f"{STOCK}-quantized") == load_in_place(STOCK)

@@ -20,6 +20,7 @@ from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
+from et_ir.targets.manifest import STOCK
 
 aten: Any = torch.ops.aten
 Case = tuple[Any, tuple[Any, ...], dict[str, Any]]
@@ -97,7 +98,7 @@ def test_stock_gives_what_torch_gives(family: Any, stock: StockRuntime, tmp_path
         call = Call(target, args, kwargs, results_of(target(*args, **kwargs)))
         module, _, inputs = module_of(call)
         run_passes(module, edge_passes())
-        run_passes(module, executorch_passes(ExecutorchBackendConfig(target="stock-1.4")))
+        run_passes(module, executorch_passes(ExecutorchBackendConfig(target=STOCK)))
         stream = io.BytesIO()
         write(module, stream, EmitOptions())
         path = tmp_path / "call.pte"

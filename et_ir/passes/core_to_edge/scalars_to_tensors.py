@@ -40,7 +40,7 @@ from et_ir.dialects.schema.literals import element_type_name, literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
-from et_ir.targets.manifest import load_manifest
+from et_ir.targets.manifest import STOCK, load_manifest
 
 __all__ = ["ScalarsToTensorsPass"]
 
@@ -204,7 +204,7 @@ class ScalarsToTensorsPass(ModulePass):
 
     name = "scalars-to-tensors"
 
-    target: str = "stock-1.4"
+    target: str = STOCK
     """The runtime whose kernels decide whether an overload that takes a number is used."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

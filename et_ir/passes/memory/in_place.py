@@ -36,6 +36,7 @@ from et_ir.dialects.executorch import AllocOp, DelegateCallOp, KernelCallOp, Pla
 from et_ir.dialects.executorch.arguments import ListValue
 from et_ir.dialects.executorch.signatures import schema_of
 from et_ir.targets.in_place import load_in_place
+from et_ir.targets.manifest import STOCK
 
 __all__ = ["InPlacePass", "may_write_over"]
 
@@ -46,7 +47,7 @@ class InPlacePass(ModulePass):
 
     name = "in-place"
 
-    target: str = "stock-1.4"
+    target: str = STOCK
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

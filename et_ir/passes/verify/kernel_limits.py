@@ -2,7 +2,7 @@
 
 ```mlir
 %1 = edge.sin %x : tensor<4xcomplex<f32>>
-// error: the kernel 'aten::sin.out' of 'stock-1.4' takes no complex<f32> for 'self'
+// error: the kernel 'aten::sin.out' of 'stock-1.5' takes no complex<f32> for 'self'
 ```
 
 The element types that a target's kernels refuse are listed in `et_ir/targets/<target>-types.txt`; a target without a
@@ -28,7 +28,7 @@ from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.fit_kernels.complex_numbers import complex_limit
 from et_ir.passes.verify.link_check import MissingKernels
 from et_ir.report import Finding
-from et_ir.targets.manifest import load_refused_types
+from et_ir.targets.manifest import STOCK, load_refused_types
 
 __all__ = ["KernelLimitsPass"]
 
@@ -41,7 +41,7 @@ class KernelLimitsPass(ModulePass):
 
     name = "kernel-limits"
 
-    target: str = "stock-1.4"
+    target: str = STOCK
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         refused = load_refused_types(self.target)

@@ -2,9 +2,9 @@
 
 ```mlir
 executorch.kernel_call "aten::cumprod.out"(%x, 0) outs(%r)
-// error: no kernel of 'stock-1.4' implements 'aten::cumprod.out'
+// error: no kernel of 'stock-1.5' implements 'aten::cumprod.out'
 executorch.delegate_call @lowered_0(%x) outs(%r)    // of "NestedProgramBackend"
-// error: 'stock-1.4' has no backend NestedProgramBackend
+// error: 'stock-1.5' has no backend NestedProgramBackend
 ```
 
 Nor does the stock runtime find memory for `unbound` tensors while it runs.
@@ -28,7 +28,7 @@ from xdsl.utils.exceptions import PassFailedException
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, InputOp, KernelCallOp
 from et_ir.report import Finding, PassReport
-from et_ir.targets.manifest import TARGETS, load_backends, load_manifest
+from et_ir.targets.manifest import STOCK, TARGETS, load_backends, load_manifest
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["LinkCheckPass", "MissingKernels"]
@@ -52,7 +52,7 @@ class LinkCheckPass(ModulePass):
 
     name = "link-check"
 
-    target: str = "stock-1.4"
+    target: str = STOCK
     extra: tuple[str, ...] = ()
     """Operators that the runtime has beside those of the target, as `mylib::foo.out`."""
     backends: tuple[str, ...] = ()

@@ -92,4 +92,5 @@ def _check_layout(ctx: PrepareContext, operand: object, out: object, memory_form
 
 
 def _first(value: object) -> object:
-    return cast("list[object]", value)[0] if isinstance(value, list) and value else value
+    values = cast("list[object]", value) if isinstance(value, list) else []
+    return values[0] if values else value

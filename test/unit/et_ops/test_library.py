@@ -100,7 +100,7 @@ def test_a_dialect_has_no_other_class(name: str):
 
 def test_edge_has_what_runtimes_have_kernels_for():
     """And no more: Core ATen, leaves, and the operators of other namespaces."""
-    kernels = load_manifest("stock-1.4") | load_manifest("et-vm")
+    kernels = load_manifest("stock-1.5") | load_manifest("et-vm")
     for name, one in OPERATORS.items():
         if one.namespace != "aten":
             assert one.is_edge

@@ -52,6 +52,7 @@ from et_ir.passes.memory.update_in_place.updates import UPDATES, Part, Update, u
 from et_ir.passes.memory.update_in_place.writing import Emitter
 from et_ir.passes.memory.write_back import CLONE, clone_call
 from et_ir.targets.in_place import replaceable_everywhere
+from et_ir.targets.manifest import STOCK
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["UpdateInPlacePass"]
@@ -63,7 +64,7 @@ class UpdateInPlacePass(ModulePass):
 
     name = "update-in-place"
 
-    target: str = "stock-1.4"
+    target: str = STOCK
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

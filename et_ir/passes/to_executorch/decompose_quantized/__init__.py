@@ -38,7 +38,7 @@ from et_ir.passes.to_executorch.decompose_quantized import (  # noqa: F401
 from et_ir.passes.to_executorch.decompose_quantized.builder import DECOMPOSITIONS, Builder
 from et_ir.passes.to_executorch.decompose_quantized.stock_kernels import computes_as_torch
 from et_ir.rewriting import rewrite
-from et_ir.targets.manifest import load_manifest
+from et_ir.targets.manifest import STOCK, load_manifest
 
 __all__ = ["DECOMPOSITIONS", "DecomposeQuantizedPass"]
 
@@ -72,7 +72,7 @@ class DecomposeQuantizedPass(ModulePass):
 
     name = "decompose-quantized"
 
-    target: str = "stock-1.4"
+    target: str = STOCK
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -70,6 +70,7 @@ from et_ir.passes.to_executorch.fit_kernels import (
     volumes,
 )
 from et_ir.rewriting import rewrite
+from et_ir.targets.manifest import STOCK
 
 __all__ = ["FAMILIES", "FitKernelsPass"]
 
@@ -102,7 +103,7 @@ class FitKernelsPass(ModulePass):
 
     name = "fit-kernels"
 
-    target: str = "stock-1.4"
+    target: str = STOCK
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

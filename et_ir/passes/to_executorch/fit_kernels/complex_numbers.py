@@ -24,11 +24,11 @@ from et_ir.passes.to_executorch.fit_kernels import (  # noqa: F401
 )
 from et_ir.passes.to_executorch.fit_kernels.complex_parts import RULES, Pair, Parts, fits, is_complex
 from et_ir.passes.to_executorch.fit_kernels.complex_sizes import ProductOfTwice, may_be_one
-from et_ir.targets.manifest import load_manifest, load_refused_types
+from et_ir.targets.manifest import STOCK, load_manifest, load_refused_types
 
 __all__ = ["PATTERNS", "complex_limit"]
 
-_TARGET: Final = "stock-1.4"
+_TARGET: Final = STOCK
 
 
 class OnParts(RewritePattern):

@@ -6,7 +6,7 @@ import pytest
 
 from et_ir.targets import costs
 from et_ir.targets.costs import KernelCost, Work, load_costs
-from et_ir.targets.manifest import TARGETS, load_manifest
+from et_ir.targets.manifest import STOCK, TARGETS, load_manifest
 
 FORMS = (
     "aten::convolution.out",
@@ -46,7 +46,7 @@ def test_costs_are_those_of_a_machine(target: str) -> None:
 
 
 def test_what_the_choices_for_stock_rest_on() -> None:
-    table = load_costs("stock-1.4")
+    table = load_costs(STOCK)
     assert table is not None
 
     def seconds(name: str, **counts: int) -> float:
@@ -89,7 +89,7 @@ def test_tables_that_are_wrong(
     path.write_text(text)
     monkeypatch.setattr(costs, "costs_path", lambda _target: path)
     with pytest.raises(ValueError, match=message):
-        load_costs.__wrapped__("stock-1.4")
+        load_costs.__wrapped__(STOCK)
 
 
 def test_a_target_that_there_is_not() -> None:

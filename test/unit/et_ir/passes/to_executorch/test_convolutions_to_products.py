@@ -11,12 +11,13 @@ from modules import call, run
 from et_ir.analysis.cost_model import CostModel
 from et_ir.dialects.edge import ops as edge
 from et_ir.targets.costs import CostTable, KernelCost, load_costs
+from et_ir.targets.manifest import STOCK
 
 
 @pytest.fixture(autouse=True)
 def slow_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each convolution that has another form takes it, whatever its size."""
-    table = load_costs("stock-1.4")
+    table = load_costs(STOCK)
     assert table is not None
     slow = dict.fromkeys(("aten::convolution.out", "aten::convolution.out depthwise"), KernelCost(call=1e15))
     model = CostModel(CostTable("slow", {**table.kernels, **slow}))
