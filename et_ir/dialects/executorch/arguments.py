@@ -177,10 +177,12 @@ def operand_count(attribute: Attribute) -> int:
     """How many operands arguments refer to."""
     count = 0
     for attr in cast("ArrayAttr[Attribute]", attribute).data:
-        if isinstance(attr, OperandAttr):
+        # `isinstance` takes several times as long where it does not hold, and this is asked for more than anything.
+        kind = type(attr)
+        if kind is OperandAttr:
             count += 1
-        elif isinstance(attr, ListAttr):
-            count += sum(isinstance(item, OperandAttr) for item in attr.items.data)
+        elif kind is ListAttr:
+            count += sum(type(item) is OperandAttr for item in cast(ListAttr, attr).items.data)
     return count
 
 

@@ -99,17 +99,17 @@ class PlanOp(IRDLOperation):
     @property
     def registers(self) -> list[RegisterOp]:
         """The declarations in the order of the file's values."""
-        return [op for op in self.body.walk() if isinstance(op, RegisterOp)]
+        return [op for block in self.body.blocks for op in block.ops if isinstance(op, RegisterOp)]
 
     @property
     def inputs(self) -> list[InputOp]:
         """The inputs in the order of the method's signature."""
-        return [op for op in self.body.walk() if isinstance(op, InputOp)]
+        return [op for block in self.body.blocks for op in block.ops if isinstance(op, InputOp)]
 
     @property
     def instructions(self) -> list[Instruction]:
         """Instructions and ends of blocks in the order of the text."""
-        return [op for op in self.body.walk() if isinstance(op, INSTRUCTIONS)]
+        return [op for block in self.body.blocks for op in block.ops if isinstance(op, INSTRUCTIONS)]
 
     @property
     def return_op(self) -> ReturnOp:

@@ -37,8 +37,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.analysis.part_writes import extent_of
-from et_ir.analysis.register_liveness import Interval, Liveness, root_of
+from et_ir.analysis.aliasing import extent_of, root_of
+from et_ir.analysis.liveness import Interval, Liveness
 from et_ir.dialects.executorch import (
     AllocOp,
     Instruction,
@@ -196,10 +196,10 @@ class _Concatenation:
         )
 
     def _can_be_part(self, part: _Part, root: SSAValue) -> bool:
-        _, extent = extent_of(part.register)
+        extent = extent_of(part.register)
         if (
             part.start % ALIGNMENT
-            or extent != (0, nbytes(cast(Tensor, root.type)))
+            or (extent.first, extent.end) != (0, nbytes(cast(Tensor, root.type)))
             or not self._is_alone(root)
         ):
             return False

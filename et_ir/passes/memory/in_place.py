@@ -31,7 +31,8 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.analysis.register_liveness import Liveness, root_of
+from et_ir.analysis.aliasing import root_of
+from et_ir.analysis.liveness import Liveness
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, KernelCallOp, PlanOp, ViewOp
 from et_ir.dialects.executorch.arguments import ListValue
 from et_ir.dialects.executorch.signatures import schema_of

@@ -38,7 +38,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.analysis.register_liveness import root_of
+from et_ir.analysis.aliasing import root_of
 from et_ir.dialects.executorch import (
     AllocOp,
     InputOp,

@@ -14,7 +14,7 @@ from typing import Final, cast
 from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import SSAValue
 
-from et_ir.analysis.register_liveness import root_of
+from et_ir.analysis.aliasing import root_of
 from et_ir.dialects.executorch import AllocOp, InputOp, KernelCallOp, ListValue, RegisterOp
 from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor, is_contiguous, nbytes

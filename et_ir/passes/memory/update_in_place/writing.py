@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType, i1, i64
 from xdsl.ir import Block, Operation, SSAValue
 
-from et_ir.analysis.register_liveness import root_of
+from et_ir.analysis.aliasing import root_of
 from et_ir.data import Blob
 from et_ir.dialects.executorch import (
     AllocOp,

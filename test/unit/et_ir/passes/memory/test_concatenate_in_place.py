@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from et_ir import to_edge
-from et_ir.analysis.register_liveness import Liveness
+from et_ir.analysis.liveness import Liveness
 from et_ir.passes.memory import concatenate_in_place
 from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
 
