@@ -22,7 +22,6 @@ from xdsl.ir import Block, SSAValue
 
 from et_ir.analysis.aliasing import extent_of, root_of
 from et_ir.dialects.executorch import (
-    INSTRUCTIONS,
     AllocOp,
     InputOp,
     Instruction,
@@ -34,6 +33,7 @@ from et_ir.dialects.executorch import (
     ReturnOp,
     StateOp,
     ViewOp,
+    is_instruction,
 )
 
 __all__ = ["Interval", "Liveness"]
@@ -78,7 +78,7 @@ class Liveness:
         for block in self._blocks:
             body: list[Instruction] = []
             for op in block.ops:
-                if isinstance(op, INSTRUCTIONS):
+                if is_instruction(op):
                     body.append(op)
                 elif isinstance(op, RegisterOp):
                     self.registers.append(op)
@@ -116,17 +116,18 @@ class Liveness:
         """Registers whose content from before the plan is read."""
         self._flow()
 
-    def _set(self, registers: Iterable[SSAValue]) -> frozenset[int]:
-        return frozenset([self._numbers[register] for register in registers])
-
     def _access(self, op: Instruction) -> _Access:
-        # What a static view writes is a part of its root, perhaps.
-        kills = self._set(r for r in op.overwrites if r not in self._views)
-        access = _Access(self._set(op.reads), self._set(op.writes), kills)
+        numbers, views = self._numbers, self._views
+        reads, writes = op.reads, op.writes
+        # What a view shows is a part of its root, perhaps.
+        kills = frozenset([numbers[r] for r in writes if r not in views and r not in reads])
+        access = _Access(
+            frozenset([numbers[r] for r in reads]), frozenset([numbers[r] for r in writes]), kills
+        )
         # A view at run time of what it is a static view of changes nothing.
-        bound = [register for register in op.bound if register not in self._views]
+        bound = frozenset([numbers[register] for register in op.bound if register not in views])
         if bound and op.bound_to is not None:
-            access.source, access.bound = self._numbers[op.bound_to], self._set(bound)
+            access.source, access.bound = numbers[op.bound_to], bound
         return access
 
     # -- memory that is written part by part
@@ -168,7 +169,7 @@ class Liveness:
 
     def _flow(self) -> None:
         live_in = self._live_in()
-        referred = self._references()
+        referred = self._referred = self._references()
         start = 0
         for block, body in zip(self._blocks, self._bodies, strict=True):
             accesses = self._accesses[start : start + len(body)]
@@ -292,9 +293,20 @@ class Liveness:
         """Whether an instruction makes a register refer to other memory than its own."""
         return self._numbers[register] in self._redirected
 
+    def is_referred_to(self, register: SSAValue, time: int) -> bool:
+        """Whether the instruction at a time accesses a register's memory by way of another that may refer to it."""
+        if not self._referred or not time:
+            return False
+        access, references = self._accesses[time - 1], self._referred[time - 1]
+        others = (access.reads | (access.writes - access.bound)) & self._redirected
+        return any(self._numbers[register] in references[other] for other in others)
+
     def writers(self, register: SSAValue) -> list[Instruction]:
-        """The instructions that write the memory of a register, in order: also by way of others that refer to it."""
-        times = sorted(time for time in self._written[self._numbers[register]] if time)
+        """The instructions that write the memory of a register, in order: also by way of others that refer to it. None
+        for a register that was declared later.
+        """
+        number = self._numbers.get(register)
+        times = [] if number is None else sorted(time for time in self._written[number] if time)
         return [self.instructions[time - 1] for time in times]
 
     def is_needed_after(self, register: SSAValue, time: int) -> bool:

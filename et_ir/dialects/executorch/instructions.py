@@ -19,7 +19,7 @@ operator returns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Self, TypeAlias, cast
+from typing import Final, Self, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -76,6 +76,7 @@ __all__ = [
     "MoveOp",
     "RegisterAccess",
     "ReturnOp",
+    "is_instruction",
 ]
 
 
@@ -90,7 +91,8 @@ def _writes(values: Sequence[SSAValue]) -> set[EffectInstance]:
 class RegisterAccess:
     """Interface of instructions: the registers that one reads, writes and binds.
 
-    An instruction reads before it writes. Analyses ask nothing else of an instruction.
+    An instruction reads before it writes; what it writes and does not read it replaces as a whole. Analyses of
+    memory ask nothing else of an instruction.
     """
 
     @property
@@ -102,12 +104,6 @@ class RegisterAccess:
     def writes(self) -> Sequence[SSAValue]:
         """The registers whose content the instruction changes."""
         return ()
-
-    @property
-    def overwrites(self) -> Sequence[SSAValue]:
-        """The registers whose whole content the instruction replaces without reading it."""
-        read = self.reads
-        return [register for register in self.writes if register not in read]
 
     @property
     def bound(self) -> Sequence[SSAValue]:
@@ -372,10 +368,6 @@ class MoveOp(IRDLOperation, RegisterAccess):
         return [self.target]
 
     @property
-    def overwrites(self) -> list[SSAValue]:
-        return [self.target]
-
-    @property
     def bound(self) -> list[SSAValue]:
         return [self.target]
 
@@ -422,10 +414,6 @@ class FreeOp(IRDLOperation, RegisterAccess):
     @property
     def writes(self) -> list[SSAValue]:
         return [self.register]
-
-    @property
-    def overwrites(self) -> list[SSAValue]:
-        return []
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -583,6 +571,13 @@ Instruction: TypeAlias = KernelCallOp | DelegateCallOp | MoveOp | FreeOp | JumpF
 """What stands in a plan beside registers; `reads` and `writes` are the registers whose content it reads and
 changes.
 """
+
+_CLASSES: Final[frozenset[type[Operation]]] = frozenset(INSTRUCTIONS)
+
+
+def is_instruction(op: Operation) -> TypeGuard[Instruction]:
+    """Whether an op is an instruction or the end of a block; faster than `isinstance`, where it is none."""
+    return type(op) in _CLASSES
 
 
 def _print_registers(printer: Printer, keyword: str, values: Sequence[SSAValue]) -> None:
