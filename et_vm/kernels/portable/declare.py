@@ -92,5 +92,5 @@ def _check_layout(ctx: PrepareContext, operand: object, out: object, memory_form
 
 
 def _first(value: object) -> object:
-    values = cast("list[object]", value) if isinstance(value, list) else []
-    return values[0] if values else value
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    return values[0] if values else None

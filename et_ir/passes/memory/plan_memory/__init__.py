@@ -38,7 +38,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.analysis.register_liveness import Liveness, root_of
+from et_ir.analysis.aliasing import root_of
+from et_ir.analysis.liveness import Liveness
 from et_ir.dialects.executorch import (
     AllocOp,
     InputOp,

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.ir import SSAValue
 from xdsl.parser import Parser
 
-from et_ir.analysis.register_liveness import Liveness
+from et_ir.analysis.liveness import Liveness
 from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import Executorch, PlanOp
 from et_ir.dialects.program import Program
