@@ -118,7 +118,7 @@ def attributes_of(table: Any, leave: Sequence[str] = ()) -> dict[str, Attribute]
     """The fields of a table that are not as when nothing is said, but those of `leave`, as attributes."""
     found: dict[str, Attribute] = {}
     nothing = type(table)()
-    for field in fields_of(type(table)):
+    for field in fields_of(type(cast(object, table))):
         value = getattr(table, field.name)
         if field.name in leave or repr(value) == repr(getattr(nothing, field.name)):
             continue
