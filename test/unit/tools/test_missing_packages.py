@@ -54,7 +54,7 @@ TRACED = """func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
         ("torch", "et-translate", "--pt2-to-mlir", "some.pt2", "-o", "x.mlir"),
         ("torch", "et-compile", "subjects.py:net", "-o", "x.pte"),
         ("torch", "et-compile", "some.pt2", "-o", "x.pte"),
-        ("flatbuffers", "et-compile", "relu.mlir", "-o", "x.pte"),
+        ("flatbuffers", "et-compile", "relu.mlir", "-o", "x.pte", "-q"),
     ],
     ids=" ".join,
 )
