@@ -80,7 +80,7 @@ class Reader:
         self.u64 = view[: end & ~7].cast("Q")
         self.f32 = view[: end & ~3].cast("f")
         self.f64 = view[: end & ~7].cast("d")
-        # A file that shares nothing spends 1 per byte. The writer below shares vectors of up to 64 bytes;
+        # A file that shares nothing spends 1 per byte. The writer shares vectors of up to 64 bytes;
         # what leads to one takes 24 bytes or more of the file, worth 192.
         self.budget = 8 * end
         # A table takes 8 bytes or more with the offset that leads to it, and writers do not share tables.
