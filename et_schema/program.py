@@ -61,7 +61,7 @@ class DeviceType(IntEnum):
 
 @table
 class ExtraTensorInfo:
-    """What few tensors need."""
+    """Properties of external, mutable and device tensors, which most do without."""
 
     # Which entry of Program.mutable_data_segments holds the initial state.
     mutable_data_segments_idx: UInt64 = 0

@@ -18,7 +18,6 @@ from struct import Struct
 
 from et_schema.errors import FIRST, Error, InvalidFile, Problems
 from et_schema.files import map_file
-from et_schema.locate import Location, Locations, locate_tables
 from et_schema.program import (
     FILE_IDENTIFIER,
     BackendDelegateDataReference,
@@ -29,7 +28,7 @@ from et_schema.program import (
     Program,
     SubsegmentOffsets,
 )
-from et_schema.reader import Reader, Source
+from et_schema.reader import Location, Locations, Reader, Source, locate_tables
 from et_schema.segments import (
     OutputStream,
     SegmentLike,

@@ -12,10 +12,11 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from enum import IntEnum
 from functools import cache
 from mmap import mmap
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from et_schema.errors import FIRST, InvalidFile, Problems
 from et_schema.tables import Field, Kind, Slot, fields_of
@@ -79,7 +80,7 @@ class Reader:
         self.u64 = view[: end & ~7].cast("Q")
         self.f32 = view[: end & ~3].cast("f")
         self.f64 = view[: end & ~7].cast("d")
-        # A file that shares nothing spends 1 per byte. The writer below shares vectors of up to 64 bytes;
+        # A file that shares nothing spends 1 per byte. The writer shares vectors of up to 64 bytes;
         # what leads to one takes 24 bytes or more of the file, worth 192.
         self.budget = 8 * end
         # A table takes 8 bytes or more with the offset that leads to it, and writers do not share tables.
@@ -148,12 +149,12 @@ class Reader:
         layout = self._layouts.get(key)
         if layout is None:
             layout = self._layouts[key] = self._layout(at, vtable, kind)
-        size, mask, residue, fields = layout
+        size, mask, residue, positions = layout
         if at + size > self.end:
             raise self.fault(f"{kind.name} table of {size} bytes runs past the end", at)
         if at & mask != residue:
             raise self.fault(f"{kind.name} table misaligns its 8-byte fields", at)
-        return fields
+        return positions
 
     def _layout(self, at: int, vtable: int, kind: Decoder) -> tuple[int, int, int, tuple[int, ...]]:
         """Check a vtable: (table size, alignment mask and residue of the table's position, positions of slots)."""
@@ -165,11 +166,11 @@ class Reader:
         if table_size < 4:
             raise self.fault(f"vtable of {kind.name} gives an invalid table size of {table_size}", vtable)
         mask, residue = 0, 0
-        fields: list[int] = []
+        positions: list[int] = []
         for number, name, _, nbytes in kind.slots:
             entry = 4 + 2 * number
             field = self.u16[(vtable + entry) >> 1] if entry < vtable_size else 0
-            fields.append(field)
+            positions.append(field)
             if field == 0:
                 continue
             if field < 4 or field + nbytes > table_size:
@@ -180,7 +181,7 @@ class Reader:
             if (nbytes in (2, 4) and field & (nbytes - 1)) or (nbytes == 8 and (field + residue) & 7):
                 message = f"field {name} of {kind.name} is misaligned"
                 raise self.fault(message, vtable + entry, name)
-        return table_size, mask, residue, tuple(fields)
+        return table_size, mask, residue, tuple(positions)
 
     def child(self, at: int, kind: Decoder, field: str) -> object:
         """The table that the offset at ``at`` leads to."""
@@ -295,33 +296,15 @@ class Reader:
             raise self.fault("bool is neither 0 nor 1", first, field)
         return list(map(bool, raw))
 
-    def i32_vector(self, at: int, field: str) -> list[int]:
-        first, count = self.vector(at, 4, field)
-        return self.i32[first >> 2 : (first >> 2) + count].tolist()
-
-    def u32_vector(self, at: int, field: str) -> list[int]:
-        first, count = self.vector(at, 4, field)
-        return self.u32[first >> 2 : (first >> 2) + count].tolist()
-
-    def i64_vector(self, at: int, field: str) -> list[int]:
-        first, count = self.vector(at, 8, field)
-        return self.i64[first >> 3 : (first >> 3) + count].tolist()
-
-    def u64_vector(self, at: int, field: str) -> list[int]:
-        first, count = self.vector(at, 8, field)
-        return self.u64[first >> 3 : (first >> 3) + count].tolist()
-
-    def f32_vector(self, at: int, field: str) -> list[float]:
-        first, count = self.vector(at, 4, field)
-        return list(self.f32[first >> 2 : (first >> 2) + count])
-
-    def f64_vector(self, at: int, field: str) -> list[float]:
-        first, count = self.vector(at, 8, field)
-        return list(self.f64[first >> 3 : (first >> 3) + count])
+    def numbers(self, at: int, view: memoryview, shift: int, field: str) -> list[int] | list[float]:
+        """The vector of ``view``'s elements, of ``1 << shift`` bytes, that the offset at ``at`` leads to."""
+        first, count = self.vector(at, 1 << shift, field)
+        first >>= shift
+        return view[first : first + count].tolist()
 
 
 class Decoder:
-    """The reader of one table, compiled from the declaration when the first one is read.
+    """Decoder of one table, compiled from its declaration when it is first read.
 
     ``read(reader, at)`` decodes the table at a byte. Loading a program is mostly that, hence straight-line code with
     an expression per field, as dataclasses make their methods, instead of a loop over the fields.
@@ -337,10 +320,10 @@ class Decoder:
         self.read: Callable[[Reader, int], object] = self._compile
 
     def _compile(self, reader: Reader, at: int) -> object:
-        fields = fields_of(self.make)
+        declared = fields_of(self.make)
         names: dict[str, Any] = {"DECODER": self, "MAKE": self.make}
-        arguments = [_expression(item, names) for item in fields]
-        self.slots = [slot for item in fields for slot in item.slots]
+        arguments = [_expression(item, names) for item in declared]
+        self.slots = [slot for item in declared for slot in item.slots]
         positions = "".join(f"f{slot.number}, " for slot in self.slots)
         lines = [
             "def read(r, at):",
@@ -410,8 +393,10 @@ def _expression(item: Field, names: dict[str, Any]) -> str:
         case Kind.BLOB:
             found = f"r.blob({at}, {item.name!r})"
         case Kind.VECTOR:
-            assert item.scalar is not None
-            found, default = f"r.{item.scalar.name}_vector({at}, {item.name!r})", "[]"
+            found, default = f"r.bool_vector({at}, {item.name!r})", "[]"
+            if item.scalar is not None and item.scalar.code != "?":
+                shift = item.scalar.size.bit_length() - 1
+                found = f"r.numbers({at}, r.{item.scalar.name}, {shift}, {item.name!r})"
         case Kind.TABLE:
             names[kind] = decoder(item.types[0])
             found = f"r.child({at}, {kind}, {item.name!r})"
@@ -422,3 +407,47 @@ def _expression(item: Field, names: dict[str, Any]) -> str:
             names[kind] = Kinds(item.kind_name, item.types)
             found = f"r.union(at, {here}, f{item.slot + 1}, {kind}, {item.name!r})"
     return f"{found} if {here} else {default}"
+
+
+class Location(NamedTuple):
+    """``path`` reads like Python (``execution_plan[0].values[12].val``); ``offset`` is a byte of the file."""
+
+    path: str
+    offset: int
+
+
+def locate_tables(root: object, offsets: dict[int, int]) -> dict[int, Location]:
+    """``id(table)`` to path and byte, for ``root`` and all tables below it.
+
+    ``offsets`` is what ``Reader(locate=True)`` recorded. Valid while the tree lives.
+    """
+    found: dict[int, Location] = {}
+    pending: list[tuple[Any, str]] = [(root, "")]
+    while pending:
+        item, path = pending.pop()
+        found[id(item)] = Location(path, offsets[id(item)])
+        for field in fields(item):
+            name = f"{path}.{field.name}" if path else field.name
+            value: Any = getattr(item, field.name)
+            if is_dataclass(value):
+                pending.append((value, name))
+            elif isinstance(value, list):
+                children = cast(list[Any], value)
+                pending += [(c, f"{name}[{i}]") for i, c in enumerate(children) if is_dataclass(c)]
+    return found
+
+
+class Locations:
+    """Looks up bytes by path, in what :func:`locate_tables` found."""
+
+    def __init__(self, locations: dict[int, Location]) -> None:
+        self._by_path: dict[str, int] = dict(locations.values())
+
+    def byte_of(self, where: str) -> int | None:
+        """The byte of the innermost table on the path ``where``: of ``a[1].b`` for ``a[1].b.sizes[0]``."""
+        while where not in self._by_path:
+            if not where:
+                return None
+            cut = max(where.rfind("."), where.rfind("["))
+            where = where[: max(cut, 0)]
+        return self._by_path[where]

@@ -44,6 +44,10 @@ class Scalar(NamedTuple):
     code: str
     size: int
 
+    @property
+    def is_float(self) -> bool:
+        return self.name.startswith("f")
+
 
 class Aligned(NamedTuple):
     """The alignment of a vector of bytes, which readers do not copy."""
@@ -67,10 +71,11 @@ class Omit(Enum):
 
 
 _I8 = Scalar("i8", "b", 1)
+I16 = Scalar("i16", "h", 2)
 _BOOLEAN = Scalar("bool", "?", 1)
 
 Int8 = Annotated[int, _I8]
-Int16 = Annotated[int, Scalar("i16", "h", 2)]
+Int16 = Annotated[int, I16]
 Int32 = Annotated[int, Scalar("i32", "i", 4)]
 Int64 = Annotated[int, Scalar("i64", "q", 8)]
 UInt8 = Annotated[int, Scalar("u8", "B", 1)]

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from et_schema.errors import Error, InvalidFile
-from et_schema.locate import Locations, locate_tables
-from et_schema.reader import Reader, Source
+from et_schema.reader import Locations, Reader, Source, locate_tables
 from et_schema.segments import Chunk, OutputStream, Padding, align_up, chunk_size, write_chunk
 from et_schema.xnnpack_check import check_graph
 from et_schema.xnnpack_graph import FILE_IDENTIFIER, XNNGraph

@@ -1,4 +1,4 @@
-"""What the tables of an XNNPACK graph must say of each other for the graph to mean something."""
+"""Verification of XNNPACK graphs: ids, shapes, constants and quantization parameters that agree."""
 
 from __future__ import annotations
 

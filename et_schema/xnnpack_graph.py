@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Annotated, TypeAlias
 
-from et_schema.tables import Aligned, At, Bytes, Float32, Int32, OmitEmpty, UInt32, UInt64, table
+from et_schema.tables import I16, Aligned, At, Bytes, Float32, Int32, OmitEmpty, UInt32, UInt64, table
 
 FILE_IDENTIFIER = b"XN01"
 
@@ -49,6 +49,7 @@ class PerChannelGroupQuant:
     scale: list[Float32] = []
     channel_dim: Int32 = 0
     group_size: Int32 = 0
+    # Slot 3 is deprecated.
     scale_buffer_idx: Annotated[UInt32, At(4)] = 0
     num_scales: UInt32 = 0
 
@@ -83,7 +84,7 @@ XNNQuantParams: TypeAlias = PerChannelQuant | PerTensorQuant | PerTokenDynamicQu
 
 @table
 class XNNTensorValue:
-    datatype: XNNDatatype = XNNDatatype.invalid
+    datatype: Annotated[XNNDatatype, I16] = XNNDatatype.invalid
     num_dims: UInt32 = 0
     dims: list[UInt32] = []
     # Of the constant; 0 is for a value that is none.
@@ -94,7 +95,7 @@ class XNNTensorValue:
     flags: UInt32 = 0
     id_out: UInt32 = 0
     # Of generation XN00: what the elements are quantized to when the graph runs.
-    dq_datatype: XNNDatatype = XNNDatatype.invalid
+    dq_datatype: Annotated[XNNDatatype, I16] = XNNDatatype.invalid
 
 
 @table
@@ -126,12 +127,96 @@ class Node1x1:
     flags: UInt32 = 0
 
 
+class XNNSoftmax(Node1x1): ...
+
+
+class XNNSigmoid(Node1x1): ...
+
+
+class XNNClamp(Node1x1): ...
+
+
+class XNNFloor(Node1x1): ...
+
+
+class XNNConvert(Node1x1): ...
+
+
+class XNNGlobalAvgPooling2d(Node1x1): ...
+
+
+class XNNSquareRoot(Node1x1): ...
+
+
+class XNNCeiling(Node1x1): ...
+
+
+class XNNHardswish(Node1x1): ...
+
+
+class XNNNegate(Node1x1): ...
+
+
+class XNNSquare(Node1x1): ...
+
+
+class XNNAbs(Node1x1): ...
+
+
+class XNNReciprocalSquareRoot(Node1x1): ...
+
+
+class XNNLog(Node1x1): ...
+
+
+class XNNGelu(Node1x1): ...
+
+
+class XNNTanh(Node1x1): ...
+
+
+class XNNExp(Node1x1): ...
+
+
+class XNNSin(Node1x1): ...
+
+
+class XNNCopy(Node1x1): ...
+
+
+class XNNCos(Node1x1): ...
+
+
 @table
 class Node2x1:
     input1_id: UInt32 = 0
     input2_id: UInt32 = 0
     output_id: UInt32 = 0
     flags: UInt32 = 0
+
+
+class XNNAdd(Node2x1): ...
+
+
+class XNNDiv(Node2x1): ...
+
+
+class XNNMinimum(Node2x1): ...
+
+
+class XNNMultiply(Node2x1): ...
+
+
+class XNNSubtract(Node2x1): ...
+
+
+class XNNMaximum(Node2x1): ...
+
+
+class XNNPReLU(Node2x1): ...
+
+
+class XNNBatchMatrixMultiply(Node2x1): ...
 
 
 @table
@@ -144,6 +229,18 @@ class NodeCat:
     output_id: UInt32 = 0
     flags: UInt32 = 0
     input5_id: UInt32 = 0
+
+
+class XNNConcatenate2(NodeCat): ...
+
+
+class XNNConcatenate3(NodeCat): ...
+
+
+class XNNConcatenate4(NodeCat): ...
+
+
+class XNNConcatenate5(NodeCat): ...
 
 
 @table
@@ -171,6 +268,15 @@ class NodeConv:
     flags: UInt32 = 0
 
 
+class XNNConv2d(NodeConv): ...
+
+
+class XNNDepthwiseConv2d(NodeConv): ...
+
+
+class XNNConvTranspose2d(NodeConv): ...
+
+
 @table
 class NodePooling2D:
     padding_top: UInt32 = 0
@@ -186,6 +292,12 @@ class NodePooling2D:
     input_id: UInt32 = 0
     output_id: UInt32 = 0
     flags: UInt32 = 0
+
+
+class XNNAvgPooling2d(NodePooling2D): ...
+
+
+class XNNMaxPooling2d(NodePooling2D): ...
 
 
 @table
@@ -285,154 +397,6 @@ class XNNLeakyReLU:
     flags: UInt32 = 0
 
 
-@table
-class XNNAdd(Node2x1): ...
-
-
-@table
-class XNNSoftmax(Node1x1): ...
-
-
-@table
-class XNNSigmoid(Node1x1): ...
-
-
-@table
-class XNNClamp(Node1x1): ...
-
-
-@table
-class XNNConv2d(NodeConv): ...
-
-
-@table
-class XNNDiv(Node2x1): ...
-
-
-@table
-class XNNAvgPooling2d(NodePooling2D): ...
-
-
-@table
-class XNNMinimum(Node2x1): ...
-
-
-@table
-class XNNDepthwiseConv2d(NodeConv): ...
-
-
-@table
-class XNNMaxPooling2d(NodePooling2D): ...
-
-
-@table
-class XNNMultiply(Node2x1): ...
-
-
-@table
-class XNNSubtract(Node2x1): ...
-
-
-@table
-class XNNFloor(Node1x1): ...
-
-
-@table
-class XNNConvert(Node1x1): ...
-
-
-@table
-class XNNGlobalAvgPooling2d(Node1x1): ...
-
-
-@table
-class XNNSquareRoot(Node1x1): ...
-
-
-@table
-class XNNCeiling(Node1x1): ...
-
-
-@table
-class XNNHardswish(Node1x1): ...
-
-
-@table
-class XNNMaximum(Node2x1): ...
-
-
-@table
-class XNNNegate(Node1x1): ...
-
-
-@table
-class XNNSquare(Node1x1): ...
-
-
-@table
-class XNNAbs(Node1x1): ...
-
-
-@table
-class XNNPReLU(Node2x1): ...
-
-
-@table
-class XNNConcatenate2(NodeCat): ...
-
-
-@table
-class XNNConcatenate3(NodeCat): ...
-
-
-@table
-class XNNConcatenate4(NodeCat): ...
-
-
-@table
-class XNNBatchMatrixMultiply(Node2x1): ...
-
-
-@table
-class XNNConcatenate5(NodeCat): ...
-
-
-@table
-class XNNConvTranspose2d(NodeConv): ...
-
-
-@table
-class XNNReciprocalSquareRoot(Node1x1): ...
-
-
-@table
-class XNNLog(Node1x1): ...
-
-
-@table
-class XNNGelu(Node1x1): ...
-
-
-@table
-class XNNTanh(Node1x1): ...
-
-
-@table
-class XNNExp(Node1x1): ...
-
-
-@table
-class XNNSin(Node1x1): ...
-
-
-@table
-class XNNCopy(Node1x1): ...
-
-
-@table
-class XNNCos(Node1x1): ...
-
-
 XNodeUnion: TypeAlias = (
     XNNAdd
     | XNNFullyConnected
@@ -514,5 +478,5 @@ class XNNGraph:
     output_ids: list[UInt32] = []
     # Of generation XN00.
     constant_buffer: OmitEmpty[list[Buffer]] = []
-    # The first is for values that are no constants.
+    # The first is for values that are no constants. Slot 7 has sizes of buffers, which nothing reads.
     constant_data: Annotated[list[ConstantDataOffset], At(8)] = []

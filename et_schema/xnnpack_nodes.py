@@ -1,4 +1,4 @@
-"""Which values each kind of node of an XNNPACK graph reads and writes, and what datatypes weigh."""
+"""Operands and results of XNNPACK nodes, and element sizes of their values."""
 
 from __future__ import annotations
 

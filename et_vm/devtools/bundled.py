@@ -204,7 +204,8 @@ def bundle(
 ) -> int:
     """Write a ``.pte`` file with test cases (method, inputs, expected outputs: arrays and numbers) as a ``.bpte``.
 
-    Returns its size in bytes. Raises ExecutorchError(InvalidType) for a value that such a file cannot have.
+    Returns its size in bytes. Needs the package ``flatbuffers``, of the extra ``compiler``. Raises
+    ExecutorchError(InvalidType) for a value that such a file cannot have.
     """
     from et_schema.bpte import write_bpte
 

@@ -13,7 +13,6 @@ from collections.abc import Generator, Set
 from contextlib import contextmanager
 
 from et_schema.errors import FIRST, Error, InvalidFile, Problems
-from et_schema.locate import Locations
 from et_schema.program import (
     BackendDelegate,
     DeviceType,
@@ -28,6 +27,7 @@ from et_schema.program import (
     TensorList,
 )
 from et_schema.pte import PteFile, read_pte
+from et_schema.reader import Locations
 from et_vm.load.instructions import Instruction, check_registers, flatten, is_constant, written_tensors
 from et_vm.verify.tensors import (
     BoolConstants,

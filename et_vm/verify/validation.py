@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from et_schema.errors import ExecutorchError, InvalidFile, MissingOperator, ProblemList
-from et_schema.locate import Locations
 from et_schema.pte import read_pte
+from et_schema.reader import Locations
 from et_vm.run.link import kernel_calls, resolve_calls
 from et_vm.verify.flow import Flow
 from et_vm.verify.liveness import Liveness

@@ -93,10 +93,10 @@ def _layout(body: str, schema: Schema) -> dict[int, tuple[str, str, Any, int]]:
             raise ValueError(declaration)
         name, vector, kind, default, attributes = parts.groups()
         kind = kind.rpartition(".")[2]
-        aligned = re.fullmatch(r"force_align:\s*(\d+)", attributes or "")
-        if attributes not in (None, "deprecated") and aligned is None:
+        names = dict(re.findall(r"(\w+)(?:\s*:\s*(\d+))?", attributes or ""))
+        if not names.keys() <= {"deprecated", "force_align"}:
             raise ValueError(declaration)
-        if attributes != "deprecated":
+        if "deprecated" not in names:
             written = f"[{SCALARS.get(kind, kind)}]" if vector else SCALARS.get(kind, kind)
             if kind in schema.enums:
                 value: Any = default or next(
@@ -104,7 +104,7 @@ def _layout(body: str, schema: Schema) -> dict[int, tuple[str, str, Any, int]]:
                 )
             else:
                 value = None if vector or kind not in SCALARS else float(default or 0)
-            slots[slot] = (name, written, value, int(aligned[1]) if aligned else 1)
+            slots[slot] = (name, written, value, int(names.get("force_align", 1)))
         slot += 2 if kind in schema.unions else 1
     return slots
 

@@ -64,7 +64,6 @@ from et_ir.dialects.executorch.layout import Tensor, device, nbytes
 from et_schema.program import TensorShapeDynamism
 
 __all__ = [
-    "REGISTERS",
     "AllocOp",
     "ConstantOp",
     "InputOp",
@@ -538,7 +537,3 @@ def dynamism_property(dynamism: TensorShapeDynamism | None) -> dict[str, Attribu
     """The property that says how far a register's sizes are known; none if they are exact."""
     name = _DYNAMISM_NAMES.get(dynamism) if dynamism is not None else None
     return {} if name is None else {"dynamism": StringAttr(name)}
-
-
-REGISTERS: Final = (InputOp, ConstantOp, StateOp, AllocOp, ViewOp, ReferenceOp, ValueOp)
-"""The classes of registers."""
