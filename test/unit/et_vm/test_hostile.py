@@ -46,6 +46,8 @@ from hostile_files import (
     overlapping_data,
     overlapping_live_tensors,
     overlapping_states,
+    padding_without_measure,
+    padding_without_measure_in_a_delegate,
     shapes_of_a_call_in_a_branch,
     shapes_that_do_not_fit,
     too_few_arguments,
@@ -328,6 +330,21 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
             ExecutorchError,
             Error.InvalidType,
             "a list in it",
+        ),
+    ),
+    "sizes that nothing declares": (
+        method(
+            "padding_of_an_image",
+            built(padding_without_measure),
+            "an image of at most .* elements with its padding",
+            Error.InvalidArgument,
+            Trap,
+        ),
+        method(
+            "padding_in_a_delegate",
+            built(padding_without_measure_in_a_delegate),
+            r"value 1 is declared with \[1, 2, 2, 4\]",
+            Error.DelegateInvalidCompatibility,
         ),
     ),
     "what shared parts expand to": (
