@@ -435,3 +435,27 @@ def test_moves_do_not_hide_the_place():
     with pytest.raises(InvalidFile) as caught:
         Program.load(build.file())
     assert caught.value.where == f"{PLAN}.chains[1].instructions[0].instr_args.move_to"
+
+
+@pytest.mark.parametrize(
+    "name", ["aten::embedding.out", "aten::index_select.out", "aten::gather.out", "aten::index.Tensor_out"]
+)
+def test_indices_that_the_result_is_written_over(name: str):
+    """They are what they were when they were checked: numpy takes 2**60 steps to bring a float's bits into range."""
+    build = Build()
+    weight = build.constant(np.full((5, 4), 2.5, np.float32))
+    flat = build.constant(np.full(5, 2.5, np.float64))
+    index, rows = build.tensor(3, dtype=ScalarType.LONG, offset=0), build.tensor(3, 4, offset=0)
+    line = build.tensor(3, dtype=ScalarType.DOUBLE, offset=0)
+    zero, no, minus = build.scalar(0), build.scalar(False), build.scalar(-1)
+    arguments = {
+        "aten::embedding.out": (weight, index, minus, no, no, rows, rows),
+        "aten::index_select.out": (weight, zero, index, rows, rows),
+        "aten::gather.out": (flat, zero, index, no, line, line),
+        "aten::index.Tensor_out": (weight, build.tensors(index, optional=True), rows, rows),
+    }
+    build.call(name, *arguments[name])
+    build.inputs(index)
+    build.outputs(arguments[name][-1])
+    (found,) = Program.load(build.file()).load_method("forward").execute([np.array([4, 0, 3])])
+    assert np.all(found == 2.5)
