@@ -93,19 +93,21 @@ class Method:
         self._owned_bytes = built.owned_bytes
         started = self._loaded("registers", started)
         # Held here because they are destroyed together with the method.
-        self._delegates = Delegates(
-            plan,
-            where,
-            pte,
-            backends,
-            platform,
-            tracer,
-            kernels=kernels,
-            poison=poison,
-            external=external,
-            arguments=first_arguments(instructions, registers) if plan.delegates else None,
-            meter=meter,
-        )
+        # Backends convert constants here.
+        with np.errstate(all="ignore"):
+            self._delegates = Delegates(
+                plan,
+                where,
+                pte,
+                backends,
+                platform,
+                tracer,
+                kernels=kernels,
+                poison=poison,
+                external=external,
+                arguments=first_arguments(instructions, registers) if plan.delegates else None,
+                meter=meter,
+            )
         started = self._loaded("delegates", started)
         with verified(file):
             calls = link(
