@@ -12,6 +12,7 @@ from test_verify import Good
 from vm_programs import Build
 
 from et_schema import bundled_program, flat_tensor
+from et_schema import xnnpack_graph as xnnpack
 from et_schema.bpte import write_bpte
 from et_schema.program import Chain, Instruction, KernelCall, TensorList
 from et_schema.ptd import serialize_ptd

@@ -5,6 +5,7 @@ import pytest
 import xnnpack_graphs
 from vm_programs import Build
 
+from et_schema import xnnpack_graph as xnnpack
 from et_schema.errors import Error, ExecutorchError, MissingBackend, Trap
 from et_schema.program import CompileSpec
 from et_schema.xnnpack_nodes import NO_VALUE
