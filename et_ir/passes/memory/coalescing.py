@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.analysis.aliasing import root_of
 from et_ir.analysis.byte_copies import copies_of, is_copy
 from et_ir.analysis.interference import Interference
 from et_ir.dialects.executorch import AllocOp, PlanOp, RegisterOp, ViewOp
@@ -64,7 +65,9 @@ class Coalescing(Interference):
         """Erase calls that copy bytes to where they are."""
         for block in self.plan.blocks:
             for op in list(block.ops):
-                copies = copies_of(op) if is_copy(op) else ()
+                if not is_copy(op) or len({root_of(register) for register in op.operands}) != 1:
+                    continue
+                copies = copies_of(op)
                 if copies and all(copy.target == copy.source and not copy.resizes for copy in copies):
                     erase(op)
 
