@@ -49,28 +49,28 @@ def is_copy(op: Operation) -> bool:
 
 def copies_of(op: Operation) -> Sequence[ByteCopy]:
     """The copies of bytes that an instruction is made up of; none for one that does anything else."""
-    if not isinstance(op, KernelCallOp) or op.key not in _COPIES:
+    if not isinstance(op, KernelCallOp) or (key := op.key) not in _COPIES:
         return ()
-    if op.key == COPY:
+    if key == COPY:
         target, source = op.inputs
         return _whole(target, source) if target.type == source.type else ()
-    if op.key == CAT:
+    if key == CAT:
         return _concatenation(op)
-    if op.key in _SPLITS:
+    if key in _SPLITS:
         return _split(op)
     arguments, outs = op.arguments, op.outs
     source = arguments[0] if arguments else None
     if len(outs) != 1 or op.list_out is not None or not isinstance(source, SSAValue):
         return ()
     target = outs[0]
-    if op.key == CLONE and target.type == source.type:
+    if key == CLONE and target.type == source.type:
         return _whole(target, source)
     whole, part = cast(Tensor, source.type), cast(Tensor, target.type)
     if whole.element_type != part.element_type:
         return ()
     if not has_exact_size(target, source, root_of(source)):
-        return _whole(target, source, resizes=True) if _may_resize(op.key, whole, part) else ()
-    first = _STARTS[op.key](arguments, whole, part)
+        return _whole(target, source, resizes=True) if _may_resize(key, whole, part) else ()
+    first = _STARTS[key](arguments, whole, part)
     if first is None:
         return ()
     there, here = extent_of(source), extent_of(target)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.analysis.aliasing import has_exact_size, root_of
 from et_ir.analysis.byte_copies import copies_of, is_copy
 from et_ir.analysis.interference import Interference
 from et_ir.dialects.executorch import AllocOp, PlanOp, RegisterOp, ViewOp
@@ -64,8 +65,12 @@ class Coalescing(Interference):
         """Erase calls that copy bytes to where they are."""
         for block in self.plan.blocks:
             for op in list(block.ops):
-                copies = copies_of(op) if is_copy(op) else ()
-                if copies and all(copy.target == copy.source and not copy.resizes for copy in copies):
+                if not is_copy(op) or len({root_of(register) for register in op.operands}) != 1:
+                    continue
+                copies = copies_of(op)
+                # Registers of dynamic shape may differ in what their sizes are at run time.
+                same = len({*op.operands}) == 1 or has_exact_size(*op.operands)
+                if same and copies and all(copy.target == copy.source for copy in copies):
                     erase(op)
 
 

@@ -43,7 +43,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.analysis.aliasing import extent_of
-from et_ir.analysis.byte_copies import ByteCopy, copies_of, is_copy
+from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of, is_copy
 from et_ir.dialects.executorch import AllocOp, ConstantOp, InputOp, KernelCallOp, PlanOp, StateOp
 from et_ir.dialects.executorch.layout import is_contiguous
 from et_ir.dialects.executorch.operators import ET_VIEW
@@ -68,7 +68,9 @@ class ViewsPass(ModulePass):
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
                 calls = [
-                    op for op in plan.instructions if isinstance(op, KernelCallOp) and op.outs and is_copy(op)
+                    op
+                    for op in plan.instructions
+                    if isinstance(op, KernelCallOp) and op.outs and is_copy(op) and op.key != CAT
                 ]
                 elision = _Elision(plan, self.inputs) if calls else None
                 for call in calls:
