@@ -149,9 +149,9 @@ class KernelCallOp(IRDLOperation):
         """How many operands are registers among the arguments."""
         arguments = self.properties["arguments"]
         # A field of the class would be taken for a definition of IRDL's.
-        counted = self.__dict__.get("_counted")
+        counted = vars(self).get("_counted")
         if counted is None or counted[0] is not arguments:
-            counted = self.__dict__["_counted"] = arguments, operand_count(arguments)
+            counted = vars(self)["_counted"] = arguments, operand_count(arguments)
         return cast(int, counted[1])
 
     @property
