@@ -145,8 +145,7 @@ def executorch_pipeline(
     """
     simplify = preset(level).simplify
     tidy = ("cse", "dce") if simplify else ("dce",)
-    spent = preset(level).effort
-    effort = f"effort={spent} " if algorithm == "best" and spent != 100 else ""
+    slack = f"slack={preset(level).slack} " if algorithm == "best" and preset(level).slack else ""
     check = "check=true " if check_plan else ""
     banks = f' memory="{memory}"' if memory else ""
     pinned = ",".join(f'"{selector}={bank}"' for selector, bank in (pins or {}).items())
@@ -169,7 +168,7 @@ def executorch_pipeline(
             else ()
         ),
         link_check(target, extra_operators, extra_backends),
-        f'plan-memory{{algorithm="{algorithm}" {effort}{check}'
+        f'plan-memory{{algorithm="{algorithm}" {slack}{check}'
         f"plan-inputs={str(plan_inputs).lower()} "
         f"plan-outputs={str(plan_outputs).lower()}"
         f"{banks}{callers}{f' pin={pinned}' if pinned else ''}}}",
