@@ -203,7 +203,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
         link_check(config),
         PlanMemoryPass(
             algorithm=config.memory_planning,
-            effort=preset(config.level).effort if config.memory_planning == "best" else 100,
+            slack=preset(config.level).slack if config.memory_planning == "best" else 0,
             check=config.check_plan,
             plan_inputs=config.alloc_graph_input,
             plan_outputs=config.alloc_graph_output,

@@ -33,7 +33,9 @@ class Preset:
     workspace: int = 1 << 20
     """Bytes that the copies of a piece of an operator may take."""
     effort: int = 100
-    """How far to search for orders behind the forms, and for places in arenas, in percent of the usual."""
+    """How far to search for orders behind the forms, in percent of the usual."""
+    slack: int = 0
+    """By how many thousandths an arena may be larger than what is proven to be needed, without a search."""
     forget: bool = False
     """Whether state goes that no result depends on, which callers can look at otherwise."""
 
@@ -44,7 +46,7 @@ PRESETS: Final = {
     one.level: one
     for one in (
         Preset("0", "plain lowering, no optional pass", simplify=False),
-        Preset("1", "what costs no accuracy and hardly memory", memory="fast", effort=20),
+        Preset("1", "what costs no accuracy and hardly memory", memory="fast", effort=20, slack=4),
         Preset("2", "speed, whatever memory it takes", memory="any"),
         Preset("s", "memory before speed", memory="peak", workspace=1 << 18, forget=True),
     )

@@ -44,17 +44,17 @@ OVERHEAD: Final = 40
 """What to place one buffer costs, in such looks, beside those."""
 
 
-def plan_greedy(buffers: Sequence[Buffer], effort: int = 100) -> Layout:
-    """The smallest layout that greedy placement finds.
+def plan_greedy(buffers: Sequence[Buffer], goal: int = 0) -> Layout:
+    """The smallest layout that greedy placement finds, or the first of `goal` bytes or less.
 
     There is one round per order if the first reaches the lower bound, and up to `ROUNDS` where none does, fewer where
-    they would look at more than `effort` percent of `WORK`. O(n log n) if one round would look at more than `WORK`.
+    they would look at more than `WORK`. O(n log n) if one round would.
     """
     bound = lower_bound(buffers)
     if bound == 0:
         return Layout((0,) * len(buffers), 0)
     affordable = WORK // (overlapping_pairs(buffers) + OVERHEAD * len(buffers))
-    rounds = min(ROUNDS, max(1, affordable * effort // (100 * len(ORDERS))))
+    rounds = min(ROUNDS, max(1, affordable // len(ORDERS)))
     if affordable == 0:
         walks = [plan_sweep(buffers, backwards=backwards) for backwards in (False, True)]
         return min(walks, key=lambda layout: layout.size)
@@ -63,7 +63,7 @@ def plan_greedy(buffers: Sequence[Buffer], effort: int = 100) -> Layout:
     for key in ORDERS[:affordable]:
         order = _ordered(buffers, key)
         for _ in range(rounds):
-            if best is not None and best.size <= bound:
+            if best is not None and best.size <= max(bound, goal):
                 return best
             layout = placement.place(order)
             if best is None or layout.size < best.size:

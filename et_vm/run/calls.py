@@ -57,7 +57,9 @@ class Call:
         self.written = written
         self.work = 0
         """Units of work of the step that was prepared last, where work is limited."""
-        self._repeated = [register for register, uses in Counter(self.schema_args).items() if uses > 1]
+        self._repeated: Sequence[int] = ()
+        if len(set(self.schema_args)) < len(self.schema_args):
+            self._repeated = [register for register, uses in Counter(self.schema_args).items() if uses > 1]
         """Registers that are several arguments at once: read, and written over."""
 
     @property
@@ -110,7 +112,9 @@ class Call:
                     f"value {register} has the bytes of a constant, which nothing may write"
                 )
         before = [
-            (v, v.sizes) for v in map(self.registers.__getitem__, self._repeated) if isinstance(v, Tensor)
+            (value, value.sizes)
+            for register in self._repeated
+            if isinstance(value := self.registers[register], Tensor)
         ]
         step = self.prepare(self.context, *self.arguments())
         for value, sizes in before:

@@ -285,6 +285,8 @@ class Flow:
 
     def _apply(self, instruction: Instruction, state: State) -> None:
         mnemonic = instruction.opcode.mnemonic
+        if not state and mnemonic == "call" and instruction.prim is None:
+            return
         args = instruction.args
         if mnemonic == "move":
             state[args[1]] = self.state(state, args[0])
@@ -298,8 +300,6 @@ class Flow:
                 return
             if prim is not None and not prim.in_place:
                 state[args[-1]] = bits_of(prim.result)
-                return
-            if not state:
                 return
             for register in written_tensors(instruction, self._plan):
                 if self._grows(register) and register in state:
@@ -323,10 +323,12 @@ class Flow:
             if instruction.prim is not None:
                 self._check_prim(instruction, instruction.prim, state, missing, problems)
                 return
-            outputs = set(call_outputs(instruction, self._plan))
+            outputs: set[int] | None = None
             for at, register in enumerate(args):
                 if self._sound[register] and register not in state:
                     continue
+                if outputs is None:
+                    outputs = set(call_outputs(instruction, self._plan))
                 is_output = register in outputs
                 self._check_data(instruction, at, str(at), register, state, is_output, missing, problems)
             self._check_writes(instruction, state, problems)

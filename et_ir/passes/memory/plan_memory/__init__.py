@@ -82,11 +82,11 @@ class PlanMemoryPass(ModulePass):
     """Give every register a place in an arena.
 
     `algorithm` is `greedy`; `naive`; `upstream`, the stock compiler's; `exact`; `best`, which is greedy and a short
-    search where that is not proven to be the smallest, with `effort` percent of the usual; one that is installed; or
+    search where that is more than `slack` thousandths above what is proven to be needed; one that is installed; or
     `"module:function"`. A search has `budget` nodes. `exact` notes in `bounds` what no arena can be smaller than.
     `alignment` in bytes; without `plan-inputs` inputs point at the caller's memory, without `plan-outputs` the caller
-    gives that of outputs;
-    `caller` are further ones that the caller gives the memory of, by method: `forward.inputs`, `forward.outputs.0`.
+    gives that of outputs; `caller` are further ones that the caller gives the memory of, by method: `forward.inputs`,
+    `forward.outputs.0`.
     `memory` are banks, one arena of any size unless it is given; `pin` says which of them values are in, as
     `forward.inputs.0=sram`, the last where several say it of one (module `selectors`). `check` has the
     result checked by code that the planners do not share.
@@ -100,7 +100,7 @@ class PlanMemoryPass(ModulePass):
     plan_outputs: bool = True
     check: bool = False
     budget: int | None = None
-    effort: int = 100
+    slack: int = 0
     memory: str = ""
     caller: tuple[str, ...] = ()
     pin: tuple[str, ...] = ()
@@ -192,7 +192,7 @@ class PlanMemoryPass(ModulePass):
 
     def _layout(self, buffers: Sequence[Buffer]) -> Plan:
         try:
-            return run_planner(self.algorithm, buffers, self.budget, self.effort)
+            return run_planner(self.algorithm, buffers, self.budget, self.slack)
         except PlannerError as error:
             raise PassFailedException(f"plan-memory: {error}") from None
 

@@ -190,3 +190,10 @@ def test_gaps_are_shared() -> None:
 def test_buffers_that_are_none(arguments: tuple[int, int, int, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Buffer(*arguments)
+
+
+@given(many, st.integers(0, 50))
+def test_slack_ends_the_search(given: list[Buffer], slack: int) -> None:
+    plan, least = plan_best(given, slack), plan_best(given)
+    assert layout_problems(given, plan.layout) == []
+    assert plan.size <= max(least.size, lower_bound(given) * (1000 + slack) // 1000)

@@ -29,7 +29,7 @@ executorch.plan @forward {
     ],
 )
 def test_a_wrong_layout_is_found(monkeypatch: pytest.MonkeyPatch, layout: Layout, message: str) -> None:
-    def planned(name: str, buffers: Sequence[Buffer], budget: int | None = None) -> Plan:
+    def planned(name: str, buffers: Sequence[Buffer], budget: int | None = None, slack: int = 0) -> Plan:
         return Plan(layout, layout.size)
 
     monkeypatch.setattr(plan_memory, "run_planner", planned)
