@@ -223,8 +223,8 @@ def run(call: Call, stock: StockRuntime, path: Path, *, fitted: bool) -> str | N
     module, _, inputs = module_of(call)
     pipeline = executorch_pipeline(target=STOCK)
     if not fitted:
-        pipeline = pipeline.replace("fit-kernels{target=STOCK},", "").replace(
-            "kernel-limits{target=STOCK},", ""
+        pipeline = pipeline.replace(f'fit-kernels{{target="{STOCK}"}},', "").replace(
+            f'kernel-limits{{target="{STOCK}"}},', ""
         )
     run_pipeline(module, EDGE)
     run_pipeline(module, pipeline)

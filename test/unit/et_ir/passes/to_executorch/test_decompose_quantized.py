@@ -18,6 +18,7 @@ from et_ir.passes.to_executorch.decompose_quantized import DECOMPOSITIONS
 from et_ir.passes.to_executorch.decompose_quantized.stock_kernels import computes_as_torch
 from et_ir.registry.calls import Call, module_of
 from et_ir.registry.quantized_calls import RUNTIME_EXAMPLES
+from et_ir.targets.manifest import STOCK
 from et_vm.runtime import Runtime
 
 EACH = 5
@@ -49,7 +50,7 @@ def test_computes_what_torch_computes(case: tuple[Any, ...]) -> None:
     call = called(case)
     module, _, inputs = module_of(call)
     run_pipeline(module, EDGE)
-    run_pipeline(module, "decompose-quantized{target=STOCK},verify-edge")
+    run_pipeline(module, f'decompose-quantized{{target="{STOCK}"}},verify-edge')
     assert not any(isinstance(op, EdgeOp) and "quantized" in op.name for op in module.walk())
     run_pipeline(module, executorch_pipeline(target="et-vm"))
     stream = io.BytesIO()
