@@ -67,6 +67,10 @@ def input_out_of_bounds(build: Build) -> None:
     build.plan.inputs = [X, 99]
 
 
+def negative_arena(build: Build) -> None:
+    build.plan.non_const_buffer_sizes[1] = -16
+
+
 def jump_back(build: Build) -> None:
     build[FLAG].bool_val = False
     replaced(1, JumpFalseCall(FLAG, -5))(build)
@@ -203,6 +207,17 @@ def test_stock_does_not_find(row: Row, stock: StockRuntime, tmp_path: Path) -> N
         Program.load(path).load_method("forward")
     assert (caught.value.code, caught.value.where) == (row.code, row.where)
     assert caught.value.offset is not None
+
+
+def test_an_arena_of_negative_size(stock: StockRuntime, tmp_path: Path) -> None:
+    """Executorch 1.4.1 aborted; since 1.5 both runtimes refuse it."""
+    path = file_of(negative_arena, tmp_path)
+    with pytest.raises(StockError, match="size of planned buffer"):
+        run_stock(stock, path)
+    with pytest.raises(ExecutorchError) as caught:
+        Program.load(path).load_method("forward")
+    assert caught.value.code == Error.InvalidProgram
+    assert caught.value.where == "execution_plan[0].non_const_buffer_sizes[1]"
 
 
 def test_live_tensors_in_the_same_bytes(stock: StockRuntime, tmp_path: Path) -> None:
