@@ -22,12 +22,13 @@ from typing import Any, Final, cast
 import torch
 
 from dev.calls import DTYPES, Call, results_of
-from et_ir.dialects.aten.inference.dtypes import DType, as_float, dtype_of, real_of
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.edge.dtypes import CLASSES, TABLE
-from et_ir.dialects.edge.promotion import PROMOTIONS
 from et_ir.dialects.edge.quantized_types import QUANTIZED_ROWS
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ops.dtypes import DType, as_float, real_of
+from et_ops.promotion import PROMOTIONS
 
 __all__ = ["COMMAND", "Probe", "header", "probe_of", "probed", "rows_of"]
 

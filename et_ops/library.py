@@ -11,11 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from et_ops.leaves import LEAVES, RUNTIME_NAMESPACES
+from et_ops.promotion import PROMOTIONS, Promotion
 from et_ops.schema import Schema, namespace_of, parse_schema, without_namespace
 from et_ops.summaries import summary_of
+
+if TYPE_CHECKING:
+    from et_ops.inference.meta import Rule
 
 __all__ = ["EXTRA", "OPERATORS", "SNAPSHOT", "Operator", "copying_name", "operator", "operator_of_kernel"]
 
@@ -131,6 +135,23 @@ class Operator:
             return self.name
         view = f"{packet.removesuffix('_copy')}{dot}{overload}"
         return view if view in OPERATORS or "view_copy" in self.tags else self.name
+
+    # -- what it computes
+
+    @cached_property
+    def shape_rule(self) -> Rule | None:
+        """The function from the arguments to the results' shapes and element types, `None` where none is known.
+
+        It takes the schema's arguments in order, as `et_ops.inference.meta.RULES` says.
+        """
+        from et_ops.inference import RULES
+
+        return RULES.get(self.name)
+
+    @property
+    def promotion(self) -> Promotion | None:
+        """The arguments that are computed in one element type, for an operator that lets them have several."""
+        return PROMOTIONS.get(self.name)
 
     @property
     def is_exported(self) -> bool:

@@ -29,12 +29,12 @@ from sweep.faults import explanation
 
 from dev.calls import Call, module_of
 from dev.dtype_probe import Probe, probe_of
-from et_ir.dialects.aten.inference.dtypes import DType
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.driver.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.emit import EmitOptions, write
 from et_ir.targets.manifest import load_manifest
+from et_ops.dtypes import DType
 
 TARGET = "stock-1.4"
 COMMAND = "PYTHONPATH=test/conformance python -m stock_probe"

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, f64, i1, i64
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32, f64, i1, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -32,15 +32,16 @@ from xdsl.rewriter import InsertPoint
 from et_ir.data import Blob
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.aten import ops as aten
-from et_ir.dialects.aten.inference.dtypes import F32, DType, dtype_of
 from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
-from et_ir.dialects.edge.promotion import PROMOTIONS, computation_dtype
+from et_ir.dialects.edge.promotion import computation_dtype
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
-from et_ir.dialects.schema.literals import element_type_name, literal_of
+from et_ir.dialects.schema.dtypes import attr_of, dtype_of
+from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
 from et_ir.targets.manifest import load_manifest
+from et_ops.dtypes import DType
 
 __all__ = ["ScalarsToTensorsPass"]
 
@@ -78,7 +79,7 @@ _SWAPPED: Final = {
 """Overloads that compute the same with the operands exchanged: for a number as the first operand."""
 
 # A wrapped number of an op that is no promotion: the default type of its kind.
-_DEFAULT: Final[dict[Attribute, Attribute]] = {i64: i64, f64: F32.attr, i1: i1}
+_DEFAULT: Final[dict[Attribute, Attribute]] = {i64: i64, f64: f32, i1: i1}
 
 
 class NumberToTensor(RewritePattern):
@@ -110,13 +111,13 @@ class NumberToTensor(RewritePattern):
         rewriter.notify_op_modified(op)
 
     def _dtype(self, op: AtenOp) -> Attribute | None:
-        promotion = PROMOTIONS.get(op.name.removeprefix("aten."))
+        promotion = op.operator.promotion
         computed = None if promotion is None else computation_dtype(op, promotion)
         if computed is None:
             return None
         result = dtype_of(tensor_type(op.results[0]).element_type)
         # True division and its like turn integers into floats first: -1 is none of u8's.
-        return result.attr if computed.is_integral and result.is_float else computed.attr
+        return attr_of(result if computed.is_integral and result.is_float else computed)
 
     def _has_kernel(self, name: str) -> bool:
         edge = EDGE_OPS.get(name)
@@ -167,15 +168,14 @@ class NumberToTensor(RewritePattern):
         return found
 
     def _constant(self, number: Number, dtype: DType) -> str:
-        name = element_type_name(dtype.attr)
-        symbol = self.symbols.get((name, repr(number)))
+        symbol = self.symbols.get((dtype.name, repr(number)))
         if symbol is None:
             import numpy as np
 
-            data = np.asarray(number).astype(numpy_dtype(dtype.attr)).tobytes()
-            hint = f"scalar_{name}_{number!r}".lower()
-            op = self.globals.add_constant(hint, TensorType(dtype.attr, []), Blob.of("", data))
-            symbol = self.symbols[name, repr(number)] = op.key
+            data = np.asarray(number).astype(numpy_dtype(attr_of(dtype))).tobytes()
+            hint = f"scalar_{dtype.name}_{number!r}".lower()
+            op = self.globals.add_constant(hint, TensorType(attr_of(dtype), []), Blob.of("", data))
+            symbol = self.symbols[dtype.name, repr(number)] = op.key
         return symbol
 
 

@@ -11,14 +11,15 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.data.blob import KEEP
-from et_ir.dialects.aten.inference.dtypes import BOOL, DType, dtype_of
 from et_ir.dialects.counterparts import known_forms, sibling
 from et_ir.dialects.program import Globals, LiteralOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import array_of, has_numpy_dtype
 from et_ir.passes.common.canonicalize.replacing import by_operand
+from et_ops.dtypes import BOOL, DType
 
 __all__ = ["patterns"]
 

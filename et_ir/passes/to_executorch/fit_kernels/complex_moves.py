@@ -7,13 +7,14 @@ from typing import Final
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.dialects.aten.inference.dtypes import Category, dtype_of, real_of
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
+from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.to_executorch.fit_kernels.complex_parts import Pair, Parts, is_complex, on_parts
 from et_ir.passes.to_executorch.fit_kernels.complex_truth import truth
+from et_ops.dtypes import Category, real_of
 
 _ALIKE: Final = (
     "_reshape_alias_copy", "alias_copy", "as_strided_copy", "cat", "copy", "cumsum", "detach_copy", "diagonal_copy",
@@ -47,7 +48,7 @@ def full(b: Parts, op: EdgeOp) -> Pair | SSAValue | None:
         return None
     if not is_complex(op.results[0]):
         return b.full(type.get_shape(), number, type.element_type)
-    element = real_of(dtype_of(type.element_type)).attr
+    element = attr_of(real_of(dtype_of(type.element_type)))
     return Pair(b.full(type.get_shape(), number, element), b.full(type.get_shape(), 0, element))
 
 
@@ -55,7 +56,7 @@ def full(b: Parts, op: EdgeOp) -> Pair | SSAValue | None:
 def randn(b: Parts, op: edge.RandnOp) -> Pair:
     """Of variance 1, which is that of both parts together."""
     type = tensor_type(op.results[0])
-    element = real_of(dtype_of(type.element_type)).attr
+    element = attr_of(real_of(dtype_of(type.element_type)))
     drawn = [b.mul(b(edge.RandnOp, type.get_shape(), dtype=element), 0.5**0.5) for _ in range(2)]
     return Pair(*drawn)
 
@@ -63,7 +64,7 @@ def randn(b: Parts, op: edge.RandnOp) -> Pair:
 @on_parts(edge.RandOp)
 def rand(b: Parts, op: edge.RandOp) -> Pair:
     type = tensor_type(op.results[0])
-    element = real_of(dtype_of(type.element_type)).attr
+    element = attr_of(real_of(dtype_of(type.element_type)))
     return Pair(*(b(edge.RandOp, type.get_shape(), dtype=element) for _ in range(2)))
 
 
@@ -93,7 +94,7 @@ def convert(b: Parts, op: EdgeOp) -> Pair | SSAValue:
     if not to.is_complex:
         value = truth(b, source) if to.category is Category.BOOL else b.of(source).real
         return b(type(op), **arguments | {"self": value}, result_types=[result])
-    real = TensorType[Attribute](real_of(to).attr, result.get_shape(), result.encoding)
+    real = TensorType[Attribute](attr_of(real_of(to)), result.get_shape(), result.encoding)
     if is_complex(source):
         return Pair(*(b.to(part, real.element_type) for part in b.of(source)))
     value = source
