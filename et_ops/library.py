@@ -13,8 +13,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from et_ops.fact import Facts
 from et_ops.leaves import LEAVES, RUNTIME_NAMESPACES
-from et_ops.promotion import PROMOTIONS, Promotion
 from et_ops.schema import Schema, namespace_of, parse_schema, without_namespace
 from et_ops.summaries import summary_of
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXTRA", "OPERATORS", "SNAPSHOT", "Operator", "copying_name", "operator", "operator_of_kernel"]
 
+_NO_FACTS: Final = Facts()
 SNAPSHOT: Final = Path(__file__).with_name("schemas.txt")
 EXTRA: Final = Path(__file__).with_name("extra_schemas.txt")
 _KERNELS: Final = Path(__file__).with_name("kernels.txt")
@@ -148,10 +149,12 @@ class Operator:
 
         return RULES.get(self.name)
 
-    @property
-    def promotion(self) -> Promotion | None:
-        """The arguments that are computed in one element type, for an operator that lets them have several."""
-        return PROMOTIONS.get(self.name)
+    @cached_property
+    def facts(self) -> Facts:
+        """What its family declares of it."""
+        from et_ops.facts import DECLARED
+
+        return DECLARED.get(self.name, _NO_FACTS)
 
     @property
     def is_exported(self) -> bool:

@@ -37,7 +37,7 @@ from et_ir.dialects.executorch import (
     StateOp,
     ViewOp,
 )
-from et_ir.dialects.executorch.operators import ET_VIEW
+from et_ops.calls import ET_VIEW
 
 __all__ = ["Interval", "Liveness", "root_of"]
 

@@ -25,6 +25,7 @@ from torch.fx import Graph, Node
 
 from et_ir.frontend.functional_forms import use_functional_forms
 from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, schema_of
+from et_ops.calls import is_in_place
 
 __all__ = [
     "IDENTITIES",
@@ -108,7 +109,7 @@ def functional_form(op: Operator) -> Operator | None:
     schema = schema_of(op)
     namespace, _, name = schema.name.partition("::")
     first = schema.arguments[0].alias_info
-    if not name.endswith("_") or name.endswith("__") or first is None or not first.is_write:
+    if not is_in_place(schema.name) or first is None or not first.is_write:
         return None
     packet = getattr(getattr(torch.ops, namespace), name[:-1], None)
     found = as_operator(getattr(packet, schema.overload_name or "default", None))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
+from et_ops.calls import ET_VIEW, is_in_place
 from et_schema.errors import InvalidFile
 from et_schema.generated.program import (
     DelegateCall,
@@ -20,7 +21,7 @@ from et_schema.generated.program import (
 )
 from et_schema.generated.program import Tensor as TensorTable
 from et_schema.problems import FIRST, Problems
-from et_vm.kernels.prims import PRIMS, VIEW, Prim
+from et_vm.kernels.prims import PRIMS, Prim
 from et_vm.load.opcodes import BY_TABLE, Opcode
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Instruction:
     @property
     def is_view(self) -> bool:
         """Whether this points its last argument at the bytes of its first, in a shape of its own."""
-        return self.prim is not None and self.prim.name == VIEW
+        return self.prim is not None and self.prim.name == ET_VIEW
 
     @property
     def assigned(self) -> int | None:
@@ -209,7 +210,7 @@ def call_inputs(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ...
     """
     outputs = call_outputs(instruction, plan)
     inputs = instruction.args[:-1]
-    if instruction.name.partition(".")[0].endswith("_") or inputs[-len(outputs) :] != outputs:
+    if is_in_place(instruction.name) or inputs[-len(outputs) :] != outputs:
         return inputs
     return inputs[: -len(outputs)]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from et_ops.calls import is_in_place
 from et_schema.errors import Error, ExecutorchError, InvalidFile, MissingOperator
 from et_vm.kernels.registry import PrepareContext, parameters_of
 from et_vm.load.instructions import call_outputs
@@ -164,7 +165,7 @@ def _check_arity(
     repeated = (
         args[:-1][-len(outputs) :] == outputs
         or any(isinstance(value, ListRegister) and value.items == outputs for value in last)
-        or (instruction.name.partition(".")[0].endswith("_") and args[0] == args[-1])
+        or (is_in_place(instruction.name) and args[0] == args[-1])
     )
     if not repeated:
         raise InvalidFile(

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.inference import meta_of
 from et_ops.dtypes import DType, promote_categories
-from et_ops.promotion import Promotion
+from et_ops.fact import Promotion
 
 __all__ = ["computation_dtype", "operands_of"]
 

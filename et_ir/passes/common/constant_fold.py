@@ -299,7 +299,7 @@ def _is_torch_operator(op: SchemaOp) -> bool:
 
 def _computed(op: SchemaOp) -> Attribute | None:
     """The element type that an op converts its operands to, for operators that do."""
-    promotion = op.operator.promotion
+    promotion = op.operator.facts.promotion
     if promotion is not None:
         dtype = computation_dtype(op, promotion)
         return None if dtype is None else attr_of(dtype)

@@ -48,7 +48,7 @@ class PromoteOperands(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
-        promotion = op.operator.promotion
+        promotion = op.operator.facts.promotion
         if promotion is None:
             return
         tensors = [(i, v) for i, v in operands_of(op, *promotion.args) if is_tensor(v.type)]

@@ -41,42 +41,20 @@ from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
 from et_ir.targets.manifest import load_manifest
+from et_ops import OPERATORS, Operator
 from et_ops.dtypes import DType
 
 __all__ = ["ScalarsToTensorsPass"]
 
 Number = int | float | bool
 
-_PACKETS: Final = (
-    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "eq", "fmod", "ge", "gt", "le", "lt", "mul", "ne",
-    "remainder", "rsub", "sub",
-)  # fmt: skip
-_SCALAR_FORMS: Final = {
-    "clamp.Tensor": "clamp",
-    "clip.Tensor": "clamp",
-    "div.Tensor_mode": "div.Scalar_mode",
-    "fill.Tensor": "fill.Scalar",
-    "masked_fill.Tensor": "masked_fill.Scalar",
-    "pow.Tensor_Tensor": "pow.Tensor_Scalar",
-    **{f"{packet}.Tensor": f"{packet}.Scalar" for packet in _PACKETS},
-}
-"""Overloads that take a number where the first takes a tensor, under the same argument name."""
 
-_SWAPPED: Final = {
-    "add.Tensor": "add.Scalar",
-    "bitwise_and.Tensor": "bitwise_and.Scalar",
-    "bitwise_or.Tensor": "bitwise_or.Scalar",
-    "bitwise_xor.Tensor": "bitwise_xor.Scalar",
-    "eq.Tensor": "eq.Scalar",
-    "ge.Tensor": "le.Scalar",
-    "gt.Tensor": "lt.Scalar",
-    "le.Tensor": "ge.Scalar",
-    "lt.Tensor": "gt.Scalar",
-    "mul.Tensor": "mul.Scalar",
-    "ne.Tensor": "ne.Scalar",
-    "sub.Tensor": "rsub.Scalar",
-}
-"""Overloads that compute the same with the operands exchanged: for a number as the first operand."""
+def _mirrored_scalar_form(operator: Operator) -> str | None:
+    """The overload for a number as the first operand of a binary operator, which it takes as its second."""
+    facts = operator.facts
+    mirror = operator.name if facts.commutative else facts.mirror
+    return None if mirror is None else OPERATORS[mirror].facts.scalar_form
+
 
 # A wrapped number of an op that is no promotion: the default type of its kind.
 _DEFAULT: Final[dict[Attribute, Attribute]] = {i64: i64, f64: f32, i1: i1}
@@ -111,7 +89,7 @@ class NumberToTensor(RewritePattern):
         rewriter.notify_op_modified(op)
 
     def _dtype(self, op: AtenOp) -> Attribute | None:
-        promotion = op.operator.promotion
+        promotion = op.operator.facts.promotion
         computed = None if promotion is None else computation_dtype(op, promotion)
         if computed is None:
             return None
@@ -129,7 +107,7 @@ class NumberToTensor(RewritePattern):
         arguments = op.args()
         first = next(iter(arguments))
         if _is_number(arguments[first]):
-            swapped = _SWAPPED.get(name)
+            swapped = _mirrored_scalar_form(op.operator)
             if name == "pow.Tensor_Tensor" and is_tensor(arguments["exponent"].type):
                 swapped, arguments["self"] = "pow.Scalar", _literal(arguments["self"])
             elif (
@@ -141,7 +119,7 @@ class NumberToTensor(RewritePattern):
             else:
                 arguments["self"], arguments["other"] = arguments["other"], _literal(arguments["self"])
         else:
-            swapped = _SCALAR_FORMS.get(name)
+            swapped = op.operator.facts.scalar_form
             for key, value in list(arguments.items())[1:]:
                 if _is_number(value):
                     arguments[key] = _literal(value)

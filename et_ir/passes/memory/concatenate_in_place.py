@@ -50,10 +50,10 @@ from et_ir.dialects.executorch import (
     ViewOp,
 )
 from et_ir.dialects.executorch.layout import Tensor, dim_order, nbytes
-from et_ir.dialects.executorch.operators import ET_VIEW
 from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.passes.memory.views import ALIGNMENT
 from et_ir.passes.memory.write_back import clone_call
+from et_ops.calls import ET_VIEW
 
 __all__ = ["ConcatenateInPlacePass"]
 

@@ -64,7 +64,7 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor, dim_order, is_contiguous, nbytes
-from et_ir.dialects.executorch.operators import ET_VIEW
+from et_ops.calls import ET_VIEW
 from et_schema.generated.program import TensorShapeDynamism
 
 __all__ = ["ViewsPass"]

@@ -50,9 +50,9 @@ from et_ir.dialects.executorch import (
     TensorRegisterOp,
 )
 from et_ir.dialects.executorch.layout import Tensor, dim_order
-from et_ir.dialects.executorch.operators import COPY
 from et_ir.dialects.program import Globals, OverwriteOp, StoreOp
 from et_ir.report import Finding, PassReport
+from et_ops.calls import COPY
 
 __all__ = ["CLONE", "WriteBackPass", "clone_call"]
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from et_ops import Arg, ArgType, parse_schema
+from et_ops.calls import is_in_place
 from et_vm.kernels.registry import Param
 
 # What kinds of program values an argument of each schema type takes; of an optional one, None as well.
@@ -77,8 +78,7 @@ def operators() -> Iterator[str]:
             continue
         if not all("Tensor" in str(a.type) for a in written):
             continue  # the methods of Python's lists and dictionaries
-        in_place = schema.name.endswith("_") and not schema.name.endswith("__")
-        if in_place or any(a.kwarg_only for a in written):
+        if is_in_place(schema.name) or any(a.kwarg_only for a in written):
             yield f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
 
 

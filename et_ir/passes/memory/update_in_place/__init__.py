@@ -45,13 +45,13 @@ from et_ir.dialects.executorch import (
     ViewOp,
 )
 from et_ir.dialects.executorch.layout import Tensor, nbytes
-from et_ir.dialects.executorch.operators import COPY, ET_VIEW
 from et_ir.dialects.program import Globals
 from et_ir.passes.memory.in_place import may_write_over
 from et_ir.passes.memory.update_in_place.updates import UPDATES, Part, Update, update_of
 from et_ir.passes.memory.update_in_place.writing import Emitter
 from et_ir.passes.memory.write_back import CLONE, clone_call
 from et_ir.targets.in_place import replaceable_everywhere
+from et_ops.calls import COPY, ET_VIEW
 from et_schema.generated.program import TensorShapeDynamism
 
 __all__ = ["UpdateInPlacePass"]

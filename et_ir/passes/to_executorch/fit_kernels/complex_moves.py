@@ -15,23 +15,13 @@ from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.to_executorch.fit_kernels.complex_parts import Pair, Parts, is_complex, on_parts
 from et_ir.passes.to_executorch.fit_kernels.complex_truth import truth
 from et_ops.dtypes import Category, real_of
-
-_ALIKE: Final = (
-    "_reshape_alias_copy", "alias_copy", "as_strided_copy", "cat", "copy", "cumsum", "detach_copy", "diagonal_copy",
-    "div.Scalar", "expand_copy", "flip", "gather", "index.Tensor", "index_put",
-    "index_select", "lift_fresh_copy", "masked_scatter", "mean", "mean.dim", "mul.Scalar", "narrow_copy", "neg",
-    "permute_copy", "repeat", "roll", "scatter.src", "scatter_add", "select_copy.int", "select_scatter",
-    "slice_copy.Tensor", "slice_scatter", "split_copy.Tensor", "split_with_sizes_copy", "squeeze_copy.dim",
-    "squeeze_copy.dims", "stack", "sum.dim_IntList", "t_copy", "transpose_copy.int", "tril", "unbind_copy.int",
-    "unfold_copy", "unsqueeze_copy", "view_copy", "where.self",
-)  # fmt: skip
-"""Operators that do the same to both parts."""
+from et_ops.facts import DECLARED
 
 _WITH_NUMBER: Final = {"constant_pad_nd": "value", "masked_fill.Scalar": "value", "scatter.value": "value"}
 """Operators that put a real number somewhere, whose imaginary part is none, and the argument that says it."""
 
 
-@on_parts(*(OP_BY_NAME[name] for name in _ALIKE if name in OP_BY_NAME))
+@on_parts(*(OP_BY_NAME[n] for n, facts in DECLARED.items() if facts.acts_on_parts and n in OP_BY_NAME))
 def alike(b: Parts, op: EdgeOp) -> list[Pair]:
     return list(b.each(op))
 
