@@ -48,8 +48,16 @@ class Facts:
     """For each dimension of the result, the argument and its dimension that has this size."""
     counts: bool = False
     """It gives the numbers from `start` to `end`."""
+    contracts: str | None = None
+    """The tensor over whose last dimension each element of the result is a sum of products."""
     reads_sizes: bool = False
     """It reads the sizes of its operand, not the elements."""
+    fresh: bool = False
+    """It computes a new tensor, though it is composite: others may return their input or a view of it."""
+    statistics: tuple[str, str] | None = None
+    """The argument whose tensor it updates in place, and the argument that must be true for that."""
+    drops: bool = False
+    """It returns its input itself where it does not train, although traces say that it copies."""
     reduces: bool = False
     """It reduces the dimensions that it is given, or scans along one."""
     shares_layout: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from et_ops.fact import DECLARED, Facts, Promotion
 from et_ops.facts import (  # noqa: F401
+    aliasing,  # pyright: ignore[reportUnusedImport]
     arithmetic,  # pyright: ignore[reportUnusedImport]
     products,  # pyright: ignore[reportUnusedImport]
     promotion,  # pyright: ignore[reportUnusedImport]

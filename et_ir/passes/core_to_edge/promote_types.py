@@ -1,7 +1,7 @@
 """Convert operands that are computed together to one element type, as torch promotes them inside of its
 kernels.
 
-Covers every operator that mixes types (`et_ir/dialects/edge/promotion.py`): arithmetic, comparisons, logic,
+Covers every operator that mixes types (`et_ops/facts/promotion.py`): arithmetic, comparisons, logic,
 `where`, `cat`, `pow`, `remainder`, `maximum`, `clamp`, `addcmul` and so on, with torch's three classes of
 operands, tensors with dimensions, tensors without, and Python numbers. Operators that assign (`copy`,
 `slice_scatter`) convert to the type of their first operand. A value is converted once for all its uses, right
