@@ -28,12 +28,13 @@ from typing import Any, Final, cast
 import torch
 
 from dev.calls import DTYPES, Call, results_of
-from et_ir.dialects.aten.inference.dtypes import DType, as_float, dtype_of, real_of
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.edge.dtypes import CLASSES, TABLE
-from et_ir.dialects.edge.promotion import PROMOTIONS
 from et_ir.dialects.edge.quantized_types import QUANTIZED_ROWS
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ops import OPERATORS
+from et_ops.dtypes import DType, as_float, real_of
 
 __all__ = ["COMMAND", "Probe", "probe_of", "probed", "rows_of"]
 
@@ -145,7 +146,8 @@ class Probe:
         self.args = [arg.name for arg in self.schema.args if arg.type.is_tensor and self._tensors(arg.name)]
         self.base = {arg: _DTYPE[self._tensors(arg)[0].dtype] for arg in self.args}
         self._known: dict[Types, Types | None] = {}
-        uniform = PROMOTIONS[name].args if name in PROMOTIONS else _UNIFORM.get(name, ())
+        promotion = OPERATORS[name].facts.promotion
+        uniform = _UNIFORM.get(name, ()) if promotion is None else promotion.args
         promoted = tuple(arg for arg in self.args if arg in uniform)
         rest = [(arg,) for arg in self.args if arg not in promoted]
         self.groups = self._merged([promoted, *rest] if promoted else rest)

@@ -11,14 +11,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from et_ops.fact import Facts
 from et_ops.leaves import LEAVES, RUNTIME_NAMESPACES
 from et_ops.schema import Schema, namespace_of, parse_schema, without_namespace
 from et_ops.summaries import summary_of
 
+if TYPE_CHECKING:
+    from et_ops.inference.meta import Rule
+
 __all__ = ["EXTRA", "OPERATORS", "SNAPSHOT", "Operator", "copying_name", "operator", "operator_of_kernel"]
 
+_NO_FACTS: Final = Facts()
 SNAPSHOT: Final = Path(__file__).with_name("schemas.txt")
 EXTRA: Final = Path(__file__).with_name("extra_schemas.txt")
 _KERNELS: Final = Path(__file__).with_name("kernels.txt")
@@ -131,6 +136,25 @@ class Operator:
             return self.name
         view = f"{packet.removesuffix('_copy')}{dot}{overload}"
         return view if view in OPERATORS or "view_copy" in self.tags else self.name
+
+    # -- what it computes
+
+    @cached_property
+    def shape_rule(self) -> Rule | None:
+        """The function from the arguments to the results' shapes and element types, `None` where none is known.
+
+        It takes the schema's arguments in order, as `et_ops.inference.meta.RULES` says.
+        """
+        from et_ops.inference import RULES
+
+        return RULES.get(self.name)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What its family declares of it."""
+        from et_ops.facts import DECLARED
+
+        return DECLARED.get(self.name, _NO_FACTS)
 
     @property
     def is_exported(self) -> bool:

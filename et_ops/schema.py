@@ -16,6 +16,7 @@ from functools import cache, cached_property
 from typing import Final, cast
 
 __all__ = [
+    "DYNAMIC",
     "MISSING",
     "Arg",
     "ArgType",
@@ -41,6 +42,10 @@ scalar_types = {
 memory_formats = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 
 Literal = int | float | bool | str | None | tuple["Literal", ...]
+
+
+DYNAMIC: Final = -(2**63)
+"""Stands, among sizes and literals, for a number that is known at run time only."""
 
 
 class _Missing:

@@ -22,9 +22,6 @@ from et_ir.targets.costs import CostTable, Work, load_costs
 
 __all__ = ["CostModel", "work_of"]
 
-PRODUCTS: Final = (edge.MmOp, edge.AddmmOp, edge.BmmOp, edge.LinearOp)
-
-
 TYPICAL: Final = 64
 """What a size counts as that is not known."""
 
@@ -35,8 +32,9 @@ def work_of(op: EdgeOp) -> Work:
     read = sum(_numel(value) for value in op.operands if is_tensor(value.type))
     lines = sum(_lines(value) for value in op.results)
     kernel = op.operator.kernel
-    if isinstance(op, PRODUCTS):
-        inner = _sizes(op.operands[1 if isinstance(op, edge.AddmmOp) else 0])[-1]
+    contracted = op.operator.facts.contracts
+    if contracted is not None:
+        inner = _sizes(op.arg(contracted))[-1]
         return Work(kernel, written * inner, read, written, lines)
     if isinstance(op, edge.ConvolutionOp):
         weight = _sizes(op.operands[1])

@@ -20,8 +20,8 @@ from et_ir.analysis.byte_copies import ByteCopy, copies_of
 from et_ir.analysis.liveness import Liveness
 from et_ir.dialects.executorch import Instruction, KernelCallOp, PlanOp
 from et_ir.dialects.executorch.arguments import ListValue
-from et_ir.dialects.executorch.operators import ET_VIEW
 from et_ir.dialects.executorch.signatures import schema_of
+from et_ops.calls import ET_VIEW
 
 __all__ = ["Interference", "Write", "may_write_over"]
 

@@ -7,7 +7,6 @@ uses them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import EffectInstance, MemoryEffectKind, Pure, get_effects
@@ -18,14 +17,12 @@ from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["Dependences", "is_copied", "is_statement", "outer_operands"]
 
-_SIZES: Final = frozenset({"sym_size.int", "sym_numel", "sym_stride.int", "sym_storage_offset"})
-
 
 def is_copied(op: Operation) -> bool:
     """Whether a partition computes an op again by itself: constants, and what tells a size or is computed of sizes."""
     if isinstance(op, GetOp | LiteralOp | ComputeOp):
         return True
-    return isinstance(op, SchemaOp) and op.operator.view_form in _SIZES
+    return isinstance(op, SchemaOp) and op.operator.facts.reads_sizes
 
 
 def is_statement(op: Operation) -> bool:

@@ -20,8 +20,6 @@ from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["ANY", "CONSTANT", "Graph", "Match", "Value"]
 
-_COMMUTATIVE: Final = frozenset({"add.Tensor", "mul.Tensor", "maximum", "minimum"})
-
 
 @dataclass(frozen=True)
 class Value:
@@ -111,7 +109,7 @@ def _match(graph: Graph, op: Operation, found: _Found, block: object) -> _Found 
         return None
     tensors = [value for value in op.operands if is_tensor(value.type)]
     orders = [tensors]
-    if graph.operator in _COMMUTATIVE and len(tensors) == 2:
+    if op.operator.facts.commutative and len(tensors) == 2:
         orders.append(tensors[::-1])
     for order in orders if graph.operands else [[]]:
         inner = _operands(graph.operands, order, found, block)

@@ -44,6 +44,7 @@ def operators(names: Iterable[str], also: Collection[str] = ()) -> frozenset[str
 def _operators(name: str) -> Iterable[str]:
     from et_ir.dialects.counterparts import forms
     from et_ir.dialects.edge import OP_BY_NAME
+    from et_ops import OPERATORS
 
     if "::" in name and not name.startswith("aten::"):
         return [name.partition("::")[2]]
@@ -53,9 +54,7 @@ def _operators(name: str) -> Iterable[str]:
     except KeyError:
         pass
     packets = (plain, f"{plain}_copy")
-    overloads = {
-        cls.operator.view_form for full, cls in OP_BY_NAME.items() if full.partition(".")[0] in packets
-    }
+    overloads = {OPERATORS[full].view_form for full in OP_BY_NAME if full.partition(".")[0] in packets}
     if overloads:
         return overloads
     close = get_close_matches(plain, OP_BY_NAME, n=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
+from et_ops.calls import ET_VIEW, is_in_place
 from et_schema.errors import FIRST, InvalidFile, Problems
 from et_schema.program import (
     DelegateCall,
@@ -19,7 +20,7 @@ from et_schema.program import (
     TensorList,
 )
 from et_schema.program import Tensor as TensorTable
-from et_vm.kernels.prims import PRIMS, VIEW, Prim
+from et_vm.kernels.prims import PRIMS, Prim
 from et_vm.load.opcodes import BY_TABLE, Opcode
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Instruction:
     @property
     def is_view(self) -> bool:
         """Whether this points its last argument at the bytes of its first, in a shape of its own."""
-        return self.prim is not None and self.prim.name == VIEW
+        return self.prim is not None and self.prim.name == ET_VIEW
 
     @property
     def assigned(self) -> int | None:
@@ -208,7 +209,7 @@ def call_inputs(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ...
     """
     outputs = call_outputs(instruction, plan)
     inputs = instruction.args[:-1]
-    if instruction.name.partition(".")[0].endswith("_") or inputs[-len(outputs) :] != outputs:
+    if is_in_place(instruction.name) or inputs[-len(outputs) :] != outputs:
         return inputs
     return inputs[: -len(outputs)]
 

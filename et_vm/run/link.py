@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from et_ops.calls import is_in_place
 from et_schema.errors import FIRST, Error, ExecutorchError, InvalidFile, MissingOperator, Problems
 from et_schema.program import Tensor
 from et_vm.kernels.registry import PrepareContext, parameters_of
@@ -203,7 +204,7 @@ def _arity_fault(
     repeated = (
         args[:-1][-len(outputs) :] == outputs
         or any(isinstance(value, REGISTER_LISTS) and tuple(value.items) == outputs for value in last)
-        or (instruction.name.partition(".")[0].endswith("_") and args[0] == args[-1])
+        or (is_in_place(instruction.name) and args[0] == args[-1])
     )
     if repeated:
         return None

@@ -30,7 +30,6 @@ from sweep.faults import explanation
 
 from dev.calls import Call, module_of
 from dev.dtype_probe import Probe, probe_of
-from et_ir.dialects.aten.inference.dtypes import DType
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.driver.configs import ExecutorchBackendConfig
@@ -38,6 +37,7 @@ from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
 from et_ir.targets.manifest import STOCK, load_manifest
+from et_ops.dtypes import DType
 
 TARGET = STOCK
 COMMAND = "PYTHONPATH=test/conformance python -m stock_probe"

@@ -15,8 +15,8 @@ from torch.testing._internal.common_methods_invocations import op_db
 from xdsl.context import Context
 
 from dev.calls import Call, NotExpressible, module_of, result_type, sampled_calls
-from et_ir.dialects.aten.inference import infer
 from et_ir.dialects.schema import compatible
+from et_ir.dialects.schema.inference import infer
 from et_ir.passes.aten_to_core.decompose import DecomposePass
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
 

@@ -7,8 +7,8 @@ from random import Random
 from stock import StockRuntime
 from stock_probe import LIST, header, operators, refused, rows_of
 
-from et_ir.dialects.aten.inference.dtypes import dtype_of
 from et_ir.dialects.edge import OP_BY_NAME
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 
 ROWS = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]

@@ -14,15 +14,15 @@ from et_ir.analysis.bounds.intervals import ANY, Interval, Sizes, computed, elem
 from et_ir.analysis.bounds.rules import RULES, Call, broadcast
 from et_ir.analysis.bounds.same import Identity, SameSizes
 from et_ir.analysis.bounds.sources import sources
-from et_ir.dialects.aten.inference.meta import RULES as SHAPES
-from et_ir.dialects.aten.inference.meta import Meta, read_args
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.edge.layout import is_dim_order_op
 from et_ir.dialects.program import ComputeOp, LiteralOp, RangeOp
 from et_ir.dialects.schema import DYNAMIC, SchemaOp
+from et_ir.dialects.schema.inference import read_args
 from et_ir.dialects.schema.literals import ELEMENT_TYPES, literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ops.inference.meta import Meta
 
 __all__ = ["SizeBounds"]
 
@@ -185,7 +185,7 @@ class SizeBounds:
         """The shapes that an operator gives for operands as large as they get: no shape shrinks as others grow,
         but in what has a rule of its own.
         """
-        rule = SHAPES.get(op.name.partition(".")[2])
+        rule = op.operator.shape_rule
         if rule is None:
             return None
         try:

@@ -6,7 +6,7 @@ would have to assume for want of knowing where the number comes from.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import cast
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
@@ -20,22 +20,6 @@ __all__ = ["Identity", "SameSizes"]
 
 Identity = object
 """Equal for sizes that are equal in every run: a number, or where the size came from first."""
-
-_KEEPS_SHAPE: Final = frozenset(
-    {"_softmax", "_log_softmax", "native_layer_norm", "native_group_norm", "cumsum"}
-)
-"""Operators whose first result has the shape of their first operand."""
-
-_COUNTS: Final = frozenset({"arange", "arange.start", "arange.start_step"})
-"""Operators that count up."""
-
-_PRODUCTS: Final = {
-    "mm": (("self", 0), ("mat2", 1)),
-    "bmm": (("self", 0), ("self", 1), ("mat2", 2)),
-    "addmm": (("mat1", 0), ("mat2", 1)),
-    "baddbmm": (("batch1", 0), ("batch1", 1), ("batch2", 2)),
-}
-"""Where the sizes of products of matrices come from."""
 
 
 class SameSizes:
@@ -76,12 +60,9 @@ class SameSizes:
         name = op.operator.view_form
         if name in ("expand", "view", "reshape", "_unsafe_view"):
             return self._given(op, name, dim)
-        if name in _COUNTS:
+        if op.operator.facts.counts:
             return self._counted(op)
-        if name in _PRODUCTS:
-            argument, place = _PRODUCTS[name][dim]
-            return self.size(cast(SSAValue, op.arg(argument)), place)
-        if name in _KEEPS_SHAPE:
+        if op.operator.facts.keeps_shape and is_tensor(op.operands[0].type):
             return self.size(op.operands[0], dim)
         if len(op.results) != 1:
             return None

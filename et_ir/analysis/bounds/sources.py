@@ -10,7 +10,6 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.edge.layout import is_dim_order_op
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
@@ -27,8 +26,12 @@ def sources(op: SchemaOp, dim: int) -> list[tuple[SSAValue, int]]:
             return [(source, dim)]
         index = cast(SSAValue, op.arg("index"))
         return [(index, 0)] if tensor_type(index).get_num_dims() else []
-    if name in ("clone", "alias", "_to_copy") or is_dim_order_op(op):
+    facts = op.operator.facts
+    if facts.keeps_shape:
         return [(value, dim) for value in op.operands[:1] if is_tensor(value.type)]
+    if facts.sizes:
+        argument, place = facts.sizes[dim]
+        return [(cast(SSAValue, op.arg(argument)), place)]
     if name == "permute":
         order = cast("tuple[int, ...]", op.arg("dims"))
         return [(op.operands[0], order[dim])]

@@ -63,7 +63,7 @@ from et_ir.dialects.executorch.arguments import (
     print_arguments,
     verify_arguments,
 )
-from et_ir.dialects.executorch.operators import COPY, ET_VIEW, mutated_arguments
+from et_ops.calls import COPY, ET_VIEW, mutated_arguments
 
 __all__ = [
     "INSTRUCTIONS",

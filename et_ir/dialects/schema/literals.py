@@ -41,7 +41,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from et_ops.schema import Arg, ArgType
+from et_ops.dtypes import DType
+from et_ops.schema import DYNAMIC, Arg, ArgType
 
 __all__ = [
     "BOOL_LIST",
@@ -59,9 +60,6 @@ __all__ = [
     "segment_sizes",
 ]
 
-DYNAMIC: Final = -(2**63)
-"""Stands, in an i64 property or list, for the next of the op's symbol operands."""
-
 SEGMENTS: Final = "operandSegmentSizes"
 """The property with the number of operands per tensor argument, as every IRDL op with variadic operands has
 it.
@@ -76,7 +74,7 @@ def present(arg: Arg) -> str:
 
 
 Scalar = int | float | bool
-Value = Scalar | str | Attribute | Sequence[Scalar] | None
+Value = Scalar | str | Attribute | DType | Sequence[Scalar] | None
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)
 ELEMENT_TYPES: Final[dict[str, Attribute]] = {
@@ -176,6 +174,8 @@ def attribute_of(value: Value, type: ArgType) -> Attribute:
             return StringAttr(value)
         case "ScalarType", str() if value in ELEMENT_TYPES:
             return ELEMENT_TYPES[value]
+        case "ScalarType", DType():
+            return ELEMENT_TYPES[value.name]
         case _:
             raise TypeError(f"expected a literal of schema type {type}, got {value!r}")
 

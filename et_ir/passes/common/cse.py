@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
@@ -25,28 +24,10 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove, MemoryEffectKind, Pure, get_effects
 
-from et_ir.dialects.counterparts import known_forms
+from et_ir.dialects.schema import SchemaOp
 from et_ir.verification import dominator_tree
 
 __all__ = ["CsePass"]
-
-_COMMUTATIVE: Final = frozenset(
-    known_forms(
-        "add.Tensor",
-        "bitwise_and.Tensor",
-        "bitwise_or.Tensor",
-        "bitwise_xor.Tensor",
-        "eq.Tensor",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "maximum",
-        "minimum",
-        "mul.Tensor",
-        "ne.Tensor",
-    )
-)
-"""Operators of two operands that compute the same for both orders."""
 
 
 class _Key:
@@ -90,7 +71,7 @@ class _Scopes:
 def _key(op: Operation) -> _Key:
     operands = op.operands
     ids = [id(value) for value in operands]
-    if type(op) in _COMMUTATIVE and (len(ids) == 2) and _alpha_is_one(op):
+    if len(ids) == 2 and _commutes(op):
         ids.sort()
     return _Key(
         (
@@ -107,11 +88,11 @@ def _name(item: tuple[str, object]) -> str:
     return item[0]
 
 
-def _alpha_is_one(op: Operation) -> bool:
-    """Whether the second operand of `add` is not scaled; other commutative ops have no such literal."""
-    from et_ir.dialects.schema import SchemaOp
-
-    return "alpha" not in op.properties or cast(SchemaOp, op).arg("alpha") == 1
+def _commutes(op: Operation) -> bool:
+    """Whether the operands of an op can change places: those of a sum whose second operand is scaled cannot."""
+    if not isinstance(op, SchemaOp) or not op.operator.facts.commutative:
+        return False
+    return "alpha" not in op.properties or op.arg("alpha") == 1
 
 
 class _Eliminator:

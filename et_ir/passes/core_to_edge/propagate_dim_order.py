@@ -37,7 +37,7 @@ from et_ir.dialects.edge.attributes import (
     is_channels_last,
     with_dim_order,
 )
-from et_ir.dialects.edge.layout import SHARING, shares_layout
+from et_ir.dialects.edge.layout import shares_layout
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.core_to_edge.memory_formats_to_dim_orders import laid_out
 from et_ir.rewriting import rewrite
@@ -67,7 +67,7 @@ class SinkCopy(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
-        if isinstance(op, _CONVERSIONS) or not (op.operator.is_pointwise or op.operator.name in SHARING):
+        if isinstance(op, _CONVERSIONS) or not (op.operator.is_pointwise or op.operator.facts.shares_layout):
             return
         leading = next((v for v in op.operands if is_tensor(v.type) and v.type.get_num_dims() > 2), None)
         if leading is None or _source(leading) is None or not shares_layout(op):

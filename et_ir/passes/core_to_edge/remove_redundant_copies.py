@@ -20,14 +20,15 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.dialects.aten.inference.dtypes import BOOL, Category, DType, dtype_of
 from et_ir.dialects.counterparts import forms
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import dim_order_of
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.core_to_edge.remove_noops import needs_own_memory
 from et_ir.rewriting import rewrite
+from et_ops.dtypes import BOOL, Category, DType
 
 __all__ = ["PATTERNS", "RemoveRedundantCopiesPass", "holds"]
 
@@ -65,7 +66,7 @@ def holds(wide: DType, narrow: DType) -> bool:
 
 
 def _part(dtype: DType) -> DType:
-    from et_ir.dialects.aten.inference.dtypes import real_of
+    from et_ops.dtypes import real_of
 
     return real_of(dtype)
 

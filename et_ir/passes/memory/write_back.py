@@ -52,10 +52,10 @@ from et_ir.dialects.executorch import (
     TensorRegisterOp,
 )
 from et_ir.dialects.executorch.layout import Tensor, dim_order
-from et_ir.dialects.executorch.operators import COPY
 from et_ir.dialects.program import Globals, OverwriteOp, StoreOp
 from et_ir.passes.memory.coalescing import erase, insert_before
 from et_ir.report import Finding, PassReport
+from et_ops.calls import COPY
 
 __all__ = ["WriteBackPass", "clone_call"]
 

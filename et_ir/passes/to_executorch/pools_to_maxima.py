@@ -29,10 +29,10 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.choices import CheapestForm, Form
 from et_ir.analysis.cost_model import CostModel
-from et_ir.dialects.aten.inference.dtypes import dtype_of
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program.attributes import item_size
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.driver.presets import Memory
 from et_ir.passes.to_executorch.convolutions_to_products.pieces import Pieces

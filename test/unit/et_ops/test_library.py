@@ -13,6 +13,8 @@ from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.edge import ops as edge
 from et_ir.targets.manifest import load_manifest
 from et_ops import OPERATORS, operator, operator_of_kernel, parse_schema
+from et_ops.fact import Facts, declare
+from et_ops.facts import DECLARED
 from et_ops.leaves import LEAVES
 from et_ops.library import SNAPSHOT
 
@@ -125,3 +127,65 @@ def test_quantized_operators_are_those_of_torch_and_of_kernels():
     assert defined - ours <= {s for s in defined if s.startswith("add")}
     assert beyond <= runtimes | {"add", "mixed_linear", "mixed_mm"}
     assert {one.kernel for one in records} == kernels
+
+
+def test_facts_are_of_operators_that_there_are():
+    assert DECLARED.keys() <= OPERATORS.keys()
+    for name, facts in DECLARED.items():
+        for form in (facts.mirror, facts.scalar_form):
+            assert form is None or form in OPERATORS, name
+        arguments = OPERATORS[name].schema.by_name
+        assert all(argument in arguments for argument, _ in facts.sizes), name
+        assert facts.promotion is None or arguments.keys() >= set(facts.promotion.args), name
+
+
+def test_facts_add_up_and_are_declared_once():
+    assert operator("aten::add.Tensor").facts.commutative
+    assert operator("aten::add.Tensor").facts.promotion is not None
+    assert operator("aten::hardswish").facts == Facts()
+    with pytest.raises(ValueError, match="declared twice"):
+        declare("add.Tensor", commutative=True)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, facts in DECLARED.items() if facts.commutative))
+def test_commutative_operators(name: str):
+    x, y = torch.tensor([1, 5, -3, 0]), torch.tensor([4, -2, 2, 0])
+    function = overload(name)
+    assert torch.equal(function(x, y), function(y, x))
+
+
+@pytest.mark.parametrize("name", sorted(name for name, facts in DECLARED.items() if facts.mirror))
+def test_mirrored_operators(name: str):
+    x, y = torch.tensor([1, 5, -3, 0]), torch.tensor([4, -2, 2, 0])
+    mirror = DECLARED[name].mirror
+    assert mirror is not None
+    assert torch.equal(overload(name)(x, y), overload(mirror)(y, x))
+
+
+UNARY = torch.tensor([-2.5, -0.5, -0.0, 0.0, 0.5, 1.5, 3.0, float("inf")])
+
+
+@pytest.mark.parametrize(
+    "name", sorted(n for n, f in DECLARED.items() if f.involution or f.idempotent or f.nonnegative)
+)
+def test_laws_of_unary_operators(name: str):
+    x = UNARY.to(torch.bool) if name.endswith("_not") else UNARY
+    facts, function = DECLARED[name], overload(name)
+    once = function(x)
+    if facts.involution:
+        assert torch.equal(function(once), x)
+    if facts.idempotent:
+        assert torch.equal(function(once), once)
+    if facts.nonnegative:
+        assert not torch.signbit(once).any()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, facts in DECLARED.items() if facts.selects_operand))
+def test_operators_that_select_an_operand(name: str):
+    x = torch.tensor([True, False]) if "_" in name else UNARY
+    assert torch.equal(overload(name)(x, x), x)
+
+
+def overload(name: str) -> Any:
+    packet, _, which = name.partition(".")
+    return getattr(getattr(torch.ops.aten, packet), which or "default")

@@ -53,7 +53,6 @@ from et_ir.dialects.executorch import (
     StateOp,
     ViewOp,
 )
-from et_ir.dialects.executorch.operators import ET_VIEW
 from et_ir.passes.memory.plan_memory.infeasible import InfeasibleMemory, infeasible
 from et_ir.passes.memory.plan_memory.requests import (
     BANK,
@@ -69,6 +68,7 @@ from et_ir.planning.banks import Bank, BankError, parse_banks
 from et_ir.planning.hierarchy import Infeasible, assign_banks
 from et_ir.planning.planners import PlannerError, find_planner, run_planner
 from et_ir.report import Finding, PassReport
+from et_ops.calls import ET_VIEW
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["ACTIVATIONS", "STATE", "InfeasibleMemory", "PlanMemoryPass"]

@@ -45,7 +45,6 @@ from et_ir.dialects.executorch import (
     ViewOp,
     is_instruction,
 )
-from et_ir.dialects.executorch.operators import COPY
 from et_ir.dialects.program import Globals
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ir.passes.memory.update_in_place.updates import UPDATES, Part, Update, update_of
@@ -53,6 +52,7 @@ from et_ir.passes.memory.update_in_place.writing import Emitter
 from et_ir.passes.memory.write_back import clone_call
 from et_ir.targets.in_place import load_in_place
 from et_ir.targets.manifest import STOCK
+from et_ops.calls import COPY
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["UpdateInPlacePass"]

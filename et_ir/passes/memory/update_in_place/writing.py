@@ -32,10 +32,10 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor
-from et_ir.dialects.executorch.operators import COPY
 from et_ir.dialects.program import Globals
 from et_ir.passes.memory.coalescing import Coalescing
 from et_ir.passes.memory.update_in_place.updates import Index, Part, Range, Update, numel, type_of
+from et_ops.calls import COPY
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["Emitter"]

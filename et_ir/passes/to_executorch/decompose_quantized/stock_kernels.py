@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from et_ir.dialects.aten.inference.dtypes import F16, F32, F64, I8, I16, I32, I64, U8, DType, dtype_of
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.promotion import operands_of
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import is_tensor
+from et_ops.dtypes import F16, F32, F64, I8, I16, I32, I64, U8, DType
 
 __all__ = ["computes_as_torch"]
 

@@ -9,11 +9,12 @@ import math
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.inference.dtypes import dtype_of, real_of
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.fit_kernels.complex_parts import Pair, Parts, on_parts
+from et_ops.dtypes import real_of
 
 
 def product(b: Parts, x: Pair, y: Pair) -> Pair:
@@ -300,7 +301,7 @@ def variance(b: Parts, op: EdgeOp) -> SSAValue:
 def prod(b: Parts, op: EdgeOp) -> Pair:
     """The product along one dimension, in halves: as many steps as its size has bits."""
     result = tensor_type(op.results[0])
-    element = real_of(dtype_of(result.element_type)).attr
+    element = attr_of(real_of(dtype_of(result.element_type)))
     x = Pair(*(b.to(part, element) for part in b.of(op.operands[0])))
     shape = list(tensor_type(x.real).get_shape())
     dim = op.arg("dim") if isinstance(op, edge.ProdDimIntOp) else None

@@ -11,9 +11,9 @@ from typing import Final
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.dialects.aten.inference.dtypes import dtype_of, real_of
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.fit_kernels import (  # noqa: F401
     complex_arithmetic,  # pyright: ignore[reportUnusedImport]
@@ -25,6 +25,7 @@ from et_ir.passes.to_executorch.fit_kernels import (  # noqa: F401
 from et_ir.passes.to_executorch.fit_kernels.complex_parts import RULES, Pair, Parts, fits, is_complex
 from et_ir.passes.to_executorch.fit_kernels.complex_sizes import ProductOfTwice, may_be_one
 from et_ir.targets.manifest import STOCK, load_manifest, load_refused_types
+from et_ops.dtypes import real_of
 
 __all__ = ["PATTERNS", "complex_limit"]
 

@@ -7,10 +7,11 @@ from typing import Final
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from et_ir.dialects.aten.inference.dtypes import Category, DType, dtype_of
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
+from et_ops.dtypes import Category, DType
 
 __all__ = ["PATTERNS", "steps_of"]
 

@@ -19,9 +19,9 @@ from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.dialects.aten.inference.dtypes import dtype_of
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.fit_kernels import (  # noqa: F401
     bessel_functions,  # pyright: ignore[reportUnusedImport]

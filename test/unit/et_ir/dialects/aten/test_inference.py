@@ -19,9 +19,10 @@ from xdsl.ir import Attribute, SSAValue
 from dev.calls import Call, module_of, result_type
 from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.aten import OP_BY_NAME
-from et_ir.dialects.aten.inference import RULES, infer
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema import DYNAMIC, compatible
+from et_ir.dialects.schema.inference import infer
+from et_ops.inference import RULES
 
 
 def called(case: tuple[Any, ...]) -> Call:

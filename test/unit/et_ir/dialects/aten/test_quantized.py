@@ -12,8 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 from dev.examples import parse_example
 from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.aten import OP_BY_NAME
-from et_ir.dialects.aten.inference import infer
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
+from et_ir.dialects.schema.inference import infer
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 
 U8 = ELEMENT_TYPES["ui8"]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import f64, i1, i64
-from xdsl.ir import Attribute
-
-from et_ir.dialects.aten.inference.dtypes import BOOL, C32, C64, C128, F16, F32, F64, DType, real_of
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, rule
-from et_ir.dialects.aten.inference.pointwise import promoted
-from et_ir.dialects.aten.inference.shapes import (
+from et_ops.dtypes import BOOL, C32, C64, C128, F16, F32, F64, I64, DType, real_of
+from et_ops.inference.meta import UNKNOWN, Meta, rule
+from et_ops.inference.pointwise import promoted
+from et_ops.inference.shapes import (
     Shape,
     broadcast,
     ceil_div,
@@ -23,7 +20,6 @@ from et_ir.dialects.aten.inference.shapes import (
     wrap_dim,
     wrap_dims,
 )
-from et_ir.dialects.schema import DYNAMIC
 
 
 @rule("permute", "permute_copy")
@@ -128,7 +124,7 @@ def expand(self: Meta, size: Sequence[int], implicit: bool = False) -> Meta:
         own = 1 if i < lead else self.shape[i - lead]
         if wanted == -1 and i >= lead:
             shape.append(own)
-        elif wanted == DYNAMIC:
+        elif wanted == UNKNOWN:
             shape.append(own if own > 1 else UNKNOWN)
         elif wanted < 0 or (own not in (1, wanted) and own >= 0):
             raise ValueError(f"cannot expand shape {self.shape} to {tuple(size)}")
@@ -159,7 +155,7 @@ def select(self: Meta, dim: int, index: int) -> Meta:
         raise ValueError("select takes a tensor of at least one dimension")
     dim = wrap_dim(dim, self.rank)
     size = self.shape[dim]
-    if index != DYNAMIC and known(size) and not -size <= index < size:
+    if index != UNKNOWN and known(size) and not -size <= index < size:
         raise ValueError(f"index {index} is out of range for size {size}")
     return Meta(self.shape[:dim] + self.shape[dim + 1 :], self.dtype)
 
@@ -382,7 +378,7 @@ def _pieces(self: Meta, dim: int, sizes: Sequence[int]) -> list[Meta]:
 def split(self: Meta, split_size: int, dim: int) -> list[Meta] | None:
     dim = wrap_dim(dim, self.rank)
     size = self.shape[dim]
-    if not known(size) or split_size == DYNAMIC:
+    if not known(size) or split_size == UNKNOWN:
         return None
     if split_size <= 0:
         return _pieces(self, dim, [0]) if size == 0 == split_size else None
@@ -514,17 +510,17 @@ def pixel_unshuffle(self: Meta, downscale_factor: int) -> Meta:
 
 
 @rule("_local_scalar_dense", "item")
-def number(self: Meta) -> Attribute | None:
+def number(self: Meta) -> DType | None:
     if self.dtype.is_complex:
         return None
-    return f64 if self.dtype.is_float else i1 if self.dtype is BOOL else i64
+    return F64 if self.dtype.is_float else BOOL if self.dtype is BOOL else I64
 
 
 @rule("sym_is_contiguous")
-def truth(self: Meta, memory_format: str) -> Attribute:
-    return i1
+def truth(self: Meta, memory_format: str) -> DType:
+    return BOOL
 
 
 @rule("sym_size.int", "sym_stride.int", "sym_numel", "sym_storage_offset", "size.int", "stride.int")
-def size(self: Meta, *_: object) -> Attribute:
-    return i64
+def size(self: Meta, *_: object) -> DType:
+    return I64

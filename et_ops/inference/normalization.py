@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.dialects.aten.inference.dtypes import F32, DType, as_float
-from et_ir.dialects.aten.inference.meta import Meta, rule
+from et_ops.dtypes import F32, DType, as_float
+from et_ops.inference.meta import Meta, rule
 
 
 @rule("_softmax", "_log_softmax")

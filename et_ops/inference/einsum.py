@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from et_ir.dialects.aten.inference.dtypes import I64
-from et_ir.dialects.aten.inference.meta import Meta, rule
-from et_ir.dialects.aten.inference.shapes import broadcast
+from et_ops.dtypes import I64
+from et_ops.inference.meta import Meta, rule
+from et_ops.inference.shapes import broadcast
 
 __all__ = ["read_equation"]
 

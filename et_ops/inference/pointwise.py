@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from et_ir.dialects.aten.inference.dtypes import (
+from et_ops.dtypes import (
     BOOL,
     C128,
     F64,
@@ -12,8 +12,8 @@ from et_ir.dialects.aten.inference.dtypes import (
     promote_categories,
     real_of,
 )
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, number_dtype, rule
-from et_ir.dialects.aten.inference.shapes import broadcast, known, with_size, wrap_dim
+from et_ops.inference.meta import UNKNOWN, Meta, Number, number_dtype, rule
+from et_ops.inference.shapes import broadcast, known, with_size, wrap_dim
 
 __all__ = ["promoted"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.dialects.aten.inference.dtypes import C32, C64, C128, F16, F32, F64, real_of
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, rule
-from et_ir.dialects.aten.inference.shapes import known, with_size, wrap_dim
+from et_ops.dtypes import C32, C64, C128, F16, F32, F64, real_of
+from et_ops.inference.meta import UNKNOWN, Meta, rule
+from et_ops.inference.shapes import known, with_size, wrap_dim
 
 
 @rule("_fft_r2c")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from et_ir.dialects.aten.inference.dtypes import I64
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, rule
-from et_ir.dialects.aten.inference.shapes import Shape, ceil_div, known, spatial, window
-from et_ir.dialects.schema import DYNAMIC
+from et_ops.dtypes import I64
+from et_ops.inference.meta import UNKNOWN, Meta, rule
+from et_ops.inference.shapes import Shape, ceil_div, known, spatial, window
 
 
 @rule("convolution")
@@ -191,7 +190,7 @@ def padded(shape: Shape, pad: Sequence[int]) -> Shape:
     for i in range(len(pad) // 2):
         before, after = pad[2 * i], pad[2 * i + 1]
         size = sizes[-1 - i]
-        if not known(size) or DYNAMIC in (before, after):
+        if not known(size) or UNKNOWN in (before, after):
             sizes[-1 - i] = UNKNOWN
             continue
         sizes[-1 - i] = size + before + after

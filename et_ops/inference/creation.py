@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from et_ir.dialects.aten.inference.dtypes import F16, F32, F64, I8, I16, I32, I64, U8, DType
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, number_dtype, rule
-from et_ir.dialects.aten.inference.shapes import ceil_div, numel, sized, wrap_dim
-from et_ir.dialects.schema import DYNAMIC
+from et_ops.dtypes import F16, F32, F64, I8, I16, I32, I64, U8, DType
+from et_ops.inference.meta import UNKNOWN, Meta, Number, number_dtype, rule
+from et_ops.inference.shapes import ceil_div, numel, sized, wrap_dim
 
 
 def _of_number(number: Number) -> DType:
@@ -209,7 +208,7 @@ def diag_embed(self: Meta, offset: int, dim1: int, dim2: int) -> Meta:
     rank = self.rank + 1
     a, b = sorted((wrap_dim(dim1, rank), wrap_dim(dim2, rank)))
     last = self.shape[-1]
-    size = last + abs(offset) if last >= 0 and offset != DYNAMIC else UNKNOWN
+    size = last + abs(offset) if last >= 0 and offset != UNKNOWN else UNKNOWN
     shape = list(self.shape[:-1])
     shape.insert(a, size)
     shape.insert(b, size)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import comb
 
-from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, I32, I64, U8
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, rule
-from et_ir.dialects.aten.inference.shapes import Shape, broadcast, known, numel, with_size, wrap_dim
-from et_ir.dialects.schema import DYNAMIC
+from et_ops.dtypes import BF16, BOOL, F16, F32, I32, I64, U8
+from et_ops.inference.meta import UNKNOWN, Meta, Number, rule
+from et_ops.inference.shapes import Shape, broadcast, known, numel, with_size, wrap_dim
 
 
 @rule("embedding")
@@ -178,14 +177,14 @@ def masked_index(self: Meta, mask: Meta, indices: Sequence[Meta | None], fill: o
 def repeat_interleave(self: Meta, repeats: int, dim: int | None, output_size: int | None) -> Meta:
     if dim is None:
         count = numel(self.shape)
-        total = UNKNOWN if count is None or repeats == DYNAMIC else count * repeats
+        total = UNKNOWN if count is None or repeats == UNKNOWN else count * repeats
         return Meta((total,), self.dtype)
     if not self.shape:
         return Meta((repeats,), self.dtype)
     axis = wrap_dim(dim, self.rank)
     size = self.shape[axis]
     return Meta(
-        with_size(self.shape, axis, size * repeats if known(size) and repeats != DYNAMIC else UNKNOWN),
+        with_size(self.shape, axis, size * repeats if known(size) and repeats != UNKNOWN else UNKNOWN),
         self.dtype,
     )
 

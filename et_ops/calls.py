@@ -1,4 +1,4 @@
-"""What can be told of an operator from its name: what it changes, what it aliases, what it returns.
+"""Naming conventions of kernels: what a call changes, aliases and returns, from the operator's name alone.
 
 A file names its operators and says nothing else of them. Out variants follow one convention (the out
 arguments, then the returns), in-place operators end in an underscore and change and return their first
@@ -25,7 +25,7 @@ _CHANGES_FIRST: Final = frozenset({"executorch_prim::et_copy_index.tensor"})
 @cache
 def is_in_place(operator: str) -> bool:
     """Whether an operator changes its first argument and returns it: `aten::copy_`, `aten::index_put_`."""
-    name = operator.partition("::")[2].partition(".")[0]
+    name = operator.rpartition("::")[2].partition(".")[0]
     return name.endswith("_") and not name.endswith("__")
 
 

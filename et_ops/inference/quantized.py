@@ -10,8 +10,8 @@ from collections.abc import Callable
 from math import prod
 from typing import Final, TypeVar
 
-from et_ir.dialects.aten.inference.dtypes import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Rule, rule
+from et_ops.dtypes import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
+from et_ops.inference.meta import UNKNOWN, Meta, Rule, rule
 
 _RANGES: Final = {
     U8: (0, 255),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.dialects.aten.inference.dtypes import F32, I32, DType, as_float
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, rule
-from et_ir.dialects.aten.inference.shapes import Shape, broadcast, known, wrap_dim
+from et_ops.dtypes import F32, I32, DType, as_float
+from et_ops.inference.meta import UNKNOWN, Meta, Number, rule
+from et_ops.inference.shapes import Shape, broadcast, known, wrap_dim
 
 __all__ = ["matmul_shape"]
 

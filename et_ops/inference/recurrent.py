@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.dialects.aten.inference.meta import Meta, rule
+from et_ops.inference.meta import Meta, rule
 
 
 def _output(input: Meta, hx: Meta, bidirectional: bool) -> Meta:

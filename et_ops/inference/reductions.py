@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.dialects.aten.inference.dtypes import BOOL, I64, U8, DType, as_float, real_of
-from et_ir.dialects.aten.inference.meta import UNKNOWN, Meta, Number, rule
-from et_ir.dialects.aten.inference.shapes import broadcast, known, reduced, with_size, wrap_dim, wrap_dims
-from et_ir.dialects.schema import DYNAMIC
+from et_ops.dtypes import BOOL, I64, U8, DType, as_float, real_of
+from et_ops.inference.meta import UNKNOWN, Meta, Number, rule
+from et_ops.inference.shapes import broadcast, known, reduced, with_size, wrap_dim, wrap_dims
 
 
 def _over(self: Meta, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType) -> Meta:
@@ -228,7 +227,7 @@ def topk(self: Meta, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Met
     if not self.shape:
         return Meta((), self.dtype), Meta((), I64)
     dim = wrap_dim(dim, self.rank)
-    if k != DYNAMIC and known(self.shape[dim]) and k > self.shape[dim]:
+    if k != UNKNOWN and known(self.shape[dim]) and k > self.shape[dim]:
         raise ValueError(f"topk of {k} elements from a dimension of size {self.shape[dim]}")
     shape = with_size(self.shape, dim, k)
     return Meta(shape, self.dtype), Meta(shape, I64)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from et_ir.dialects.aten.inference.meta import UNKNOWN
-from et_ir.dialects.schema import DYNAMIC
+from et_ops.inference.meta import UNKNOWN
 
 __all__ = [
     "Shape",
@@ -62,9 +61,9 @@ def with_size(shape: Shape, dim: int, size: int) -> Shape:
 
 
 def sized(size: Iterable[int]) -> Shape:
-    """Sizes given as an argument, as a shape. Raises `ValueError` for a negative one but `DYNAMIC`."""
+    """Sizes given as an argument, as a shape. Raises `ValueError` for a negative one but `UNKNOWN`."""
     for item in size:
-        if item < 0 and item != DYNAMIC:
+        if item < 0 and item != UNKNOWN:
             raise ValueError(f"size {item} is negative")
     return tuple(size)
 
@@ -103,16 +102,16 @@ def reduced(shape: Shape, dims: Sequence[int], keepdim: bool) -> Shape:
 
 
 def reshaped(shape: Shape, size: Sequence[int]) -> Shape:
-    """The shape of a view with sizes of which one may be -1 and some `DYNAMIC`.
+    """The shape of a view with sizes of which one may be -1 and some `UNKNOWN`.
 
     Raises `ValueError` if the number of elements differs.
     """
     count = numel(shape)
     if size.count(-1) > 1:
         raise ValueError(f"only one size of {tuple(size)} may be -1")
-    if any(item < -1 and item != DYNAMIC for item in size):
+    if any(item < -1 and item != UNKNOWN for item in size):
         raise ValueError(f"sizes {tuple(size)} have a negative one")
-    if DYNAMIC in size or count is None:
+    if UNKNOWN in size or count is None:
         return tuple(UNKNOWN if item == -1 else item for item in size)
     if -1 not in size:
         if prod(size) != count:
@@ -133,13 +132,13 @@ def sliced(size: int, start: int | None, end: int | None, step: int) -> int:
     """The size of a slice, its bounds clamped as Python does it."""
     start = 0 if start is None else start
     end = 2**63 - 1 if end is None else end
-    if step == DYNAMIC:
+    if step == UNKNOWN:
         return UNKNOWN
     if step <= 0:
         raise ValueError("slice steps must be positive")
     if size < 0:
-        return 0 if start == end and start != DYNAMIC else UNKNOWN
-    if DYNAMIC in (start, end):
+        return 0 if start == end and start != UNKNOWN else UNKNOWN
+    if UNKNOWN in (start, end):
         return UNKNOWN
     first, last, _ = slice(start, end).indices(size)
     return max(0, ceil_div(last - first, step))
@@ -149,7 +148,7 @@ def window(
     size: int, kernel: int, stride: int, padding: tuple[int, int], dilation: int, ceil_mode: bool
 ) -> int:
     """The number of positions of a sliding window, as convolution and pooling count them."""
-    if min(size, kernel, *padding) < 0 or DYNAMIC in (stride, dilation):
+    if min(size, kernel, *padding) < 0 or UNKNOWN in (stride, dilation):
         return UNKNOWN
     span = size + sum(padding) - dilation * (kernel - 1) - 1
     count = (ceil_div(span, stride) if ceil_mode else span // stride) + 1

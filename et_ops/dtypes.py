@@ -1,6 +1,7 @@
-"""Element types and PyTorch's rules for promoting them.
+"""Element types of tensors, and PyTorch's rules for promoting them.
 
-Source: "Type Promotion Semantics" of PyTorch's tensor attributes, and `c10::promoteTypes`.
+Source: "Type Promotion Semantics" of PyTorch's tensor attributes
+(https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc), and `c10::promoteTypes`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,10 @@ from enum import IntEnum
 from functools import cache
 from typing import Final
 
-from xdsl.ir import Attribute
-
-from et_ir.dialects.schema.literals import ELEMENT_TYPES
-
 __all__ = [
     "BF16",
     "BOOL",
+    "BY_NAME",
     "C32",
     "C64",
     "C128",
@@ -32,7 +30,7 @@ __all__ = [
     "Category",
     "DType",
     "as_float",
-    "dtype_of",
+    "can_cast",
     "promote",
     "promote_categories",
     "real_of",
@@ -50,14 +48,15 @@ class Category(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """An element type. One instance of each: they compare by identity. `bits` of a complex type are one
-    part's.
+    """An element type. One instance of each: they compare by identity.
+
+    `name` is that of MLIR's builtin type, unsigned integers marked: `f32`, `ui8`, `i1`. `bits` of a complex type are
+    one part's.
     """
 
     name: str
     category: Category
     bits: int
-    attr: Attribute
 
     @property
     def is_float(self) -> bool:
@@ -72,40 +71,42 @@ class DType:
         """Whether this is an integer type or boolean."""
         return self.category <= Category.INTEGER
 
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether this is an integer type without negative numbers."""
+        return self.name.startswith("ui")
+
     def __repr__(self) -> str:
         return self.name
 
 
-def _make(name: str, category: Category, bits: int) -> DType:
-    return DType(name, category, bits, ELEMENT_TYPES[name])
+BOOL: Final = DType("i1", Category.BOOL, 1)
+U8: Final = DType("ui8", Category.INTEGER, 8)
+I8: Final = DType("i8", Category.INTEGER, 8)
+I16: Final = DType("i16", Category.INTEGER, 16)
+I32: Final = DType("i32", Category.INTEGER, 32)
+I64: Final = DType("i64", Category.INTEGER, 64)
+F16: Final = DType("f16", Category.FLOAT, 16)
+BF16: Final = DType("bf16", Category.FLOAT, 16)
+F32: Final = DType("f32", Category.FLOAT, 32)
+F64: Final = DType("f64", Category.FLOAT, 64)
+C32: Final = DType("complex<f16>", Category.COMPLEX, 16)
+C64: Final = DType("complex<f32>", Category.COMPLEX, 32)
+C128: Final = DType("complex<f64>", Category.COMPLEX, 64)
 
+_COMPUTED: Final = (BOOL, U8, I8, I16, I32, I64, F16, BF16, F32, F64, C64, C128)
+"""The types that results are stored in."""
+_OTHERS: Final = (
+    C32,
+    *(DType(f"ui{bits}", Category.INTEGER, bits) for bits in (16, 32, 64)),
+    *(DType(f"f8{form}", Category.FLOAT, 8) for form in ("E5M2", "E4M3FN", "E5M2FNUZ", "E4M3FNUZ")),
+)
+BY_NAME: Final = {dtype.name: dtype for dtype in (*_COMPUTED, *_OTHERS)}
+"""Every element type by name."""
 
-BOOL: Final = _make("i1", Category.BOOL, 1)
-U8: Final = _make("ui8", Category.INTEGER, 8)
-I8: Final = _make("i8", Category.INTEGER, 8)
-I16: Final = _make("i16", Category.INTEGER, 16)
-I32: Final = _make("i32", Category.INTEGER, 32)
-I64: Final = _make("i64", Category.INTEGER, 64)
-F16: Final = _make("f16", Category.FLOAT, 16)
-BF16: Final = _make("bf16", Category.FLOAT, 16)
-F32: Final = _make("f32", Category.FLOAT, 32)
-F64: Final = _make("f64", Category.FLOAT, 64)
-C32: Final = _make("complex<f16>", Category.COMPLEX, 16)
-C64: Final = _make("complex<f32>", Category.COMPLEX, 32)
-C128: Final = _make("complex<f64>", Category.COMPLEX, 64)
-
-_ALL: Final = (BOOL, U8, I8, I16, I32, I64, F16, BF16, F32, F64, C32, C64, C128)
-_BY_ATTR: Final = {dtype.attr: dtype for dtype in _ALL}
+_SIGNED: Final = (I8, I16, I32, I64)
 _COMPLEX_OF: Final = {F16: C32, BF16: C64, F32: C64, F64: C128}
 _REAL_OF: Final = {C32: F16, C64: F32, C128: F64}
-
-
-def dtype_of(attr: Attribute) -> DType:
-    """The element type of an attribute. Raises `ValueError` for one that tensors cannot have."""
-    found = _BY_ATTR.get(attr)
-    if found is None:
-        raise ValueError(f"{attr} is no element type of tensors")
-    return found
 
 
 def real_of(dtype: DType) -> DType:
@@ -124,29 +125,27 @@ def promote(a: DType, b: DType) -> DType:
     if a is b:
         return a
     low, high = sorted((a, b), key=lambda d: (d.category, d.bits))
-    if high.is_complex:
-        if low.is_float:
-            low = _COMPLEX_OF[low]
-        elif low.is_integral:
-            return high
-        return max(low, high, key=lambda d: d.bits)
+    if high.is_complex and not low.is_integral:
+        return _COMPLEX_OF[promote(real_of(low), real_of(high))]
     if low.category is not high.category:
         return high
     if high.is_float:
         return F32 if low.bits == high.bits else high
-    # Of the integers only u8 is unsigned: with a signed type of its size it needs the next larger one.
-    return I16 if low.bits == high.bits else high
+    if low.is_unsigned == high.is_unsigned or (not high.is_unsigned and high.bits > low.bits):
+        return high
+    # A signed type that holds what an unsigned one does is larger, as far as there is one.
+    return next((signed for signed in _SIGNED if signed.bits > high.bits), I64)
 
 
 def _combine(higher: DType | None, lower: DType | None) -> DType | None:
     """A type of higher priority gives way to one of lower priority only if that is of a higher category."""
     if higher is None or lower is None:
         return lower if higher is None else higher
-    if higher.is_float and lower.is_complex:
-        return _COMPLEX_OF[higher]
-    if higher.category < Category.FLOAT and (higher is BOOL or lower.category >= Category.FLOAT):
-        return promote(higher, lower)
-    return higher
+    if higher.category >= lower.category:
+        return higher
+    if higher.is_float:
+        return _COMPLEX_OF.get(higher, lower)
+    return promote(higher, lower)
 
 
 def promote_categories(
@@ -164,3 +163,17 @@ def promote_categories(
             part = dtype if part is None else promote(part, dtype)
         parts.append(part)
     return _combine(parts[0], _combine(parts[1], parts[2]))
+
+
+def can_cast(source: DType, target: DType) -> bool:
+    """Whether torch stores a result of type `source` into an out tensor of type `target` (`torch.can_cast`).
+
+    The target is one of the types that kernels compute in: no float of 8 bits, no wide unsigned integer.
+    """
+    if source is target:
+        return True
+    if target not in _COMPUTED:
+        return False
+    if source.category > Category.INTEGER and target.category < source.category:
+        return False
+    return target is not BOOL or source is BOOL

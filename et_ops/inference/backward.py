@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.dialects.aten.inference.meta import Meta, rule
-from et_ir.dialects.aten.inference.shapes import sized
+from et_ops.inference.meta import Meta, rule
+from et_ops.inference.shapes import sized
 
 
 @rule("_adaptive_avg_pool2d_backward", "avg_pool2d_backward", "max_pool2d_with_indices_backward")
