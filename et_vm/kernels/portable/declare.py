@@ -92,4 +92,4 @@ def _check_layout(ctx: PrepareContext, operand: object, out: object, memory_form
 
 
 def _first(value: object) -> object:
-    return cast("list[object]", value)[0] if isinstance(value, list) and value else value
+    return next(iter(cast("list[object]", value)), None) if isinstance(value, list) else value
