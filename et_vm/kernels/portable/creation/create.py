@@ -19,7 +19,7 @@ from et_vm.kernels.portable.arguments import (
 )
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.movement.move import move
-from et_vm.kernels.portable.promotion import kind
+from et_vm.kernels.portable.promotion import REDUCED, kind
 from et_vm.kernels.portable.steps import NOTHING, chain, copy
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
@@ -170,7 +170,9 @@ def empty_dim_order_out(
 
 @kernel("aten::scalar_tensor.out")
 def scalar_tensor_out(ctx: PrepareContext, s: Scalar, out: Tensor) -> Step:
-    """The number ``s`` as a 0-d tensor."""
+    """The number ``s`` as a 0-d tensor: as torch makes them, an infinity where it is too large for a 16-bit float."""
+    if out.scalar_type in REDUCED:
+        return _fill(ctx, (), constant(s, out.scalar_type), out)
     return _fill(ctx, (), checked_constant(ctx, s, out.scalar_type, arg="s"), out)
 
 
