@@ -28,13 +28,12 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.dialects.aten.inference.dtypes import dtype_of
 from et_ir.dialects.counterparts import known_forms
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.promotion import computation_dtype, operands_of
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.dtypes import attr_of
+from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.rewriting import rewrite
 
