@@ -52,10 +52,10 @@ class TracedDecomposition(RewritePattern):
     roots: ClassVar = (AtenOp,)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        from et_ir.frontend.decomposition import derive
-
         if not isinstance(op, AtenOp) or not self._is_chosen(op):
             return
+        from et_ir.frontend.decomposition import derive
+
         preserve = self.preserve - {op.operator.name}
         derived = derive(op, self.symbols, preserve, _LAST_RESORT)
         if derived is not None:

@@ -7,8 +7,8 @@ import pytest
 import xnnpack_graphs
 from vm_programs import BOUND, Build, chain_of_adds, f32, kernels
 
+from et_schema import xnnpack_graph as xnnpack
 from et_schema.errors import Error, ExecutorchError, OutOfMemory, Trap
-from et_schema.generated import xnnpack
 from et_schema.program import TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.libraries import load_library

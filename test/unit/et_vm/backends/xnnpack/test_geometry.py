@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from xnnpack_graphs import Build
 
+from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated import xnnpack as schema
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.platform import Platform
 
