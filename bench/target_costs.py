@@ -139,7 +139,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     set_threads(1)  # which is why nothing above imports torch
-    from et_ir.targets.costs import costs_path, load_costs
+    from et_ir.targets.registry import find_target
 
     groups: dict[str, list[Sample]] = {}
     for sample in samples(options.target, options.only):
@@ -159,11 +159,13 @@ def main() -> None:
         ]
         print_table(["kernel", "shapes", "measured", "table", "ratio"], rows)
         print()
-    before = load_costs(options.target) if options.only else None
+    target = find_target(options.target)
+    before = target.costs if options.only else None
     text = table_text(options.target, {**(before.kernels if before else {}), **costs})
     print(text, end="")
     if options.write:
-        costs_path(options.target).write_text(text, encoding="utf-8")
+        assert target.tables.costs is not None
+        target.tables.costs.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from et_ir.dialects.schema.schema import parse_schema
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
 from et_ir.passes.verify.verify_core_aten import is_core
 from et_ir.registry.summaries import summary_of
-from et_ir.targets.manifest import TARGETS, load_manifest
+from et_ir.targets.registry import TARGETS, find_target
 
 PAGE = Path(__file__).parents[1] / "docs" / "operators.md"
 
@@ -62,7 +62,7 @@ def _lines() -> Iterator[str]:
             "; ".join(f"{', '.join(args)}: {label}" for args, _, label in row.columns) for row in rows(name)
         )
         kernel = kernel_of(op)
-        has = " | ".join("yes" if kernel in load_manifest(target) else "" for target in TARGETS)
+        has = " | ".join("yes" if kernel in find_target(target).kernels else "" for target in TARGETS)
         computes = summary(op).replace("|", "\\|")
         yield f"| `{name}` | {types} | {has} | {computes} |"
     core = {name for name, op in ATEN.items() if is_core(op)}

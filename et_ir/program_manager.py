@@ -33,6 +33,7 @@ from et_ir.passes.pipelines import (
     split_preserved,
 )
 from et_ir.presets import DEFAULT
+from et_ir.targets.registry import DEFAULT as DEFAULT_TARGET
 from et_schema.atomic import atomic_writer
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class EdgeCompileConfig:
 class ExecutorchBackendConfig:
     """How to lower from the edge level to a file."""
 
-    target: str = "stock-1.4"
+    target: str = DEFAULT_TARGET
     """The runtime whose kernels the program must make do with: `stock-1.4`; `stock-1.4-quantized`, the same with the
     library of quantised kernels; `et-vm`; or `et-vm-aten` for et-vm with the kernels of torch.
     """

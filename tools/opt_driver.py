@@ -23,7 +23,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from et_ir.diagnostics import Diagnostic, diagnostics_of
 from et_ir.passes.pipelines import named_pipelines
-from et_ir.targets.manifest import TARGETS
+from et_ir.targets.registry import DEFAULT, find_target
 from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module
 from et_tools.exit_codes import ExitCode, UsageError
@@ -218,9 +218,13 @@ def _steps_of(spec: ArgSpec) -> list[ArgSpec]:
     """The passes that a pipeline of the standard ones consists of, or the pass itself. Raises `UsageError`."""
     if spec.name not in named_pipelines():
         return [spec]
-    targets = spec.parameters.get("target", ("stock-1.4",))
-    if set(spec.parameters) - {"target"} or len(targets) != 1 or targets[0] not in TARGETS:
-        raise UsageError(f"pipeline '{spec.name}': its only option is 'target', one of {', '.join(TARGETS)}")
+    targets = spec.parameters.get("target", (DEFAULT,))
+    if set(spec.parameters) - {"target"} or len(targets) != 1:
+        raise UsageError(f"pipeline '{spec.name}': its only option is 'target', a name")
+    try:
+        find_target(str(targets[0]))
+    except ValueError as error:
+        raise UsageError(f"pipeline '{spec.name}': {error}") from None
     return list(parse_pipeline(named_pipelines(str(targets[0]))[spec.name]))
 
 

@@ -33,7 +33,7 @@ from et_ir.backends.specs import CompileSpec, DelegationSpec
 from et_ir.backends.support import EverythingSupported, OperatorSupport
 from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.schema import SchemaOp
-from et_ir.targets.manifest import load_backends
+from et_ir.targets.registry import find_target
 
 __all__ = ["BACKEND", "NestedPartitioner", "NestedProgramBackend"]
 
@@ -152,7 +152,7 @@ def _share_constants(module: ModuleOp, store: NamedDataStore) -> None:
 def _partitioner(options: Mapping[str, str]) -> NestedPartitioner:
     check_options(options, ("without", "only", "target", "min", "share"))
     target = options.get("target", "et-vm")
-    load_backends(target)
+    find_target(target)
     if options.get("share", "1") not in ("0", "1"):
         raise ValueError(f"share={options['share']}: expected 0 or 1")
     return NestedPartitioner(

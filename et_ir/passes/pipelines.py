@@ -18,6 +18,8 @@ from xdsl.utils.arg_spec import parse_pipeline
 
 from et_ir.passes import load_pass
 from et_ir.presets import DEFAULT, PRESETS, Preset, preset
+from et_ir.targets.registry import DEFAULT as DEFAULT_TARGET
+from et_ir.targets.registry import find_target
 
 __all__ = [
     "ATEN",
@@ -122,7 +124,7 @@ def edge_pipeline(*, level: str = DEFAULT) -> str:
 
 def executorch_pipeline(
     *,
-    target: str = "stock-1.4",
+    target: str = DEFAULT_TARGET,
     algorithm: str = "best",
     check_plan: bool = False,
     plan_inputs: bool = True,
@@ -154,7 +156,7 @@ def executorch_pipeline(
         # Last, for what folds constants before it would make floats of quantised weights.
         *(
             (f'decompose-quantized{{target="{target}"}}', "constant-fold{limit=0}", *tidy)
-            if _is_stock(target)
+            if find_target(target).quantized_as_torch is not None
             else ()
         ),
         f'kernel-limits{{target="{target}"}}',
@@ -178,7 +180,7 @@ def executorch_pipeline(
 
 def _kernels(target: str, level: Preset) -> Sequence[str]:
     """The passes that find kernels for operators: kernels that take what they are given, and those that are fast."""
-    fit = f'fit-kernels{{target="{target}"}}' if _is_stock(target) else ""
+    fit = f'legalize{{target="{target}"}}' if find_target(target).legalizations else ""
     if level.memory is None:
         return (fit, "dce")
     given = f'{{target="{target}" memory={level.memory} workspace={level.workspace}}}'
@@ -190,7 +192,7 @@ def _kernels(target: str, level: Preset) -> Sequence[str]:
         f'rematerialize{{target="{target}"}}' if sparing else "",
         f'reorder{{target="{target}"}}',
         # Groups copy what they share for each anew, which the fastest forms would not.
-        f'split-channels{{target="{target}"}}' if _is_stock(target) and sparing else "",
+        f'split-channels{{target="{target}"}}' if find_target(target).splits_channels and sparing else "",
         f"pools-to-maxima{given}",
         f"convolutions-to-products{given}",
         f'select-kernels{{target="{target}"}}',
@@ -210,10 +212,6 @@ def _sharing(target: str, *, inputs: bool, outputs: bool) -> Sequence[str]:
         f'in-place{{target="{target}"}}',
         f"concatenate-in-place{{outputs={str(outputs).lower()}}}",
     )
-
-
-def _is_stock(target: str) -> bool:
-    return target.startswith("stock")
 
 
 def _joined(*steps: str) -> str:
@@ -238,7 +236,7 @@ def link_check(target: str, extra: Sequence[str] = (), backends: Sequence[str] =
     return f"link-check{{{' '.join(options)}}}"
 
 
-def named_pipelines(target: str = "stock-1.4") -> dict[str, str]:
+def named_pipelines(target: str = DEFAULT_TARGET) -> dict[str, str]:
     """The standard pipelines by the names that `et-opt` knows them by: `O1-core-aten`, `O1-edge`, `O1-executorch`, and
     so for each level.
     """

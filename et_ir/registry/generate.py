@@ -20,7 +20,7 @@ from et_ir.registry.example_texts import edge_example, read_examples
 from et_ir.registry.leaves import LEAVES
 from et_ir.registry.snapshot import SNAPSHOT
 from et_ir.registry.summaries import summary_of
-from et_ir.targets.manifest import load_manifest
+from et_ir.targets.registry import find_target
 
 EXTRA = SNAPSHOT.with_name("extra_schemas.txt")
 EDGE_ONLY = frozenset({"dim_order_ops"})
@@ -180,7 +180,7 @@ def edge_entries(entries: list[Entry]) -> list[Entry]:
     known target has an out kernel for, leaves (which targets may have one for), and the operators of the extra
     namespaces.
     """
-    kernels = load_manifest("stock-1.4") | load_manifest("et-vm")
+    kernels = find_target("stock-1.4").kernels | find_target("et-vm").kernels
     chosen: list[Entry] = []
     for entry in entries:
         out = f"{entry.namespace}::{parse_schema(entry.out).qualified_name}" if entry.out else None

@@ -1,6 +1,6 @@
 """What the stock runtime does to tensors that turn out empty at run time, where the VM does what torch does.
 
-Where a shape is known, `fit-kernels` leaves no such tensor to a kernel. Where a size is the caller's, the compiler
+Where a shape is known, `legalize` leaves no such tensor to a kernel. Where a size is the caller's, the compiler
 cannot tell that it will be zero.
 """
 

@@ -29,13 +29,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.analysis.register_liveness import Liveness, root_of
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, KernelCallOp, PlanOp, ViewOp
 from et_ir.dialects.executorch.arguments import ListValue
 from et_ir.dialects.executorch.signatures import schema_of
-from et_ir.targets.in_place import load_in_place
+from et_ir.targets.registry import DEFAULT
+from et_ir.targets.rewriting import target_of
 
 __all__ = ["InPlacePass", "may_write_over"]
 
@@ -46,14 +46,11 @@ class InPlacePass(ModulePass):
 
     name = "in-place"
 
-    target: str = "stock-1.4"
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        try:
-            table = load_in_place(self.target)
-        except ValueError as error:
-            raise PassFailedException(f"in-place: {error}") from None
+        table = target_of(self).in_place
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
                 _Reuse(plan, table).run()

@@ -51,7 +51,8 @@ from et_ir.passes.memory.in_place import may_write_over
 from et_ir.passes.memory.update_in_place.updates import UPDATES, Part, Update, update_of
 from et_ir.passes.memory.update_in_place.writing import Emitter
 from et_ir.passes.memory.write_back import CLONE, clone_call
-from et_ir.targets.in_place import replaceable_everywhere
+from et_ir.targets.registry import DEFAULT, replaceable_everywhere
+from et_ir.targets.rewriting import target_of
 from et_schema.generated.program import TensorShapeDynamism
 
 __all__ = ["UpdateInPlacePass"]
@@ -63,14 +64,14 @@ class UpdateInPlacePass(ModulePass):
 
     name = "update-in-place"
 
-    target: str = "stock-1.4"
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        symbols = Globals(op)
+        symbols, general = Globals(op), target_of(self).general_index_put
         for plan in list(op.body.block.ops):
             if isinstance(plan, PlanOp) and any(_matters(call) for call in plan.instructions):
-                _Updates(plan, Emitter(plan, symbols, stock=self.target.startswith("stock"))).run()
+                _Updates(plan, Emitter(plan, symbols, general_index_put=general)).run()
 
 
 def _matters(op: Instruction) -> bool:

@@ -25,8 +25,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.pattern_rewriter import PatternRewriter
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.schema import parse_schema
@@ -37,9 +36,10 @@ from et_ir.passes.to_executorch.decompose_quantized import (  # noqa: F401
     pieces,  # pyright: ignore[reportUnusedImport]
 )
 from et_ir.passes.to_executorch.decompose_quantized.builder import DECOMPOSITIONS, Builder
-from et_ir.passes.to_executorch.decompose_quantized.stock_kernels import computes_as_torch
 from et_ir.rewriting import rewrite
-from et_ir.targets.manifest import load_manifest
+from et_ir.targets.registry import DEFAULT
+from et_ir.targets.rewriting import TargetPattern, target_of
+from et_ir.targets.target import Target
 
 __all__ = ["DECOMPOSITIONS", "DecomposeQuantizedPass"]
 
@@ -48,19 +48,18 @@ def _has_kernel(kernels: frozenset[str], op: type[EdgeOp]) -> bool:
     return f"quantized_decomposed::{parse_schema(op.out_schema).qualified_name}" in kernels
 
 
-class ToArithmetic(RewritePattern):
+class ToArithmetic(TargetPattern):
     """Replaces an op that has no kernel, or one that computes otherwise than torch, by its decomposition."""
 
-    def __init__(self, target: str):
-        self.kernels = load_manifest(target)
-        self.is_stock = target.startswith("stock")
-        self.roots = tuple(
-            cls for cls in DECOMPOSITIONS if self.is_stock or not _has_kernel(self.kernels, cls)
-        )
+    def __init__(self, target: Target):
+        super().__init__(target)
+        judged = target.quantized_as_torch is not None
+        self.roots = tuple(cls for cls in DECOMPOSITIONS if judged or not _has_kernel(target.kernels, cls))
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
-        if _has_kernel(self.kernels, type(op)) and (not self.is_stock or computes_as_torch(op)):
+        right = self.target.quantized_as_torch
+        if _has_kernel(self.target.kernels, type(op)) and (right is None or right(op)):
             return
         builder = Builder(op, rewriter)
         found = DECOMPOSITIONS[type(op)](builder, op)
@@ -77,12 +76,8 @@ class DecomposeQuantizedPass(ModulePass):
 
     name = "decompose-quantized"
 
-    target: str = "stock-1.4"
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        try:
-            pattern = ToArithmetic(self.target)
-        except ValueError as error:
-            raise PassFailedException(f"decompose-quantized: {error}") from None
-        rewrite(op, [pattern])
+        rewrite(op, [ToArithmetic(target_of(self))])

@@ -9,7 +9,7 @@ from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.dialects.schema import parse_schema
 from et_ir.registry.generate import EDGE_ONLY, generate, read_entries
 from et_ir.registry.snapshot import SNAPSHOT, collect
-from et_ir.targets.manifest import load_manifest
+from et_ir.targets.registry import find_target
 
 EMBEDDINGS = ("embedding_2bit", "embedding_4bit", "embedding_byte")
 
@@ -46,7 +46,7 @@ def test_quantized_operators_are_those_of_torch_and_of_kernels():
     ours = {e.schema.text for e in entries}
     defined = {s.removeprefix(prefix) for s in theirs if "qc" not in s}
     outs = {f"{prefix}{parse_schema(e.out).qualified_name}" for e in entries}
-    kernels = {name for name in load_manifest("et-vm") if name.startswith(prefix)}
+    kernels = {name for name in find_target("et-vm").kernels if name.startswith(prefix)}
     beyond = {parse_schema(s).qualified_name for s in ours - defined}
     runtimes = {f"{name}{dtype}" for name in EMBEDDINGS for dtype in ("", ".dtype")}
     assert defined - ours <= {s for s in defined if s.startswith("add")}
