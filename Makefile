@@ -85,7 +85,7 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,test,examples,sentences]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,scipy,test,examples,sentences]'
 	touch $@ $(VENV)/.demo
 
 clean:
