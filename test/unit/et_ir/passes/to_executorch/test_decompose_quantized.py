@@ -15,9 +15,9 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.passes.to_executorch.decompose_quantized import DECOMPOSITIONS
-from et_ir.targets.stock_quantized import computes_as_torch
 from et_ir.registry.calls import Call, module_of
 from et_ir.registry.quantized_calls import RUNTIME_EXAMPLES
+from et_ir.targets.stock_quantized import computes_as_torch
 from et_vm.runtime import Runtime
 
 EACH = 5
