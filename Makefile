@@ -3,6 +3,7 @@
 # make fuzz   1,000,000 damaged files and 100,000 random programs; it goes on where it was stopped
 # make plans  10,000 memory plans against a solver; it goes on where it was stopped, too
 # make conformance   every sample that torch has of its operators, through everything; writes docs/ops.md
+# make test-newest   what a user has who pins nothing: the newest torch and xDSL, in an environment of its own
 # The environment is .venv; PYTHON chooses the interpreter it is made from.
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types lit unit oracles properties fuzz-quick fuzz plans conformance format regenerate clean
+.PHONY: demo test lint types lit stubs unit oracles properties fuzz-quick fuzz plans conformance test-newest format regenerate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
@@ -22,8 +23,12 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 
-types: $(VENV)/.test
+types: stubs
 	$(BIN)/basedpyright --level error
+
+# Classes of ops are made from their schemas at run time: these stubs are what editors and type checkers know of them.
+stubs: $(VENV)/.test
+	$(BIN)/python -m dev.stubs
 
 lit: $(VENV)/.test
 	$(BIN)/lit -sv test/lit
@@ -55,20 +60,36 @@ plans: $(VENV)/.test
 conformance: $(VENV)/.test
 	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep
 
+# Without the stock runtime, which is built for one torch, and without what compares our tables with torch's registry:
+# operators are added to it with every release.
+NEWEST := .venv-newest
+NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist loadfile
+STOCK_TESTS := passes/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py backends/test_lowering.py
+NEWEST_CONFORMANCE := test_examples test_lowering test_delegated test_folded_state test_kernels_quick test_mixed_types \
+	test_random_programs test_threads
+
+test-newest: $(NEWEST)/.made
+	$(NEWEST)/bin/python -c 'import torch; from importlib.metadata import version; print("torch", torch.__version__, "xdsl", version("xdsl"))'
+	$(NEWEST)/bin/lit -sv test/lit
+	$(NEWEST_PYTEST) test/unit/et_schema test/unit/et_vm test/unit/et_ir $(STOCK_TESTS:%=--ignore test/unit/et_ir/%)
+	$(NEWEST_PYTEST) $(NEWEST_CONFORMANCE:%=test/conformance/%.py)
+
+$(NEWEST)/.made: pyproject.toml
+	$(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,test]'
+	touch $@
+
 format: $(VENV)/.test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Sources that are generated from others, and checked by tests to be current. The examples are run by torch, and end up
-# in what the registry generates. What the stock runtime takes does not change with our sources and takes minutes to
-# find out: see test/conformance/stock_probe.py. docs/ops.md is what `make conformance` writes.
+# Sources that are generated from others, and checked by tests to be current. The examples are run by torch. What the
+# stock runtime takes does not change with our sources and takes minutes to find out: see
+# test/conformance/stock_probe.py. docs/ops.md is what `make conformance` writes.
 regenerate: $(VENV)/.test
-	$(BIN)/python -m et_schema.generate
 	$(BIN)/python -m dev.targets
-	$(BIN)/python -m et_ir.registry.snapshot
-	$(BIN)/python -m et_ir.registry.generate
-	$(BIN)/python -m et_ir.registry.examples
-	$(BIN)/python -m et_ir.registry.generate
+	$(BIN)/python -m dev.snapshot
+	$(BIN)/python -m dev.examples
 	$(BIN)/python -W ignore -m dev.dtype_probe
 	$(BIN)/python -m dev.document_passes
 	$(BIN)/python -m dev.document_operators
@@ -85,8 +106,8 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,scipy,test,examples,sentences]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,scipy,test,stock,examples,sentences]'
 	touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) build *.egg-info .pytest_cache .ruff_cache .hypothesis

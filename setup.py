@@ -7,7 +7,7 @@ from setuptools import find_packages, setup
 
 setup(
     packages=[
-        *find_packages(include=["et_schema*", "et_ir*", "et_vm*"]),
+        *find_packages(include=["et_ops*", "et_schema*", "et_ir*", "et_vm*"]),
         "et_tools",
         *(f"et_tools.{package}" for package in find_packages("tools")),
     ],

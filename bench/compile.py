@@ -31,7 +31,7 @@ from bench.subjects import NAMES, TRAINED, compile_ours, compile_stock, subject
 GOAL = 0.5
 SIDES = {"ours": compile_ours, "stock": compile_stock}
 PROCESSES = 5
-MODULES = {"ours": "et_ir.program_manager", "stock": "executorch.exir"}
+MODULES = {"ours": "et_ir.driver.managers", "stock": "executorch.exir"}
 
 
 def in_process(name: str, compiler: str) -> tuple[float, float]:

@@ -21,7 +21,7 @@ import torch
 
 from bench.measure import median_ratio, print_table, rounds_for, show_time, take_turns, verdict
 from bench.subjects import quiet
-from et_schema.generated.program import (
+from et_schema.program import (
     AllocationDetails,
     Bool,
     Chain,

@@ -17,8 +17,8 @@ from pathlib import Path
 from bench.measure import print_table, show_time, verdict
 from bench.subjects import NAMES, TRAINED, file, quiet, subject
 from et_ir.dialects.executorch import PlanOp
+from et_ir.driver.stages import run_pipeline
 from et_ir.emit import disassemble
-from et_ir.passes.pipelines import run_pipeline
 from et_schema.pte import read_pte
 from et_vm.devtools.certificate import certificates
 from et_vm.program import Program

@@ -36,12 +36,14 @@ def arena(name: str, without: Sequence[str] = (), algorithm: str = "best") -> in
 
     from et_ir import to_edge
     from et_ir.dialects.executorch import PlanOp
-    from et_ir.passes.pipelines import executorch_pipeline, parse_passes, run_pipeline
+    from et_ir.driver.configs import ExecutorchBackendConfig
+    from et_ir.driver.pipelines import executorch_passes
+    from et_ir.driver.stages import run_passes
 
     model, arguments = getattr(import_module(f"examples.models.{name}"), name)()
     module = to_edge(torch.export.export(model, arguments)).module
-    passes = parse_passes(executorch_pipeline(algorithm=algorithm))
-    run_pipeline(module, ",".join(str(one.pipeline_pass_spec()) for one in passes if one.name not in without))
+    passes = executorch_passes(ExecutorchBackendConfig(memory_planning=algorithm))
+    run_passes(module, [one for one in passes if one.name not in without])
     (plan,) = (op for op in module.body.block.ops if isinstance(op, PlanOp))
     return sum(plan.arena_sizes or ())
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import print_table, set_threads, show_time
-from et_schema.generated import program as schema
+from et_schema import program as schema
 from et_schema.pte import PteFile, read_pte, serialize_pte
 
 REPEAT = 20

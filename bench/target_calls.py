@@ -13,9 +13,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.targets.registry import find_target
-from et_schema.generated import program as schema
+from et_schema import program as schema
 from et_schema.pte import read_pte, serialize_pte
 
 Shape = tuple[int, ...]
@@ -174,8 +174,8 @@ def _elementwise() -> Iterator[Call]:
 
 def program_of(call: Call) -> bytes:
     """The program that makes a call, with no other kernel in it."""
+    from et_ir.driver.stages import run_pipeline
     from et_ir.emit import EmitOptions, write
-    from et_ir.passes.pipelines import run_pipeline
 
     module = ModuleOp([call.function])
     run_pipeline(module, PLAN)

@@ -1,8 +1,8 @@
 """What kernels of a target cost: measures its table, `et_ir/targets/<target>-costs.toml`.
 
-    python -m bench.target_costs stock-1.4              # print the table
-    python -m bench.target_costs stock-1.4 --write      # and check it in
-    python -m bench.target_costs stock-1.4 --samples    # each sample, measured and as the table has it
+    python -m bench.target_costs stock-1.5              # print the table
+    python -m bench.target_costs stock-1.5 --write      # and check it in
+    python -m bench.target_costs stock-1.5 --samples    # each sample, measured and as the table has it
 
 Each kernel is executed on some shapes that models have, many times in one program; its time is that program's less that
 of one without instructions. The table has the times per call, multiplication, element read, element written and
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from bench.measure import print_table, set_threads, show_time
+from et_ir.targets.registry import DEFAULT
 
 COMMAND = "python -m bench.target_costs"
 ENOUGH = 0.02
@@ -131,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog=COMMAND, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("target", choices=["stock-1.4", "et-vm", "et-vm-aten"])
+    parser.add_argument("target", choices=[DEFAULT, "et-vm", "et-vm-aten"])
     parser.add_argument("--write", action="store_true", help="write the table to its place")
     parser.add_argument("--samples", action="store_true", help="print each sample")
     parser.add_argument(

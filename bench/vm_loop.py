@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bench.measure import median_ratio, print_table, show_time, take_turns, verdict
-from et_schema.generated.program import (
+from et_schema.program import (
     AllocationDetails,
     Chain,
     EValue,

@@ -34,7 +34,7 @@ MODELS = (
 
 def kernel_calls(file: bytes) -> int:
     """The instructions of a file that call kernels."""
-    from et_schema.generated.program import KernelCall
+    from et_schema.program import KernelCall
     from et_schema.pte import read_pte
 
     return sum(

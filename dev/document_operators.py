@@ -6,6 +6,7 @@ python -m dev.document_operators --check    # exit 1 if the page is out of date
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -13,13 +14,10 @@ from pathlib import Path
 
 from et_ir.dialects.aten import OP_BY_NAME as ATEN
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
-from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.dtypes import rows
-from et_ir.dialects.schema.schema import parse_schema
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
-from et_ir.passes.verify.verify_core_aten import is_core
-from et_ir.registry.summaries import summary_of
-from et_ir.targets.registry import TARGETS, find_target
+from et_ir.targets.registry import CURRENT_TARGETS, find_target
+from et_ops.summaries import summary_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "operators.md"
 
@@ -27,18 +25,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "operators.md"
 def page() -> str:
     """The page's text."""
     return "\n".join(_lines())
-
-
-def kernel_of(op: type[EdgeOp]) -> str:
-    """The name of the kernel that an edge operator calls: its out variant, or what has none and writes a register."""
-    functional = op.schema().qualified_name
-    namespace = op.name.removeprefix("edge.").removesuffix(functional).rstrip(".") or "aten"
-    return f"{namespace}::{parse_schema(op.out_schema).qualified_name if op.out_schema else functional}"
-
-
-def summary(op: type[EdgeOp]) -> str:
-    """What an edge operator computes, in a sentence."""
-    return summary_of(kernel_of(op).partition("::")[0], op.schema().name)
 
 
 def _lines() -> Iterator[str]:
@@ -55,17 +41,17 @@ def _lines() -> Iterator[str]:
         "together. Operators without an entry take no tensors, or none that torch computes with."
     )
     yield ""
-    yield f"| operator | element types | {' | '.join(TARGETS)} | computes |"
-    yield f"|---|---|{'---|' * len(TARGETS)}---|"
+    yield f"| operator | element types | {' | '.join(CURRENT_TARGETS)} | computes |"
+    yield f"|---|---|{'---|' * len(CURRENT_TARGETS)}---|"
     for name, op in sorted(EDGE.items()):
         types = "<br>".join(
             "; ".join(f"{', '.join(args)}: {label}" for args, _, label in row.columns) for row in rows(name)
         )
-        kernel = kernel_of(op)
-        has = " | ".join("yes" if kernel in find_target(target).kernels else "" for target in TARGETS)
-        computes = summary(op).replace("|", "\\|")
+        kernel = op.operator.kernel
+        has = " | ".join("yes" if kernel in find_target(target).kernels else "" for target in CURRENT_TARGETS)
+        computes = op.operator.summary.replace("|", "\\|")
         yield f"| `{name}` | {types} | {has} | {computes} |"
-    core = {name for name, op in ATEN.items() if is_core(op)}
+    core = {name for name, op in ATEN.items() if op.operator.is_core}
     patterns = {op.name.removeprefix("aten.") for op in DECOMPOSITIONS}
     rest = ATEN.keys() - EDGE.keys()
     yield ""
@@ -92,8 +78,13 @@ def _list(names: Iterable[str]) -> Iterator[str]:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args()
     text = page()
-    if "--check" not in sys.argv[1:]:
+    if not options.check:
         PAGE.write_text(text, encoding="utf-8")
         return 0
     if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:

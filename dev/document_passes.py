@@ -6,6 +6,7 @@ python -m dev.document_passes --check    # exit 1 if the page is out of date
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
@@ -13,9 +14,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from et_ir import presets
+from et_ir.driver import presets
+from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+from et_ir.driver.pipelines import (
+    aten_passes,
+    backend_passes,
+    core_aten_passes,
+    edge_passes,
+    executorch_passes,
+)
 from et_ir.passes import PASSES, load_pass
-from et_ir.passes.pipelines import ATEN, BACKEND, core_aten_pipeline, edge_pipeline, executorch_pipeline
 
 PAGE = Path(__file__).parents[1] / "docs" / "passes.md"
 
@@ -39,14 +47,15 @@ def _lines() -> Iterator[str]:
     for level, one in presets.PRESETS.items():
         yield f"### `-O{level}`: {one.summary}"
         yield ""
-        for name, pipeline in (
-            ("aten", ATEN),
-            (f"O{level}-core-aten", core_aten_pipeline(level=level)),
-            (f"O{level}-edge", edge_pipeline(level=level)),
-            ("backend", BACKEND),
-            (f"O{level}-executorch", executorch_pipeline(level=level)),
+        edge, executorch = EdgeCompileConfig(level=level), ExecutorchBackendConfig(level=level)
+        for name, passes in (
+            ("aten", aten_passes()),
+            (f"O{level}-core-aten", core_aten_passes(edge)),
+            (f"O{level}-edge", edge_passes(edge)),
+            ("backend", backend_passes()),
+            (f"O{level}-executorch", executorch_passes(executorch)),
         ):
-            yield f"- **{name}**: {', '.join(f'`{step}`' for step in pipeline.split(','))}"
+            yield f"- **{name}**: {', '.join(f'`{one.pipeline_pass_spec()}`' for one in passes)}"
         yield ""
     for name in sorted(PASSES):
         cls: Any = load_pass(name)
@@ -70,8 +79,13 @@ def _type(annotation: Any) -> str:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args()
     text = page()
-    if "--check" not in sys.argv[1:]:
+    if not options.check:
         PAGE.write_text(text, encoding="utf-8")
         return 0
     if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:

@@ -6,6 +6,7 @@ python -m dev.document_vm --check    # exit 1 if the page is out of date
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -84,9 +85,14 @@ def fill(text: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or check the page; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args(arguments)
     text = PAGE.read_text(encoding="utf-8")
     current = fill(text)
-    if "--check" in arguments:
+    if options.check:
         if text != current:
             print(f"{PAGE.name} is out of date: run python -m dev.document_vm", file=sys.stderr)
             return 1

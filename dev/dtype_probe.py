@@ -3,6 +3,11 @@
 python -m dev.dtype_probe            # rewrite the table, which takes a minute
 python -m dev.dtype_probe --check    # exit 1 if it is out of date
 
+The dialect takes what torch takes on every CPU: the table is made with oneDNN off. Which operators and which types
+torch hands to oneDNN depends on the instructions of the CPU (f16 arithmetic, AMX), and what is handed over is checked
+less: a convolution's gradient in f16 with a weight in i8 is then taken. Torch's own kernels take the same types at
+every instruction set, as `test/conformance/test_edge_dtypes.py` checks with the instructions capped.
+
 Each operator is called with small arguments that torch takes, again for every combination of element types. Arguments
 that `promote-types` brings to one type change together, and so do arguments that torch refuses to change alone. What
 a combination gives decides its row: the type of an argument, a fixed one, or one that a literal decides.
@@ -10,6 +15,7 @@ a combination gives decides its row: the type of an argument, a fixed one, or on
 
 from __future__ import annotations
 
+import argparse
 import sys
 import warnings
 from collections import defaultdict
@@ -21,15 +27,16 @@ from typing import Any, Final, cast
 
 import torch
 
-from et_ir.dialects.aten.inference.dtypes import DType, as_float, dtype_of, real_of
+from dev.calls import DTYPES, Call, results_of
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.edge.dtypes import CLASSES, TABLE
-from et_ir.dialects.edge.promotion import PROMOTIONS
 from et_ir.dialects.edge.quantized_types import QUANTIZED_ROWS
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.registry.calls import DTYPES, Call, results_of
+from et_ops import OPERATORS
+from et_ops.dtypes import DType, as_float, real_of
 
-__all__ = ["COMMAND", "Probe", "header", "probe_of", "probed", "rows_of"]
+__all__ = ["COMMAND", "Probe", "probe_of", "probed", "rows_of"]
 
 COMMAND: Final = "python -m dev.dtype_probe"
 
@@ -51,7 +58,7 @@ _MOST: Final = 3
 
 def _calls() -> Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
     """Calls with the optional tensors that examples leave out, for the operators that have some."""
-    from et_ir.registry.example_calls import i
+    from dev.example_calls import i
 
     f = torch.ones
     image, two = f(1, 2, 4, 4), f(2)
@@ -78,7 +85,7 @@ def _calls() -> Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
 
 @cache
 def _written() -> Mapping[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
-    from et_ir.registry.examples import written_calls
+    from dev.examples import written_calls
 
     found = {call.name: (call.target, call.args, call.kwargs) for call in written_calls()}
     for target, args, kwargs in _calls():
@@ -88,7 +95,7 @@ def _written() -> Mapping[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
 
 def _given(name: str) -> tuple[Any, dict[str, Any]] | None:
     """An operator and its arguments by name, as torch takes them; none for operators that are not torch's own."""
-    from et_ir.registry.examples import UNSAFE, invented_calls
+    from dev.examples import UNSAFE, invented_calls
 
     found = _written().get(name)
     if found is None and "dim_order" not in name and not UNSAFE.match(name):
@@ -103,7 +110,7 @@ def _given(name: str) -> tuple[Any, dict[str, Any]] | None:
 
 @cache
 def _sampled() -> Mapping[str, Call]:
-    from et_ir.registry.examples import sampled_calls
+    from dev.examples import sampled_calls
 
     found: dict[str, Call] = {}
     for call in sampled_calls():
@@ -139,7 +146,8 @@ class Probe:
         self.args = [arg.name for arg in self.schema.args if arg.type.is_tensor and self._tensors(arg.name)]
         self.base = {arg: _DTYPE[self._tensors(arg)[0].dtype] for arg in self.args}
         self._known: dict[Types, Types | None] = {}
-        uniform = PROMOTIONS[name].args if name in PROMOTIONS else _UNIFORM.get(name, ())
+        promotion = OPERATORS[name].facts.promotion
+        uniform = _UNIFORM.get(name, ()) if promotion is None else promotion.args
         promoted = tuple(arg for arg in self.args if arg in uniform)
         rest = [(arg,) for arg in self.args if arg not in promoted]
         self.groups = self._merged([promoted, *rest] if promoted else rest)
@@ -168,7 +176,7 @@ class Probe:
         positional: list[Any] = []
         while leading and leading[0] in values:
             positional.append(values.pop(leading.pop(0)))
-        with torch.no_grad():
+        with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
             result: Any = self.target(*positional, **values)
         return Call(self.target, tuple(positional), values, results_of(result))
 
@@ -318,10 +326,10 @@ def rows_of(name: str) -> Iterator[str]:
 def header() -> str:
     """The lines above the rows."""
     return (
-        "# Element types of edge operators, as torch's CPU kernels take and give them. A row holds arguments that\n"
-        "# have one type between them, a column each, and what the results are: the type of an argument, made real\n"
-        "# or, if an integer, float, a fixed type, or ? where a literal decides. An operator takes what one of its\n"
-        "# rows takes.\n"
+        "# Element types of edge operators, as torch's own kernels take and give them on every CPU: with oneDNN off.\n"
+        "# A row holds arguments that have one type between them, a column each, and what the results are: the type\n"
+        "# of an argument, made real or, if an integer, float, a fixed type, or ? where a literal decides. An\n"
+        "# operator takes what one of its rows takes.\n"
         f"# Generated by `{COMMAND}`; do not edit.\n"
     )
 
@@ -333,8 +341,13 @@ def probed(names: Iterable[str]) -> str:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args()
     text = header() + probed(OP_BY_NAME)
-    if "--check" not in sys.argv[1:]:
+    if not options.check:
         TABLE.write_text(text, encoding="utf-8")
         return 0
     if TABLE.read_text(encoding="utf-8") == text:

@@ -4,18 +4,21 @@ backends, `<target>-backends.txt`.
 python -m dev.targets            # write
 python -m dev.targets --check    # exit 1 if one is out of date
 
-Those of `stock-1.4` and `stock-1.4-quantized` are asked of the installed `executorch`.
+Those of the stock runtime are asked of the installed `executorch`; those of earlier versions stay as they are.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from importlib.metadata import version
 from pathlib import Path
 
 import et_ir.targets
+from et_ir.targets.registry import DEFAULT
 
 FOLDER = Path(et_ir.targets.__file__).parent
 COMMAND = "python -m dev.targets"
@@ -55,12 +58,11 @@ def torch_operators() -> Iterable[str]:
 
     Torch knows more out variants than that: those of operators that no program holds are left out.
     """
-    from et_ir.dialects.aten.generated.ops import OPS
-    from et_ir.dialects.schema.schema import parse_schema
+    from et_ops import OPERATORS
     from et_vm.kernels.libraries import load_library
     from et_vm.kernels.prims import PRIMS
 
-    called = {f"aten::{parse_schema(op.out_schema).qualified_name}" for op in OPS if op.out_schema}
+    called = {one.kernel for one in OPERATORS.values() if one.is_exported and one.out is not None}
     return {*called.union(vm_operators()).intersection(load_library("aten").names()), *PRIMS}
 
 
@@ -79,9 +81,9 @@ def vm_backends() -> Iterable[str]:
 
 
 TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
-    "stock-1.4": ("Operators that the executorch 1.4.1 wheel registers.", stock_operators),
-    "stock-1.4-quantized": (
-        "Operators that the executorch 1.4.1 wheel registers with its library of quantised kernels.",
+    DEFAULT: ("Operators that the executorch {wheel} wheel registers.", stock_operators),
+    f"{DEFAULT}-quantized": (
+        "Operators that the executorch {wheel} wheel registers with its library of quantised kernels.",
         quantized_stock_operators,
     ),
     "et-vm": ("Operators that et-vm has portable kernels for, and its primitive operators.", vm_operators),
@@ -89,7 +91,7 @@ TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
         "Operators that et-vm with the kernels of torch has, and its primitive operators.",
         torch_operators,
     ),
-    "stock-1.4-backends": ("Backends of the executorch 1.4.1 wheel for Linux.", stock_backends),
+    f"{DEFAULT}-backends": ("Backends of the executorch {wheel} wheel for Linux.", stock_backends),
     "et-vm-backends": ("Backends that come with et-vm.", vm_backends),
 }
 
@@ -97,17 +99,23 @@ TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
 def manifest(target: str) -> str:
     """The text of a manifest."""
     summary, names = TARGETS[target]
+    summary = summary.format(wheel=version("executorch"))
     return "\n".join([f"# {summary}", f"# Regenerate: {COMMAND}", *sorted(set(names()))]) + "\n"
 
 
 def main(arguments: list[str]) -> int:
     """Write or check; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    options = parser.parse_args(arguments)
     stale = 0
     for target in TARGETS:
         path, text = FOLDER / f"{target}.txt", manifest(target)
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
-        if "--check" in arguments:
+        if options.check:
             print(f"{path} is out of date: {COMMAND}", file=sys.stderr)
             stale += 1
         else:

@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from et_ir.program_manager import (
-        EdgeCompileConfig,
+    from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+    from et_ir.driver.managers import (
         EdgeProgramManager,
-        ExecutorchBackendConfig,
         ExecutorchProgramManager,
         to_edge,
         to_edge_transform_and_lower,
@@ -33,7 +32,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from et_ir import program_manager
+        from et_ir.driver import managers
 
-        return getattr(program_manager, name)
+        return getattr(managers, name)
     raise AttributeError(f"module 'et_ir' has no attribute '{name}'")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -32,8 +32,8 @@ __all__ = ["rewrite", "root_classes"]
 def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
     """The op classes that a pattern's `match_and_rewrite` is annotated with; `(Operation,)` stands for all.
 
-    A pattern may instead say them in an attribute `roots`, where they are computed. Raises `TypeError` for an
-    annotation that names no op class.
+    A pattern may instead say them in an attribute `roots`, where they are computed. A class stands for its subclasses:
+    `EdgeOp` for every op of that dialect. Raises `TypeError` for an annotation that names no op class.
     """
     declared: Any = getattr(pattern, "roots", None)
     if declared is not None:
@@ -84,14 +84,18 @@ class _Dispatch(RewritePattern):
 
     def __init__(self, patterns: Iterable[RewritePattern]):
         self.current: Operation | None = None
+        self.roots = [(pattern, frozenset(root_classes(pattern))) for pattern in patterns]
         self.by_class: dict[type[Operation], list[RewritePattern]] = {}
-        self.any: list[RewritePattern] = []
-        for pattern in patterns:
-            for cls in root_classes(pattern):
-                if cls is Operation:
-                    self.any.append(pattern)
-                else:
-                    self.by_class.setdefault(cls, []).append(pattern)
+
+    def patterns(self, cls: type[Operation]) -> list[RewritePattern]:
+        """The patterns for a class: those that name it or a base class of it, then those for all operations."""
+        known = self.by_class.get(cls)
+        if known is None:
+            bases = {base for base in cls.__mro__ if base is not Operation}
+            known = [pattern for pattern, roots in self.roots if not roots.isdisjoint(bases)]
+            known += [pattern for pattern, roots in self.roots if Operation in roots]
+            self.by_class[cls] = known
+        return known
 
     def locate(self, op: Operation) -> None:
         """Give an inserted op, and those inside of it, the location of the op being rewritten."""
@@ -102,11 +106,11 @@ class _Dispatch(RewritePattern):
                 inner.location = self.current.location
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        patterns: Sequence[RewritePattern] = self.by_class.get(type(op), ())
-        if not patterns and not self.any:
+        patterns = self.patterns(type(op))
+        if not patterns:
             return
         self.current = op
-        for pattern in (*patterns, *self.any):
+        for pattern in patterns:
             try:
                 pattern.match_and_rewrite(op, rewriter)
             except Exception as error:
@@ -128,13 +132,34 @@ def rewrite(
     was raised for, with the exception as its cause.
     """
     dispatch = _Dispatch(patterns)
-    walker = PatternRewriteWalker(
-        dispatch,
-        apply_recursively=recursive,
-        listener=PatternRewriterListener(operation_insertion_handler=[dispatch.locate]),
-    )
+    region = target.body if isinstance(target, ModuleOp) else target
+    listener = PatternRewriterListener(operation_insertion_handler=[dispatch.locate])
     try:
-        return walker.rewrite_region(target.body if isinstance(target, ModuleOp) else target)
+        if recursive:
+            return PatternRewriteWalker(dispatch, listener=listener).rewrite_region(region)
+        return _rewrite_once(region, dispatch, listener)
     except _PatternRaised as raised:
         error, cause = raised.unwrap(), raised.error
     raise error from (None if error is cause else cause)
+
+
+def _rewrite_once(region: Region, dispatch: _Dispatch, listener: PatternRewriterListener) -> bool:
+    """Visit each op that is there now and that a pattern is for, in order, unless it goes before.
+
+    xDSL's walker prepares a rewriter for each op of a region, which most patterns are not for.
+    """
+    gone: set[Operation] = set()
+
+    def note(op: Operation) -> None:
+        gone.update(op.walk() if op.regions else (op,))
+
+    listener.operation_removal_handler.append(note)
+    changed = False
+    for op in [op for op in region.walk() if dispatch.patterns(type(op))]:
+        if op in gone:
+            continue
+        rewriter = PatternRewriter(op)
+        rewriter.extend_from_listener(listener)
+        dispatch.match_and_rewrite(op, rewriter)
+        changed = changed or rewriter.has_done_action
+    return changed

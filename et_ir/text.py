@@ -24,10 +24,11 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLit
 
 from et_ir.data import Blob
 from et_ir.data.store import WeightStore, write_store
+from et_ir.dialects import aten, edge
 from et_ir.dialects.program.attributes import INLINE_ELEMENTS, DataAttr
 from et_ir.dialects.program.operators import DeclareOperatorOp
 from et_ir.dialects.schema.literals import element_type_name
-from et_schema.atomic import atomic_writer
+from et_schema.files import atomic_writer
 
 __all__ = [
     "data_attributes",
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 
+OPERATOR_CLASSES: Final = (aten.OP_BY_NAME, edge.OP_BY_NAME)
 WIDEST: Final = 2**24 - 1
 """MLIR's limit of an integer type's width."""
 
@@ -174,11 +176,12 @@ class _LocatingParser(Parser):
         return super()._parse_block()
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
-        op = self._declared.get(name)
+        op = self._declared.get(name) or self._operator_class(name)
         if op is None:
             op = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if op is None:
             names = [*self._declared, *(known.name for known in self.ctx.loaded_ops)]
+            names += [f"{classes.dialect}.{known}" for classes in OPERATOR_CLASSES for known in classes]
             near = get_close_matches(name, names, n=1, cutoff=0.8)
             hint = f", did you mean {near[0]}?" if near else ""
             if not near and name.startswith(("aten.", "edge.")) and name.count(".") > 1:
@@ -186,6 +189,12 @@ class _LocatingParser(Parser):
             start = self._current_token.span.input.content.rfind(name, 0, self.pos)
             self.raise_error(f"Operation {name} is not registered{hint}", start, start + len(name))
         return op
+
+    def _operator_class(self, name: str) -> type[Operation] | None:
+        """The class of an operator, of which only those that a text holds are made."""
+        if name.partition(".")[0] not in self.ctx.registered_dialect_names:
+            return None
+        return next((found for classes in OPERATOR_CLASSES if (found := classes.of_op(name))), None)
 
 
 def parse_module(ctx: Context, text: str, name: str = "<text>", first_line: int = 1) -> ModuleOp:

@@ -6,6 +6,7 @@ Dialects and passes are factories, so that a tool loads those it meets.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Final
 
@@ -16,7 +17,7 @@ from xdsl.universe import Universe
 
 from et_ir.passes import pass_factories
 
-__all__ = ["DIALECTS", "ET_UNIVERSE", "dialect_factories", "published_passes"]
+__all__ = ["DIALECTS", "ET_UNIVERSE", "dialect_factories", "published_dialects", "published_passes"]
 
 DIALECTS: Final = {
     "aten": "et_ir.dialects.aten:Aten",
@@ -30,17 +31,26 @@ DIALECTS: Final = {
 """Where each dialect is: module and attribute."""
 
 
+def published_dialects() -> dict[str, Callable[[], Dialect]]:
+    """The dialects as `xdsl-opt` has them: loading one makes all of its op classes."""
+    return {name: partial(_load, place) for name, place in DIALECTS.items()}
+
+
 def dialect_factories() -> dict[str, Callable[[], Dialect]]:
-    """Zero-argument factories by dialect name."""
+    """The dialects by name, for contexts of `et_ir.text`, whose parser makes the classes of the operators it meets."""
+    return {name: partial(_attributes, place) for name, place in DIALECTS.items()}
 
-    def factory(place: str) -> Callable[[], Dialect]:
-        def load() -> Dialect:
-            module, _, attribute = place.partition(":")
-            return getattr(import_module(module), attribute)
 
-        return load
+def _load(place: str) -> Dialect:
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
 
-    return {name: factory(place) for name, place in DIALECTS.items()}
+
+def _attributes(place: str) -> Dialect:
+    from et_ir.dialects.schema.classes import OperatorDialect
+
+    dialect = _load(place)
+    return dialect.without_operations() if isinstance(dialect, OperatorDialect) else dialect
 
 
 def published_passes() -> dict[str, Callable[[], type[ModulePass]]]:
@@ -65,4 +75,4 @@ def _renamed(factory: Callable[[], type[ModulePass]]) -> Callable[[], type[Modul
     return load
 
 
-ET_UNIVERSE: Final = Universe(all_dialects=dialect_factories(), all_passes=published_passes())
+ET_UNIVERSE: Final = Universe(all_dialects=published_dialects(), all_passes=published_passes())

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from et_schema.bundled_program import FILE_IDENTIFIER, BundledMethodTestSuite, BundledProgram
 from et_schema.errors import Error, InvalidFile
-from et_schema.flatbuffer import Reader, Source, Writer
-from et_schema.generated import bundled_program as schema
-from et_schema.generated.bundled_program import BundledMethodTestSuite, BundledProgram
-from et_schema.generated.program import FILE_IDENTIFIER
+from et_schema.program import FILE_IDENTIFIER as PROGRAM_IDENTIFIER
+from et_schema.reader import Reader, Source
 from et_schema.segments import OutputStream
 
 VERSION = 2
@@ -28,7 +27,7 @@ class BpteFile:
 
 def is_bundled(file: Source) -> bool:
     """Whether a file says that it is a program with test cases."""
-    return bytes(memoryview(file)[4:8]) == schema.FILE_IDENTIFIER
+    return bytes(memoryview(file)[4:8]) == FILE_IDENTIFIER
 
 
 def read_bpte(buffer: Source) -> BpteFile:
@@ -42,9 +41,9 @@ def read_bpte(buffer: Source) -> BpteFile:
             f"a file of {len(file)} bytes is too short to be a program with test cases",
             code=Error.InvalidArgument,
         )
-    if bytes(file[4:8]) == FILE_IDENTIFIER:
+    if bytes(file[4:8]) == PROGRAM_IDENTIFIER:
         raise InvalidFile("it is a program without test cases", offset=4, hint="et-vm run runs it")
-    bundled = schema.read(Reader(file))
+    bundled = Reader(file).root(BundledProgram, FILE_IDENTIFIER)
     if not bundled.program:
         raise InvalidFile("there is no program in it", where="program")
     return BpteFile(memoryview(bundled.program), bundled.method_test_suites, bundled.version)
@@ -57,9 +56,9 @@ def write_bpte(
 
     Raises ``ExecutorchError(NotSupported)`` when it would be larger than a flatbuffer may be, 2 GiB.
     """
-    writer = Writer()
-    root = schema.write(writer, BundledProgram(VERSION, suites, program))
-    chunks = writer.finish(root, schema.FILE_IDENTIFIER)
-    for chunk in chunks:
-        stream.write(chunk)
-    return sum(map(len, chunks))
+    from et_schema.writer import encode
+
+    bundled = BundledProgram(VERSION, suites, program)
+    encoded = encode(bundled, FILE_IDENTIFIER, expected_size=len(program) + 4096)
+    stream.write(encoded)
+    return len(encoded)

@@ -41,7 +41,7 @@ class Error(IntEnum):
 
 
 class SourceFrame(Protocol):
-    """One level of a Python stack; ``et_schema.generated.program.Frame`` is one."""
+    """One level of a Python stack; ``et_schema.program.Frame`` is one."""
 
     filename: str
     lineno: int
@@ -194,3 +194,38 @@ class OutOfMemory(ExecutorchError):
         self.args = (message,)
         self.needed = needed
         self.available = available
+
+
+class Problems:
+    """Takes problems. This one raises the first it is given, which is how files are loaded.
+
+    A check reports a problem with :meth:`add` and goes on with what does not depend on the faulty part, or returns
+    when everything after it would only repeat the fault in other words.
+    """
+
+    __slots__ = ()
+
+    collects = False
+    """Whether :meth:`add` returns."""
+
+    def add(self, problem: ExecutorchError) -> None:
+        """Report ``problem``."""
+        raise problem
+
+
+class ProblemList(Problems):
+    """Keeps the problems, in the order in which they are found."""
+
+    __slots__ = ("found",)
+
+    collects = True
+
+    def __init__(self) -> None:
+        self.found: list[ExecutorchError] = []
+
+    def add(self, problem: ExecutorchError) -> None:
+        self.found.append(problem)
+
+
+FIRST = Problems()
+"""Raises the first problem."""

@@ -18,10 +18,9 @@ from dataclasses import dataclass, replace
 from struct import Struct
 
 from et_schema.errors import Error, InvalidFile
-from et_schema.flatbuffer import Reader, Source, Writer
-from et_schema.generated import flat_tensor as schema
-from et_schema.generated.flat_tensor import DataSegment, FlatTensor, TensorLayout
-from et_schema.mapped import map_file
+from et_schema.files import map_file
+from et_schema.flat_tensor import FILE_IDENTIFIER, DataSegment, FlatTensor, TensorLayout
+from et_schema.reader import Reader, Source
 from et_schema.segments import (
     OutputStream,
     SegmentLike,
@@ -87,7 +86,7 @@ def _read(file: memoryview) -> PtdFile:
             f"segments at bytes {base}..{base + data_size} overlap the flatbuffer or run past {len(file)}"
         )
         raise InvalidFile(message, where=where, offset=HEADER_AT + 24, hint="the file may be truncated")
-    tensors = schema.read(Reader(file[: start + size]))
+    tensors = Reader(file[: start + size]).root(FlatTensor, FILE_IDENTIFIER)
     segments: list[memoryview] = []
     for index, segment in enumerate(tensors.segments):
         if segment.offset + segment.size > data_size:
@@ -133,18 +132,18 @@ def write_ptd(
 
     ``tensors.segments`` is computed from ``segments`` (its own value is ignored).
     """
+    from et_schema.writer import encode
+
     placement = place(segments, segment_alignment)
     described = replace(tensors, segments=[DataSegment(offset, size) for offset, size in placement.extents])
-    writer = Writer()
-    root = schema.write(writer, described)
-    chunks = writer.finish(root, schema.FILE_IDENTIFIER, _RESERVE)
-    end = sum(map(len, chunks))
+    encoded = encode(described, FILE_IDENTIFIER, reserve=_RESERVE)
+    end = len(encoded)
     base = align_up(end, placement.alignment)
     start = HEADER_AT + _RESERVE
-    header = _HEADER.pack(HEADER_MAGIC, _HEADER.size, start, end - start, base, placement.size)
-    stream.write(bytes(chunks[0][:HEADER_AT]) + header)
-    for chunk in chunks[1:]:
-        stream.write(chunk)
+    _HEADER.pack_into(
+        encoded, HEADER_AT, HEADER_MAGIC, _HEADER.size, start, end - start, base, placement.size
+    )
+    stream.write(encoded)
     for block in zeros(base - end):
         stream.write(block)
     write_segments(segments, placement, stream)

@@ -16,19 +16,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from struct import Struct
 
-from et_schema.errors import Error, InvalidFile
-from et_schema.flatbuffer import Reader, Source, Writer
-from et_schema.generated import program as schema
-from et_schema.generated.program import (
+from et_schema.errors import FIRST, Error, InvalidFile, Problems
+from et_schema.files import map_file
+from et_schema.program import (
+    FILE_IDENTIFIER,
     BackendDelegateDataReference,
+    BackendDelegateInlineData,
+    Buffer,
     DataLocation,
     DataSegment,
     Program,
     SubsegmentOffsets,
 )
-from et_schema.locate import Location, Locations, locate_tables
-from et_schema.mapped import map_file
-from et_schema.problems import FIRST, Problems
+from et_schema.reader import Location, Locations, Reader, Source, locate_tables
 from et_schema.segments import (
     OutputStream,
     SegmentLike,
@@ -72,11 +72,6 @@ class ExtendedHeader:
                 offset=HEADER_AT + 4,
             )
         return cls(program_size, base, data_size if length >= _HEADER.size else 0, length)
-
-    def pack(self) -> bytes:
-        return _HEADER.pack(
-            HEADER_MAGIC, _HEADER.size, self.program_size, self.segment_base_offset, self.segment_data_size
-        )
 
 
 @dataclass(slots=True)
@@ -178,7 +173,7 @@ def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST
         _check_header(header, len(file))
         program_size = header.program_size
     reader = Reader(file[:program_size], locate=locate, problems=problems)
-    program = schema.read(reader)
+    program = reader.root(Program, FILE_IDENTIFIER)
     locations = None if reader.offsets is None else locate_tables(program, reader.offsets)
     # Of those that are part of the program: what was lost with its parent is no table of it.
     malformed = {id(table) for table, _ in reader.lost if locations is not None and id(table) in locations}
@@ -212,22 +207,19 @@ def write_pte(
 
     Raises ``ExecutorchError`` for values that the schema cannot hold.
     """
+    from et_schema.writer import encode
+
     placement = place(segments, segment_alignment)
     described = replace(program, segments=[DataSegment(offset, size) for offset, size in placement.extents])
-    writer = Writer({"Buffer": tensor_alignment, "BackendDelegateInlineData": delegate_alignment})
-    root = schema.write(writer, described)
-    chunks = writer.finish(root, schema.FILE_IDENTIFIER, _RESERVE)
-    program_size = sum(map(len, chunks))
+    alignments = {Buffer: tensor_alignment, BackendDelegateInlineData: delegate_alignment}
+    encoded = encode(described, FILE_IDENTIFIER, reserve=_RESERVE, alignments=alignments)
+    program_size = len(encoded)
     if placement.size == 0:
-        for chunk in chunks:
-            stream.write(chunk)
+        stream.write(encoded)
         return program_size
     base = align_up(program_size, placement.alignment)
-    header = ExtendedHeader(program_size, base, placement.size).pack()
-    head = chunks[0]
-    stream.write(bytes(head[:HEADER_AT]) + header + bytes(head[HEADER_AT + len(header) :]))
-    for chunk in chunks[1:]:
-        stream.write(chunk)
+    _HEADER.pack_into(encoded, HEADER_AT, HEADER_MAGIC, _HEADER.size, program_size, base, placement.size)
+    stream.write(encoded)
     for block in zeros(base - program_size):
         stream.write(block)
     write_segments(segments, placement, stream)

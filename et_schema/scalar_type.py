@@ -17,7 +17,7 @@ class UnknownScalarType(ExecutorchError, ValueError):
 
 
 class ScalarType(IntEnum):
-    """``c10::ScalarType``. ``scalar_type.fbs`` lists the subset that files hold."""
+    """``c10::ScalarType``. Files hold those that are neither complex nor bit fields narrower than 16."""
 
     BYTE = 0
     CHAR = 1

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.flatbuffer import Bytes
-from et_schema.problems import FIRST, Problems
+from et_schema.errors import FIRST, Error, ExecutorchError, InvalidFile, Problems
+from et_schema.tables import Bytes
 
 ZEROS = bytes(1 << 16)
 

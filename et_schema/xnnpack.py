@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from struct import Struct
 
 from et_schema.errors import Error, InvalidFile
-from et_schema.flatbuffer import Reader, Source, Writer
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import XNNGraph
-from et_schema.locate import Locations, locate_tables
+from et_schema.reader import Locations, Reader, Source, locate_tables
 from et_schema.segments import Chunk, OutputStream, Padding, align_up, chunk_size, write_chunk
 from et_schema.xnnpack_check import check_graph
+from et_schema.xnnpack_graph import FILE_IDENTIFIER, XNNGraph
 
 MAGIC_AT = 4
 HEADER_MAGIC = b"XH00"
@@ -73,7 +71,7 @@ def read_xnnpack(buffer: Source) -> XnnpackBlob:
 
 
 def _read(blob: memoryview) -> XnnpackBlob:
-    if bytes(blob[MAGIC_AT : MAGIC_AT + 4]) in (OLD_IDENTIFIER, schema.FILE_IDENTIFIER):
+    if bytes(blob[MAGIC_AT : MAGIC_AT + 4]) in (OLD_IDENTIFIER, FILE_IDENTIFIER):
         return XnnpackBlob(_graph(blob, 0, 0), blob[:0])
     where = "header"
     if len(blob) < _HEADER.size:
@@ -98,9 +96,9 @@ def _read(blob: memoryview) -> XnnpackBlob:
 def _graph(flatbuffer: memoryview, start: int, data_size: int) -> XNNGraph:
     """Decode and check the graph that starts at byte ``start``."""
     found = bytes(flatbuffer[4:8])
-    identifier = OLD_IDENTIFIER if found == OLD_IDENTIFIER else schema.FILE_IDENTIFIER
+    identifier = OLD_IDENTIFIER if found == OLD_IDENTIFIER else FILE_IDENTIFIER
     try:
-        graph = schema.read(Reader(flatbuffer), identifier)
+        graph = Reader(flatbuffer).root(XNNGraph, identifier)
     except InvalidFile as error:
         if error.offset is not None:
             error.offset += start
@@ -110,7 +108,7 @@ def _graph(flatbuffer: memoryview, start: int, data_size: int) -> XNNGraph:
     except InvalidFile as error:
         # Where the tables are is recorded for graphs that are wrong only.
         reader = Reader(flatbuffer, locate=True)
-        again = schema.read(reader, identifier)
+        again = reader.root(XNNGraph, identifier)
         assert reader.offsets is not None
         byte = Locations(locate_tables(again, reader.offsets)).byte_of(error.where or "")
         error.offset = None if byte is None else start + byte
@@ -124,14 +122,15 @@ def xnnpack_chunks(graph: XNNGraph, constants: Sequence[Chunk] = ()) -> list[Chu
     The bytes depend on the arguments alone. Says nothing of whether the graph means something:
     :func:`~et_schema.xnnpack_check.check_graph` does.
     """
-    writer = Writer()
-    flatbuffer = writer.finish(schema.write(writer, graph), schema.FILE_IDENTIFIER)
+    from et_schema.writer import encode
+
+    flatbuffer = encode(graph, FILE_IDENTIFIER)
     start = align_up(_HEADER.size, CONSTANT_ALIGNMENT)
-    size = sum(map(len, flatbuffer))
+    size = len(flatbuffer)
     base = align_up(start + size, CONSTANT_ALIGNMENT)
     data_size = sum(map(chunk_size, constants))
     header = _HEADER.pack(0, HEADER_MAGIC, _HEADER.size, start, size, base, data_size)
-    chunks: list[Chunk] = [header.ljust(start, b"\0"), *flatbuffer]
+    chunks: list[Chunk] = [header.ljust(start, b"\0"), flatbuffer]
     if base > start + size:
         chunks.append(Padding(base - start - size))
     return [*chunks, *constants]

@@ -1,9 +1,9 @@
-"""What the tables of an XNNPACK graph must say of each other for the graph to mean something."""
+"""Verification of XNNPACK graphs: ids, shapes, constants and quantization parameters that agree."""
 
 from __future__ import annotations
 
 from et_schema.errors import InvalidFile
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     PerChannelGroupQuant,
     PerChannelQuant,
     PerTensorQuant,

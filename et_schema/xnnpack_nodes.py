@@ -1,11 +1,11 @@
-"""Which values each kind of node of an XNNPACK graph reads and writes, and what datatypes weigh."""
+"""Operands and results of XNNPACK nodes, and element sizes of their values."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from typing import NamedTuple
 
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     XNNConcatenate2,
     XNNConcatenate3,
     XNNConcatenate4,

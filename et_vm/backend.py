@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from et_schema.errors import Error, ExecutorchError
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import CompileSpec
+    from et_schema.program import CompileSpec
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.platform import Platform
     from et_vm.tracer import EventTracer
+    from et_vm.work import WorkMeter
 
 Handle: TypeAlias = object
 OptionValue: TypeAlias = bool | int | str
@@ -38,6 +39,9 @@ class BackendInitContext(NamedTuple):
     arguments: Sequence[object] = ()
     """What the first call in the program passes, as far as it is known at load: tensors may get other sizes or other
     memory before it is executed, and further calls pass others. Empty where nothing calls the delegate."""
+    meter: WorkMeter | None = None
+    """Counts the work of the executions that the delegate is a part of, if it is limited: what :meth:`Backend.execute`
+    tells it (``meter.spend``) before it is done."""
 
 
 class BackendExecuteContext(NamedTuple):

@@ -5,7 +5,7 @@ bindings.
 from __future__ import annotations
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated.program import ExecutionPlan, Tensor, TensorShapeDynamism
+from et_schema.program import ExecutionPlan, Tensor, TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
 from et_vm.verify.plan import tensor_bytes
 

@@ -30,12 +30,23 @@ class LogLevel(IntEnum):
 class Platform:
     """The default platform: the process's monotonic clock, standard error, and numpy's allocator."""
 
-    def __init__(self, log_level: LogLevel = LogLevel.ERROR, *, memory_limit: int | None = None) -> None:
-        """Messages below ``log_level`` are dropped. ``memory_limit`` is how many bytes there may be at one time of
-        what :meth:`allocate` returned: arenas, and tensors that nobody planned.
+    def __init__(
+        self,
+        log_level: LogLevel = LogLevel.ERROR,
+        *,
+        memory_limit: int | None = None,
+        work_limit: int | None = None,
+    ) -> None:
+        """Messages below ``log_level`` are dropped.
+
+        ``memory_limit`` is how many bytes there may be at one time of what :meth:`allocate` returned and
+        :meth:`reserve` counted: arenas, tensors that nobody planned, working memory of kernels and data derived from
+        constants, of all programs that are loaded with this platform. ``work_limit`` is how many units of work one
+        execution may take (:mod:`et_vm.work`).
         """
         self.log_level = log_level
         self.memory_limit = memory_limit
+        self.work_limit = work_limit
         self._allocated = 0
         # Memory is given back in the middle of whatever runs when its last user goes.
         self._lock = threading.RLock()
@@ -54,25 +65,51 @@ class Platform:
 
         Raises OutOfMemory when the system has not that much, or the limit would be passed.
         """
+        limited = self.memory_limit is not None
+        if limited:
+            self._take(nbytes)
+        try:
+            raw = np.zeros(nbytes + ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError, OverflowError) as error:
+            if limited:
+                self._release(nbytes)
+            raise OutOfMemory(f"cannot allocate {nbytes} bytes", needed=nbytes) from error
+        if limited:
+            weakref.finalize(raw, self._release, nbytes)
+        skip = -raw.ctypes.data % ALIGNMENT
+        return raw[skip : skip + nbytes]
+
+    def reserve(self, nbytes: int) -> object:
+        """Count ``nbytes`` that something else allocates for as long as the object lives that is returned.
+
+        Raises OutOfMemory when the limit would be passed.
+        """
+        if self.memory_limit is None:
+            return None
+        self._take(nbytes)
+        reservation = _Reservation()
+        weakref.finalize(reservation, self._release, nbytes)
+        return reservation
+
+    def _take(self, nbytes: int) -> None:
         limit = self.memory_limit
+        assert limit is not None
         with self._lock:
-            if limit is not None and self._allocated + nbytes > limit:
-                left = limit - self._allocated
+            left = limit - self._allocated
+            if nbytes > left:
                 raise OutOfMemory(
                     f"cannot allocate {nbytes} bytes, {left} are left of a limit of {limit}",
                     needed=nbytes,
                     available=left,
                 )
-            try:
-                raw = np.zeros(nbytes + ALIGNMENT, np.uint8)
-            except (MemoryError, ValueError, OverflowError) as error:
-                raise OutOfMemory(f"cannot allocate {nbytes} bytes", needed=nbytes) from error
-            if limit is not None:
-                self._allocated += nbytes
-                weakref.finalize(raw, self._release, nbytes)
-        skip = -raw.ctypes.data % ALIGNMENT
-        return raw[skip : skip + nbytes]
+            self._allocated += nbytes
 
     def _release(self, nbytes: int) -> None:
         with self._lock:
             self._allocated -= nbytes
+
+
+class _Reservation:
+    """Bytes that count until it is gone."""
+
+    __slots__ = ("__weakref__",)

@@ -20,13 +20,14 @@ from et_vm.verify.flow import Flow
 from et_vm.verify.plan import Verifier, verified
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
     from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.run.method import Method
     from et_vm.tracer import EventTracer
     from et_vm.verify.liveness import Clash, Liveness
+    from et_vm.work import WorkMeter
 
 
 class Verification(IntEnum):
@@ -193,12 +194,14 @@ class Program:
         poison: bool = False,
         external: Mapping[str, memoryview] | None = None,
         instruction_limit: int = MAX_INSTRUCTIONS,
+        meter: WorkMeter | None = None,
     ) -> Method:
         """Load a method with its own arenas, or those of ``memory``.
 
         ``kernels`` is a registry or the name of a library. ``external`` holds the data of tensors outside
         of the file, by name. With ``poison``, dead arena bytes are overwritten while the method runs. An
-        execution traps after ``instruction_limit`` instructions, which ends endless loops.
+        execution traps after ``instruction_limit`` instructions, which ends endless loops. ``meter`` counts its work
+        where it is a part of another execution.
 
         Raises ExecutorchError(InvalidArgument) for an unknown name, and what :class:`et_vm.run.method.Method`
         raises.
@@ -221,4 +224,5 @@ class Program:
             poison=poison,
             external=external,
             instruction_limit=instruction_limit,
+            meter=meter,
         )

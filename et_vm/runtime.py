@@ -18,6 +18,7 @@ from et_vm.backend import BackendRegistry
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.prims import PRIMS
 from et_vm.kernels.registry import KernelLibrary, KernelRegistry
+from et_vm.load.data_files import DataFiles
 from et_vm.load.loader import BytesDataLoader
 from et_vm.meta import MethodMeta, TensorInfo
 from et_vm.platform import Platform
@@ -201,6 +202,7 @@ class Runtime:
         verification: Verification = Verification.InternalConsistency,
         enable_etdump: bool = False,
         debug_buffer_size: int = 0,
+        data_path: str | os.PathLike[str] | None = None,
         kernels: str | KernelRegistry = "portable",
         poison: bool = False,
         tracer: EventTracer | None = None,
@@ -210,16 +212,23 @@ class Runtime:
         """Load a file (a path is mapped, a file object is read) and verify it.
 
         ``kernels`` is ``portable`` (numpy), ``aten`` (torch) or a registry. ``poison`` overwrites dead
-        memory while methods run. ``external`` holds the data of tensors outside of the file, by name. An
-        execution traps after ``instruction_limit`` instructions.
+        memory while methods run. The data of tensors outside of the file is in the data file (``.ptd``) at
+        ``data_path``, or in ``external``, by name. An execution traps after ``instruction_limit`` instructions.
         ``debug_buffer_size`` has no effect without ``enable_etdump``.
 
-        Raises TypeError; InvalidFile; ExecutorchError with AccessFailed for a file that cannot be read, NotImplemented
-        for ``enable_etdump`` (pass a ``tracer`` instead), and those of :meth:`kernels`.
+        Raises TypeError, also for ``data_path`` beside ``external``; InvalidFile; ExecutorchError with AccessFailed
+        for a file that cannot be read, NotImplemented for ``enable_etdump`` (pass a ``tracer`` instead), and those of
+        :meth:`kernels`.
         """
         if enable_etdump:
             raise _no_etdump()
         del debug_buffer_size
+        if data_path is not None:
+            if external is not None:
+                raise TypeError(
+                    "data of tensors outside of the file is in data_path or in external, not in both"
+                )
+            external = DataFiles.load(data_path)
         if isinstance(data, (bytes, bytearray, memoryview, str, os.PathLike)):
             core = CoreProgram.load(data, verification, platform=self._platform)
         elif not hasattr(data, "read"):

@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_schema.scalar_type import ScalarType, numpy_dtype
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -44,10 +45,7 @@ def contiguous_strides(sizes: Sequence[int], dim_order: Sequence[int]) -> tuple[
 
 def element_count(sizes: Sequence[int]) -> int:
     """Product of ``sizes`` as an exact Python integer."""
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
+    return prod(sizes)
 
 
 def addresses(sizes: Sequence[int], itemsize: int) -> bool:
@@ -139,13 +137,15 @@ class Tensor:
         self.constant = constant
         self.name = name
         self._allocate = allocate
-        self.storage = None
-        self.version = 0
+        self.storage = storage
         layout = layout_of(self.sizes, self.dim_order, self.dtype.itemsize)
         self.strides = layout.strides
         self.capacity_bytes = layout.nbytes
-        if storage is not None:
-            self.bind(storage)
+        if storage is None:
+            self.version = 0
+        else:
+            self.array = np.ndarray(self.sizes, self.dtype, storage, 0, layout.byte_strides)
+            self.version = _next_version()
 
     @classmethod
     def from_numpy(

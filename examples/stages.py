@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from et_schema.generated.program import KernelCall
+from et_ir.driver.observer import Observer
+from et_schema.program import KernelCall
 from et_schema.pte import read_pte
 from et_tools.op_table import count_ops
 from examples.artefacts import digest, keep, package
@@ -62,13 +63,14 @@ def compile_to(path: Path, module: nn.Module, arguments: tuple[Any, ...]) -> dic
         print(f"{level:11} {time.perf_counter() - start:6.2f} s  {sum(ops.values())} ops", flush=True)
         start = time.perf_counter()
 
-    def lowered(level: str, module: ModuleOp) -> None:
-        done(level, count_ops(module))
+    class Levels(Observer):
+        def reached(self, level: str, module: ModuleOp) -> None:
+            done(level, count_ops(module))
 
     program = torch.export.export(module, arguments)
     done("export", exported_ops(program))
-    edge = to_edge(program, compile_config=EdgeCompileConfig(progress=lowered))
-    edge.to_executorch(ExecutorchBackendConfig(progress=lowered)).save(path)
+    edge = to_edge(program, compile_config=EdgeCompileConfig(observer=Levels()))
+    edge.to_executorch(ExecutorchBackendConfig(observer=Levels())).save(path)
     done("pte", kernel_ops(path))
     return levels
 

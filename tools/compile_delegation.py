@@ -1,4 +1,4 @@
-"""What et-compile delegates to backends, and what it says of the rest."""
+"""Backends of an et-compile command line, and the report of ops that are not delegated."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from et_tools.exit_codes import UsageError
 from et_tools.output import write_stdout
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
 
-    from et_ir.backends import DelegationReport, KeptOperators, Partitioner
+    from et_ir.backends import KeptOperators
+    from et_ir.driver.delegate import DelegatePass
 
 __all__ = ["Delegation"]
 
@@ -25,9 +26,8 @@ class Delegation:
     def __init__(self, args: argparse.Namespace):
         """Raises `UsageError`, `MissingBackend`, and `BackendError` for what a backend is told wrongly."""
         self._args = args
-        self._partitioners: list[Partitioner] = []
         self._kept: KeptOperators | None = None
-        self._report: DelegationReport | None = None
+        self._delegate: DelegatePass | None = None
         if args.why_not_delegated and not args.backend:
             raise UsageError("--why-not-delegated: no backend is asked, --backend NAME names one")
         if args.why_not_delegated and LEVELS.index(args.emit) < LEVELS.index("backend"):
@@ -35,44 +35,52 @@ class Delegation:
         if not args.backend:
             return
         from et_ir.backends import KeptOperators, make_partitioner
+        from et_ir.driver.delegate import DelegatePass
 
-        self._partitioners = [make_partitioner(text) for text in args.backend]
+        partitioners = [make_partitioner(text) for text in args.backend]
         try:
-            self._kept = KeptOperators.of(self._partitioners)
+            self._kept = KeptOperators.of(partitioners)
         except ValueError as error:
             raise UsageError(f"--backend: {error}") from None
+        self._delegate = DelegatePass(partitioners, self._kept, args.backend)
 
     @property
     def kept_operators(self) -> list[str]:
         """The operators that backends want whole."""
         return [] if self._kept is None else self._kept.names
 
+    @property
+    def preserving(self) -> list[ModulePass]:
+        """The passes that decompose those of the operators kept that no backend wants kept."""
+        if self._kept is None or not self._kept.names:
+            return []
+        from et_ir.driver.kept import DecomposeRefusedPass
+
+        return [DecomposeRefusedPass(self._kept)]
+
+    @property
+    def passes(self) -> list[ModulePass]:
+        """The passes that delegate; partitions of a text are compiled where no backend is asked for more."""
+        if self._delegate is not None:
+            return [self._delegate]
+        from et_ir.passes.backend.lower_partitions import LowerPartitionsPass
+
+        return [LowerPartitionsPass()]
+
     def check(self, reached: str) -> None:
         """Raises `UsageError` for a program that is past the level of backends."""
-        if self._partitioners and LEVELS.index(reached) > LEVELS.index("backend"):
+        if self._delegate is not None and LEVELS.index(reached) > LEVELS.index("backend"):
             raise UsageError(
                 f"--backend: {self._args.model} is at the level {reached}, past that of backends"
             )
 
-    def before(self, level: str, module: ModuleOp) -> None:
-        """What is to be done before a level's passes. Raises what `delegate_module` raises."""
-        if level == "core-aten" and self._kept is not None:
-            self._kept.decompose_refused(module)
-        if level == "backend" and self._partitioners:
-            from et_ir.backends import delegate_module
-
-            self._report = delegate_module(module, self._partitioners, kept=self._kept)
-        elif level == "backend" and any(op.name == "backend.partition" for op in module.walk()):
-            from et_ir.backends import details_of, lower_partitions
-
-            lower_partitions(module, details_of)
-
     def report(self) -> None:
         """Say what is left out, on stdout, or on stderr where the program goes to stdout."""
         form = self._args.why_not_delegated
-        if form is None or self._report is None:
+        if form is None or self._delegate is None or not self._delegate.reports:
             return
-        text = json.dumps(self._report.json(), indent=1) + "\n" if form == "json" else self._report.text()
+        report = self._delegate.reports[-1]
+        text = json.dumps(report.json(), indent=1) + "\n" if form == "json" else report.text()
         if self._args.output in (None, "-"):
             sys.stderr.write(text)
         else:

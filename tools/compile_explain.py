@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from et_ir.analysis.choices import Choice, ExplainingContext
 from et_ir.analysis.footprint import Footprint, footprint
+from et_ir.driver.observer import Observer
 from et_ir.locations import source_line
 from et_tools.output import write_stdout
 
@@ -32,7 +33,7 @@ class Step:
     footprint: Footprint
 
 
-class Explanation:
+class Explanation(Observer):
     """Takes down what passes choose and save."""
 
     def __init__(self, target: str, level: str):
@@ -42,13 +43,11 @@ class Explanation:
         self.steps: list[Step] = []
         self._latest: Footprint | None = None
 
-    def before(self, module: ModuleOp) -> None:
-        """Passes are about to run."""
+    def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
         if not self.steps:
             self._note("(as read)", module)
 
-    def after(self, one: ModulePass, module: ModuleOp) -> None:
-        """A pass has run."""
+    def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
         self._note(one.name, module)
 
     def _note(self, name: str, module: ModuleOp) -> None:

@@ -6,14 +6,14 @@ import argparse
 import os
 import re
 
-from et_ir.presets import DEFAULT, PRESETS
+from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.registry import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.registry import find_target, target_names
 from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output
 
-__all__ = ["LEVELS", "default_bounds", "extra_operators", "is_text", "parse_options"]
+__all__ = ["LEVELS", "default_bounds", "extra_backends", "extra_operators", "is_text", "parse_options"]
 
 FORMATS = ("text", "json")
 """What `--explain` can be."""
@@ -175,6 +175,7 @@ def _parser(text: str) -> CommandParser:
     add("--debug-map", metavar="FILE", help="write where each instruction comes from, as JSON")
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
     add("--weights", metavar="FILE", help="weight store of a .mlir; default its .safetensors")
+    add("--print-pipeline", action="store_true", help="print the passes of each level, and compile nothing")
     add("--table", action="store_true", help="print the ops of each level at the end, on stderr")
     add("-q", "--quiet", action="store_true", help="no progress lines")
     parser.add_version()
@@ -198,7 +199,7 @@ def is_text(model: str) -> bool:
 def _check(args: argparse.Namespace) -> None:
     if args.explain == "json" and (args.output == "-" or (args.emit != "pte" and args.output is None)):
         raise UsageError("--explain=json goes to standard output, and so would the program: -o FILE")
-    if args.emit == "pte" and args.output is None:
+    if args.emit == "pte" and args.output is None and not args.print_pipeline:
         raise UsageError("-o FILE says where the .pte goes ('-' for standard output)")
     if args.emit != "pte" and any(getattr(args, name) is not None for name in ALIGNMENTS):
         raise UsageError(f"alignments are those of a file, which the level {args.emit} is not")

@@ -43,7 +43,7 @@ def write_debug_map(module: ModuleOp, output: str) -> None:
     import json
 
     from et_ir.emit import origins_json
-    from et_schema.atomic import atomic_writer
+    from et_schema.files import atomic_writer
 
     text = json.dumps(origins_json(module), indent=1) + "\n"
     if output == "-":

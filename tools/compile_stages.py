@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from et_ir.driver.observer import Observer
 from et_tools.op_table import count_ops
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Stages"]
 
 
-class Stages:
+class Stages(Observer):
     """Prints a line per stage on stderr: its name, its time, and how many ops the level has."""
 
     def __init__(self, quiet: bool):

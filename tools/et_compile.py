@@ -10,6 +10,7 @@ examples:
   et-compile model.py:net -o net.pte -O2 --explain        speed before memory, and what was chosen and why
   et-compile model.py:net -o net.pte --backend nested --why-not-delegated     what a backend leaves, and why
   et-compile model.py:net -o net.pte --table              which ops there are at each level
+  et-compile model.py:net --print-pipeline                the passes of each level, as et-opt takes them
   et-compile model.py:net -o net.pte --debug-map net.json the module and source line of each instruction
 
 A factory returns (module, example_args[, dynamic_shapes]) or a dict of method names to that; a number,
@@ -20,167 +21,121 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from et_ir.presets import DEFAULT, preset
+from et_ir.driver.observer import Observer, Observers
+from et_ir.driver.presets import preset
+from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
-from et_tools.compile_memory import caller_memory, memory_pins
-from et_tools.compile_options import LEVELS, extra_backends, extra_operators, parse_options
+from et_tools.compile_options import LEVELS, parse_options
 from et_tools.compile_output import write_debug_map, write_pte, write_text
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.op_table import print_op_table
+from et_tools.output import write_stdout
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-    from xdsl.passes import ModulePass
-
+    from et_ir.driver.configs import ExecutorchBackendConfig
+    from et_ir.driver.stages import Stage
+    from et_tools.compile_exchange import Exchange
     from et_tools.compile_explain import Explanation
 
 __all__ = ["main"]
 
 
 def _compile(args: argparse.Namespace) -> None:
-    from et_ir.faults import with_later_faults
-    from et_ir.frontend.unsupported import UnsupportedProgram
-    from et_ir.passes.pipelines import (
-        ATEN,
-        BACKEND,
-        core_aten_pipeline,
-        edge_pipeline,
-        executorch_pipeline,
-        link_check,
-        parse_passes,
-        split_preserved,
+    from et_ir.driver.pipelines import externalization, link_check, split_preserved
+    from et_ir.driver.stages import (
+        Stage,
+        backend_stage,
+        edge_stages,
+        executorch_stage,
+        import_faults,
+        run_stages,
     )
-    from et_ir.planning.planners import PlannerError, find_planner
+    from et_ir.frontend.unsupported import UnsupportedProgram
+    from et_ir.passes.verify.verify_edge import VerifyEdgePass
+    from et_ir.passes.verify.verify_executorch import VerifyExecutorchPass
 
-    extra, backends = extra_operators(args), extra_backends(args)
+    executorch = executorch_config(args)  # first: it loads the user's files, which may register backends
     delegation = Delegation(args)
-    preserved, custom = split_preserved([*args.preserve, *delegation.kept_operators])
+    edge = edge_config(args, delegation.kept_operators)
     try:
-        core_aten = core_aten_pipeline(preserved, dequantize=args.dequantize_weights, level=args.level)
+        stages = edge_stages(edge, delegation.preserving)
     except ValueError as error:
         raise UsageError(f"--preserve: {error}") from None
+    stages += [backend_stage(delegation.passes), executorch_stage(executorch)]
+    stages = stages[: LEVELS.index(args.emit) + 1]
+    if args.print_pipeline:
+        write_stdout(_pipeline_text(stages))
+        return
+    progress = Stages(args.quiet)
     try:
-        find_planner(args.memory_planning)
-    except PlannerError as error:
-        raise UsageError(f"--memory-planning: {error}") from None
-    pins = memory_pins(args)
-    stages = Stages(args.quiet)
-    lower, usual = (
-        executorch_pipeline(
-            target=args.target,
-            algorithm=args.memory_planning,
-            check_plan=args.check_plan,
-            plan_inputs=not args.no_plan_inputs,
-            plan_outputs=not args.no_plan_outputs,
-            extra_operators=extra,
-            extra_backends=backends,
-            unbounded=args.unbounded,
-            memory=args.memory,
-            caller=caller_memory(args),
-            pins=pins,
-            level=level,
-        )
-        for level in (args.level, DEFAULT)
-    )
-    compared = (lower, usual)
-    externalize = [_externalize_pass(wanted) for wanted in args.external_constants]
-    lower = ",".join((lower, *externalize))
-    pipelines: dict[str, str] = dict(
-        zip(LEVELS, (ATEN, core_aten, edge_pipeline(level=args.level), BACKEND, lower), strict=False)
-    )
-    try:
-        module = load_source(args, stages, custom)
+        module = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]))
     except UnsupportedProgram as error:
-        passes = parse_passes(",".join(pipelines[level] for level in _up_to(args.emit)))
-        raise with_later_faults(error, error.module, passes) from error
+        raise import_faults(error, stages) from error
     reached = level_of(module)
     delegation.check(reached)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
         raise UsageError(f"{args.model} is at level {reached} already, past {args.emit}")
-    # A text that is at a level has reached it: what it was read as is checked, not lowered again.
+    stages = stages[LEVELS.index(reached) :]
+    # A text that is at a level has reached it: it is verified, not lowered again.
     if reached == "edge":
-        pipelines[reached] = "verify-edge"
+        stages[0] = Stage(reached, [VerifyEdgePass()])
     elif reached == "executorch":
-        check = link_check(args.target, extra, backends)
-        pipelines[reached] = ",".join((check, "verify-executorch", *externalize))
-    explanation = _explanation(args)
-    for level in LEVELS[LEVELS.index(reached) : -1]:
-        delegation.before(level, module)
-        compares = level == "executorch" and reached != level and _exchanges(args)
-        before = module.clone() if compares else None
-        _run(module, [pipelines[later] for later in _up_to(args.emit, level)], explanation)
-        if before is not None:
-            from et_tools.compile_exchange import print_exchange
-
-            print_exchange(before, args.target, args.level, compared)
-        stages.reached(level, module)
-        if level == args.emit:
-            write_text(module, args)
-            break
+        checks = [link_check(executorch), VerifyExecutorchPass()]
+        stages[0] = Stage(reached, [*checks, *externalization(executorch)])
+    observers: list[Observer] = [progress]
+    explanation = _explanation(args, observers)
+    exchange = _exchange(args, executorch, observers)
+    run_stages(module, stages, Observers(observers), None if explanation is None else explanation.context)
+    if exchange is not None:
+        exchange.report()
+    if args.emit == "pte":
+        write_pte(module, args, progress)
     else:
-        write_pte(module, args, stages)
+        write_text(module, args)
     if args.debug_map is not None:
         write_debug_map(module, args.debug_map)
     delegation.report()
     if args.table:
-        print_op_table(stages.levels, sys.stderr)
+        print_op_table(progress.levels, sys.stderr)
     if explanation is not None:
         explanation.write(args.explain)
 
 
-def _exchanges(args: argparse.Namespace) -> bool:
-    """Whether to say what memory a level of -O takes for its speed."""
-    return preset(args.level).memory == "any" and (not args.quiet or args.explain == "text")
-
-
-def _explanation(args: argparse.Namespace) -> Explanation | None:
-    """What takes down what passes do, if that is asked for."""
+def _explanation(args: argparse.Namespace, observers: list[Observer]) -> Explanation | None:
+    """The record of choices and savings, if it is asked for."""
     if args.explain is None:
         return None
     from et_tools.compile_explain import Explanation
 
-    return Explanation(args.target, args.level)
+    explanation = Explanation(args.target, args.level)
+    observers.append(explanation)
+    return explanation
 
 
-def _externalize_pass(wanted: str) -> str:
-    """The pass that `--external-constants` asks for. Raises `UsageError`."""
-    match, equals, file = wanted.rpartition("=")
-    if not file or "/" in file or '"' in wanted or (equals and not match):
-        raise UsageError(
-            f"--external-constants {wanted}: expected FILE or NAMES=FILE, a file name without folder"
-        )
-    return f'externalize-constants{{file="{file}" match="{match or "*"}"}}'
+def _exchange(
+    args: argparse.Namespace, config: ExecutorchBackendConfig, observers: list[Observer]
+) -> Exchange | None:
+    """The comparison with the default level, for levels that trade memory for speed."""
+    silent = args.quiet and args.explain != "text"
+    if preset(args.level).memory != "any" or silent or args.emit not in LEVELS[-2:]:
+        return None
+    from et_tools.compile_exchange import Exchange
+
+    exchange = Exchange(config)
+    observers.append(exchange)
+    return exchange
 
 
-def _up_to(last: str, first: str = "aten") -> list[str]:
-    """The levels that passes take a program to, from one to another."""
-    return [level for level in LEVELS[LEVELS.index(first) : LEVELS.index(last) + 1] if level != "pte"]
+def _pipeline_text(stages: Sequence[Stage]) -> str:
+    """A line for each level: its name and the passes that lead to it, as `et-opt -p` takes them."""
+    from et_ir.driver.pipelines import pipeline_text
 
-
-def _run(module: ModuleOp, pipelines: list[str], explanation: Explanation | None) -> None:
-    """Run the first pipeline. Where it finds faults, those that the others would find are in the same report."""
-    from et_ir.faults import with_later_faults
-    from et_ir.passes.pipelines import parse_passes, run_pipeline
-    from et_ir.report import PassReport
-
-    done: list[str] = []
-    if explanation is not None:
-        explanation.before(module)
-
-    def after(one: ModulePass, module: ModuleOp) -> None:
-        done.append(one.name)
-        if explanation is not None:
-            explanation.after(one, module)
-
-    try:
-        run_pipeline(module, pipelines[0], None if explanation is None else explanation.context, after)
-    except PassReport as error:
-        passes = parse_passes(",".join(pipelines))[len(done) :]
-        raise with_later_faults(error, module, passes) from error
+    return "".join(f"{stage.level}: {pipeline_text(stage.passes)}\n" for stage in stages)
 
 
 def run(arguments: list[str]) -> int:

@@ -162,7 +162,7 @@ def run(arguments: list[str]) -> int:
     elif Path(args.output).exists() and not Path(args.output).is_file():
         Path(args.output).write_text(text)
     else:
-        from et_schema.atomic import atomic_writer
+        from et_schema.files import atomic_writer
 
         with atomic_writer(Path(args.output)) as stream:
             stream.write(text.encode())

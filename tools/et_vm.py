@@ -37,6 +37,7 @@ examples:
   et-vm run model.pte --data weights.ptd               weights from another file
   et-vm run model.pte --poison                         overwrite dead memory while running
   et-vm run model.pte --instruction-limit 100000       end a loop that does not end by itself
+  et-vm run model.pte --memory-limit 100000000         bound what a file may cost; --work-limit, too
   et-vm run model.pte --load mykernels.py              kernels of your own
 """
 
@@ -76,8 +77,9 @@ examples:
 VALIDATE = """et-vm validate: check a file. Prints nothing when it is good.
 
 examples:
-  et-vm validate model.pte                       whole, consistent, no live tensors in the same bytes?
-  et-vm validate model.pte --kernels portable    and is there a kernel for each operator?
+  et-vm validate model.pte                       whole and consistent, and calls fit their kernels?
+  et-vm validate model.pte --no-kernels          the file alone, whatever the runtime
+  et-vm validate model.pte --kernels portable    and each method is loaded
   et-vm validate model.pte --json                all that is wrong, with table paths and bytes
 """
 
@@ -90,6 +92,12 @@ SECTIONS = (
     ("instructions", "… the instructions of each method"),
     ("delegates", "… the delegates with their compile specs, and what is in them if a decoder is installed"),
 )
+
+
+LIMITS = {
+    "memory-limit": "bytes that loading and running may allocate: arenas, tensors nobody planned, working memory",
+    "work-limit": "units of work that an execution may take: elements visited and multiply-adds, 1,000 for each call",
+}
 
 
 def _positive(text: str) -> int:
@@ -146,6 +154,8 @@ def _parser() -> CommandParser:
         "help": "an execution ends with a trap after N instructions (default: 10,000,000)",
     }
     run.add_argument("--instruction-limit", **limit)
+    for name, summary in LIMITS.items():
+        run.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
     run.add_argument("--json", action="store_true", help="print JSON")
 
     info = verb("info", "print what is in a file", INFO)
@@ -187,11 +197,19 @@ def _parser() -> CommandParser:
     )
     verify.add_argument("--data", **data)
     verify.add_argument("--instruction-limit", **limit)
+    for name, summary in LIMITS.items():
+        verify.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
     verify.add_argument("--json", action="store_true", help="print JSON")
 
     validate = verb("validate", "check a file", VALIDATE)
-    validate.add_argument(
-        "--kernels", choices=KERNEL_LIBRARIES, help="also load every method with the kernels of this library"
+    linking = validate.add_mutually_exclusive_group()
+    linking.add_argument(
+        "--kernels",
+        choices=KERNEL_LIBRARIES,
+        help="check calls against the kernels of this library (default: portable), and load every method with them",
+    )
+    linking.add_argument(
+        "--no-kernels", action="store_true", help="check the file alone, not whether kernels take its calls"
     )
     validate.add_argument("--load", **LOAD)
     validate.add_argument("--data", **data)

@@ -11,7 +11,7 @@ from et_tools.streams import standard_streams
 
 __all__ = ["ExitCode", "UsageError", "guarded"]
 
-COMPILER_PACKAGES = ("xdsl", "torch")
+COMPILER_PACKAGES = ("xdsl", "torch", "flatbuffers")
 
 
 class ExitCode(IntEnum):

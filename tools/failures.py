@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from et_ir.backends.errors import BackendError, MissingBackend
 from et_ir.data import MissingData
 from et_ir.data.store import StoreError
+from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.diagnostics import Diagnostic, diagnostics_of, render
 from et_ir.frontend.unsupported import UnsupportedProgram
 from et_schema.errors import Error, ExecutorchError

@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from et_ir.diagnostics import Diagnostic, diagnostics_of
-from et_ir.passes.pipelines import named_pipelines
+from et_ir.driver.pipelines import named_pipeline, named_pipelines
 from et_ir.targets.registry import DEFAULT, find_target
 from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module
@@ -70,9 +70,9 @@ class EtOptMain(xDSLOptMain):
     def register_all_dialects(self) -> None:
         from xdsl.universe import Universe
 
-        from et_ir.universe import ET_UNIVERSE
+        from et_ir.universe import dialect_factories
 
-        for name, factory in {**Universe.get_multiverse().all_dialects, **ET_UNIVERSE.all_dialects}.items():
+        for name, factory in {**Universe.get_multiverse().all_dialects, **dialect_factories()}.items():
             self.ctx.register_dialect(name, factory)
 
     def register_all_passes(self) -> None:
@@ -87,15 +87,14 @@ class EtOptMain(xDSLOptMain):
     def setup_pipeline(self) -> None:
         """Build the pipeline. Raises `UsageError` naming the pass or option that is wrong, and what there is."""
         try:
-            specs = [
-                one
-                for spec in parse_pipeline(pipeline_text(self.args.pass_pipeline))
-                for one in _steps_of(spec)
-            ]
+            specs = list(parse_pipeline(pipeline_text(self.args.pass_pipeline)))
         except ArgSpecParseError as error:
             raise UsageError(str(error).strip()) from None
         passes: list[ModulePass] = []
         for spec in specs:
+            if spec.name in named_pipelines():
+                passes.extend(_standard_passes(spec))
+                continue
             if spec.name not in self.available_passes:
                 near = get_close_matches(spec.name, [*self.available_passes, *named_pipelines()], n=3)
                 hint = f", did you mean {' or '.join(near)}?" if near else " (see et-opt --list-passes)"
@@ -214,10 +213,8 @@ class EtOptMain(xDSLOptMain):
             print(f"{name:<28} A pipeline: to {reached}, with et-compile's -{level}.")
 
 
-def _steps_of(spec: ArgSpec) -> list[ArgSpec]:
-    """The passes that a pipeline of the standard ones consists of, or the pass itself. Raises `UsageError`."""
-    if spec.name not in named_pipelines():
-        return [spec]
+def _standard_passes(spec: ArgSpec) -> list[ModulePass]:
+    """The passes of a standard pipeline. Raises `UsageError`."""
     targets = spec.parameters.get("target", (DEFAULT,))
     if set(spec.parameters) - {"target"} or len(targets) != 1:
         raise UsageError(f"pipeline '{spec.name}': its only option is 'target', a name")
@@ -225,7 +222,7 @@ def _steps_of(spec: ArgSpec) -> list[ArgSpec]:
         find_target(str(targets[0]))
     except ValueError as error:
         raise UsageError(f"pipeline '{spec.name}': {error}") from None
-    return list(parse_pipeline(named_pipelines(str(targets[0]))[spec.name]))
+    return named_pipeline(spec.name, str(targets[0]))
 
 
 def _wrong_option(cls: type[ModulePass], spec: ArgSpec) -> str:

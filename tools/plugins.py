@@ -48,5 +48,5 @@ def load_passes(path: Path) -> dict[str, type[ModulePass]]:
 
 def _is_backend(value: object) -> bool:
     """Whether a value is a backend, without loading what backends are made with where none is."""
-    registry = sys.modules.get("et_ir.backends.registry")
+    registry = sys.modules.get("et_ir.delegation.registry")
     return registry is not None and isinstance(value, registry.Backend)

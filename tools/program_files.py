@@ -32,7 +32,7 @@ def write_program(module: ModuleOp, output: str, options: EmitOptions | None = N
     `et_ir.emit.write` raises.
     """
     from et_ir.emit import data_files, write, write_data_file
-    from et_schema.atomic import atomic_writer
+    from et_schema.files import atomic_writer
 
     names = list(data_files(module))
     if output == "-":

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from et_schema.errors import ExecutorchError
+    from et_vm.kernels.registry import KernelRegistry
 
 __all__ = ["blob_problems"]
 
 
-def blob_problems(file: memoryview) -> Iterator[ExecutorchError]:
+_Check: TypeAlias = "Callable[[memoryview, KernelRegistry | None], Iterator[ExecutorchError]]"
+
+
+def blob_problems(file: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """The problems of the blobs in a file that is a good one besides, with their places in the file and in the blob.
-    Each blob is looked at once.
+    Each blob is looked at once; a program that is one runs with ``kernels``.
     """
     from et_schema.pte import read_pte
 
@@ -25,31 +29,32 @@ def blob_problems(file: memoryview) -> Iterator[ExecutorchError]:
             if check is None or reference is None or (reference.location, reference.index) in seen:
                 continue
             seen.add((reference.location, reference.index))
-            for problem in check(pte.delegate_data(reference)):
+            for problem in check(pte.delegate_data(reference), kernels):
                 inside = f", {problem.where}" if problem.where else ""
                 problem.where = f"execution_plan[{index}].delegates[{at}]{inside}"
                 yield problem
 
 
-def _xnnpack(blob: memoryview) -> Iterator[ExecutorchError]:
+def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     from et_schema.errors import InvalidFile
     from et_schema.xnnpack import read_xnnpack
 
+    del kernels
     try:
         read_xnnpack(blob)
     except InvalidFile as error:
         yield error
 
 
-def _nested(blob: memoryview) -> Iterator[ExecutorchError]:
+def _nested(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     from et_vm.verify.validation import validate
 
-    found = validate(blob)
+    found = validate(blob, kernels)
     yield from found.problems
     yield from found.clashes
 
 
-_CHECKS: Final[dict[str, Callable[[memoryview], Iterator[ExecutorchError]]]] = {
+_CHECKS: Final[dict[str, _Check]] = {
     "NestedProgramBackend": _nested,
     "XnnpackBackend": _xnnpack,
 }

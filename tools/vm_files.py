@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from et_tools.exit_codes import UsageError
 
 if TYPE_CHECKING:
     from et_vm.load.data_files import DataFiles
+    from et_vm.platform import Platform
     from et_vm.program import Program
 
 WIDTH = 80
@@ -38,7 +40,14 @@ def open_programs(files: Sequence[str]) -> list[Program]:
     return programs
 
 
-def open_program(file: str) -> Program:
+def chosen_platform(args: argparse.Namespace) -> Platform:
+    """The limits of the command line."""
+    from et_vm.platform import Platform
+
+    return Platform(memory_limit=args.memory_limit, work_limit=args.work_limit)
+
+
+def open_program(file: str, platform: Platform | None = None) -> Program:
     """Load and verify a ``.pte`` file, or the program in a ``.bpte`` file; ``-`` is standard input.
 
     Raises InvalidFile, or ExecutorchError(AccessFailed).
@@ -51,7 +60,7 @@ def open_program(file: str) -> Program:
     data = loader.load_all()
     if is_bundled(data):
         loader = BytesDataLoader(read_bpte(data).program, loader.name)
-    return Program(loader)
+    return Program(loader, platform=platform)
 
 
 def open_data(files: Sequence[str] | None) -> DataFiles | None:

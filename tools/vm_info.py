@@ -65,7 +65,7 @@ def print_info(args: argparse.Namespace) -> None:
 
 
 def _draw(arenas: list[dict[str, Any]], file: str) -> None:
-    from et_schema.atomic import atomic_writer
+    from et_schema.files import atomic_writer
     from et_tools.info.plan_svg import svg
 
     with atomic_writer(Path(file)) as stream:

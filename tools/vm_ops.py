@@ -16,7 +16,7 @@ from et_tools.output import check_output, write_stdout
 from et_tools.vm_files import open_programs
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.program import Program
 
 
@@ -29,7 +29,7 @@ def print_operators(args: argparse.Namespace) -> None:
     if args.output == "-":
         write_stdout(text)
         return
-    from et_schema.atomic import atomic_writer
+    from et_schema.files import atomic_writer
 
     with atomic_writer(args.output) as stream:
         stream.write(text.encode())
@@ -67,7 +67,7 @@ def selection(programs: Sequence[tuple[str, Program]]) -> dict[str, Any]:
 
 
 def _kernel_key(plan: ExecutionPlan, args: Sequence[int]) -> str:
-    from et_schema.generated.program import OptionalTensorList, Tensor, TensorList
+    from et_schema.program import OptionalTensorList, Tensor, TensorList
 
     parts: list[str] = []
     for register in args:

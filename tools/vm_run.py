@@ -17,7 +17,7 @@ from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder
 from et_tools.vm_backends import chosen_backends
-from et_tools.vm_files import WIDTH, count, fit, open_data, open_program, show_bytes
+from et_tools.vm_files import WIDTH, chosen_platform, count, fit, open_data, open_program, show_bytes
 from et_tools.vm_kernels import chosen_kernels
 from et_vm.run.interpreter import MAX_INSTRUCTIONS
 
@@ -49,7 +49,7 @@ def run_file(args: argparse.Namespace) -> None:
     if args.output_dir is not None:
         check_output_folder(args.output_dir)
 
-    program = open_program(args.file)
+    program = open_program(args.file, chosen_platform(args))
     name = _method_name(program, args.method)
     inputs = _inputs(program.method_meta(name), args.input or ["random:0"])
     method = program.load_method(
@@ -234,7 +234,7 @@ def _plain(value: Any) -> Any:
 
 def _write(results: list[tuple[str, Any]], folder: Path) -> list[Path]:
     """Write all results to files of their names, or if something fails none."""
-    from et_schema.atomic import atomic_writer
+    from et_schema.files import atomic_writer
 
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{label.replace(' ', '_')}.npy" for label, _ in results]

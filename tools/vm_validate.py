@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from et_schema.errors import ExecutorchError, MissingOperator
-from et_tools.exit_codes import ExitCode
+from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.vm_backends import chosen_backends
 from et_tools.vm_blobs import blob_problems
 from et_tools.vm_errors import describe, exit_code_of_error
@@ -26,27 +26,29 @@ SHOWN = 16
 
 
 def validate_file(args: argparse.Namespace) -> int:
-    """Report everything that is wrong with the file, and with ``--kernels`` or ``--load`` what loading its methods
-    raises.
+    """Report everything that is wrong with the file, and unless told ``--no-kernels`` each call that does not fit the
+    kernel it would be linked to; with ``--kernels`` or ``--load`` also what loading its methods raises.
 
     Returns the exit code, which is that of the first problem.
 
-    Raises ExecutorchError(AccessFailed).
+    Raises UsageError, ExecutorchError(AccessFailed).
     """
+    if args.no_kernels and args.load:
+        raise UsageError("--no-kernels: kernels are loaded, --load names them")
     # Imported here because starting is part of the time that every verb takes.
     from et_vm.load.loader import MmapDataLoader
     from et_vm.verify.validation import validate
 
     standard_input = args.file == "-"
     file = memoryview(sys.stdin.buffer.read()) if standard_input else MmapDataLoader(args.file).load_all()
-    found = validate(file)
-    problems: list[ExecutorchError] = found.problems
-    if (args.kernels or args.load) and not problems:
-        kernels, backends = chosen_kernels(args, args.kernels or "portable"), chosen_backends(args)
-        problems = _load_methods(file, kernels, backends, args.data)
+    kernels = None if args.no_kernels else chosen_kernels(args, args.kernels or "portable")
+    found = validate(file, kernels)
+    problems = [_with_way_out(problem, args) for problem in found.problems]
+    if kernels is not None and (args.kernels or args.load) and not problems:
+        problems = _load_methods(file, kernels, chosen_backends(args), args.data)
     elif not problems:
         # Loading methods would find these as well.
-        problems = list(blob_problems(file))
+        problems = list(blob_problems(file, kernels))
     everything = (*problems, *found.clashes)
     for problem in everything[:SHOWN]:
         print(f"et-vm: error: {describe(problem, args.file)}", file=sys.stderr)
@@ -64,6 +66,14 @@ def validate_file(args: argparse.Namespace) -> int:
     if problems:
         return exit_code_of_error(problems[0])
     return ExitCode.CHECK_FAILED if found.clashes else ExitCode.OK
+
+
+def _with_way_out(problem: ExecutorchError, args: argparse.Namespace) -> ExecutorchError:
+    """A file is not wrong for calling operators of another runtime: say how to check it alone."""
+    if isinstance(problem, MissingOperator) and not args.kernels:
+        hint = "--no-kernels checks the file alone"
+        problem.hint = f"{problem.hint}; {hint}" if problem.hint else hint
+    return problem
 
 
 def _load_methods(

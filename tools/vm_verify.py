@@ -11,7 +11,7 @@ from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import ExitCode
 from et_tools.vm_backends import chosen_backends
 from et_tools.vm_errors import describe, exit_code_of_error
-from et_tools.vm_files import count, open_data
+from et_tools.vm_files import chosen_platform, count, open_data
 from et_tools.vm_kernels import chosen_kernels
 
 
@@ -23,7 +23,8 @@ def verify_file(args: argparse.Namespace) -> int:
     from et_vm.devtools.bundled import BundledProgram, Mismatch
     from et_vm.run.interpreter import MAX_INSTRUCTIONS
 
-    bundled = BundledProgram.load(sys.stdin.buffer.read() if args.file == "-" else args.file)
+    source = sys.stdin.buffer.read() if args.file == "-" else args.file
+    bundled = BundledProgram.load(source, platform=chosen_platform(args))
     external = open_data(args.data)
     kernels = chosen_kernels(args, args.kernels)
     backends = chosen_backends(args)

@@ -16,7 +16,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from et_ir.data import Blob
-from et_ir.dialects.counterparts import forms, operator_name, sibling
+from et_ir.dialects.counterparts import forms, sibling
 from et_ir.dialects.program import GetOp, GlobalOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -89,7 +89,7 @@ class Layers:
             if symbol is not None:
                 return Weight(symbol, _columns)
             transpose = matrix.owner
-            if isinstance(transpose, SchemaOp) and operator_name(type(transpose)) in (
+            if isinstance(transpose, SchemaOp) and transpose.operator.view_form in (
                 "permute",
                 "t",
                 "transpose.int",
@@ -132,7 +132,7 @@ class Layers:
         source = weight.symbol
 
         def new_weight() -> Array:
-            return weight.scaled(doubles(source), norm.scale())
+            return weight.scaled(_array(source), norm.scale())
 
         def new_bias() -> Array:
             before = 0.0 if bias is None else doubles(bias).reshape(-1)
@@ -189,7 +189,7 @@ class Layers:
         dtype = numpy_dtype(type.element_type)
 
         def data() -> memoryview:
-            return bytes_of(compute().astype(dtype), type)
+            return bytes_of(compute().astype(dtype, copy=False), type)
 
         symbol = self.globals.add_constant(name, type, Blob.derived(name, count * dtype.itemsize, data))
         symbol.location = near.location
@@ -199,8 +199,12 @@ class Layers:
 
 
 def doubles(symbol: GlobalOp) -> Array:
+    return _array(symbol).astype(np.float64)
+
+
+def _array(symbol: GlobalOp) -> Array:
     assert symbol.value is not None
-    return array_of(symbol.type, symbol.value.blob).astype(np.float64)
+    return array_of(symbol.type, symbol.value.blob)
 
 
 def _named(name: str, suffix: str) -> str:
@@ -210,11 +214,17 @@ def _named(name: str, suffix: str) -> str:
 
 def _rows(weight: Array, scale: Array) -> Array:
     """Output channels first, as convolutions and `linear` have them."""
-    return weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))
+    return _scaled(weight, scale.reshape(-1, *(1,) * (weight.ndim - 1)))
 
 
 def _columns(weight: Array, scale: Array) -> Array:
-    return weight * scale
+    return _scaled(weight, scale)
+
+
+def _scaled(weight: Array, factors: Array) -> Array:
+    """A weight times factors in double precision, rounded once; without a copy in double precision."""
+    made = np.empty(weight.shape, weight.dtype)
+    return np.multiply(weight, factors, out=made, dtype=np.float64, casting="unsafe")
 
 
 def _input_first(groups: int) -> Callable[[Array, Array], Array]:
@@ -223,7 +233,7 @@ def _input_first(groups: int) -> Callable[[Array, Array], Array]:
     def scaled(weight: Array, scale: Array) -> Array:
         grouped = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:])
         factors = scale.reshape(groups, 1, weight.shape[1], *(1,) * (weight.ndim - 2))
-        return (grouped * factors).reshape(weight.shape)
+        return _scaled(grouped, factors).reshape(weight.shape)
 
     return scaled
 
@@ -234,8 +244,8 @@ def _reversed_shape(value: SSAValue) -> tuple[int, ...]:
 
 def _swaps(transpose: SchemaOp) -> bool:
     """Whether a permutation of a matrix is its transpose."""
-    if operator_name(type(transpose)) == "permute":
+    if transpose.operator.view_form == "permute":
         return [dim % 2 for dim in transpose.arg("dims")] == [1, 0]
-    if operator_name(type(transpose)) == "transpose.int":
+    if transpose.operator.view_form == "transpose.int":
         return transpose.arg("dim0") % 2 != transpose.arg("dim1") % 2
     return True

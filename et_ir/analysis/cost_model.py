@@ -15,17 +15,13 @@ from typing import Final
 from xdsl.ir import Operation, SSAValue
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.kernel_names import kernel_of
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.targets.costs import CostTable, Work
 from et_ir.targets.registry import find_target
 
 __all__ = ["CostModel", "work_of"]
-
-PRODUCTS: Final = (edge.MmOp, edge.AddmmOp, edge.BmmOp, edge.LinearOp)
-
 
 TYPICAL: Final = 64
 """What a size counts as that is not known."""
@@ -36,9 +32,10 @@ def work_of(op: EdgeOp) -> Work:
     written = sum(_numel(value) for value in op.results)
     read = sum(_numel(value) for value in op.operands if is_tensor(value.type))
     lines = sum(_lines(value) for value in op.results)
-    kernel = kernel_of(op)
-    if isinstance(op, PRODUCTS):
-        inner = _sizes(op.operands[1 if isinstance(op, edge.AddmmOp) else 0])[-1]
+    kernel = op.operator.kernel
+    contracted = op.operator.facts.contracts
+    if contracted is not None:
+        inner = _sizes(op.arg(contracted))[-1]
         return Work(kernel, written * inner, read, written, lines)
     if isinstance(op, edge.ConvolutionOp):
         weight = _sizes(op.operands[1])

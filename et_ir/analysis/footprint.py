@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 
 from et_ir.analysis.live_bytes import LiveBytes
-from et_ir.analysis.register_liveness import Liveness
+from et_ir.analysis.liveness import Liveness
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import AllocOp, ConstantOp, MemoryRegisterOp, PlanOp, ReturnOp
 from et_ir.dialects.executorch.layout import nbytes

@@ -13,11 +13,10 @@ from math import prod
 from xdsl.ir import Block, Operation, SSAValue
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.kernel_names import kernel_of
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import GetOp, LoadOp
 from et_ir.dialects.program.attributes import item_size
-from et_ir.dialects.schema.tensors import is_static, is_tensor
+from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["LiveBytes", "bytes_of_value"]
 
@@ -25,7 +24,10 @@ __all__ = ["LiveBytes", "bytes_of_value"]
 def bytes_of_value(value: SSAValue) -> int:
     """The bytes of a tensor of known size, 0 for anything else."""
     type = value.type
-    return prod(type.get_shape()) * item_size(type.element_type) if is_tensor(type) and is_static(type) else 0
+    if not is_tensor(type):
+        return 0
+    shape = type.get_shape()
+    return prod(shape) * item_size(type.element_type) if min(shape, default=0) >= 0 else 0
 
 
 class LiveBytes:
@@ -72,7 +74,7 @@ class LiveBytes:
         """The value whose memory the result of an op can have, as it is needed here for the last time."""
         if not isinstance(op, EdgeOp) or len(op.results) != 1:
             return None
-        for name in over.get(kernel_of(op), ()):
+        for name in over.get(op.operator.kernel, ()):
             given: object = op.arg(name)
             value = next((operand for operand in op.operands if operand is given), None)
             if value is None or value.type != op.results[0].type:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Final, cast
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -16,10 +17,9 @@ from xdsl.traits import IsTerminator, Pure
 
 from et_ir.analysis.live_bytes import bytes_of_value
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program import GetOp
-from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ir.planning.tasks import Problem, Storage
 from et_ir.targets.registry import find_target
@@ -51,6 +51,7 @@ class MemoryGraph:
         self.users: dict[SSAValue, list[int]] = {}
         """The tasks that use the memory of each value with memory of its own."""
         self.returned: set[SSAValue] = set()
+        self._sizes: dict[SSAValue, int] = {}
         for op in block.ops:
             viewed = _viewed(op)
             if viewed is not None and self._is_local(viewed):
@@ -75,12 +76,12 @@ class MemoryGraph:
         """The order of tasks as a problem of storages. With `concatenate`, parts are computed in their places."""
         merged = _Merged()
         replaces: dict[int, tuple[SSAValue, list[SSAValue]]] = {}
-        for index, op in enumerate(self.tasks):
-            over = [self.root(value) for value in self._replaceable(op)]
+        for index, over in self._overwritable.items():
+            op = self.tasks[index]
             alone = [root for root in over if set(self.users[root]) == {index} and root not in self.returned]
             if alone:
                 merged.join(op.results[0], alone[0])
-            elif over:
+            else:
                 replaces[index] = (op.results[0], over)
         if concatenate:
             for op in self.tasks:
@@ -88,14 +89,29 @@ class MemoryGraph:
                     self._concatenate(op, merged)
         return self._storages(merged, replaces)
 
+    @cached_property
+    def _overwritable(self) -> dict[int, list[SSAValue]]:
+        """For each task whose kernel may write its result over operands the memory of these."""
+        found = {
+            index: [self.root(value) for value in self._replaceable(op)]
+            for index, op in enumerate(self.tasks)
+        }
+        return {index: over for index, over in found.items() if over}
+
+    def _size(self, value: SSAValue) -> int:
+        """The bytes of a value."""
+        size = self._sizes.get(value)
+        if size is None:
+            size = self._sizes[value] = bytes_of_value(value)
+        return size
+
     def _replaceable(self, op: Operation) -> list[SSAValue]:
         """The operands that the kernel of an op may write its result over."""
-        if not isinstance(op, EdgeOp) or not op.out_schema or not op.results:
+        if not isinstance(op, EdgeOp) or op.operator.out is None or not op.results:
             return []
-        schema = parse_schema(op.out_schema)
-        allowed = self.table.get(f"aten::{schema.qualified_name}", frozenset())
+        allowed = self.table.get(op.operator.kernel, frozenset())
         found: list[SSAValue] = []
-        for arg in schema.args:
+        for arg in op.operator.out.args:
             value: object = op.arg(arg.name) if arg.name in allowed else None
             if isinstance(value, SSAValue):
                 operand = cast("SSAValue[Attribute]", value)
@@ -123,14 +139,14 @@ class MemoryGraph:
     def _storages(self, merged: _Merged, replaces: dict[int, tuple[SSAValue, list[SSAValue]]]) -> Problem:
         members: dict[SSAValue, list[SSAValue]] = {}
         for value in (*self.block.args, *(result for op in self.tasks for result in op.results)):
-            if value not in self.roots and bytes_of_value(value):
+            if value not in self.roots and self._size(value):
                 members.setdefault(merged.of(value), []).append(value)
         numbers: dict[SSAValue, int] = {}
         storages: list[Storage] = []
         for values in members.values():
             writers = {self.number[v.owner] for v in values if isinstance(v.owner, Operation)}
             users = {task for value in values for task in self.users.get(value, ())}
-            size = max(bytes_of_value(value) for value in values)
+            size = max(map(self._size, values))
             numbers.update(dict.fromkeys(values, len(storages)))
             storages.append(
                 Storage(
@@ -146,8 +162,9 @@ class MemoryGraph:
             for task, (result, roots) in replaces.items()
             if result in numbers
         }
-        return Problem(len(self.tasks), self._after(), storages, over)
+        return Problem(len(self.tasks), self._after, storages, over)
 
+    @cached_property
     def _after(self) -> list[list[int]]:
         """The tasks that each comes after: what makes its operands, and for one with effects the one before."""
         after: list[list[int]] = []

@@ -55,8 +55,11 @@ def orders(graph: MemoryGraph, budget: int) -> tuple[Order, Order]:
         return Order(tasks, min(peak_of(problem, tasks) for problem in problems))
 
     given = order(tuple(range(len(graph.tasks))))
-    found = [order(least_peak(_rough(problem), budget).order) for problem in problems]
-    return given, min([given, *found], key=lambda one: one.peak)
+    best = given
+    for problem in problems:
+        found = order(least_peak(_rough(problem), budget, best.peak).order)
+        best = min(best, found, key=lambda one: one.peak)
+    return given, best
 
 
 def _rough(problem: Problem) -> Problem:

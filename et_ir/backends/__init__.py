@@ -23,20 +23,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from et_ir.backends.capability import CapabilityPartitioner
-    from et_ir.backends.claims import ClaimPattern, GraphClaim, PatternPartitioner
-    from et_ir.backends.delegate import Partitioners, delegate_module, partition_module
-    from et_ir.backends.delegate_mapping import DelegateMappingBuilder
-    from et_ir.backends.details import BackendDetails, PreprocessResult
-    from et_ir.backends.errors import BackendError, MissingBackend
-    from et_ir.backends.graphs import ANY, CONSTANT, Graph, Match, Value
-    from et_ir.backends.kept import KeptOperators
-    from et_ir.backends.lowering import BackendFailed, lower_partitions
-    from et_ir.backends.named_data import DataEntry, NamedDataConflict, NamedDataStore, NamedDataStoreOutput
-    from et_ir.backends.partitioner import Partitioner
-    from et_ir.backends.refusals import Refusal
-    from et_ir.backends.regions import PartitionError, form_partitions
-    from et_ir.backends.registry import (
+    from et_ir.delegation.capability import CapabilityPartitioner
+    from et_ir.delegation.claims import ClaimPattern, GraphClaim, PatternPartitioner
+    from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
+    from et_ir.delegation.details import BackendDetails, PreprocessResult
+    from et_ir.delegation.errors import BackendError, MissingBackend
+    from et_ir.delegation.graphs import ANY, CONSTANT, Graph, Match, Value
+    from et_ir.delegation.lowering import BackendFailed, lower_partitions
+    from et_ir.delegation.named_data import DataEntry, NamedDataConflict, NamedDataStore, NamedDataStoreOutput
+    from et_ir.delegation.partitioner import Partitioner, Partitioners
+    from et_ir.delegation.partitioning import partition_module
+    from et_ir.delegation.refusals import Refusal
+    from et_ir.delegation.regions import PartitionError, form_partitions
+    from et_ir.delegation.registry import (
         Backend,
         backend_names,
         details_of,
@@ -44,10 +43,12 @@ if TYPE_CHECKING:
         make_partitioner,
         register_backend,
     )
-    from et_ir.backends.specs import CompileSpec, DelegationSpec, PartitionResult
-    from et_ir.backends.support import AnyOf, EverythingSupported, OperatorSupport, SupportTable
-    from et_ir.backends.tags import DELEGATION_TAG, tag, tag_of
-    from et_ir.backends.why_not import DelegationReport, LeftOut
+    from et_ir.delegation.specs import CompileSpec, DelegationSpec, PartitionResult
+    from et_ir.delegation.support import AnyOf, EverythingSupported, OperatorSupport, SupportTable
+    from et_ir.delegation.tags import DELEGATION_TAG, tag, tag_of
+    from et_ir.delegation.why_not import DelegationReport, LeftOut
+    from et_ir.driver.delegate import delegate_module
+    from et_ir.driver.kept import KeptOperators
 
 __all__ = [
     "ANY",
@@ -99,52 +100,52 @@ __all__ = [
 ]
 
 _MODULES = {
-    "ANY": "graphs",
-    "AnyOf": "support",
-    "Backend": "registry",
-    "BackendDetails": "details",
-    "BackendError": "errors",
-    "BackendFailed": "lowering",
-    "CONSTANT": "graphs",
-    "CapabilityPartitioner": "capability",
-    "ClaimPattern": "claims",
-    "CompileSpec": "specs",
-    "DELEGATION_TAG": "tags",
-    "DataEntry": "named_data",
-    "DelegateMappingBuilder": "delegate_mapping",
-    "DelegationReport": "why_not",
-    "DelegationSpec": "specs",
-    "EverythingSupported": "support",
-    "Graph": "graphs",
-    "GraphClaim": "claims",
-    "KeptOperators": "kept",
-    "LeftOut": "why_not",
-    "Match": "graphs",
-    "MissingBackend": "errors",
-    "NamedDataConflict": "named_data",
-    "NamedDataStore": "named_data",
-    "NamedDataStoreOutput": "named_data",
-    "OperatorSupport": "support",
-    "PartitionError": "regions",
-    "PartitionResult": "specs",
-    "Partitioner": "partitioner",
-    "Partitioners": "delegate",
-    "PatternPartitioner": "claims",
-    "PreprocessResult": "details",
-    "Refusal": "refusals",
-    "SupportTable": "support",
-    "Value": "graphs",
-    "backend_names": "registry",
-    "delegate_module": "delegate",
-    "details_of": "registry",
-    "find_backend": "registry",
-    "form_partitions": "regions",
-    "lower_partitions": "lowering",
-    "make_partitioner": "registry",
-    "partition_module": "delegate",
-    "register_backend": "registry",
-    "tag": "tags",
-    "tag_of": "tags",
+    "ANY": "delegation.graphs",
+    "AnyOf": "delegation.support",
+    "Backend": "delegation.registry",
+    "BackendDetails": "delegation.details",
+    "BackendError": "delegation.errors",
+    "BackendFailed": "delegation.lowering",
+    "CONSTANT": "delegation.graphs",
+    "CapabilityPartitioner": "delegation.capability",
+    "ClaimPattern": "delegation.claims",
+    "CompileSpec": "delegation.specs",
+    "DELEGATION_TAG": "delegation.tags",
+    "DataEntry": "delegation.named_data",
+    "DelegateMappingBuilder": "delegation.delegate_mapping",
+    "DelegationReport": "delegation.why_not",
+    "DelegationSpec": "delegation.specs",
+    "EverythingSupported": "delegation.support",
+    "Graph": "delegation.graphs",
+    "GraphClaim": "delegation.claims",
+    "KeptOperators": "driver.kept",
+    "LeftOut": "delegation.why_not",
+    "Match": "delegation.graphs",
+    "MissingBackend": "delegation.errors",
+    "NamedDataConflict": "delegation.named_data",
+    "NamedDataStore": "delegation.named_data",
+    "NamedDataStoreOutput": "delegation.named_data",
+    "OperatorSupport": "delegation.support",
+    "PartitionError": "delegation.regions",
+    "PartitionResult": "delegation.specs",
+    "Partitioner": "delegation.partitioner",
+    "Partitioners": "delegation.partitioner",
+    "PatternPartitioner": "delegation.claims",
+    "PreprocessResult": "delegation.details",
+    "Refusal": "delegation.refusals",
+    "SupportTable": "delegation.support",
+    "Value": "delegation.graphs",
+    "backend_names": "delegation.registry",
+    "delegate_module": "driver.delegate",
+    "details_of": "delegation.registry",
+    "find_backend": "delegation.registry",
+    "form_partitions": "delegation.regions",
+    "lower_partitions": "delegation.lowering",
+    "make_partitioner": "delegation.registry",
+    "partition_module": "delegation.partitioning",
+    "register_backend": "delegation.registry",
+    "tag": "delegation.tags",
+    "tag_of": "delegation.tags",
 }
 
 
@@ -153,6 +154,6 @@ def __getattr__(name: str) -> object:
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{module}"), name)
+    value: object = getattr(import_module(f"et_ir.{module}"), name)
     globals()[name] = value
     return value

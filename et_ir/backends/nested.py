@@ -22,16 +22,15 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from et_ir.backends.capability import CapabilityPartitioner
-from et_ir.backends.delegate_mapping import DelegateMappingBuilder
-from et_ir.backends.details import BackendDetails, PreprocessResult
-from et_ir.backends.named_data import NamedDataStore
-from et_ir.backends.options import check_options, number_option, operators, operators_option
-from et_ir.backends.refusals import Refusal
-from et_ir.backends.registry import Backend
-from et_ir.backends.specs import CompileSpec, DelegationSpec
-from et_ir.backends.support import EverythingSupported, OperatorSupport
-from et_ir.dialects.counterparts import operator_name
+from et_ir.delegation.capability import CapabilityPartitioner
+from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
+from et_ir.delegation.details import BackendDetails, PreprocessResult
+from et_ir.delegation.named_data import NamedDataStore
+from et_ir.delegation.options import check_options, number_option, operators, operators_option
+from et_ir.delegation.refusals import Refusal
+from et_ir.delegation.registry import Backend
+from et_ir.delegation.specs import CompileSpec, DelegationSpec
+from et_ir.delegation.support import EverythingSupported, OperatorSupport
 from et_ir.dialects.schema import SchemaOp
 from et_ir.targets.registry import find_target
 
@@ -56,7 +55,7 @@ class _Chosen(EverythingSupported):
 
     def refusal(self, op: Operation) -> Refusal | None:
         if isinstance(op, SchemaOp):
-            name = operator_name(type(op))
+            name = op.operator.view_form
             if name in self._without or (self._only and name not in self._only):
                 return Refusal("left out by the user", name)
         return super().refusal(op)
@@ -95,12 +94,16 @@ class NestedProgramBackend(BackendDetails):
     @classmethod
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
         from et_ir.dialects.executorch import PlanOp
+        from et_ir.driver.configs import ExecutorchBackendConfig
+        from et_ir.driver.pipelines import executorch_passes
+        from et_ir.driver.stages import run_passes
         from et_ir.emit import write
         from et_ir.emit.order import instruction_order
-        from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
 
         settings = {spec.key: spec.value.decode() for spec in compile_specs}
-        run_pipeline(edge_program, executorch_pipeline(target=settings.get("target", "et-vm")))
+        run_passes(
+            edge_program, executorch_passes(ExecutorchBackendConfig(target=settings.get("target", "et-vm")))
+        )
         store = NamedDataStore()
         if settings.get("share") != "0":
             _share_constants(edge_program, store)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from et_ir.data.blob import Blob
-from et_schema.atomic import atomic_writer
+from et_schema.files import atomic_writer
 
 __all__ = ["StoreError", "WeightStore", "write_store"]
 

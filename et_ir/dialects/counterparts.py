@@ -12,25 +12,9 @@ from et_ir.dialects.aten import OP_BY_NAME as ATEN_OPS
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
 from et_ir.dialects.schema import SchemaOp
+from et_ops.library import copying_name
 
-__all__ = ["copying_name", "forms", "known_forms", "operator_name", "sibling"]
-
-
-def copying_name(name: str) -> str:
-    """The name of the copying form of a view operator: `slice.Tensor` has `slice_copy.Tensor`."""
-    packet, dot, overload = name.partition(".")
-    return f"{packet}_copy{dot}{overload}"
-
-
-@cache
-def operator_name(cls: type[SchemaOp]) -> str:
-    """The name of what an op class computes: without dialect, and without `_copy` for the form of a view."""
-    name = cls.name.partition(".")[2]
-    packet, dot, overload = name.partition(".")
-    if not packet.endswith("_copy") or packet == "_to_copy":
-        return name
-    view = f"{packet.removesuffix('_copy')}{dot}{overload}"
-    return view if view in ATEN_OPS or "view_copy" in cls.tags else name
+__all__ = ["forms", "known_forms", "sibling"]
 
 
 @cache
@@ -53,7 +37,7 @@ def _sibling(cls: type[SchemaOp], name: str) -> type[SchemaOp] | None:
     copied = copying_name(name)
     if not issubclass(cls, AtenOp):
         return EDGE_OPS.get(copied) or EDGE_OPS.get(name)
-    if operator_name(cls) != cls.name.partition(".")[2] and copied in ATEN_OPS:
+    if cls.operator.view_form != cls.operator.name and copied in ATEN_OPS:
         return ATEN_OPS[copied]
     return ATEN_OPS.get(name) or ATEN_OPS.get(copied)
 

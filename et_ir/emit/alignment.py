@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from et_schema.generated.program import SubsegmentOffsets
+from et_schema.program import SubsegmentOffsets
 from et_schema.pte import PteFile
 from et_schema.segments import align_up
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from et_ir.dialects.executorch.operators import is_in_place, returns_nothing
-from et_schema.generated.program import KernelTypes, Tensor, TensorList
+from et_ops.calls import is_in_place, returns_nothing
+from et_schema.program import KernelTypes, Tensor, TensorList
 
 __all__ = ["CallShape", "call_shape"]
 

@@ -7,7 +7,7 @@ when they are written.
 from __future__ import annotations
 
 from et_ir.data import Blob, MissingData
-from et_schema.generated.program import SubsegmentOffsets
+from et_schema.program import SubsegmentOffsets
 from et_schema.segments import Chunk, Deferred, Padding, Segment, align_up
 
 __all__ = ["BlobIndex", "DataPool", "SegmentList"]

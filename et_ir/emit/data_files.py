@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from et_ir.data import Blob
 from et_ir.dialects.backend import NamedDataOp
 from et_ir.dialects.executorch import PlanOp, SymbolRegisterOp
+from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.executorch.layout import dim_order, nbytes, scalar_type
 from et_ir.dialects.program import DataAttr, Globals
 from et_ir.emit.data import SegmentList
-from et_ir.passes.to_executorch.externalize_constants import DATA_FILE
 from et_ir.report import Finding, PassReport
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated.flat_tensor import FlatTensor, NamedData, TensorLayout
+from et_schema.flat_tensor import FlatTensor, NamedData, TensorLayout
 from et_schema.ptd import PtdFile, write_ptd
 
 __all__ = ["attach_data_file", "data_files", "write_data_file"]

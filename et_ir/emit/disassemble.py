@@ -62,10 +62,10 @@ from et_ir.emit.reading import PlanReader, Step
 from et_ir.emit.registers import Roles, find_roles
 from et_ir.emit.symbols import FileSymbols
 from et_ir.locations import Frame, location_of
+from et_schema import program as schema
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated import program as schema
-from et_schema.generated.program import BackendDelegate, DataLocation, DeviceType, ExecutionPlan, KernelTypes
 from et_schema.guards import KEY, decode, encode
+from et_schema.program import BackendDelegate, DataLocation, DeviceType, ExecutionPlan, KernelTypes
 from et_schema.pte import PteFile
 
 __all__ = ["disassemble"]

@@ -39,16 +39,16 @@ from et_ir.dialects.executorch import (
     ViewOp,
 )
 from et_ir.dialects.executorch.arguments import literal_value
+from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.executorch.layout import device, dim_order, scalar_type
 from et_ir.dialects.program import Globals
 from et_ir.emit.data import DataPool, SegmentList
 from et_ir.emit.order import instruction_order
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import frames_of
-from et_ir.passes.to_executorch.externalize_constants import DATA_FILE
 from et_ir.report import Finding, PassReport
 from et_schema import guards as guard_data
-from et_schema.generated.program import (
+from et_schema.program import (
     AllocationDetails,
     BackendDelegate,
     BackendDelegateDataReference,
@@ -73,7 +73,7 @@ from et_schema.generated.program import (
     Tensor,
     TensorDataLocation,
 )
-from et_schema.generated.program import Instruction as InstructionTable
+from et_schema.program import Instruction as InstructionTable
 from et_schema.pte import write_pte
 from et_schema.segments import Segment
 

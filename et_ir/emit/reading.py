@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from et_ir.dialects.executorch.layout import Tensor, tensor_type
-from et_ir.dialects.executorch.operators import mutated_arguments, returns_nothing
 from et_ir.emit.calls import CallShape, call_shape
+from et_ops.calls import mutated_arguments, returns_nothing
+from et_schema import program as schema
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated import program as schema
-from et_schema.generated.program import (
+from et_schema.program import (
     BackendDelegate,
     ExecutionPlan,
     FrameList,

@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from et_ir.dialects.executorch.layout import nbytes
-from et_ir.dialects.executorch.operators import ET_VIEW
 from et_ir.emit.reading import PlanReader, Step
+from et_ops.calls import ET_VIEW
+from et_schema import program as schema
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated import program as schema
 
 __all__ = ["Roles", "find_roles"]
 

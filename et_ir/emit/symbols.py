@@ -9,8 +9,8 @@ from et_ir.data import Blob
 from et_ir.dialects.executorch.layout import Tensor, nbytes
 from et_ir.dialects.program import BufferOp, ConstantOp, DataAttr, GlobalOp, ParameterOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_schema.generated.program import Tensor as TensorTable
-from et_schema.generated.program import TensorDataLocation
+from et_schema.program import Tensor as TensorTable
+from et_schema.program import TensorDataLocation
 from et_schema.pte import PteFile
 
 __all__ = ["FileSymbols"]

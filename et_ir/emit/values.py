@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.dialects.executorch.arguments import Argument, ListValue, Scalar
 from et_ir.dialects.executorch.attributes import ListKind
-from et_schema.generated.program import (
+from et_schema.program import (
     Bool,
     BoolList,
     Double,

@@ -13,12 +13,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import LiteralOp
-from et_ir.dialects.schema.literals import DYNAMIC, DYNAMIC_ATTR, attribute_of
+from et_ir.dialects.schema.literals import BOOL_LIST, DYNAMIC, DYNAMIC_ATTR, SEGMENTS, attribute_of, present
 from et_ir.dialects.schema.op import OpInfo
-from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
 from et_ir.frontend.operators import Operator, name_of, schema_of
 from et_ir.frontend.types import UnsupportedType, element_type, result_type
 from et_ir.frontend.unsupported import Unknown
+from et_ops import Arg
 
 __all__ = ["CallBuilder", "Operands", "op_class"]
 

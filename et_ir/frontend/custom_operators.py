@@ -21,10 +21,10 @@ import torch
 
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.schema.custom import custom_class
-from et_ir.dialects.schema.schema import Schema, parse_schema
-from et_ir.dialects.schema.variants import functional_problem, out_variant_definition, out_variant_problem
 from et_ir.frontend.operators import Operator, as_operator, name_of, schema_of
 from et_ir.frontend.unsupported import Unknown
+from et_ops import Schema, parse_schema
+from et_ops.variants import functional_problem, out_variant_definition, out_variant_problem
 
 __all__ = ["CustomOperators", "OutVariant", "find_out_variant", "is_known_namespace", "write_refusal"]
 

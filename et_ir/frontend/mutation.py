@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Literal, cast
@@ -24,7 +24,8 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.fx import Graph, Node
 
 from et_ir.frontend.functional_forms import use_functional_forms
-from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, schema_of
+from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, facts_of, schema_of
+from et_ops.calls import is_in_place
 
 __all__ = [
     "IDENTITIES",
@@ -36,18 +37,6 @@ __all__ = [
     "writes_memory",
 ]
 
-# Composite operators that compute a new tensor although nothing in their registration says so. All other
-# composite ones may return their input or a view of it (`dropout`, `einsum`, `pad` do).
-_FRESH: Final = frozenset(
-    {
-        "aten::linear", "aten::matmul", "aten::conv1d", "aten::conv2d", "aten::conv3d",
-        "aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d", "aten::batch_norm",
-        "aten::layer_norm", "aten::group_norm", "aten::instance_norm", "aten::rms_norm", "aten::max_pool1d",
-        "aten::max_pool2d", "aten::max_pool3d", "aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d",
-        "aten::adaptive_avg_pool3d", "aten::softmax", "aten::log_softmax", "aten::one_hot",
-        "aten::scaled_dot_product_attention",
-    }
-)  # fmt: skip
 
 IDENTITIES: Final = frozenset(
     {
@@ -63,18 +52,6 @@ IDENTITIES: Final = frozenset(
 to.
 """
 
-# Operators that write running statistics if their argument of that position is true, which their schemas do
-# not say.
-_TRAINING: Final = {
-    "aten::batch_norm": (3, 5),
-    "aten::instance_norm": (3, 5),
-    "aten::native_batch_norm": (3, 5),
-}
-
-# Operators that return their input itself when they are not training, although their traces say that they copy.
-_DROPOUTS: Final = frozenset(
-    {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"}
-)
 
 Aliasing = Literal["fresh", "may"]
 
@@ -95,7 +72,7 @@ def _facts(op: Operator) -> _Facts:
     aliased = [a for a in schema.arguments if a.alias_info is not None]
     returned = any(r.alias_info is not None for r in schema.returns)
     composite = op.has_kernel_for_dispatch_key(COMPOSITE)
-    fresh = not returned and (not composite or schema.name in _FRESH)
+    fresh = not returned and (not composite or facts_of(op).fresh)
     functional: Operator | None = None
     # Operators of other libraries, which torch allows no views as results, write and return nothing.
     if schema.is_mutable and len(aliased) == 1 and len(schema.returns) <= 1:
@@ -108,7 +85,7 @@ def functional_form(op: Operator) -> Operator | None:
     schema = schema_of(op)
     namespace, _, name = schema.name.partition("::")
     first = schema.arguments[0].alias_info
-    if not name.endswith("_") or name.endswith("__") or first is None or not first.is_write:
+    if not is_in_place(schema.name) or first is None or not first.is_write:
         return None
     packet = getattr(getattr(torch.ops, namespace), name[:-1], None)
     found = as_operator(getattr(packet, schema.overload_name or "default", None))
@@ -129,11 +106,11 @@ def writes_memory(node: Node) -> bool:
         return "autocast" in str(node.target) and node.op == "call_function"
     if schema_of(target).is_mutable:
         return schema_of(target).name != "aten::detach_"
-    position = _TRAINING.get(schema_of(target).name)
-    if position is None:
+    names = facts_of(target).statistics
+    if names is None:
         return False
-    arguments: Sequence[object] = node.args
-    statistics, training = (arguments[i] if i < len(arguments) else None for i in position)
+    given = dict(zip((arg.name for arg in schema_of(target).arguments), node.args, strict=False))
+    statistics, training = map(given.get, names)
     return statistics is not None and bool(training)
 
 
@@ -320,7 +297,7 @@ def functionalise_by_tracing(program: ExportedProgram) -> ExportedProgram:
             continue
         schema = schema_of(op)
         may_view = _facts(op).aliasing == "may" and all(a.alias_info is None for a in schema.returns)
-        if may_view or (schema.name in _TRAINING and writes_memory(node)):
+        if may_view or (facts_of(op).statistics is not None and writes_memory(node)):
             table[op] = known[op]
     functional = cast(ExportedProgram, cast(Any, program).run_decompositions(table))
     use_functional_forms(functional.graph_module, functional_form)
@@ -334,7 +311,7 @@ def _prepared(program: ExportedProgram) -> ExportedProgram:
 
     def is_identity(node: Node) -> bool:
         op = as_operator(node.target)
-        if op is None or schema_of(op).name not in _DROPOUTS:
+        if op is None or not facts_of(op).drops:
             return False
         probability, train = cast("tuple[float, bool]", node.args[1:])
         return not train or probability == 0

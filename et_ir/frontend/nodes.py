@@ -336,7 +336,7 @@ class NodeConverter:
             raise Unknown(*refused)
         raise Unknown(
             "the aten dialect has no such operator, and it does not decompose into others",
-            "use other operators; et_ir/registry/schemas.txt lists those that can be imported",
+            "use other operators; et_ops/schemas.txt lists those that can be imported",
         )
 
     def _rename(self, node: Node, value: Converted) -> None:

@@ -9,9 +9,20 @@ import torch
 import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (registers its operators)
 from torch._ops import OpOverload
 
-from et_ir.dialects.aten import OP_BY_NAME
+from et_ops import OPERATORS
+from et_ops.fact import Facts
 
-__all__ = ["COMPOSITE", "Operator", "as_operator", "is_core", "name_of", "overload", "schema_of", "writes"]
+__all__ = [
+    "COMPOSITE",
+    "Operator",
+    "as_operator",
+    "facts_of",
+    "is_core",
+    "name_of",
+    "overload",
+    "schema_of",
+    "writes",
+]
 
 Operator = OpOverload[..., Any]
 """One overload of an operator, as `torch.ops.aten.add.Tensor`."""
@@ -52,8 +63,12 @@ def overload(name: str) -> Operator:
 
     Raises `AttributeError` for an operator that only a runtime's own library registers.
     """
-    qualified = name.removeprefix("aten.")
-    schema = OP_BY_NAME[qualified].schema()
-    namespace = qualified.removesuffix(schema.qualified_name).rstrip(".") or "aten"
-    packet = getattr(getattr(torch.ops, namespace), schema.name)
-    return cast(Operator, getattr(packet, schema.overload or "default"))
+    known = OPERATORS[name.removeprefix("aten.")]
+    packet = getattr(getattr(torch.ops, known.namespace), known.schema.name)
+    return cast(Operator, getattr(packet, known.schema.overload or "default"))
+
+
+def facts_of(op: Operator) -> Facts:
+    """What the operator library declares of an operator of torch; nothing of one that it does not know."""
+    known = OPERATORS.get(name_of(op))
+    return Facts() if known is None else known.facts

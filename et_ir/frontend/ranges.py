@@ -16,7 +16,7 @@ from torch.utils._sympy import value_ranges
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from et_ir.dialects.aten.generated.ops import SymSizeIntOp
+from et_ir.dialects.aten.ops import SymSizeIntOp
 from et_ir.dialects.program import RangeOp
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.frontend.corrections import understates

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from xdsl.dialects.builtin import f64, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.program import FUNCTIONS, ComputeOp, LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import literal_of

@@ -21,7 +21,7 @@ from et_ir.planning.bounds import granule_of, layout_size, lower_bound
 from et_ir.planning.buffer import Buffer, Layout
 from et_ir.planning.greedy import plan_greedy
 from et_ir.planning.placement import overlapping_pairs
-from et_ir.planning.plan import Plan
+from et_ir.planning.plan import Plan, plan_of
 
 if TYPE_CHECKING:
     from et_ir.planning.search import Found, Problem, Refuted
@@ -49,14 +49,20 @@ PATIENCE: Final = 16
 
 
 def plan_exact(
-    buffers: Sequence[Buffer], *, budget: int = BUDGET, seconds: float | None = None, goal: int = 0
+    buffers: Sequence[Buffer],
+    *,
+    budget: int = BUDGET,
+    seconds: float | None = None,
+    goal: int = 0,
+    greedy: Layout | None = None,
 ) -> Plan:
     """The smallest layout that `budget` nodes of search find, with its certificate.
 
     Never larger than what greedy placement finds. A layout of `goal` bytes or less is good enough, and not improved.
+    `greedy` is what greedy placement finds, if that is known.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
-    layout = plan_greedy(buffers)
+    layout = plan_greedy(buffers) if greedy is None else greedy
     bound = lower_bound(buffers)
     goal = max(goal, bound)
     if layout.size <= goal or budget == 0:
@@ -82,13 +88,21 @@ def plan_exact(
     return Plan(found, min(bound, found.size), clock.nodes)
 
 
-def plan_best(buffers: Sequence[Buffer]) -> Plan:
+def plan_best(buffers: Sequence[Buffer], slack: int = 0) -> Plan:
     """Greedy placement, and a short search where that is above the bound: the default effort of a compiler.
 
-    The more buffers there are at one time, the shorter is the search, until there is none.
+    The more buffers there are at one time, the shorter is the search, until there is none. A layout that is by at most
+    `slack` thousandths larger than the bound is good enough: nothing smaller is looked for.
     """
     nodes = min(QUICK, EFFORT // (NODE + overlapping_pairs(buffers)))
-    return plan_exact(buffers, budget=nodes if nodes >= FEWEST else 0)
+    budget = nodes if nodes >= FEWEST else 0
+    if not slack:
+        return plan_exact(buffers, budget=budget)
+    goal = lower_bound(buffers) * (1000 + slack) // 1000
+    layout = plan_greedy(buffers, goal)
+    if layout.size <= goal:
+        return plan_of(buffers, layout)
+    return plan_exact(buffers, budget=budget, greedy=layout)
 
 
 class _Clock:

@@ -44,8 +44,8 @@ OVERHEAD: Final = 40
 """What to place one buffer costs, in such looks, beside those."""
 
 
-def plan_greedy(buffers: Sequence[Buffer]) -> Layout:
-    """The smallest layout that greedy placement finds.
+def plan_greedy(buffers: Sequence[Buffer], goal: int = 0) -> Layout:
+    """The smallest layout that greedy placement finds, or the first of `goal` bytes or less.
 
     There is one round per order if the first reaches the lower bound, and up to `ROUNDS` where none does, fewer where
     they would look at more than `WORK`. O(n log n) if one round would.
@@ -63,7 +63,7 @@ def plan_greedy(buffers: Sequence[Buffer]) -> Layout:
     for key in ORDERS[:affordable]:
         order = _ordered(buffers, key)
         for _ in range(rounds):
-            if best is not None and best.size <= bound:
+            if best is not None and best.size <= max(bound, goal):
                 return best
             layout = placement.place(order)
             if best is None or layout.size < best.size:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from et_ir.planning.tasks import Problem, touched_by
+from et_ir.planning.tasks import Problem
 
 __all__ = ["OrderSearch"]
 
@@ -68,18 +68,39 @@ class OrderSearch:
                 self.followers[one].append(number)
         self.sizes = [storage.size for storage in problem.storages]
         self.writers = [_bits(storage.writers) for storage in problem.storages]
-        self.touches = [_bits(storage.writers | storage.users) for storage in problem.storages]
+        self.touches = [_bits(storage.touches) for storage in problem.storages]
         self.initially = [storage.initial for storage in problem.storages]
         self.kept = [storage.kept for storage in problem.storages]
         self.initial = sum(storage.size for storage in problem.storages if storage.initial)
-        self.of = touched_by(problem)
+        storages = list(zip(self.sizes, self.writers, self.touches, self.initially, self.kept, strict=True))
+        self.makes = [
+            [
+                (size, writers)
+                for size, writers, _, initially, _ in map(storages.__getitem__, touched)
+                if size and not initially
+            ]
+            for touched in problem.touched
+        ]
+        """Of each task the storages that may be there from it on: sizes and writers."""
+        self.frees = [
+            [
+                (size, touches)
+                for size, _, touches, _, kept in map(storages.__getitem__, touched)
+                if size and not kept
+            ]
+            for touched in problem.touched
+        ]
+        """Of each task the storages that may go with it: sizes and all that touch them."""
         self.replaces = problem.replaces
         self.asked = 0
 
     def run(self, done: int, live: int, group: int) -> tuple[int, int]:
         """The bytes that are needed while a group runs, and those that are left behind it."""
+        tasks = self.groups[group]
+        if len(tasks) == 1:
+            return self._run(done, live, tasks[0])
         most = 0
-        for task in self.groups[group]:
+        for task in tasks:
             needed, live = self._run(done, live, task)
             most = max(most, needed)
             done |= 1 << task
@@ -88,14 +109,14 @@ class OrderSearch:
     def _run(self, done: int, live: int, task: int) -> tuple[int, int]:
         self.asked += 1
         after = done | 1 << task
+        waiting = ~after
         made = freed = 0
-        for storage in self.of[task]:
-            touches = self.touches[storage]
-            there = self.initially[storage] or self.writers[storage] & done
-            if not there:
-                made += self.sizes[storage]
-            if not touches & ~after and not self.kept[storage]:
-                freed += self.sizes[storage]
+        for size, writers in self.makes[task]:
+            if not writers & done:
+                made += size
+        for size, touches in self.frees[task]:
+            if not touches & waiting:
+                freed += size
         saved = 0
         if task in self.replaces:
             result, others = self.replaces[task]

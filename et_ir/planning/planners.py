@@ -53,8 +53,9 @@ def find_planner(name: str) -> Planner:
     raise PlannerError(f"there is no planner {name!r}; there are {known}, or module:function")
 
 
-def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None) -> Plan:
-    """The plan that a planner makes, with a certificate; `budget` nodes of search for `exact` and `best`.
+def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None, slack: int = 0) -> Plan:
+    """The plan that a planner makes, with a certificate; `budget` nodes of search for `exact` and `best`, which
+    without a budget is content with `slack` thousandths above the bound.
 
     What planners of others return is checked: raises `PlannerError` if it is wrong.
     """
@@ -62,6 +63,10 @@ def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None)
         from et_ir.planning.exact import plan_exact
 
         return plan_exact(buffers, budget=budget)
+    if name == "best":
+        from et_ir.planning.exact import plan_best
+
+        return plan_best(buffers, slack)
     if name in PLANNERS:
         made = PLANNERS[name](buffers)
         return made if isinstance(made, Plan) else plan_of(buffers, made)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from et_ir.planning.order_search import OrderSearch
-from et_ir.planning.tasks import Problem, Storage, floor_of, lives_of, peak_of, touched_by
+from et_ir.planning.tasks import Problem, Storage, floor_of, lives_of, peak_of
 
 __all__ = ["BUDGET", "Schedule", "least_peak"]
 
@@ -32,8 +32,11 @@ class Schedule:
     optimal: bool
 
 
-def least_peak(problem: Problem, budget: int = BUDGET) -> Schedule:
-    """An order with the lowest peak that the budget allows to find: that of the problem unless another is lower."""
+def least_peak(problem: Problem, budget: int = BUDGET, below: int | None = None) -> Schedule:
+    """An order with the lowest peak that the budget allows to find: that of the problem unless another is lower.
+
+    An order that needs `below` bytes or more is of no use: the search ends where no other can be found.
+    """
     parts = _parts(problem)
     left, tasks = budget, problem.count
     peak, optimal = 0, True
@@ -42,9 +45,12 @@ def least_peak(problem: Problem, budget: int = BUDGET) -> Schedule:
             break
         share = max(left // 2, left * part.problem.count // tasks)
         tasks -= part.problem.count
-        left -= part.lower(share)
+        left -= part.lower(share, below)
         optimal = part.optimal if part.peak > peak else optimal or (part.peak == peak and part.optimal)
         peak = max(peak, part.peak)
+        if below is not None and peak >= below:
+            peak, optimal = max(part.peak for part in parts), False
+            break
     order = tuple(part.start + task for part in parts for task in part.order)
     given = tuple(range(problem.count))
     before = peak_of(problem, given)
@@ -85,27 +91,29 @@ class _Part:
         self.start = start
         self.problem = problem
         self.around = around
-        orders = [tuple(range(problem.count))]
-        if problem.count > 2:
-            orders += _demand_driven(problem)
-        peaks = [peak_of(problem, order) for order in orders]
-        least = min(range(len(orders)), key=peaks.__getitem__)
-        self.order = orders[least]
-        self.peak = around + peaks[least]
-        self.optimal = peaks[least] <= floor_of(problem)
+        self.order = tuple(range(problem.count))
+        self.peak = around + peak_of(problem, self.order)
+        self.floor = around + floor_of(problem)
+        if self.peak > self.floor and problem.count > 2:
+            for order in _demand_driven(problem):
+                peak = around + peak_of(problem, order)
+                if peak < self.peak:
+                    self.order, self.peak = order, peak
+        self.optimal = self.peak <= self.floor
 
-    def lower(self, budget: int) -> int:
-        """Look for a better order, and say how much of the budget that took."""
-        if self.optimal or self.problem.count > LARGE:
+    def lower(self, budget: int, below: int | None) -> int:
+        """Look for a better order, of less than `below` bytes, and say how much of the budget that took."""
+        if self.optimal or self.problem.count > LARGE or (below is not None and self.floor >= below):
             return 0
         asked = 0
         for groups in (_chains(self.problem), None):
+            if asked >= budget:
+                break
+            bound = self.peak if below is None else min(self.peak, below)
             search = OrderSearch(self.problem, groups)
-            found, exact = search.solve(
-                self.peak - self.around, (budget - asked) // (1 if groups is None else 2)
-            )
+            found, exact = search.solve(bound - self.around, (budget - asked) // (1 if groups is None else 2))
             asked += search.asked
-            self.optimal = exact and groups is None
+            self.optimal = exact and groups is None and bound == self.peak
             if found is not None:
                 self.order, self.peak = found, self.around + peak_of(self.problem, found)
         return asked
@@ -114,10 +122,10 @@ class _Part:
 def _parts(problem: Problem) -> list[_Part]:
     """The parts of a problem that are in series, in order; linear in its size, like all that leads there."""
     storages = problem.storages
-    touched = touched_by(problem)
+    touched = problem.touched
     written = [-1 if s.initial else min(s.writers, default=problem.count) for s in storages]
     """The task before whose end each storage is not there."""
-    last = [problem.count if s.kept else max(s.writers | s.users, default=-1) for s in storages]
+    last = [problem.count if s.kept else max(s.touches, default=-1) for s in storages]
     live = [sum(storage.size for storage in storages if storage.initial), *lives_of(problem)]
     parts: list[_Part] = []
     for start, end in _in_series(problem):
@@ -162,7 +170,7 @@ def _chains(problem: Problem) -> list[tuple[int, ...]]:
     for task, before in enumerate(problem.after):
         for one in before:
             followers[one].add(task)
-    touched = touched_by(problem)
+    touched = problem.touched
     leader = list(range(problem.count))
     for task in reversed(range(problem.count)):
         if len(followers[task]) != 1:

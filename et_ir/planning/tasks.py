@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-__all__ = ["Problem", "Storage", "floor_of", "lives_of", "needs_of", "peak_of", "touched_by"]
+__all__ = ["Problem", "Storage", "floor_of", "lives_of", "needs_of", "peak_of"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Storage:
     initial: bool = False
     kept: bool = False
 
+    @cached_property
+    def touches(self) -> frozenset[int]:
+        """The tasks that write or use it."""
+        return self.writers | self.users
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -39,6 +45,15 @@ class Problem:
     """For a task that may write one storage over others: that one, and those. It needs no memory of its own if one of
     them, as large, is used by no other task later.
     """
+
+    @cached_property
+    def touched(self) -> Sequence[Sequence[int]]:
+        """The storages that each task writes or uses."""
+        touched: list[list[int]] = [[] for _ in range(self.count)]
+        for number, storage in enumerate(self.storages):
+            for task in sorted(storage.touches):
+                touched[task].append(number)
+        return touched
 
 
 def peak_of(problem: Problem, order: Iterable[int]) -> int:
@@ -59,8 +74,8 @@ def lives_of(problem: Problem) -> list[int]:
 def _walk(problem: Problem, order: Iterable[int]) -> Iterator[tuple[int, int]]:
     """What each task of an order needs, and what it leaves."""
     storages = problem.storages
-    touched = touched_by(problem)
-    left = [len(storage.writers | storage.users) for storage in storages]
+    touched = problem.touched
+    left = [len(storage.touches) for storage in storages]
     """How many tasks are still to write or use each storage."""
     there = [storage.initial for storage in storages]
     live = _initial(problem)
@@ -88,18 +103,9 @@ def floor_of(problem: Problem) -> int:
     alone = (
         sum(problem.storages[number].size for number in numbers)
         - (problem.storages[problem.replaces[task][0]].size if task in problem.replaces else 0)
-        for task, numbers in enumerate(touched_by(problem))
+        for task, numbers in enumerate(problem.touched)
     )
     return max((_initial(problem), *alone))
-
-
-def touched_by(problem: Problem) -> list[list[int]]:
-    """The storages that each task writes or uses."""
-    touched: list[list[int]] = [[] for _ in range(problem.count)]
-    for number, storage in enumerate(problem.storages):
-        for task in sorted(storage.writers | storage.users):
-            touched[task].append(number)
-    return touched
 
 
 def _initial(problem: Problem) -> int:

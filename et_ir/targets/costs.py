@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -43,8 +43,13 @@ class KernelCost:
 
     def seconds(self, work: Work) -> float:
         """How long a call takes that does this work."""
-        counts = (1, work.macs, work.read, work.written, work.lines)
-        return 1e-9 * sum(each * count for each, count in zip(astuple(self), counts, strict=True))
+        return 1e-9 * (
+            self.call
+            + self.mac * work.macs
+            + self.read * work.read
+            + self.written * work.written
+            + self.line * work.lines
+        )
 
 
 TERMS: Final = ("call", "mac", "read", "written", "line")

@@ -12,7 +12,7 @@ from et_ir.targets.target import Tables, Target
 if TYPE_CHECKING:
     from et_ir.dialects.edge import EdgeOp
 
-__all__ = ["STOCK_1_4", "STOCK_1_4_QUANTIZED"]
+__all__ = ["STOCK_1_4", "STOCK_1_4_QUANTIZED", "STOCK_1_5", "STOCK_1_5_QUANTIZED"]
 
 _FOLDER: Final = Path(__file__).parent
 
@@ -64,4 +64,18 @@ STOCK_1_4_QUANTIZED: Final = replace(
     name="stock-1.4-quantized",
     provenance="The executorch 1.4.1 wheel for Linux after `import executorch.kernels.quantized`.",
     tables=replace(STOCK_1_4.tables, kernels=_FOLDER / "stock-1.4-quantized.txt"),
+)
+
+STOCK_1_5: Final = replace(
+    STOCK_1_4,
+    name="stock-1.5",
+    provenance="The executorch 1.5.1 wheel for Linux: its registries, and runs of each operator in each type.",
+    tables=Tables.in_folder(_FOLDER, "stock-1.5"),
+)
+
+STOCK_1_5_QUANTIZED: Final = replace(
+    STOCK_1_5,
+    name="stock-1.5-quantized",
+    provenance="The executorch 1.5.1 wheel for Linux after `import executorch.kernels.quantized`.",
+    tables=replace(STOCK_1_5.tables, kernels=_FOLDER / "stock-1.5-quantized.txt"),
 )

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from et_ir.dialects.aten.inference.dtypes import dtype_of, real_of
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema import DYNAMIC
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ops.dtypes import real_of
 
 __all__ = ["limits", "may_be_one"]
 

@@ -1,6 +1,6 @@
 """What the stock runtime's library of quantised kernels computes as torch does.
 
-Observed on the library of the executorch 1.4.1 wheel, one call of each operator for each combination of element types.
+Observed on the library of the executorch 1.5.1 wheel, one call of each operator for each combination of element types.
 Others end the process, or give wrong numbers: they are taken apart. Infinities, which `quantize_per_tensor` takes to
 the wrong end of the range, are not seen at compile time.
 """
@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from et_ir.dialects.aten.inference.dtypes import F16, F32, F64, I8, I16, I32, I64, U8, DType, dtype_of
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.promotion import operands_of
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import is_tensor
+from et_ops.dtypes import F16, F32, F64, I8, I16, I32, I64, U8, DType
 
 __all__ = ["computes_as_torch"]
 

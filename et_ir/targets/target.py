@@ -10,7 +10,7 @@ A runtime of one's own is one file:
     from et_ir.targets.registry import find_target
 
     TARGET = replace(
-        find_target("stock-1.4"),
+        find_target("stock-1.5"),
         name="acme-2",
         provenance="The firmware of release 2, built with selective kernels.",
         added_kernels=frozenset({"acme::softmax.out"}),

@@ -18,7 +18,7 @@ from et_vm.tracer import EventTracer
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import CompileSpec
+    from et_schema.program import CompileSpec
     from et_vm.run.method import Method
     from et_vm.values import Array
 
@@ -64,6 +64,7 @@ class NestedProgramBackend(Backend):
                 tracer=tracer,
                 poison=context.poison,
                 external=context.named_data,
+                meter=context.meter,
             )
         except Trap as error:
             raise _outside(error) from error

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from et_schema.bpte import read_bpte
-from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.generated.bundled_program import (
+from et_schema.bundled_program import (
     Bool,
     BundledMethodTestCase,
     BundledMethodTestSuite,
@@ -24,6 +23,7 @@ from et_schema.generated.bundled_program import (
     Tensor,
     Value,
 )
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.scalar_type import numpy_dtype, scalar_type_of
 from et_vm.load.loader import MmapDataLoader
 from et_vm.program import Program, Verification
@@ -31,6 +31,7 @@ from et_vm.values import MAX_RANK, element_count
 
 if TYPE_CHECKING:
     from et_schema.segments import OutputStream
+    from et_vm.platform import Platform
     from et_vm.run.method import Method
     from et_vm.values import Array
 
@@ -50,11 +51,15 @@ class BundledProgram:
     """A program and its test cases."""
 
     def __init__(
-        self, data: bytes | memoryview, verification: Verification = Verification.InternalConsistency
+        self,
+        data: bytes | memoryview,
+        verification: Verification = Verification.InternalConsistency,
+        *,
+        platform: Platform | None = None,
     ) -> None:
         """Raises InvalidFile for a malformed file, and for test cases that no method of the program fits."""
         file = read_bpte(data)
-        self.program = Program.load(file.program, verification)
+        self.program = Program.load(file.program, verification, platform=platform)
         self._suites: dict[str, list[BundledMethodTestCase]] = {}
         for at, suite in enumerate(file.suites):
             where = f"method_test_suites[{at}].method_name"
@@ -69,11 +74,13 @@ class BundledProgram:
         cls,
         data: str | os.PathLike[str] | bytes | memoryview,
         verification: Verification = Verification.InternalConsistency,
+        *,
+        platform: Platform | None = None,
     ) -> BundledProgram:
         """From a path, which is mapped, or from bytes. Raises InvalidFile, or ExecutorchError(AccessFailed)."""
         if isinstance(data, (bytes, memoryview)):
-            return cls(data, verification)
-        return cls(MmapDataLoader(data).load_all(), verification)
+            return cls(data, verification, platform=platform)
+        return cls(MmapDataLoader(data).load_all(), verification, platform=platform)
 
     def cases(self) -> Iterator[tuple[str, int]]:
         """The test cases, as name of a method and number, in the order of the file."""
@@ -197,7 +204,8 @@ def bundle(
 ) -> int:
     """Write a ``.pte`` file with test cases (method, inputs, expected outputs: arrays and numbers) as a ``.bpte``.
 
-    Returns its size in bytes. Raises ExecutorchError(InvalidType) for a value that such a file cannot have.
+    Returns its size in bytes. Needs the package ``flatbuffers``, of the extra ``compiler``. Raises
+    ExecutorchError(InvalidType) for a value that such a file cannot have.
     """
     from et_schema.bpte import write_bpte
 

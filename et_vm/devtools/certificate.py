@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
-from et_schema.generated.program import Tensor
+from et_schema.program import Tensor
 from et_vm.verify.tensors import tensor_bytes
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from et_ops.calls import ET_VIEW
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.registry import Step
 from et_vm.values import ListRegister, Tensor
 
@@ -392,8 +393,6 @@ def _direct(
 FROM_DATA = frozenset({"aten::_local_scalar_dense", "executorch_prim::et_copy_index.tensor"})
 """Those whose results depend on the elements of tensors, and not on sizes and numbers alone."""
 
-VIEW = "executorch_prim::et_view.default"
-
 PRIMS: dict[str, Prim] = {
     prim.name: prim
     for prim in (
@@ -476,7 +475,7 @@ PRIMS: dict[str, Prim] = {
             in_place=True,
         ),
         _direct(
-            VIEW,
+            ET_VIEW,
             (("self", _TENSOR), ("size", _INT_LIST)),
             _TENSOR,
             "out shares the bytes of self in the shape size, one of which may be -1",

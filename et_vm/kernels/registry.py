@@ -31,11 +31,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, Trap
+from et_vm.values import array_bytes
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import Frame
+    from et_schema.program import Frame
     from et_schema.scalar_type import ScalarType
+    from et_vm.platform import Platform
     from et_vm.values import Array
+    from et_vm.work import WorkMeter
 
 Step: TypeAlias = tuple[Callable[..., object], tuple[object, ...]]
 """A prepared call, executed as ``fn(*args)``; the result is ignored."""
@@ -89,6 +92,12 @@ SCRATCH_ALIGNMENT = 64
 MOST_SCRATCH = 2**62
 
 
+def _aligned(nbytes: int) -> Array:
+    raw = np.empty(nbytes + SCRATCH_ALIGNMENT, np.uint8)
+    skip = -raw.ctypes.data % SCRATCH_ALIGNMENT
+    return raw[skip : skip + nbytes]
+
+
 class Scratch:
     """Working memory that the steps of one method share: as large as the largest call needs.
 
@@ -97,9 +106,11 @@ class Scratch:
     :attr:`generation`).
     """
 
-    __slots__ = ("_buffer", "_used", "generation")
+    __slots__ = ("_allocate", "_buffer", "_used", "generation")
 
-    def __init__(self) -> None:
+    def __init__(self, allocate: Callable[[int], Array] | None = None) -> None:
+        """``allocate(nbytes)`` returns aligned bytes, a flat uint8 array."""
+        self._allocate = allocate
         self._buffer: Array = np.empty(0, np.uint8)
         self._used = 0
         self.generation = 0
@@ -129,9 +140,7 @@ class Scratch:
             if end > MOST_SCRATCH:
                 # What numpy says of it is no MemoryError.
                 raise MemoryError(f"{end} bytes of working memory")
-            raw = np.empty(self._used + SCRATCH_ALIGNMENT, np.uint8)
-            skip = -raw.ctypes.data % SCRATCH_ALIGNMENT
-            self._buffer = raw[skip : skip + self._used]
+            self._buffer = (self._allocate or _aligned)(self._used)
             self.generation += 1
         return self._buffer[start:end]
 
@@ -142,7 +151,20 @@ class PrepareContext:
     Tests of a kernel make their own: ``PrepareContext("aten::add.out")``.
     """
 
-    __slots__ = ("_memo", "_memo_key", "_scratch", "frames", "instruction", "op")
+    __slots__ = (
+        "_memo",
+        "_memo_key",
+        "_platform",
+        "_scratch",
+        "declared_work",
+        "frames",
+        "instruction",
+        "meter",
+        "op",
+    )
+
+    declared_work: int
+    """What kernels said with :meth:`work` since :meth:`restart`."""
 
     def __init__(
         self,
@@ -153,18 +175,41 @@ class PrepareContext:
         scratch: Scratch | None = None,
         memo: dict[object, object] | None = None,
         memo_key: int = 0,
+        platform: Platform | None = None,
+        meter: WorkMeter | None = None,
     ) -> None:
+        """``platform`` counts the data that :meth:`memo` keeps, ``meter`` the work of an execution, where these are
+        limited.
+        """
         self.op = op
         self.instruction = instruction
         self.frames = frames
         self._scratch = Scratch() if scratch is None else scratch
         self._memo: dict[object, object] = {} if memo is None else memo
         self._memo_key = memo_key
+        self._platform = platform
+        self.meter = meter
+        self.declared_work = 0
         self._scratch.restart()
 
     def restart(self) -> None:
         """Begin preparing the call again; scratch taken before may be handed out anew."""
+        self.declared_work = 0
         self._scratch.restart()
+
+    def work(self, units: int) -> None:
+        """Say that the step does so much beside visiting each of its arrays once: multiply-adds, or visits of elements.
+        Needed where a function of the step does it, and not a list of numpy's calls.
+        """
+        self.declared_work += units
+
+    def spend(self, units: int) -> None:
+        """Count work that only data tells, when the step runs, before it is done.
+
+        Raises ExecutorchError(OutOfResources) when the limit would be passed.
+        """
+        if self.meter is not None:
+            self.meter.spend(units)
 
     def scratch(self, shape: int | Sequence[int], dtype: object = np.uint8) -> Array:
         """An uninitialised C-contiguous array that the step may write; shared with the other steps of the
@@ -186,7 +231,10 @@ class PrepareContext:
         """
         slot = (self._memo_key, key)
         if slot not in self._memo:
-            self._memo[slot] = build()
+            made = build()
+            if self._platform is not None and self._platform.memory_limit is not None:
+                self._memo[slot, "reserved"] = self._platform.reserve(array_bytes(made))
+            self._memo[slot] = made
         return self._memo[slot]  # pyright: ignore[reportReturnType] the slot was filled by a build() of this call
 
     def trap(

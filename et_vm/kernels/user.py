@@ -31,7 +31,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.registry import ANNOTATION_KINDS, Param, Prepare, PrepareContext, Step, parse_annotation
 from et_vm.values import Tensor
 

@@ -11,7 +11,7 @@ from et_schema.ptd import read_ptd
 from et_vm.load.loader import MmapDataLoader
 
 if TYPE_CHECKING:
-    from et_schema.generated.flat_tensor import TensorLayout
+    from et_schema.flat_tensor import TensorLayout
 
 
 class DataFiles(Mapping[str, memoryview]):

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
-from et_schema.errors import InvalidFile
-from et_schema.generated.program import (
+from et_ops.calls import ET_VIEW, is_in_place
+from et_schema.errors import FIRST, InvalidFile, Problems
+from et_schema.program import (
     DelegateCall,
     FreeCall,
     JumpFalseCall,
@@ -18,13 +19,12 @@ from et_schema.generated.program import (
     MoveCall,
     TensorList,
 )
-from et_schema.generated.program import Tensor as TensorTable
-from et_schema.problems import FIRST, Problems
-from et_vm.kernels.prims import PRIMS, VIEW, Prim
+from et_schema.program import Tensor as TensorTable
+from et_vm.kernels.prims import PRIMS, Prim
 from et_vm.load.opcodes import BY_TABLE, Opcode
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import Chain, ExecutionPlan, Frame, InstructionArguments, Operator
+    from et_schema.program import Chain, ExecutionPlan, Frame, InstructionArguments, Operator
 
 
 class Instruction:
@@ -55,7 +55,7 @@ class Instruction:
     @property
     def is_view(self) -> bool:
         """Whether this points its last argument at the bytes of its first, in a shape of its own."""
-        return self.prim is not None and self.prim.name == VIEW
+        return self.prim is not None and self.prim.name == ET_VIEW
 
     @property
     def assigned(self) -> int | None:
@@ -209,7 +209,7 @@ def call_inputs(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ...
     """
     outputs = call_outputs(instruction, plan)
     inputs = instruction.args[:-1]
-    if instruction.name.partition(".")[0].endswith("_") or inputs[-len(outputs) :] != outputs:
+    if is_in_place(instruction.name) or inputs[-len(outputs) :] != outputs:
         return inputs
     return inputs[: -len(outputs)]
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, cast
 
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.prims import kind_of
 from et_vm.kernels.registry import NOTHING
 from et_vm.values import ListRegister, Tensor
+from et_vm.work import CALL, elements_of, work_of
 
 if TYPE_CHECKING:
     from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step
@@ -33,6 +34,7 @@ class Call:
         "prepare",
         "registers",
         "schema_args",
+        "work",
         "written",
     )
 
@@ -53,7 +55,11 @@ class Call:
         # The last argument repeats the outputs.
         self.schema_args = instruction.args[:-1]
         self.written = written
-        self._repeated = [register for register, uses in Counter(self.schema_args).items() if uses > 1]
+        self.work = 0
+        """Units of work of the step that was prepared last, where work is limited."""
+        self._repeated: Sequence[int] = ()
+        if len(set(self.schema_args)) < len(self.schema_args):
+            self._repeated = [register for register, uses in Counter(self.schema_args).items() if uses > 1]
         """Registers that are several arguments at once: read, and written over."""
 
     @property
@@ -106,7 +112,9 @@ class Call:
                     f"value {register} has the bytes of a constant, which nothing may write"
                 )
         before = [
-            (v, v.sizes) for v in map(self.registers.__getitem__, self._repeated) if isinstance(v, Tensor)
+            (value, value.sizes)
+            for register in self._repeated
+            if isinstance(value := self.registers[register], Tensor)
         ]
         step = self.prepare(self.context, *self.arguments())
         for value, sizes in before:
@@ -117,7 +125,13 @@ class Call:
                     expected=f"a tensor of its own, or of the shape {list(sizes)} that it has as an argument",
                     got=list(value.sizes),
                 )
-        return step
+        meter = self.context.meter
+        self.work = 0
+        if meter is None or step is NOTHING:
+            return step
+        arguments = elements_of(self.arguments())
+        self.work = self.context.declared_work + max(work_of(step), CALL + arguments)
+        return meter.metered(step, self.work)
 
 
 class DynamicCall:

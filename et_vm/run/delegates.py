@@ -12,13 +12,14 @@ from et_vm.values import ListRegister
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
     from et_vm.backend import Backend, BackendRegistry, Handle
     from et_vm.kernels.registry import KernelRegistry, Step
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
     from et_vm.tracer import EventTracer
+    from et_vm.work import WorkMeter
 
 
 class Delegates:
@@ -43,6 +44,7 @@ class Delegates:
         poison: bool = False,
         external: Mapping[str, memoryview] | None = None,
         arguments: Mapping[int, Sequence[object]] | None = None,
+        meter: WorkMeter | None = None,
     ) -> None:
         self._handles: list[tuple[Backend, Handle]] = []
         self._blobs: dict[tuple[int, int], list[memoryview]] = {}
@@ -59,7 +61,7 @@ class Delegates:
                 missing[0], where=f"{where}.delegates[{at}].id", hint=_hint(missing[0], backends)
             )
         named_data = {**(external or {}), **pte.named_data()} if plan.delegates else {}
-        context = BackendInitContext(platform, tracer, plan.name, named_data, kernels, poison)
+        context = BackendInitContext(platform, tracer, plan.name, named_data, kernels, poison, meter=meter)
         for at, delegate in enumerate(plan.delegates):
             backend = backends.lookup(delegate.id)
             assert backend is not None

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_vm.interchange import to_numpy
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.verify.guards import InputGuards
 
 # How close a float input must be to the one that was traced: upstream's tolerances.

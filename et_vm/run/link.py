@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile, MissingOperator
+from et_ops.calls import is_in_place
+from et_schema.errors import FIRST, Error, ExecutorchError, InvalidFile, MissingOperator, Problems
+from et_schema.program import Tensor
 from et_vm.kernels.registry import PrepareContext, parameters_of
 from et_vm.load.instructions import call_outputs
 from et_vm.platform import LogLevel
 from et_vm.run.calls import Call
-from et_vm.values import ListRegister, Tensor
+from et_vm.verify.flow import REGISTER_LISTS
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.kernels.registry import KernelKey, KernelRegistry, Param, Prepare, Scratch
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
     from et_vm.verify.flow import Flow
+    from et_vm.work import WorkMeter
 
 
 def link(
@@ -31,39 +34,24 @@ def link(
     *,
     scratch: Scratch,
     memo: dict[object, object],
+    meter: WorkMeter | None = None,
 ) -> dict[int, Call]:
     """The kernel calls of a plan by the index of their instruction. Prims are no kernel calls.
 
-    ``scratch`` and ``memo`` are what the kernels may take working memory from, and keep derived data in.
+    ``scratch`` and ``memo`` are what the kernels may take working memory from, and keep derived data in;
+    ``meter`` counts the work of the calls.
 
     Raises MissingOperator with every operator that has no kernel, and InvalidFile for a call that does not
     fit the signature of its kernel, whatever path leads to it.
     """
-    calls = [
-        instruction
-        for instruction in instructions
-        if instruction.opcode.mnemonic == "call" and instruction.prim is None
-    ]
-    found, missing = _resolve(calls, registers, kernels)
-    if missing:
-        for name in missing:
+    calls = kernel_calls(instructions)
+    try:
+        found = resolve_calls(plan, calls, flow, kernels)
+    except MissingOperator as error:
+        for name in error.operators:
             platform.log(LogLevel.INFO, f"no kernel for {name} in method {plan.name!r}")
-        raise MissingOperator(missing, where=plan.name, hint=_missing_hint(missing))
+        raise
     signature = cache(parameters_of)
-
-    def params_of(instruction: Instruction) -> Sequence[Param] | None:
-        prepare = found.get(instruction.index)
-        return None if prepare is None else signature(prepare)
-
-    for instruction in calls:
-        _check_arity(
-            instruction, params_of(instruction), plan, registers, kernels.origins.get(instruction.name)
-        )
-    flow.check_calls(
-        lambda instruction: None if instruction.name in kernels.origins else params_of(instruction)
-    )
-    if kernels.origins:
-        _check_own_kernels(flow, params_of, kernels.origins)
     linked: dict[int, Call] = {}
     for instruction in calls:
         context = PrepareContext(
@@ -73,6 +61,8 @@ def link(
             scratch=scratch,
             memo=memo,
             memo_key=instruction.index,
+            platform=platform,
+            meter=meter,
         )
         prepare = found[instruction.index]
         linked[instruction.index] = Call(
@@ -81,8 +71,65 @@ def link(
     return linked
 
 
+def kernel_calls(instructions: Sequence[Instruction]) -> list[Instruction]:
+    """The instructions that call a kernel."""
+    return [
+        instruction
+        for instruction in instructions
+        if instruction.opcode.mnemonic == "call" and instruction.prim is None
+    ]
+
+
+def resolve_calls(
+    plan: ExecutionPlan,
+    calls: Sequence[Instruction],
+    flow: Flow,
+    kernels: KernelRegistry,
+    problems: Problems = FIRST,
+) -> dict[int, Prepare]:
+    """The kernel of each of ``calls`` by the index of its instruction, once it fits the kernel's signature.
+
+    Reports MissingOperator with every operator that has no kernel, InvalidFile for each call that does not fit the
+    signature of its kernel, and ExecutorchError where a user wrote that kernel: the file may be right.
+    """
+    found, missing = _resolve(calls, plan, kernels)
+    if missing:
+        problems.add(MissingOperator(missing, where=plan.name, hint=_missing_hint(missing)))
+    signature = cache(parameters_of)
+
+    def params_of(instruction: Instruction) -> Sequence[Param] | None:
+        prepare = found.get(instruction.index)
+        return None if prepare is None else signature(prepare)
+
+    origins = kernels.origins
+    fitting: set[int] = set()
+    for instruction in calls:
+        fault = _arity_fault(instruction, params_of(instruction), plan, origins.get(instruction.name))
+        if fault is None:
+            fitting.add(instruction.index)
+        else:
+            problems.add(fault)
+
+    def checked(instruction: Instruction) -> Sequence[Param] | None:
+        # What does not have the arguments has none to compare with the parameters.
+        fits = instruction.index in fitting and instruction.name not in origins
+        return params_of(instruction) if fits else None
+
+    flow.check_calls(checked, problems)
+    if origins:
+        own = _OwnKernels(problems, origins)
+
+        def checked_own(instruction: Instruction) -> Sequence[Param] | None:
+            own.name = instruction.name
+            fits = instruction.index in fitting and instruction.name in origins
+            return params_of(instruction) if fits else None
+
+        flow.check_calls(checked_own, own)
+    return found
+
+
 def _resolve(
-    instructions: Sequence[Instruction], registers: Sequence[object], registry: KernelRegistry
+    instructions: Sequence[Instruction], plan: ExecutionPlan, registry: KernelRegistry
 ) -> tuple[dict[int, Prepare], list[str]]:
     """The kernel of each kernel call by instruction index, and the operators for which there is none."""
     found: dict[int, Prepare] = {}
@@ -90,7 +137,7 @@ def _resolve(
     for instruction in instructions:
         key: KernelKey = ()
         if registry.is_keyed(instruction.name):
-            key = _kernel_key([registers[register] for register in instruction.args[:-1]])
+            key = _kernel_key([plan.values[register].val for register in instruction.args[:-1]])
         prepare = registry.lookup(instruction.name, key)
         if prepare is None:
             missing[instruction.name] = None
@@ -101,25 +148,22 @@ def _resolve(
 
 def _kernel_key(args: Sequence[object]) -> KernelKey:
     """Element type and dim order of each argument that is a tensor."""
-    return tuple([(arg.scalar_type, arg.dim_order) for arg in args if isinstance(arg, Tensor)])
+    return tuple([(arg.scalar_type, tuple(arg.dim_order)) for arg in args if isinstance(arg, Tensor)])
 
 
-def _check_own_kernels(
-    flow: Flow, params_of: Callable[[Instruction], Sequence[Param] | None], origins: Mapping[str, str]
-) -> None:
-    """Raise ExecutorchError for a call that does not fit a kernel which a user wrote: the file may be right."""
-    name = ""
+class _OwnKernels(Problems):
+    """Tells of calls that do not fit a kernel which a user wrote; ``name`` is the operator that is looked at."""
 
-    def params_of_own(instruction: Instruction) -> Sequence[Param] | None:
-        nonlocal name
-        name = instruction.name
-        return params_of(instruction) if name in origins else None
+    __slots__ = ("_origins", "_problems", "name")
 
-    try:
-        flow.check_calls(params_of_own)
-    except InvalidFile as error:
-        hint = f"{origins[name]}: its annotations are the types of the operator's out variant"
-        raise ExecutorchError(error.code, error.message, where=error.where, hint=hint) from None
+    def __init__(self, problems: Problems, origins: Mapping[str, str]) -> None:
+        self._problems = problems
+        self._origins = origins
+        self.name = ""
+
+    def add(self, problem: ExecutorchError) -> None:
+        hint = f"{self._origins[self.name]}: its annotations are the types of the operator's out variant"
+        self._problems.add(ExecutorchError(problem.code, problem.message, where=problem.where, hint=hint))
 
 
 _NAMESPACES = frozenset({"aten", "dim_order_ops", "executorch_prim", "quantized_decomposed"})
@@ -133,19 +177,15 @@ def _missing_hint(operators: Sequence[str]) -> str | None:
     return f"write the kernel in Python, @et_vm.kernel({custom[0]!r}), and load it: et-vm run --load FILE"
 
 
-def _check_arity(
-    instruction: Instruction,
-    params: Sequence[Param] | None,
-    plan: ExecutionPlan,
-    registers: Sequence[object],
-    origin: str | None,
-) -> None:
-    """Raise InvalidFile when the call has not the arguments of the operator's schema, then its outputs once
-    more; ExecutorchError(InvalidArgument) when the kernel is one that a user wrote, at ``origin``.
+def _arity_fault(
+    instruction: Instruction, params: Sequence[Param] | None, plan: ExecutionPlan, origin: str | None
+) -> ExecutorchError | None:
+    """What is wrong with a call that has not the arguments of the operator's schema, then its outputs once more:
+    InvalidFile, or ExecutorchError(InvalidArgument) when the kernel is one that a user wrote, at ``origin``.
     """
     args = instruction.args
     if params is not None and origin is not None and len(args) != len(params) + 1:
-        raise ExecutorchError(
+        return ExecutorchError(
             Error.InvalidArgument,
             f"the kernel of {instruction.name} takes {len(params)} arguments "
             f"({', '.join(param.name for param in params)}), the call has {len(args) - 1}",
@@ -153,21 +193,22 @@ def _check_arity(
             hint=f"{origin}: its parameters are those of the operator's out variant, in order",
         )
     if params is not None and len(args) != len(params) + 1:
-        raise InvalidFile(
+        return InvalidFile(
             f"{instruction.name} takes {len(params)} arguments and its outputs again, got {len(args)}",
             where=f"{instruction.where}.args",
         )
     outputs = call_outputs(instruction, plan)
     # The outputs are the last arguments of an operator: several tensors, or one list of them. One in place returns its
     # first.
-    last = [registers[register] for register in args[-2:-1]]
+    last = [plan.values[register].val for register in args[-2:-1]]
     repeated = (
         args[:-1][-len(outputs) :] == outputs
-        or any(isinstance(value, ListRegister) and value.items == outputs for value in last)
-        or (instruction.name.partition(".")[0].endswith("_") and args[0] == args[-1])
+        or any(isinstance(value, REGISTER_LISTS) and tuple(value.items) == outputs for value in last)
+        or (is_in_place(instruction.name) and args[0] == args[-1])
     )
-    if not repeated:
-        raise InvalidFile(
-            f"the last argument of {instruction.name} does not repeat its outputs",
-            where=f"{instruction.where}.args[{len(args) - 1}]",
-        )
+    if repeated:
+        return None
+    return InvalidFile(
+        f"the last argument of {instruction.name} does not repeat its outputs",
+        where=f"{instruction.where}.args[{len(args) - 1}]",
+    )

@@ -38,7 +38,11 @@ class MemoryManager:
                     raise ValueError(f"bank {memory_id} must be a writable contiguous array")
                 self._banks[memory_id] = bank.reshape(-1).view(np.uint8)
             else:
-                self._banks[memory_id] = platform.allocate(bank)
+                try:
+                    self._banks[memory_id] = platform.allocate(bank)
+                except OutOfMemory as error:
+                    error.where = f"memory id {memory_id}"
+                    raise
 
     @classmethod
     def for_sizes(cls, plans: Iterable[Sequence[int]], platform: Platform | None = None) -> MemoryManager:

@@ -25,9 +25,10 @@ from et_vm.run.written_inputs import WrittenInputs
 from et_vm.state.buffers import State
 from et_vm.values import Array, ListRegister, Tensor, array_bytes
 from et_vm.verify.plan import verified
+from et_vm.work import WorkMeter
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
     from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry
@@ -60,12 +61,14 @@ class Method:
         poison: bool = False,
         external: Mapping[str, memoryview] | None = None,
         instruction_limit: int = MAX_INSTRUCTIONS,
+        meter: WorkMeter | None = None,
     ) -> None:
         """Plan ``index`` of ``pte``, which is verified and whose analysis is ``flow``. ``file`` is what ``pte`` was
-        read from. An execution traps after ``instruction_limit`` instructions.
+        read from. An execution traps after ``instruction_limit`` instructions, and when its work passes the limit of
+        ``platform``; one that is a part of another execution counts in the ``meter`` of that.
 
         Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method without
-        jumps contains a call whose shapes or types its kernel rejects.
+        jumps contains a call whose shapes or types its kernel rejects, or that passes a limit.
         """
         plan = self._plan = pte.program.execution_plan[index]
         where = f"execution_plan[{index}]"
@@ -75,7 +78,10 @@ class Method:
         self._position: int | None = None
         self._stepping_since: int | None = None
         instructions = self._instructions = flow.instructions
-        self._scratch = Scratch()
+        self._scratch = Scratch(platform.allocate)
+        self._own_meter = None
+        if meter is None and platform.work_limit is not None:
+            self._own_meter = meter = WorkMeter(platform.work_limit)
         self._memo: dict[object, object] = {}
 
         started = platform.ticks()
@@ -87,22 +93,33 @@ class Method:
         self._owned_bytes = built.owned_bytes
         started = self._loaded("registers", started)
         # Held here because they are destroyed together with the method.
-        self._delegates = Delegates(
-            plan,
-            where,
-            pte,
-            backends,
-            platform,
-            tracer,
-            kernels=kernels,
-            poison=poison,
-            external=external,
-            arguments=first_arguments(instructions, registers) if plan.delegates else None,
-        )
+        # Backends convert constants here.
+        with np.errstate(all="ignore"):
+            self._delegates = Delegates(
+                plan,
+                where,
+                pte,
+                backends,
+                platform,
+                tracer,
+                kernels=kernels,
+                poison=poison,
+                external=external,
+                arguments=first_arguments(instructions, registers) if plan.delegates else None,
+                meter=meter,
+            )
         started = self._loaded("delegates", started)
         with verified(file):
             calls = link(
-                plan, instructions, registers, flow, kernels, platform, scratch=self._scratch, memo=self._memo
+                plan,
+                instructions,
+                registers,
+                flow,
+                kernels,
+                platform,
+                scratch=self._scratch,
+                memo=self._memo,
+                meter=meter,
             )
         self._guard = kernels.guard
         started = self._loaded("link", started)
@@ -112,6 +129,8 @@ class Method:
         # Kernels convert scalars and pack constants here.
         with np.errstate(all="ignore"):
             self._steps = preparation.steps()
+        if meter is not None:
+            preparation.check_work(meter)
         # What moves, frees and prims change is put back before each execution, so that one that trapped
         # leaves no trace.
         self._changing = [(register, registers[register]) for register in sorted(flow.rebound)]
@@ -207,6 +226,8 @@ class Method:
             return outputs
 
     def _run(self) -> None:
+        if self._own_meter is not None:
+            self._own_meter.reset()
         settling = self._settling
         if settling is None:
             self._loop()
@@ -252,6 +273,8 @@ class Method:
             if self._position is None:
                 self._check_together()
                 self._begin()
+                if self._own_meter is not None:
+                    self._own_meter.reset()
                 self._position, self._stepping_since = 0, self._platform.ticks()
             at = self._position
             if at >= len(self._instructions):

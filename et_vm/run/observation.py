@@ -12,7 +12,7 @@ from et_vm.verify.liveness import Liveness
 if TYPE_CHECKING:
     from collections.abc import Set
 
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
     from et_vm.run.interpreter import Hooks

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from et_schema.generated.program import Tensor
+from et_schema.program import Tensor
 from et_vm.verify.plan import tensor_bytes
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.run.memory import MemoryManager
     from et_vm.values import Array
     from et_vm.verify.liveness import Liveness, Range

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from et_schema.errors import Error, ExecutorchError, Trap
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.prims import alias, kind_of, view_sizes
 from et_vm.kernels.registry import NOTHING
 from et_vm.load.instructions import written_registers
@@ -21,11 +21,12 @@ from et_vm.values import ListRegister, Tensor
 if TYPE_CHECKING:
     from collections.abc import Set
 
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.kernels.registry import Scratch, Step
     from et_vm.load.instructions import Instruction
     from et_vm.run.calls import Call
     from et_vm.run.delegates import Delegates
+    from et_vm.work import WorkMeter
 
 
 class Preparation:
@@ -84,6 +85,23 @@ class Preparation:
             if generation != self._scratch.generation:
                 steps[index] = self._prepare_static(call)
         return steps
+
+    def check_work(self, meter: WorkMeter) -> None:
+        """Raise Trap for the call with which the work of a method without jumps passes the limit, as far as it is known
+        before sizes are.
+        """
+        if self._has_jumps:
+            return
+        spent = 0
+        for instruction in self._instructions:
+            call = self._calls.get(instruction.index)
+            if call is None:
+                continue
+            left = meter.limit - spent
+            if call.work > left:
+                error = meter.error(call.work, left)
+                raise trap_of(error, instruction) from error
+            spent += call.work
 
     def _is_volatile(self, call: Call) -> bool:
         return any(

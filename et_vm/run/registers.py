@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from et_schema.errors import Error, InvalidFile
-from et_schema.generated.program import (
+from et_schema.errors import Error, InvalidFile, OutOfMemory
+from et_schema.program import (
     Bool,
     BoolList,
     Double,
@@ -22,7 +22,7 @@ from et_schema.generated.program import (
     TensorList,
     TensorShapeDynamism,
 )
-from et_schema.generated.program import Tensor as TensorTable
+from et_schema.program import Tensor as TensorTable
 from et_vm.load.data_files import DataFiles
 from et_vm.state.buffers import Buffer
 from et_vm.values import Array, ListRegister, Tensor
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from et_schema.scalar_type import ScalarType
     from et_vm.platform import Platform
     from et_vm.run.memory import MemoryManager
-
-
-# At least the size of every element.
-_ALIGNMENT = 16
 
 
 class RegisterFile:
@@ -122,7 +118,11 @@ class RegisterFile:
             storage = np.frombuffer(data, np.uint8)
         unbound = table.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND and storage is None
         if owned and storage is None:
-            storage = self._platform.allocate(nbytes)
+            try:
+                storage = self._platform.allocate(nbytes)
+            except OutOfMemory as error:
+                error.where = f"{self._where}.values[{index}].val"
+                raise
             self.owned_bytes += nbytes
         tensor = Tensor(
             table.scalar_type,
@@ -185,9 +185,7 @@ class RegisterFile:
         self._copies_left -= data.nbytes
         if self._copies_left < 0:
             return data
-        raw = np.empty(data.nbytes + _ALIGNMENT, np.uint8)
-        skip = -raw.ctypes.data % _ALIGNMENT
-        copy = raw[skip : skip + data.nbytes]
+        copy = self._platform.allocate(data.nbytes)
         copy[:] = data
         copy.flags.writeable = False
         self._copies[address, data.nbytes] = copy

@@ -12,7 +12,7 @@ from et_vm.run.calls import dynamic_call, with_items
 from et_vm.values import can_change
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.load.instructions import Instruction
 
 __all__ = ["StraightLine"]

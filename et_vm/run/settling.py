@@ -20,7 +20,7 @@ from et_vm.run.settled_straight import StraightLine
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.load.instructions import Instruction
 
 __all__ = ["Settling"]

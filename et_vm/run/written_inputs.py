@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
-from et_schema.generated.program import OptionalTensorList, TensorList
-from et_schema.generated.program import Tensor as TensorTable
+from et_schema.program import OptionalTensorList, TensorList
+from et_schema.program import Tensor as TensorTable
 from et_vm.interchange import is_torch, to_numpy, to_torch
 from et_vm.load.instructions import Instruction, written_tensors
 from et_vm.values import Array, Tensor
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
 
 __all__ = ["WrittenInputs"]
 

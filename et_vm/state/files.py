@@ -13,8 +13,8 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from et_schema.atomic import atomic_writer
 from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.files import atomic_writer
 from et_schema.scalar_type import ScalarType, numpy_dtype, scalar_type_of
 from et_vm.load.loader import MmapDataLoader
 from et_vm.values import Array, element_count

@@ -17,8 +17,8 @@ from functools import cache
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from et_schema.errors import Error, InvalidFile
-from et_schema.generated.program import (
+from et_schema.errors import FIRST, Error, InvalidFile, Problems
+from et_schema.program import (
     Bool,
     ExecutionPlan,
     IntList,
@@ -27,7 +27,6 @@ from et_schema.generated.program import (
     TensorList,
     TensorShapeDynamism,
 )
-from et_schema.problems import FIRST, Problems
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.prims import Prim
 from et_vm.kernels.registry import Param
@@ -54,7 +53,7 @@ TENSOR = DATA | NO_DATA | CONSTANT
 ANYTHING = (1 << len(KINDS) + 2) - 1
 # What the items of a list may be.
 _ITEMS = {"IntList": BIT["Int"], "TensorList": TENSOR, "OptionalTensorList": TENSOR | BIT["Null"]}
-_REGISTER_LISTS = (IntList, TensorList, OptionalTensorList)
+REGISTER_LISTS = (IntList, TensorList, OptionalTensorList)
 
 # States and instructions that the analysis may go through for each register and instruction of the plan. Without jumps
 # it takes one; without a limit, a small file with many jumps between many registers takes hours.
@@ -111,7 +110,7 @@ class Flow:
         self._initial = self._initial_states()
         # Registers of which nothing has to be asked as long as they hold what the file says.
         self._sound = [
-            bits != NO_DATA and not isinstance(value.val, _REGISTER_LISTS)
+            bits != NO_DATA and not isinstance(value.val, REGISTER_LISTS)
             for bits, value in zip(self._initial, plan.values, strict=True)
         ]
         self.rebound = self._rebound_registers()
@@ -286,6 +285,8 @@ class Flow:
 
     def _apply(self, instruction: Instruction, state: State) -> None:
         mnemonic = instruction.opcode.mnemonic
+        if not state and mnemonic == "call" and instruction.prim is None:
+            return
         args = instruction.args
         if mnemonic == "move":
             state[args[1]] = self.state(state, args[0])
@@ -299,8 +300,6 @@ class Flow:
                 return
             if prim is not None and not prim.in_place:
                 state[args[-1]] = bits_of(prim.result)
-                return
-            if not state:
                 return
             for register in written_tensors(instruction, self._plan):
                 if self._grows(register) and register in state:
@@ -324,10 +323,12 @@ class Flow:
             if instruction.prim is not None:
                 self._check_prim(instruction, instruction.prim, state, missing, problems)
                 return
-            outputs = set(call_outputs(instruction, self._plan))
+            outputs: set[int] | None = None
             for at, register in enumerate(args):
                 if self._sound[register] and register not in state:
                     continue
+                if outputs is None:
+                    outputs = set(call_outputs(instruction, self._plan))
                 is_output = register in outputs
                 self._check_data(instruction, at, str(at), register, state, is_output, missing, problems)
             self._check_writes(instruction, state, problems)
@@ -396,7 +397,7 @@ class Flow:
         """
         table = self._plan.values[register].val
         items = (
-            table.items if isinstance(table, _REGISTER_LISTS) and not self._changes(state, register) else ()
+            table.items if isinstance(table, REGISTER_LISTS) and not self._changes(state, register) else ()
         )
         for item in (register, *items):
             if item < 0 or item in missing:

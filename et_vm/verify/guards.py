@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from et_schema.errors import Error, InputError, InvalidFile
-from et_schema.generated.program import Tensor
+from et_schema.errors import FIRST, Error, InputError, InvalidFile, Problems
 from et_schema.guards import KEY, Condition, MethodGuards, Size, decode
-from et_schema.problems import FIRST, Problems
+from et_schema.program import Tensor
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
 
 __all__ = ["InputGuards", "guards_of", "verify_guards"]

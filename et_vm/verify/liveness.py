@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
+from et_ops.calls import is_in_place
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated.program import ExecutionPlan, OptionalTensorList, Tensor, TensorList
+from et_schema.program import ExecutionPlan, OptionalTensorList, Tensor, TensorList
 from et_vm.load.instructions import Instruction, call_outputs
 from et_vm.verify.plan import tensor_bytes
 
@@ -340,7 +341,7 @@ class Liveness:
                     if register not in self._rebound:
                         written |= 1 << register
                 read = read[:-1]
-                if not instruction.name.partition(".")[0].endswith("_"):
+                if not is_in_place(instruction.name):
                     # The schema lists each output once; a second mention is an input.
                     for register in outputs:
                         if register in read:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Generator, Set
 from contextlib import contextmanager
 
-from et_schema.errors import Error, InvalidFile
-from et_schema.generated.program import (
+from et_schema.errors import FIRST, Error, InvalidFile, Problems
+from et_schema.program import (
     BackendDelegate,
     DeviceType,
     ExecutionPlan,
@@ -26,9 +26,8 @@ from et_schema.generated.program import (
     Tensor,
     TensorList,
 )
-from et_schema.locate import Locations
-from et_schema.problems import FIRST, Problems
 from et_schema.pte import PteFile, read_pte
+from et_schema.reader import Locations
 from et_vm.load.instructions import Instruction, check_registers, flatten, is_constant, written_tensors
 from et_vm.verify.tensors import (
     BoolConstants,

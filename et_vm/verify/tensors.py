@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from et_schema.errors import Error, InvalidFile
-from et_schema.generated.program import DeviceType, ExecutionPlan, Tensor, TensorDataLocation
-from et_schema.problems import Problems
+from et_schema.errors import Error, InvalidFile, Problems
+from et_schema.program import DeviceType, ExecutionPlan, Tensor, TensorDataLocation
 from et_schema.pte import PteFile
 from et_schema.scalar_type import ScalarType
-from et_vm.values import MAX_RANK, addresses, element_count
+from et_vm.values import INT64_MAX, MAX_RANK, addresses, element_count
 
 # The element types that programs hold. numpy has no complex numbers of half precision.
 _HELD_TYPES = frozenset(ScalarType) - {
@@ -114,7 +113,8 @@ def verify_tensor(
         report(f"negative size in {table.sizes}", "sizes")
         return False
     nbytes = tensor_bytes(table)
-    if not addresses(table.sizes, table.scalar_type.itemsize):
+    # Only where a size is 0 do the others say more than the bytes.
+    if not (0 < nbytes <= INT64_MAX or addresses(table.sizes, table.scalar_type.itemsize)):
         report(f"shape {table.sizes} overflows a 64-bit size", "sizes")
         return False
     _verify_place(table, nbytes, plan, report)

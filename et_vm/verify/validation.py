@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from et_schema.errors import ExecutorchError, InvalidFile
-from et_schema.locate import Locations
-from et_schema.problems import ProblemList
+from et_schema.errors import ExecutorchError, InvalidFile, MissingOperator, ProblemList
 from et_schema.pte import read_pte
+from et_schema.reader import Locations
+from et_vm.run.link import kernel_calls, resolve_calls
 from et_vm.verify.flow import Flow
 from et_vm.verify.liveness import Liveness
 from et_vm.verify.plan import Verifier
@@ -16,7 +16,8 @@ from et_vm.verify.plan import Verifier
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
+    from et_vm.kernels.registry import KernelRegistry
     from et_vm.load.instructions import Instruction
     from et_vm.verify.liveness import Clash
 
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 class Validation:
     """What :func:`validate` found.
 
-    ``problems`` are faults for which a file is not loaded, ``clashes`` places where a well-formed plan lets
-    instructions overwrite what is still needed. All have a path and a byte.
+    ``problems`` are faults for which a file, or with kernels one of its methods, is not loaded; ``clashes`` are places
+    where a well-formed plan lets instructions overwrite what is still needed. All have a path, and a byte where there
+    is one.
     """
 
     methods: list[str] = field(default_factory=list[str])
@@ -50,8 +52,9 @@ def clash_error(
     )
 
 
-def validate(file: memoryview) -> Validation:
-    """Check a file and go on after each problem. What could not be read, or has no meaning, is not followed further:
+def validate(file: memoryview, kernels: KernelRegistry | None = None) -> Validation:
+    """Check a file, and with ``kernels`` each call against the signature of its kernel; go on after each problem. What
+    could not be read, or has no meaning, is not followed further:
     a method's registers are followed from instruction to instruction only if each of them is what it should be, and
     lifetimes are only looked at where everything else is right.
     """
@@ -75,6 +78,8 @@ def validate(file: memoryview) -> Validation:
         where = f"execution_plan[{index}]"
         flow = Flow(plan, instructions, where)
         flow.check(problems)
+        if kernels is not None:
+            resolve_calls(plan, kernel_calls(instructions), flow, kernels, problems)
         if len(problems.found) == known:
             try:
                 clashes = Liveness(plan, instructions, flow.rebound).clashes()
@@ -87,6 +92,6 @@ def validate(file: memoryview) -> Validation:
     result.problems = [*problems.found, *result.problems]
     locations = Locations(pte.locations or {})
     for problem in (*result.problems, *result.clashes):
-        if problem.offset is None and problem.where:
+        if problem.offset is None and problem.where and not isinstance(problem, MissingOperator):
             problem.offset = locations.byte_of(problem.where)
     return result

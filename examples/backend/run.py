@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from et_ir import to_edge_transform_and_lower
-from et_ir.program_manager import ExecutorchBackendConfig
+from et_ir.driver.managers import ExecutorchBackendConfig
 from et_vm import RecordingTracer
 from et_vm.runtime import Runtime
 from examples.backend.model import gate

@@ -26,11 +26,12 @@ TOLERANCES = {
     torch.complex64: (1e-5, 1e-4),
 }
 
-_DTYPES = {
+SCALAR_TYPES = {
     getattr(torch, member.torch_name): member
     for member in ScalarType
     if isinstance(getattr(torch, member.torch_name, None), torch.dtype)
 }
+"""The element types that torch and ExecuTorch share."""
 
 
 @functools.cache
@@ -142,13 +143,19 @@ class Recorder(TorchDispatchMode):
         return result
 
 
-def first_dtype(arguments: Iterable[object]) -> torch.dtype | None:
-    """The dtype of the first tensor among ``arguments``, lists included."""
+def first_tensor(arguments: Iterable[object]) -> torch.Tensor | None:
+    """The first tensor among ``arguments``, lists included."""
     for argument in arguments:
         for value in argument if isinstance(argument, tuple | list) else [argument]:
             if isinstance(value, torch.Tensor):
-                return value.dtype
+                return value
     return None
+
+
+def first_dtype(arguments: Iterable[object]) -> torch.dtype | None:
+    """The dtype of the first tensor among ``arguments``, lists included."""
+    tensor = first_tensor(arguments)
+    return None if tensor is None else tensor.dtype
 
 
 def _own(value: object) -> object:
@@ -185,7 +192,7 @@ def register_of(tensor: torch.Tensor, *, constant: bool = False) -> Tensor:
     if constant:
         storage.flags.writeable = False
     return Tensor(
-        _DTYPES[tensor.dtype], tuple(tensor.shape), dim_order(tensor), storage=storage, constant=constant
+        SCALAR_TYPES[tensor.dtype], tuple(tensor.shape), dim_order(tensor), storage=storage, constant=constant
     )
 
 
@@ -213,7 +220,7 @@ def as_argument(value: object, *, constant: bool = False) -> object:
     if isinstance(value, tuple | list):
         return [as_argument(item, constant=constant) for item in value]
     if isinstance(value, torch.dtype):
-        return int(_DTYPES[value])
+        return int(SCALAR_TYPES[value])
     if isinstance(value, torch.memory_format):
         return {torch.contiguous_format: 0, torch.preserve_format: 1, torch.channels_last: 2}[value]
     return value
@@ -472,6 +479,10 @@ def channels_last_form(recorded: Recorded) -> Recorded | None:
         return None
     arguments = tuple(turned(argument) for argument in recorded.arguments)
     results = tuple(turned(result) for result in recorded.results)
+    # An operand with one channel has both layouts, and no kernel is given another one than that of the result.
+    operand = first_tensor(arguments)
+    if operand is not None and operand.dim() == 4 and dim_order(operand) == (0, 1, 2, 3):
+        return None
     return Recorded(recorded.operator, arguments, results)  # type: ignore[arg-type]
 
 

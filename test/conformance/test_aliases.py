@@ -18,8 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.dialects.executorch.layout import Tensor as Tensor_
+from et_ir.driver.stages import run_pipeline
 from et_ir.emit import disassemble, write
-from et_ir.passes.pipelines import run_pipeline
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime
 

@@ -14,11 +14,11 @@ from sweep.compare import same_elements
 from torch.testing._internal.common_methods_invocations import op_db
 from xdsl.context import Context
 
-from et_ir.dialects.aten.inference import infer
+from dev.calls import Call, NotExpressible, module_of, result_type, sampled_calls
 from et_ir.dialects.schema import compatible
+from et_ir.dialects.schema.inference import infer
 from et_ir.passes.aten_to_core.decompose import DecomposePass
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
-from et_ir.registry.calls import Call, NotExpressible, module_of, result_type, sampled_calls
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_ir"))
 from aten_interpreter import Interpreter

@@ -22,7 +22,7 @@ with warnings.catch_warnings(action="ignore"):
         serialize_from_bundled_program_to_flatbuffer,
     )
     from executorch.exir import to_edge as stock_to_edge
-    from executorch.extension.pybindings._portable_lib import (
+    from executorch.extension.pybindings.portable_lib import (
         _load_bundled_program_from_buffer,
     )
 

@@ -12,8 +12,8 @@ from test_emit_stock import CASES, compile_with
 from torch.export import export
 
 from et_ir.dialects.executorch import PlanOp
+from et_ir.driver.stages import run_pipeline
 from et_ir.emit import disassemble, write
-from et_ir.passes.pipelines import run_pipeline
 from et_schema.pte import read_pte
 from et_tools.et_vm import main
 from et_vm.devtools.certificate import Certificate, certificates

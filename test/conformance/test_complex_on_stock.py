@@ -13,6 +13,7 @@ from sweep.compare import difference
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.passes.verify.link_check import MissingKernels
+from et_ir.targets.registry import DEFAULT
 
 Function = Callable[..., Any]
 
@@ -34,7 +35,7 @@ class Calls(torch.nn.Module):
 
 def compiled(function: Function, inputs: tuple[torch.Tensor, ...]) -> bytes:
     program = torch.export.export(Calls(function), inputs, strict=False)
-    return to_edge(program).to_executorch(ExecutorchBackendConfig(target="stock-1.4")).buffer
+    return to_edge(program).to_executorch(ExecutorchBackendConfig(target=DEFAULT)).buffer
 
 
 def check(function: Function, inputs: tuple[torch.Tensor, ...], stock: StockRuntime, path: Path) -> None:
@@ -171,10 +172,10 @@ def test_names_what_has_no_rule() -> None:
     shapes = {"x": {0: torch.export.Dim("n", max=8)}}
     program = torch.export.export(Twice(), (numbers(3),), dynamic_shapes=shapes)
     with pytest.raises(MissingKernels) as caught:
-        to_edge(program).to_executorch(ExecutorchBackendConfig(target="stock-1.4"))
+        to_edge(program).to_executorch(ExecutorchBackendConfig(target=DEFAULT))
     assert [finding.message for finding in caught.value.findings] == [
-        "the kernel 'aten::add.out' of 'stock-1.4' takes no complex<f32> for 'self'",
-        "the kernel 'dim_order_ops::_to_dim_order_copy.out' of 'stock-1.4' does not convert complex numbers",
+        f"the kernel 'aten::add.out' of '{DEFAULT}' takes no complex<f32> for 'self'",
+        f"the kernel 'dim_order_ops::_to_dim_order_copy.out' of '{DEFAULT}' does not convert complex numbers",
     ]
     assert "test_complex_on_stock.py" in str(caught.value)
 
@@ -186,7 +187,7 @@ def test_product_of_any_size(stock: StockRuntime, tmp_path: Path) -> None:
         Calls(torch.mul), (numbers(3), numbers(3)), dynamic_shapes=((sizes, sizes),), strict=False
     )
     path = tmp_path / "product.pte"
-    path.write_bytes(to_edge(program).to_executorch(ExecutorchBackendConfig(target="stock-1.4")).buffer)
+    path.write_bytes(to_edge(program).to_executorch(ExecutorchBackendConfig(target=DEFAULT)).buffer)
     for size in (0, 1, 2, 8):
         inputs = numbers(size), numbers(size) + 1
         assert difference(stock.run(path, inputs), [torch.mul(*inputs)]) is None
@@ -203,4 +204,4 @@ def test_random_numbers_are_named() -> None:
     ):
         program = torch.export.export(Calls(draw), (numbers(3),), dynamic_shapes=shapes, strict=False)
         with pytest.raises(MissingKernels, match=r"draws no complex numbers|view_as_complex"):
-            to_edge(program).to_executorch(ExecutorchBackendConfig(target="stock-1.4"))
+            to_edge(program).to_executorch(ExecutorchBackendConfig(target=DEFAULT))

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram, export
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_schema.generated.program import KernelCall
+from et_schema.program import KernelCall
 from et_schema.pte import read_pte
 from et_vm import KernelRegistry, kernel, kernels_of
 from et_vm.kernels.libraries import load_library

@@ -18,7 +18,8 @@ from et_vm.runtime import Runtime
 with warnings.catch_warnings(action="ignore"):
     from executorch.exir import ExecutorchBackendConfig as StockConfig
     from executorch.exir import to_edge as stock_to_edge
-    from executorch.extension.pybindings._portable_lib import _load_for_executorch
+    from executorch.extension.pybindings.portable_lib import _load_for_executorch
+    from executorch.runtime import Runtime as StockRuntime
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -55,6 +56,21 @@ def test_stock_runs_our_program_with_our_data(tmp_path: Path) -> None:
     torch.testing.assert_close(stock.run_method("forward", (X,))[0], expected)
     ours = Runtime.get().load_program(tmp_path / "net.pte", external=DataFiles.load(data), poison=True)
     torch.testing.assert_close(ours.load_method("forward").execute([X])[0], expected)
+
+
+def test_the_same_arguments(tmp_path: Path) -> None:
+    """A program is loaded with its data file the same way in both runtimes."""
+    model = Net().eval()
+    et = to_edge(torch.export.export(model, (X,))).to_executorch(
+        ExecutorchBackendConfig(external_constants=True)
+    )
+    et.save(tmp_path / "net.pte")
+    et.write_tensor_data_to_file(tmp_path)
+    data = tmp_path / "constants.ptd"
+    for runtime in (StockRuntime.get(), Runtime.get()):
+        for source in (tmp_path / "net.pte", et.buffer):
+            method = runtime.load_program(source, data_path=data).load_method("forward")
+            torch.testing.assert_close(method.execute([X])[0], model(X))
 
 
 def test_we_run_stock_programs_with_stock_data(tmp_path: Path) -> None:

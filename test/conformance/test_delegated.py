@@ -11,7 +11,7 @@ import torch
 
 from et_ir import to_edge
 from et_ir.backends.nested import NestedPartitioner
-from et_ir.program_manager import ExecutorchBackendConfig
+from et_ir.driver.managers import ExecutorchBackendConfig
 from et_vm.runtime import Runtime
 
 

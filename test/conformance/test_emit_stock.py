@@ -17,8 +17,9 @@ from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
 
 from et_ir.dialects.executorch import PlanOp
+from et_ir.driver.pipelines import executorch_passes
+from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.emit import disassemble, write
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
 from et_ir.text import parse_module
 from et_ir.universe import dialect_factories
 from et_schema.pte import read_pte
@@ -221,7 +222,7 @@ func.func @look(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 def test_methods_share_state(stock: StockRuntime, tmp_path: Path) -> None:
     module = parse(METHODS)
-    run_pipeline(module, executorch_pipeline())
+    run_passes(module, executorch_passes())
     with (tmp_path / "methods.pte").open("wb") as stream:
         write(module, stream)
     one = torch.ones(4)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 
-from et_ir.registry.example_texts import read_examples
-from et_ir.registry.examples import text_of, written_calls
+from dev.examples import text_of, written_calls
+from et_ir.dialects.schema.examples import read_examples
 
 
 def test_written_calls_are_the_examples():
@@ -13,5 +13,5 @@ def test_written_calls_are_the_examples():
         warnings.simplefilter("ignore")
         calls = list(written_calls())
     for call in calls:
-        assert text_of(call) == read_examples()[call.name], "run python -m et_ir.registry.examples"
+        assert text_of(call) == read_examples()[call.name], "run python -m dev.examples"
     assert len(calls) == len({call.name for call in calls})

@@ -23,9 +23,9 @@ from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.executorch import AllocOp, InputOp, KernelCallOp, ListKind, ListValue, PlanOp, ReturnOp
 from et_ir.dialects.executorch.signatures import schema_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.driver.stages import run_pipeline
 from et_ir.emit import write
-from et_ir.passes.pipelines import run_pipeline
-from et_ir.targets.registry import find_target, replaceable_everywhere
+from et_ir.targets.registry import DEFAULT, find_target, replaceable_everywhere
 from et_vm.runtime import Runtime
 
 DTYPES = {
@@ -58,7 +58,7 @@ CHANNELS = {
     "aten::_native_batch_norm_legit_no_training.out": lambda shape: shape[1:2],
 }
 """Kernels whose other tensors have a shape of their own."""
-TABLES = {"stock": "stock-1.4", "portable": "et-vm", "aten": "et-vm-aten"}
+TABLES = {"stock": DEFAULT, "portable": "et-vm", "aten": "et-vm-aten"}
 TOLERANCES = {torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1e-2), torch.float32: (1e-4, 1e-5)}
 
 ROUGH = dict.fromkeys(CHANNELS, (5e-2, 5e-2)) | {"aten::cumsum.out": (5e-2, 5e-2)}
@@ -85,9 +85,8 @@ def random(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 def functional(operator: str) -> Any:
     """The operator of torch that an out variant belongs to."""
-    name = operator.removeprefix("aten::")
     for op in OP_BY_NAME.values():
-        if op.out_schema.removeprefix("aten::").partition("(")[0] == name:
+        if op.operator.kernel == operator:
             packet, _, overload = op.name.removeprefix("edge.").partition(".")
             return getattr(getattr(torch.ops.aten, packet), overload or "default")
     raise AssertionError(f"no operator has the out variant {operator}")
@@ -221,7 +220,7 @@ def test_a_kernel_that_clears_its_result_first_is_not_in_the_table(
 ) -> None:
     """What the runs above would show."""
     value = random((3, 5), torch.float32)
-    assert "aten::tril.out" in find_target("stock-1.4").not_in_place
+    assert "aten::tril.out" in find_target(DEFAULT).not_in_place
     call = Case("self", {"self": value, "diagonal": 0}, (value.tril(),))
     path = tmp_path / "tril.pte"
     path.write_bytes(program("aten::tril.out", [call])[0])
@@ -232,8 +231,8 @@ def test_a_kernel_that_clears_its_result_first_is_not_in_the_table(
 
 def test_every_kernel_of_stock_is_in_its_table() -> None:
     """With the arguments that it may write over, or the reason why there are none; prims have no tensors."""
-    kernels = {name for name in find_target("stock-1.4").kernels if not name.startswith("executorch_prim::")}
-    allowed, refused = find_target("stock-1.4").in_place, find_target("stock-1.4").not_in_place
+    kernels = {name for name in find_target(DEFAULT).kernels if not name.startswith("executorch_prim::")}
+    allowed, refused = find_target(DEFAULT).in_place, find_target(DEFAULT).not_in_place
     assert kernels == {*allowed, *refused}
     assert not allowed.keys() & refused.keys()
     assert all(refused.values())
@@ -247,4 +246,4 @@ def test_tables_are_about_kernels_that_there_are() -> None:
             assert schema is not None
             assert arguments <= {arg.name for arg in schema.args if arg.type.is_tensor}
     assert "aten::add.out" in replaceable_everywhere()
-    assert find_target("stock-1.4-quantized").in_place == find_target("stock-1.4").in_place
+    assert find_target(f"{DEFAULT}-quantized").in_place == find_target(DEFAULT).in_place

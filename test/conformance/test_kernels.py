@@ -67,11 +67,11 @@ def test_results_over_an_input(samples: dict[str, list[Recorded]], operator: str
 
 
 def test_every_stock_kernel_has_a_portable_one() -> None:
-    from executorch.extension.pybindings import _portable_lib
+    from executorch.extension.pybindings import portable_lib
 
     from et_vm.kernels.prims import PRIMS
 
-    stock = set(_portable_lib._get_operator_names())
+    stock = set(portable_lib._get_operator_names())
     assert not stock - set(registry("portable").names()) - set(PRIMS)
 
 

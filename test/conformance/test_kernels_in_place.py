@@ -112,7 +112,7 @@ def test_device_copies(library: str, operator: str) -> None:
 
 def test_data_dependent_shapes_resize_in_the_step(library: str) -> None:
     """The output starts with the largest shape the planner allows for."""
-    from et_schema.generated.program import TensorShapeDynamism
+    from et_schema.program import TensorShapeDynamism
     from et_vm.values import Tensor
 
     values = torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]])

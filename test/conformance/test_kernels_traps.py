@@ -11,8 +11,23 @@ from et_schema.errors import ExecutorchError, Trap
 from et_vm.kernels.portable.families import FAMILIES
 from et_vm.values import Tensor
 
-# Convert to whatever type the output has.
-CONVERTING = {"aten::_to_copy.out"}
+# Convert to whatever type the output has, or accumulate in it.
+CONVERTING = {
+    f"aten::{name}"
+    for name in (
+        "_to_copy.out",
+        "cumprod.out",
+        "cumsum.out",
+        "max.unary_out",
+        "min.unary_out",
+        "prod.int_out",
+        "split_with_sizes_copy.out",
+        "sum.IntList_out",
+        "sum.out",
+        "unfold_copy.out",
+        "unsafe_split_with_sizes.out",
+    )
+}
 # Fill what they are given, of any type that the number fits.
 FILLING = {
     f"aten::{name}"

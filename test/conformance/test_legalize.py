@@ -13,10 +13,13 @@ import torch
 from stock import StockError, StockRuntime
 from sweep.compare import difference
 
+from dev.calls import Call, module_of, results_of
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.pipelines import edge_passes, executorch_passes
+from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
-from et_ir.passes.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.passes.verify.link_check import MissingKernels
-from et_ir.registry.calls import Call, module_of, results_of
+from et_ir.targets.registry import DEFAULT
 
 aten: Any = torch.ops.aten
 
@@ -207,13 +210,11 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
 def run(call: Call, stock: StockRuntime, path: Path, *, fitted: bool) -> str | None:
     """How the stock runtime's results differ from torch's; raises `StockError` if it refuses."""
     module, _, inputs = module_of(call)
-    pipeline = executorch_pipeline(target="stock-1.4")
+    passes = executorch_passes(ExecutorchBackendConfig(target=DEFAULT))
     if not fitted:
-        pipeline = pipeline.replace('legalize{target="stock-1.4"},', "").replace(
-            'kernel-limits{target="stock-1.4"},', ""
-        )
-    run_pipeline(module, EDGE)
-    run_pipeline(module, pipeline)
+        passes = [one for one in passes if one.name not in ("legalize", "kernel-limits")]
+    run_passes(module, edge_passes())
+    run_passes(module, passes)
     stream = io.BytesIO()
     write(module, stream, EmitOptions())
     path.write_bytes(stream.getvalue())

@@ -11,7 +11,7 @@ from example_models import Model
 from stock import StockRuntime
 
 from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
-from et_ir.presets import DEFAULT, PRESETS
+from et_ir.driver.presets import DEFAULT, PRESETS
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, UnitAttr, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import BufferOp, LoadOp, StoreOp
+from et_ir.driver.stages import run_pipeline
 from et_ir.emit import disassemble, write
-from et_ir.passes.pipelines import run_pipeline
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime
 
@@ -128,7 +128,7 @@ def build(program: Program, given_steps: list[tuple[bool, int, int, int]]) -> No
             program.reshape(kind, first, second)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(steps, st.lists(st.integers(0, 100), min_size=1, max_size=4), st.integers(0, 100), st.booleans())
 def test_random_programs(
     given_steps: list[tuple[bool, int, int, int]], outputs: list[int], stored: int, stores: bool

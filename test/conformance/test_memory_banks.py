@@ -11,9 +11,17 @@ from stock import StockRuntime
 from test_emit_stock import METHODS, parse
 from torch.export import export
 
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.pipelines import (
+    aten_passes,
+    backend_passes,
+    core_aten_passes,
+    edge_passes,
+    executorch_passes,
+)
+from et_ir.driver.stages import run_passes
 from et_ir.emit import write
 from et_ir.frontend import import_program
-from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 from et_vm.runtime import Runtime
 
 
@@ -41,8 +49,8 @@ def compiled(
     caller: Sequence[str] = (),
 ) -> None:
     program = import_program({"forward": export(module, inputs)})
-    lower = executorch_pipeline(check_plan=True, memory=memory, caller=caller)
-    run_pipeline(program, ",".join((ATEN, CORE_ATEN, EDGE, BACKEND, lower)))
+    lower = executorch_passes(ExecutorchBackendConfig(check_plan=True, memory=memory, caller_memory=caller))
+    run_passes(program, [*aten_passes(), *core_aten_passes(), *edge_passes(), *backend_passes(), *lower])
     with path.open("wb") as stream:
         write(program, stream)
 
@@ -115,7 +123,7 @@ def test_values_of_the_caller(
 def test_methods_share_arenas(memory: str, stock: StockRuntime, tmp_path: Path) -> None:
     """State stays where it is, whatever another method does with the rest of the arena."""
     program = parse(METHODS)
-    run_pipeline(program, executorch_pipeline(memory=memory, check_plan=True))
+    run_passes(program, executorch_passes(ExecutorchBackendConfig(memory=memory, check_plan=True)))
     path = tmp_path / "methods.pte"
     with path.open("wb") as stream:
         write(program, stream)

@@ -6,7 +6,7 @@ import sys
 
 def test_examples_are_current() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "et_ir.registry.examples", "--check"],
+        [sys.executable, "-m", "dev.examples", "--check"],
         check=False,
         capture_output=True,
         text=True,

@@ -15,9 +15,12 @@ import torch
 from stock import StockRuntime
 from sweep.compare import difference
 
+from dev.calls import Call, module_of, results_of
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.pipelines import edge_passes, executorch_passes
+from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
-from et_ir.passes.pipelines import EDGE, executorch_pipeline, run_pipeline
-from et_ir.registry.calls import Call, module_of, results_of
+from et_ir.targets.registry import DEFAULT
 
 aten: Any = torch.ops.aten
 Case = tuple[Any, tuple[Any, ...], dict[str, Any]]
@@ -92,8 +95,8 @@ def test_stock_gives_what_torch_gives(family: Any, stock: StockRuntime, tmp_path
     for target, args, kwargs in family():
         call = Call(target, args, kwargs, results_of(target(*args, **kwargs)))
         module, _, inputs = module_of(call)
-        run_pipeline(module, EDGE)
-        run_pipeline(module, executorch_pipeline(target="stock-1.4"))
+        run_passes(module, edge_passes())
+        run_passes(module, executorch_passes(ExecutorchBackendConfig(target=DEFAULT)))
         stream = io.BytesIO()
         write(module, stream, EmitOptions())
         path = tmp_path / "call.pte"

@@ -15,8 +15,8 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir import to_edge
 from et_ir.dialects.executorch import AllocOp, PlanOp
+from et_ir.driver.stages import run_pipeline
 from et_ir.emit import write
-from et_ir.passes.pipelines import run_pipeline
 from et_vm.runtime import Runtime
 
 CLASHES = 8

@@ -1,7 +1,7 @@
 """The Python surface of ``executorch.runtime``, name by name: what it has, ``et_vm.runtime`` has, called the same way.
 
-What is below it, the classes of ``_portable_lib``, has an equivalent that is named here. Both are enumerated from the
-installed package, so a release with more names fails until the tables have them.
+What is below it, the classes of the extension module, has an equivalent that is named here. Both are enumerated from
+the installed package, so a release with more names fails until the tables have them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def stock(name: str = "executorch.runtime") -> Any:
 
 
 def extension() -> Any:
-    return stock("executorch.extension.pybindings._portable_lib")
+    return stock("executorch.extension.pybindings._C")
 
 
 def public(item: Any) -> set[str]:
@@ -135,7 +135,8 @@ def assert_takes(mine: Any, theirs: Any) -> None:
         default = parameter.default
         if default is not inspect.Parameter.empty:
             assert same.default is not inspect.Parameter.empty, (mine, name)
-            assert int(getattr(default, "value", default)) == int(same.default), (mine, name)
+            values = (getattr(value, "value", value) for value in (default, same.default))
+            assert len({None if value is None else int(value) for value in values}) == 1, (mine, name)
     for name, parameter in found.items():
         assert parameter.default is not inspect.Parameter.empty, (mine, name)
 

@@ -20,14 +20,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
+from dev.calls import DTYPES, tensor_type
 from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.executorch import KernelCallOp
-from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.driver.pipelines import executorch_passes
+from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
-from et_ir.registry.calls import DTYPES, tensor_type
+from et_ir.passes.verify.verify_edge import VerifyEdgePass
+from et_ir.targets.registry import DEFAULT
+from et_ops import operator_of_kernel
 from et_vm.runtime import Runtime
 
 PREFIX = "quantized_decomposed::"
@@ -77,7 +80,7 @@ def test_on_the_vm(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_arithmetic(name: str, stock: StockRuntime, tmp_path: Path) -> None:
-    program, inputs, expected = lowered(name, "stock-1.4")
+    program, inputs, expected = lowered(name, DEFAULT)
     assert not kernels_of(program)
     for library in ("portable", "aten"):
         same(run(program.buffer, library, inputs), expected)
@@ -87,7 +90,7 @@ def test_as_arithmetic(name: str, stock: StockRuntime, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_with_stock_kernels(name: str, quantized_stock: StockRuntime, tmp_path: Path) -> None:
-    program, inputs, expected = lowered(name, "stock-1.4-quantized")
+    program, inputs, expected = lowered(name, f"{DEFAULT}-quantized")
     program.save(tmp_path / "model.pte")
     same(quantized_stock.run(tmp_path / "model.pte", inputs), expected)
     for library in ("portable", "aten"):
@@ -96,12 +99,9 @@ def test_with_stock_kernels(name: str, quantized_stock: StockRuntime, tmp_path: 
 
 def runtime_call(call: Any) -> tuple[ModuleOp, tuple[torch.Tensor, ...]]:
     """A module at the edge level that makes a call of an operator which torch does not define, and its inputs."""
-    outs = {
-        f"{PREFIX}{parse_schema(op.out_schema).qualified_name}": op
-        for op in OP_BY_NAME.values()
-        if op.out_schema
-    }
-    cls = outs[call.operator]
+    operator = operator_of_kernel(call.operator)
+    assert operator is not None
+    cls = OP_BY_NAME[operator.name]
     inputs = tuple(a for a in call.arguments if isinstance(a, torch.Tensor))
     block = Block(arg_types=[tensor_type(value) for value in inputs])
     values = iter(block.args)
@@ -121,7 +121,7 @@ def runtime_call(call: Any) -> tuple[ModuleOp, tuple[torch.Tensor, ...]]:
 
 def compiled(module: ModuleOp, target: str) -> bytes:
     lowered = module.clone()
-    run_pipeline(lowered, f"verify-edge,{executorch_pipeline(target=target)}")
+    run_passes(lowered, [VerifyEdgePass(), *executorch_passes(ExecutorchBackendConfig(target=target))])
     stream = io.BytesIO()
     write(lowered, stream, EmitOptions())
     return stream.getvalue()
@@ -136,8 +136,8 @@ def test_operators_that_only_runtimes_have(
         module, inputs = runtime_call(call)
         sums = "mixed" in call.operator
         for target, runtime in (
-            ("stock-1.4", stock),
-            ("stock-1.4-quantized", quantized_stock),
+            (DEFAULT, stock),
+            (f"{DEFAULT}-quantized", quantized_stock),
             ("et-vm", None),
         ):
             buffer = compiled(module, target)
@@ -171,7 +171,7 @@ class Weighted(torch.nn.Module):
         return torch.nn.functional.linear(x, weight)
 
 
-@pytest.mark.parametrize("target", ["stock-1.4", "stock-1.4-quantized", "et-vm"])
+@pytest.mark.parametrize("target", [DEFAULT, f"{DEFAULT}-quantized", "et-vm"])
 def test_weights_stay_integers_unless_asked_for(target: str) -> None:
     module, inputs = Weighted(), (torch.randn(2, 128),)
     exported = torch.export.export(module, inputs)

@@ -24,9 +24,11 @@ from torch.export import Dim, export
 from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.driver.pipelines import aten_passes, core_aten_passes, edge_passes
+from et_ir.driver.stages import run_passes
 from et_ir.frontend import import_program
-from et_ir.passes.pipelines import ATEN, CORE_ATEN, EDGE, run_pipeline
 from et_ir.report import PassReport
+from et_ir.targets.registry import DEFAULT
 from et_ir.verification import verify_module
 from et_vm.runtime import Runtime
 
@@ -397,8 +399,8 @@ def exported(case: Case) -> torch.export.ExportedProgram:
 def test_one_lowering_for_all_sizes(name: str) -> None:
     case = CASES[name]
     module = import_program(exported(case))
-    for pipeline in (ATEN, CORE_ATEN, EDGE):
-        run_pipeline(module, pipeline)
+    for passes in (aten_passes(), core_aten_passes(), edge_passes()):
+        run_passes(module, passes)
         verify_module(module)
         for size in SIZES:
             inputs = case.inputs(size)
@@ -413,18 +415,18 @@ def test_one_file_for_all_sizes(name: str, tmp_path: Path, stock: StockRuntime) 
     case = CASES[name]
     program = to_edge(exported(case))
     runs: dict[str, Callable[[Sequence[Any]], Sequence[Any]]] = {}
-    for target in ("et-vm", "stock-1.4"):
+    for target in ("et-vm", DEFAULT):
         path = tmp_path / f"{target}.pte"
         options = ExecutorchBackendConfig(target=target)
-        if target == "stock-1.4" and name in NO_KERNEL:
-            with pytest.raises(PassReport, match=f"'aten::{NO_KERNEL[name]}': no kernel of 'stock-1.4'"):
+        if target == DEFAULT and name in NO_KERNEL:
+            with pytest.raises(PassReport, match=f"'aten::{NO_KERNEL[name]}': no kernel of '{DEFAULT}'"):
                 program.to_executorch(options)
             continue
         path.write_bytes(program.to_executorch(options).buffer)
         for library in ("portable", "aten"):
             method = Runtime.get().load_program(path, kernels=library, poison=True).load_method("forward")
             runs[f"{library}, {target}"] = method.execute
-        if target == "stock-1.4":
+        if target == DEFAULT:
             runs["stock"] = partial(stock.run, path)
     for size in RUN:
         inputs = case.inputs(size)
@@ -451,7 +453,7 @@ def test_no_rows(name: str, tmp_path: Path, stock: StockRuntime) -> None:
         Function(function), (r(4, 3),), dynamic_shapes=(({0: Dim("n", min=0, max=8)},),), strict=False
     )
     path = tmp_path / "model.pte"
-    path.write_bytes(to_edge(program).to_executorch(ExecutorchBackendConfig(target="stock-1.4")).buffer)
+    path.write_bytes(to_edge(program).to_executorch(ExecutorchBackendConfig(target=DEFAULT)).buffer)
     for size in (4, 0, 1, 8):
         x = r(size, 3)
         wanted = [function(x)]

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,10 @@ with warnings.catch_warnings():
     from executorch.extension.flat_tensor.serialize.serialize import FlatTensorSerializer
     from executorch.runtime import Runtime, Verification
 
-from et_schema import generate
-from et_schema.generated import flat_tensor
-from et_schema.generated.program import DataLocation, Program, SubsegmentOffsets
+import fbs
+
+from et_schema import bundled_program, flat_tensor, program
+from et_schema.program import DataLocation, Program, SubsegmentOffsets
 from et_schema.ptd import read_ptd, serialize_ptd
 from et_schema.pte import read_pte, serialize_pte
 from et_schema.scalar_type import ScalarType
@@ -112,13 +112,13 @@ def run(data: bytes, inputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
 
 def test_stock_reads_what_we_write() -> None:
     """The frozen file holds every table and every union member."""
-    data = (FROZEN / "et12.pte").read_bytes()
+    data = (FROZEN / "et12-builder.pte").read_bytes()
     ours = read_pte(data).program
     assert tree(_flatbuffer_to_program(data)) == tree(ours)
 
 
 def test_stock_runtime_verifies_what_we_write() -> None:
-    data = (FROZEN / "et12.pte").read_bytes()
+    data = (FROZEN / "et12-builder.pte").read_bytes()
     program = Runtime.get().load_program(data, verification=Verification.InternalConsistency)
     assert program.method_names == {"forward"}
 
@@ -152,7 +152,7 @@ def test_stock_runs_a_rewritten_file_with_the_same_result(stock_file: tuple[torc
 
 def test_inline_constants_and_delegates_reach_the_runtime() -> None:
     """The layout of old files: stock's deserialiser moves the segments back into the flatbuffer."""
-    data = (FROZEN / "et12.pte").read_bytes()
+    data = (FROZEN / "et12-builder.pte").read_bytes()
     stock = deserialize_pte_binary(data).program
     file = read_pte(data)
     assert bytes(stock.constant_buffer[1].storage)[:20] == file.constant(1, 20)
@@ -166,34 +166,37 @@ def test_inline_constants_and_delegates_reach_the_runtime() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "source"),
+    ("package", "source", "root", "identifier"),
     [
-        ("executorch.exir._serialize", "program.fbs"),
-        ("executorch.extension.flat_tensor.serialize", "flat_tensor.fbs"),
+        ("exir._serialize", "program.fbs", Program, program.FILE_IDENTIFIER),
+        (
+            "extension.flat_tensor.serialize",
+            "flat_tensor.fbs",
+            flat_tensor.FlatTensor,
+            flat_tensor.FILE_IDENTIFIER,
+        ),
+        (
+            "devtools.bundled_program.serialize",
+            "bundled_program_schema.fbs",
+            bundled_program.BundledProgram,
+            bundled_program.FILE_IDENTIFIER,
+        ),
     ],
+    ids=lambda value: value if str(value).endswith(".fbs") else "",
 )
-def test_schemas_agree(package: str, source: str) -> None:
-    """Same tables, fields in the same order with the same types and defaults, same unions and enums."""
-    stock = generate.parse(Path(str(resources.files(package) / source)))
-    ours = generate.parse(generate.HERE / source)
-    assert (ours.identifier, ours.extension, ours.root) == (stock.identifier, stock.extension, stock.root)
-    assert {name: enum.members for name, enum in ours.enums.items()} == {
-        name: enum.members for name, enum in stock.enums.items()
-    }
-    assert {name: union.members for name, union in ours.unions.items()} == {
-        name: union.members for name, union in stock.unions.items()
-    }
-
-    def layout(schema: generate.Schema) -> dict[str, list[tuple[str, str, bool, str | None, str | None]]]:
-        return {
-            table.name: [
-                (item.name, item.type, item.vector, item.default, item.attributes.get("force_align"))
-                for item in table.fields
-            ]
-            for table in schema.tables.values()
-        }
-
-    assert layout(ours) == layout(stock)
+def test_schemas_agree(package: str, source: str, root: type, identifier: bytes) -> None:
+    """Same tables, by slot the same fields with the same types and defaults, same unions and enumerations."""
+    theirs = fbs.stock(f"executorch.{package}", source)
+    declared = fbs.ours(root, identifier)
+    assert declared.identifier == theirs.identifier
+    assert declared.layouts == theirs.layouts
+    assert declared.unions == theirs.unions
+    # Ours also has the element types that no file holds.
+    base, members = declared.enums.pop("ScalarType")
+    stock_base, stock_members = theirs.enums.pop("ScalarType")
+    assert base == stock_base
+    assert stock_members.items() <= members.items()
+    assert declared.enums == theirs.enums
 
 
 def test_scalar_types_agree() -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from executorch.codegen.tools.gen_oplist import gen_oplist
 
-from et_schema.generated.program import (
+from et_schema.program import (
     AllocationDetails,
     Chain,
     ContainerMetadata,

@@ -19,9 +19,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from et_ir import EdgeProgramManager, ExecutorchBackendConfig
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
+from et_ir.driver.pipelines import core_aten_passes, edge_passes
+from et_ir.driver.stages import run_passes
 from et_ir.frontend.size_arithmetic import SizeArithmetic
-from et_ir.passes.pipelines import CORE_ATEN, EDGE, run_pipeline
+from et_ir.targets.registry import DEFAULT
 from et_vm.runtime import Runtime
 
 Function = tuple[str, Callable[..., Any], tuple[Any, ...]]
@@ -122,12 +124,12 @@ def wanted(inputs: dict[str, Any]) -> list[Any]:
 @pytest.fixture(scope="module")
 def edge() -> EdgeProgramManager:
     module = program()
-    run_pipeline(module, CORE_ATEN)
-    run_pipeline(module, EDGE)
+    run_passes(module, core_aten_passes())
+    run_passes(module, edge_passes())
     return EdgeProgramManager(module)
 
 
-@pytest.mark.parametrize("target", ["et-vm", "stock-1.4"])
+@pytest.mark.parametrize("target", ["et-vm", DEFAULT])
 def test_as_in_python(edge: EdgeProgramManager, target: str, tmp_path: Path, stock: StockRuntime) -> None:
     path = tmp_path / "arithmetic.pte"
     path.write_bytes(edge.to_executorch(ExecutorchBackendConfig(target=target)).buffer)
@@ -135,7 +137,7 @@ def test_as_in_python(edge: EdgeProgramManager, target: str, tmp_path: Path, sto
         library: Runtime.get().load_program(path, kernels=library, poison=True).load_method("forward").execute
         for library in ("portable", "aten")
     }
-    if target == "stock-1.4":
+    if target == DEFAULT:
         runs["stock"] = lambda given: stock.run(path, given)
     names = [f"{name}{arguments}" for name, _, arguments in FUNCTIONS] + ["truth"] * 7
     for inputs in INPUTS:

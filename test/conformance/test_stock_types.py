@@ -7,9 +7,8 @@ from random import Random
 from stock import StockRuntime
 from stock_probe import LIST, header, operators, refused, rows_of
 
-from dev.document_operators import kernel_of
-from et_ir.dialects.aten.inference.dtypes import dtype_of
 from et_ir.dialects.edge import OP_BY_NAME
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 
 ROWS = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
@@ -19,7 +18,7 @@ ENDING = ("max_pool2d_with_indices_backward", "_adaptive_avg_pool2d")
 
 
 def test_every_row_is_of_a_kernel_and_its_arguments() -> None:
-    schemas = {kernel_of(OP_BY_NAME[name]): OP_BY_NAME[name].schema() for name in operators()}
+    schemas = {OP_BY_NAME[name].operator.kernel: OP_BY_NAME[name].schema() for name in operators()}
     for row in ROWS:
         kernel, args, types = row.split(" | ")
         assert {arg.name for arg in schemas[kernel].args} >= set(args.split(","))
@@ -38,11 +37,13 @@ def test_the_list_is_current(stock: StockRuntime) -> None:
     kernels = {row.split(" | ")[0] for row in ROWS}
     names = [name for name in operators() if name not in ENDING]
     listed, others = (
-        [n for n in names if (kernel_of(OP_BY_NAME[n]) in kernels) is has] for has in (True, False)
+        [n for n in names if (OP_BY_NAME[n].operator.kernel in kernels) is has] for has in (True, False)
     )
     chosen = [n for group in (listed, others) for n in Random(4).sample(group, 15)]
     found = {name: sorted(rows_of(name, stock)) for name in chosen}
-    assert found == {n: [r for r in ROWS if r.split(" | ")[0] == kernel_of(OP_BY_NAME[n])] for n in chosen}
+    assert found == {
+        n: [r for r in ROWS if r.split(" | ")[0] == OP_BY_NAME[n].operator.kernel] for n in chosen
+    }
 
 
 def test_the_list_names_its_command() -> None:

@@ -14,7 +14,7 @@ from xnnpack_programs import PROGRAMS
 
 from et_ir import to_edge_transform_and_lower
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
-from et_ir.program_manager import EdgeProgramManager
+from et_ir.driver.managers import EdgeProgramManager
 from et_vm.runtime import Runtime
 
 Outputs = list[torch.Tensor]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from importlib import resources
-from pathlib import Path
 
 import pytest
 
@@ -15,46 +13,43 @@ with warnings.catch_warnings():
     from executorch.exir import to_edge_transform_and_lower
     from executorch.runtime import Runtime, Verification
 
-from et_schema import generate
-from et_schema.generated.program import BackendDelegateInlineData, DataLocation
+import fbs
+
+from et_schema.program import BackendDelegateInlineData, DataLocation
 from et_schema.pte import read_pte, serialize_pte
 from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
+from et_schema.xnnpack_graph import FILE_IDENTIFIER, XNNGraph
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_schemas_agree() -> None:
-    """Same tables, fields in the same order with the same types, same kinds of nodes and datatypes."""
-    package = resources.files("executorch.backends.xnnpack.serialization")
-    stock = generate.parse(Path(str(package / "runtime_schema.fbs")))
-    ours = generate.parse(generate.HERE / "xnnpack.fbs")
-    names = {
-        "_XNNNode1x1": "Node1x1",
-        "_XNNNode2x1": "Node2x1",
-        "_XNNCat": "NodeCat",
-        "_XNNNodeConv": "NodeConv",
-        "_XNNPooling2D": "NodePooling2D",
-    }
-
-    def layout(schema: generate.Schema) -> dict[str, list[tuple[str, str, bool]]]:
-        return {
-            names.get(table.name, table.name): [(item.name, item.type, item.vector) for item in table.fields]
-            for table in schema.tables.values()
+    """Same tables, by slot the same fields with the same types, same kinds of nodes and datatypes."""
+    package = "executorch.backends.xnnpack.serialization"
+    theirs = fbs.stock(package, "runtime_schema.fbs")
+    # Nothing writes or reads it.
+    assert theirs.layouts["XNNGraph"].pop(7)[0] == "mem_buffer_sizes"
+    declared = fbs.ours(XNNGraph, FILE_IDENTIFIER)
+    assert declared.layouts == {
+        name: {
+            slot: (
+                *item[:2],
+                item[2].removeprefix("xnn_datatype_") if isinstance(item[2], str) else item[2],
+                item[3],
+            )
+            for slot, item in layout.items()
         }
-
-    assert layout(ours) == layout(stock)
-    assert ours.root == stock.root
-    assert ours.enums["XNNDatatype"].members == {
-        name.removeprefix("xnn_datatype_"): number
-        for name, number in stock.enums["XNNDatatype"].members.items()
+        for name, layout in theirs.layouts.items()
     }
-    # What has a number in one has it in the other: the order of a union's members counts.
-    assert {name: list(union.members.items()) for name, union in ours.unions.items()} == {
-        name: [(member, names.get(table, table)) for member, table in union.members.items()]
-        for name, union in stock.unions.items()
+    assert declared.unions == theirs.unions
+    base, members = theirs.enums["XNNDatatype"]
+    assert declared.enums == {
+        "XNNDatatype": (
+            base,
+            {name.removeprefix("xnn_datatype_"): number for name, number in members.items()},
+        )
     }
-    written = generate.parse(Path(str(package / "schema.fbs")))
-    assert ours.identifier == written.identifier
+    assert declared.identifier == fbs.stock(package, "schema.fbs").identifier
 
 
 class Small(torch.nn.Module):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import SSAValue
 
-from et_ir.analysis.register_liveness import root_of
+from et_ir.analysis.aliasing import root_of
 from et_ir.dialects.executorch import KernelCallOp, PlanOp, StateOp
 from et_ir.dialects.executorch.layout import nbytes
 

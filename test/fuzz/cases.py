@@ -31,7 +31,8 @@ from fuzz.mutations import mutated_bytes, mutated_program, mutated_values
 from fuzz.texts import TEXTS, garbled
 
 # What a program may ask for, here: small enough that what it asks for is no excuse for what a case takes.
-MEMORY_LIMIT = 1 << 20
+MEMORY_LIMIT = 4 << 20
+WORK_LIMIT = 100_000_000
 INSTRUCTION_LIMIT = 100
 
 SECONDS = 5.0
@@ -117,7 +118,7 @@ def _run_program(case: Case) -> str:
     found = validate(memoryview(case.content))
     problems = [(problem.code, problem.where, problem.message) for problem in found.problems]
     try:
-        program = Program.load(case.content, platform=Platform(memory_limit=MEMORY_LIMIT))
+        program = Program.load(case.content, platform=_platform())
     except ExecutorchError as error:
         if (error.code, error.where, error.message) not in problems:
             raise Violation(f"loading says {error}, validate {found.problems}") from error
@@ -127,6 +128,10 @@ def _run_program(case: Case) -> str:
     if any(problem.code != Error.OutOfResources for problem in found.problems):
         raise Violation(f"loaded, but validate finds {found.problems}")
     return _run_methods(program, read_ptd(external_data()).named_data(), poison=case.seed % 5 == 0)
+
+
+def _platform() -> Platform:
+    return Platform(memory_limit=MEMORY_LIMIT, work_limit=WORK_LIMIT)
 
 
 def _run_methods(program: Program, data: dict[str, memoryview], *, poison: bool = False) -> str:
@@ -173,12 +178,12 @@ def _run_data(case: Case) -> str:
         if error.code != Error.InvalidExternalData:
             raise Violation(f"not an error of external data: {error}") from error
         return error.code.name
-    return _run_methods(Program.load(programs()["state"]), data)
+    return _run_methods(Program.load(programs()["state"], platform=_platform()), data)
 
 
 def _run_bundle(case: Case) -> str:
     try:
-        bundle = BundledProgram(case.content)
+        bundle = BundledProgram(case.content, platform=_platform())
         for name, index in bundle.cases():
             method = bundle.program.load_method(name, kernels=registry(), instruction_limit=INSTRUCTION_LIMIT)
             bundle.verify(method, index)

@@ -13,8 +13,8 @@ import xnnpack_graphs
 from test_verify import Good
 from vm_programs import BOUND, UNBOUND, Build, chain_of_adds, combine, kernels
 
-from et_schema.generated import flat_tensor, xnnpack
-from et_schema.generated.program import CompileSpec, Frame
+from et_schema import flat_tensor, xnnpack_graph
+from et_schema.program import CompileSpec, Frame
 from et_schema.ptd import serialize_ptd
 from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack_nodes import NO_VALUE
@@ -186,40 +186,46 @@ def _images() -> bytes:
         graph.constant(np.ones(sizes, np.float32))
         for sizes in ((4, 3, 3, 2), (4,), (1, 3, 3, 4), (1, 1, 1, 4))
     ]
-    graph.node(xnnpack.XNNStaticTranspose(4, [0, 2, 3, 1], x, last))
+    graph.node(xnnpack_graph.XNNStaticTranspose(4, [0, 2, 3, 1], x, last))
     sides = (1, 1, 1, 1)
     graph.node(
-        xnnpack.XNNConv2d(*sides, 3, 3, 1, 1, 1, 1, 2, 4, 1, 0, 0, last, ones[0], ones[1], wide), (0.0, 6.0)
+        xnnpack_graph.XNNConv2d(*sides, 3, 3, 1, 1, 1, 1, 2, 4, 1, 0, 0, last, ones[0], ones[1], wide),
+        (0.0, 6.0),
     )
-    graph.node(xnnpack.XNNMaxPooling2d(0, 0, 0, 0, 2, 2, 2, 2, 1, 1, wide, pooled))
+    graph.node(xnnpack_graph.XNNMaxPooling2d(0, 0, 0, 0, 2, 2, 2, 2, 1, 1, wide, pooled))
     graph.node(
-        xnnpack.XNNDepthwiseConv2d(*sides, 3, 3, 1, 1, 1, 1, 1, 1, 4, 0, 0, pooled, ones[2], NO_VALUE, mixed)
+        xnnpack_graph.XNNDepthwiseConv2d(
+            *sides, 3, 3, 1, 1, 1, 1, 1, 1, 4, 0, 0, pooled, ones[2], NO_VALUE, mixed
+        )
     )
     summed = graph.value(1, 2, 2, 4)
-    graph.node(xnnpack.XNNAdd(mixed, ones[3], summed))
-    graph.node(xnnpack.XNNStaticTranspose(4, [0, 3, 1, 2], summed, graph.output(1, 4, 2, 2)))
+    graph.node(xnnpack_graph.XNNAdd(mixed, ones[3], summed))
+    graph.node(xnnpack_graph.XNNStaticTranspose(4, [0, 3, 1, 2], summed, graph.output(1, 4, 2, 2)))
     return graph.blob()
 
 
 def _matrices() -> bytes:
     graph, kinds = xnnpack_graphs.Build(), xnnpack_graphs.D
     x, flat = graph.input(1, 4, 2, 2), graph.value(4, 4)
-    grid = graph.value(4, 4, datatype=kinds.qint8, parameters=xnnpack.PerTensorQuant(0.1, 3))
+    grid = graph.value(4, 4, datatype=kinds.qint8, parameters=xnnpack_graph.PerTensorQuant(0.1, 3))
     back, rows = (
         graph.value(4, 4),
-        graph.value(4, 4, datatype=kinds.qdint8, parameters=xnnpack.PerTokenDynamicQuant(1)),
+        graph.value(4, 4, datatype=kinds.qdint8, parameters=xnnpack_graph.PerTokenDynamicQuant(1)),
     )
     scales = graph.data(np.ones(3, np.float32).tobytes())
     weight = graph.constant(
-        np.full((3, 2), 0x9A, np.uint8), kinds.qcint4, xnnpack.PerChannelQuant([], 0, scales, 3), dims=(3, 4)
+        np.full((3, 2), 0x9A, np.uint8),
+        kinds.qcint4,
+        xnnpack_graph.PerChannelQuant([], 0, scales, 3),
+        dims=(3, 4),
     )
     products = graph.value(4, 3)
-    graph.node(xnnpack.XNNStaticReshape(2, [0, 4], x, flat))
-    graph.node(xnnpack.XNNConvert(flat, grid))
-    graph.node(xnnpack.XNNConvert(grid, back))
-    graph.node(xnnpack.XNNConvert(back, rows))
-    graph.node(xnnpack.XNNFullyConnected(rows, weight, NO_VALUE, products))
-    graph.node(xnnpack.XNNSoftmax(products, graph.output(4, 3)))
+    graph.node(xnnpack_graph.XNNStaticReshape(2, [0, 4], x, flat))
+    graph.node(xnnpack_graph.XNNConvert(flat, grid))
+    graph.node(xnnpack_graph.XNNConvert(grid, back))
+    graph.node(xnnpack_graph.XNNConvert(back, rows))
+    graph.node(xnnpack_graph.XNNFullyConnected(rows, weight, NO_VALUE, products))
+    graph.node(xnnpack_graph.XNNSoftmax(products, graph.output(4, 3)))
     return graph.blob()
 
 

@@ -9,8 +9,8 @@ from random import Random
 from struct import pack_into
 from typing import Any
 
+from et_schema import program as schema
 from et_schema.errors import ExecutorchError
-from et_schema.generated import program as schema
 from et_schema.pte import read_pte, serialize_pte
 
 INTS = (

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import lit.formats
 
+from et_ir.targets.registry import DEFAULT
+
 config.name = "executorch-ir"  # noqa: F821  (lit provides `config`)
 config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
 config.suffixes = [".mlir", ".test"]  # noqa: F821
@@ -19,3 +21,5 @@ config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), 
 for name in ("HOME", "OMP_NUM_THREADS", "NO_COLOR", "PYTHONPATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]  # noqa: F821
+# The stock runtime that is the default target, where a command must name it.
+config.substitutions.append(("%stock", DEFAULT))  # noqa: F821

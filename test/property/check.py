@@ -20,10 +20,20 @@ import torch
 from torch import Tensor
 from torch.export import Dim, export
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.observer import Observer
+from et_ir.driver.pipelines import (
+    aten_passes,
+    backend_passes,
+    core_aten_passes,
+    edge_passes,
+    executorch_passes,
+)
+from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, disassemble, write
 from et_ir.frontend import import_program
-from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 from et_ir.text import data_attributes, parse_module, print_module
 from et_ir.verification import verify_module
 from et_schema.errors import ExecutorchError
@@ -44,7 +54,7 @@ RUNS: Final = 3
 TOLERANCE: Final = 1e-4
 """Of results, in absolute terms and of the larger number. That in 64 bits they differ less has been checked."""
 
-PLANNED: Final = executorch_pipeline().replace("plan-memory{", "plan-memory{check=true ")
+PLANNED: Final = ExecutorchBackendConfig(check_plan=True)
 
 
 class Failure(Exception):
@@ -136,25 +146,26 @@ def _same_text(found: str, wanted: str) -> None:
 
 def _compile(module: ModuleOp, checks: Checks) -> bytes:
     """Lower a module in place, and the file of it."""
-    for level, pipeline in (
-        ("verify aten", ATEN),
-        ("core-aten", CORE_ATEN),
-        ("edge", EDGE),
-        ("backend", BACKEND),
-        ("executorch", PLANNED),
+    for level, passes in (
+        ("verify aten", aten_passes()),
+        ("core-aten", core_aten_passes()),
+        ("edge", edge_passes()),
+        ("backend", backend_passes()),
+        ("executorch", executorch_passes(PLANNED)),
     ):
         with _stage(level):
-            run_pipeline(module, pipeline, after=_verify if checks.every_pass else None)
+            run_passes(module, passes, _Verifier() if checks.every_pass else None)
             verify_module(module)
     with _stage("emit"):
         return _file(module)
 
 
-def _verify(one: Any, module: ModuleOp) -> None:
-    try:
-        verify_module(module)
-    except Exception as error:
-        raise ValueError(f"after {one.name}: {error}") from error
+class _Verifier(Observer):
+    def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        try:
+            verify_module(module)
+        except Exception as error:
+            raise ValueError(f"after {one.name}: {error}") from error
 
 
 def _file(module: ModuleOp) -> bytes:

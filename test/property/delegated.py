@@ -14,8 +14,16 @@ from et_ir.backends import OperatorSupport, Refusal, delegate_module, partition_
 from et_ir.backends.nested import NestedPartitioner
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.pipelines import (
+    aten_passes,
+    backend_passes,
+    core_aten_passes,
+    edge_passes,
+    executorch_passes,
+)
+from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.emit import write
-from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 from et_ir.verification import verify_module
 
 __all__ = ["compile_delegated"]
@@ -68,14 +76,13 @@ class _Random(NestedPartitioner):
 
 def compile_delegated(module: ModuleOp, random: Random) -> bytes:
     """Lower a module of the aten level, which changes, with random parts delegated, and the file of it."""
-    for pipeline in (ATEN, CORE_ATEN, EDGE):
-        run_pipeline(module, pipeline)
+    run_passes(module, [*aten_passes(), *core_aten_passes(), *edge_passes()])
     partitioners = [_Random(random) for _ in range(random.choice([1, 1, 2]))]
     regions = module.clone()
     report = partition_module(regions, partitioners)
     # What cannot be run as one has an op in front of what it needs.
     verify_module(regions)
-    run_pipeline(regions, BACKEND)
+    run_passes(regions, backend_passes())
     if any(count < 1 for _, _, count in report.partitions):
         raise ValueError("a partition without ops")
     if random.random() < 0.5:
@@ -85,7 +92,7 @@ def compile_delegated(module: ModuleOp, random: Random) -> bytes:
         run_pipeline(regions, "canonicalize,constant-fold,cse,dce,lower-partitions")
         module = regions
     verify_module(module)
-    run_pipeline(module, f"{BACKEND},{executorch_pipeline(target='et-vm')}")
+    run_passes(module, [*backend_passes(), *executorch_passes(ExecutorchBackendConfig(target="et-vm"))])
     verify_module(module)
     stream = io.BytesIO()
     write(module, stream)

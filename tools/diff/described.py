@@ -10,7 +10,7 @@ from et_tools.info.tensors import describe, tensor_facts, tensor_name
 from et_tools.info.values import literal
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan, Tensor
+    from et_schema.program import ExecutionPlan, Tensor
     from et_vm.load.instructions import Instruction
     from et_vm.program import Program
 
@@ -86,7 +86,7 @@ class DescribedMethod:
         return known
 
     def _show(self, register: int) -> str:
-        from et_schema.generated.program import Tensor
+        from et_schema.program import Tensor
 
         table = self.plan.values[register].val
         return self._describe_tensor(table) if isinstance(table, Tensor) else type(table).__name__
@@ -131,8 +131,8 @@ class DescribedMethod:
 
     def _collect(self, register: int, found: list[int]) -> None:
         """Append the registers that a value is, or lists, unless they are known by what they are."""
-        from et_schema.generated.program import IntList, OptionalTensorList, TensorList
-        from et_schema.generated.program import Tensor as TensorTable
+        from et_schema.program import IntList, OptionalTensorList, TensorList
+        from et_schema.program import Tensor as TensorTable
         from et_vm.load.instructions import is_constant
 
         table = self.plan.values[register].val

@@ -12,7 +12,7 @@ from et_tools.diff.difference import Difference
 from et_tools.info.tensors import describe, tensor_facts, tensor_name
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import Tensor
+    from et_schema.program import Tensor
     from et_vm.program import Program
 
 
@@ -38,7 +38,7 @@ def compare_weights(first: Program, second: Program) -> Iterator[Difference]:
 
 
 def _weights(program: Program) -> dict[str, _Weight]:
-    from et_schema.generated.program import Tensor
+    from et_schema.program import Tensor
     from et_vm.meta import TensorInfo
     from et_vm.verify.tensors import tensor_bytes, tensor_data
 

@@ -38,7 +38,7 @@ def facts(program: Program) -> dict[str, Any]:
 
 def _uses(pte: PteFile) -> list[list[str]]:
     """For each segment what refers to it."""
-    from et_schema.generated.program import DataLocation
+    from et_schema.program import DataLocation
 
     program = pte.program
     uses: list[list[str]] = [[] for _ in program.segments]

@@ -15,7 +15,7 @@ from et_tools.info.tensors import cut
 from et_tools.vm_files import count
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import CompileSpec
+    from et_schema.program import CompileSpec
     from et_vm.program import Program
 
 DECODERS = "et_vm.delegate_decoders"
@@ -28,7 +28,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
     """One object for each delegate of each method; ``contents`` are the lines of a decoder, if there is one."""
     from hashlib import sha256
 
-    from et_schema.generated.program import DataLocation
+    from et_schema.program import DataLocation
 
     decoders = _decoders()
     found: list[dict[str, Any]] = []

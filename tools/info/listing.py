@@ -9,7 +9,7 @@ from et_tools.info.tensors import cut, describe, tensor_facts, tensor_name
 from et_tools.info.values import literal, plain_value
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.load.instructions import Instruction
     from et_vm.program import Program
 
@@ -30,7 +30,7 @@ def value_facts(program: Program) -> list[dict[str, Any]]:
 
 
 def _value(plan: ExecutionPlan, register: int) -> dict[str, Any]:
-    from et_schema.generated.program import Tensor
+    from et_schema.program import Tensor
     from et_vm.meta import TensorInfo
 
     table = plan.values[register].val

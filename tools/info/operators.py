@@ -17,9 +17,9 @@ def facts(program: Program) -> dict[str, Any]:
     """``targets``: the runtimes known; ``operators``: name, calls in all methods, and the targets that have it;
     ``backends``: ids and how many delegates each has.
     """
-    from et_ir.targets.registry import TARGETS, find_target
+    from et_ir.targets.registry import CURRENT_TARGETS, find_target
 
-    manifests = {target: find_target(target).kernels for target in TARGETS}
+    manifests = {target: find_target(target).kernels for target in CURRENT_TARGETS}
     calls: Counter[str] = Counter()
     backends: Counter[str] = Counter()
     for index, plan in enumerate(program.pte.program.execution_plan):
@@ -28,7 +28,7 @@ def facts(program: Program) -> dict[str, Any]:
             if instruction.opcode.mnemonic == "call":
                 calls[instruction.name] += 1
     return {
-        "targets": list(TARGETS),
+        "targets": list(CURRENT_TARGETS),
         "operators": [
             {
                 "name": name,

@@ -11,7 +11,7 @@ from et_tools.info.plan_picture import MARKS, picture
 from et_tools.info.tensors import cut, describe, tensor_facts, tensor_name
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
     from et_vm.load.instructions import Instruction
     from et_vm.program import Program
 
@@ -26,7 +26,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
     execution before) to instruction ``last`` (the number of instructions: until the caller has read it, or by the next
     execution); neither is there for one that no instruction uses.
     """
-    from et_schema.generated.program import Tensor
+    from et_schema.program import Tensor
     from et_vm.devtools.certificate import certificates
     from et_vm.meta import TensorInfo
 
@@ -76,7 +76,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
 
 def _writers(program: Program, plan: ExecutionPlan) -> dict[int, dict[str, str]]:
     """What writes each register first: an operator, with its source line if the file has it; the caller; or state."""
-    from et_schema.generated.program import Tensor
+    from et_schema.program import Tensor
     from et_vm.load.instructions import written_registers
 
     writers: dict[int, dict[str, str]] = {}

@@ -43,7 +43,7 @@ def facts(program: Program) -> dict[str, Any]:
 
 
 def _by_operator(program: Program) -> list[dict[str, Any]]:
-    from et_schema.generated.program import OptionalTensorList, Tensor, TensorList
+    from et_schema.program import OptionalTensorList, Tensor, TensorList
     from et_vm.load.instructions import is_constant
     from et_vm.verify.tensors import tensor_bytes
 

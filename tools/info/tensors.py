@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from et_tools.vm_files import WIDTH, fit
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import Tensor
+    from et_schema.program import Tensor
     from et_vm.meta import TensorInfo
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import ExecutionPlan
+    from et_schema.program import ExecutionPlan
 
 _SCALARS = {"Int": "int_val", "Bool": "bool_val", "Double": "double_val", "String": "string_val"}
 _LISTS_OF_NUMBERS = ("DoubleList", "BoolList")

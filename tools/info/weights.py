@@ -10,7 +10,7 @@ from et_tools.info.tensors import cut, describe, tensor_facts, tensor_name
 from et_tools.vm_files import count
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import Tensor
+    from et_schema.program import Tensor
     from et_vm.program import Program
 
 SHOWN = 10
@@ -55,7 +55,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
 
 def _constants(program: Program) -> Iterator[tuple[Tensor, str, bool]]:
     """All values that are constants, with their name and whether they are outside of the file."""
-    from et_schema.generated.program import Tensor
+    from et_schema.program import Tensor
     from et_vm.load.instructions import is_constant
 
     for plan in program.pte.program.execution_plan:

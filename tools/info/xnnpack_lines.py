@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from et_schema.generated.xnnpack import XNNGraph, XNNTensorValue, XNode, XNodeUnion, XValue
+    from et_schema.xnnpack_graph import XNNGraph, XNNTensorValue, XNode, XNodeUnion, XValue
 
 __all__ = ["xnnpack_lines"]
 

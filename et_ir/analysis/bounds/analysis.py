@@ -14,16 +14,15 @@ from et_ir.analysis.bounds.intervals import ANY, Interval, Sizes, computed, elem
 from et_ir.analysis.bounds.rules import RULES, Call, broadcast
 from et_ir.analysis.bounds.same import Identity, SameSizes
 from et_ir.analysis.bounds.sources import sources
-from et_ir.dialects.aten.inference.meta import RULES as SHAPES
-from et_ir.dialects.aten.inference.meta import Meta, read_args
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.control import ControlOp
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.edge.layout import is_dim_order_op
 from et_ir.dialects.program import ComputeOp, LiteralOp, RangeOp
 from et_ir.dialects.schema import DYNAMIC, SchemaOp
+from et_ir.dialects.schema.inference import read_args
 from et_ir.dialects.schema.literals import ELEMENT_TYPES, literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ops.inference.meta import Meta
 
 __all__ = ["SizeBounds"]
 
@@ -107,11 +106,7 @@ class SizeBounds:
         number = op.number
         self._stated[number] = self._stated.get(number, ANY) & Interval(op.least, op.most)
         owner = number.owner
-        if (
-            isinstance(owner, SchemaOp)
-            and op.most is not None
-            and operator_name(type(owner)) == "sym_size.int"
-        ):
+        if isinstance(owner, SchemaOp) and op.most is not None and owner.operator.view_form == "sym_size.int":
             self._cap(owner.operands[0], owner.arg("dim"), op.most)
 
     def _cap(self, tensor: SSAValue, dim: int, most: int) -> None:
@@ -156,7 +151,7 @@ class SizeBounds:
 
     def _number_op(self, op: SchemaOp) -> None:
         """The range of a number that an operator gives."""
-        name = operator_name(type(op))
+        name = op.operator.view_form
         found = ANY
         if name == "sym_size.int":
             dim: int = op.arg("dim")
@@ -170,13 +165,13 @@ class SizeBounds:
 
     def _shapes(self, op: SchemaOp) -> Sequence[Sizes] | None:
         """The bounds of an operator's results, `None` where nothing tells them."""
-        rule = RULES.get(operator_name(type(op)))
+        rule = RULES.get(op.operator.view_form)
         if rule is not None:
             return rule(Call(op, self.sizes, self.number, self._same))
         tensors = [self.sizes(value) for value in op.operands if is_tensor(value.type)]
         if is_dim_order_op(op):
             return tensors[:1] if tensors else [self._given(op, "size")]
-        if "pointwise" in op.tags:
+        if op.operator.is_pointwise:
             return [broadcast(*tensors)] * len(op.results)
         return self._inferred(op)
 
@@ -190,7 +185,7 @@ class SizeBounds:
         """The shapes that an operator gives for operands as large as they get: no shape shrinks as others grow,
         but in what has a rule of its own.
         """
-        rule = SHAPES.get(op.name.partition(".")[2])
+        rule = op.operator.shape_rule
         if rule is None:
             return None
         try:

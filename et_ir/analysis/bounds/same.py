@@ -6,12 +6,11 @@ would have to assume for want of knowing where the number comes from.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import cast
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from et_ir.analysis.bounds.sources import sources
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import literal_of
@@ -21,22 +20,6 @@ __all__ = ["Identity", "SameSizes"]
 
 Identity = object
 """Equal for sizes that are equal in every run: a number, or where the size came from first."""
-
-_KEEPS_SHAPE: Final = frozenset(
-    {"_softmax", "_log_softmax", "native_layer_norm", "native_group_norm", "cumsum"}
-)
-"""Operators whose first result has the shape of their first operand."""
-
-_COUNTS: Final = frozenset({"arange", "arange.start", "arange.start_step"})
-"""Operators that count up."""
-
-_PRODUCTS: Final = {
-    "mm": (("self", 0), ("mat2", 1)),
-    "bmm": (("self", 0), ("self", 1), ("mat2", 2)),
-    "addmm": (("mat1", 0), ("mat2", 1)),
-    "baddbmm": (("batch1", 0), ("batch1", 1), ("batch2", 2)),
-}
-"""Where the sizes of products of matrices come from."""
 
 
 class SameSizes:
@@ -58,7 +41,7 @@ class SameSizes:
         owner = value.owner
         if isinstance(owner, LiteralOp):
             return literal_of(owner.value)
-        if isinstance(owner, SchemaOp) and operator_name(type(owner)) == "sym_size.int":
+        if isinstance(owner, SchemaOp) and owner.operator.view_form == "sym_size.int":
             return self.size(owner.operands[0], owner.arg("dim"))
         return value
 
@@ -74,21 +57,18 @@ class SameSizes:
                     self._found[result, dim] = found
 
     def _derived(self, op: SchemaOp, dim: int) -> Identity | None:
-        name = operator_name(type(op))
+        name = op.operator.view_form
         if name in ("expand", "view", "reshape", "_unsafe_view"):
             return self._given(op, name, dim)
-        if name in _COUNTS:
+        if op.operator.facts.counts:
             return self._counted(op)
-        if name in _PRODUCTS:
-            argument, place = _PRODUCTS[name][dim]
-            return self.size(cast(SSAValue, op.arg(argument)), place)
-        if name in _KEEPS_SHAPE:
+        if op.operator.facts.keeps_shape and is_tensor(op.operands[0].type):
             return self.size(op.operands[0], dim)
         if len(op.results) != 1:
             return None
         places = sources(op, dim)
         found = {self.size(*place) for place in places}
-        if "pointwise" in op.tags and not _is_broadcast_from(op, places, dim):
+        if op.operator.is_pointwise and not _is_broadcast_from(op, places, dim):
             return None
         return found.pop() if len(found) == 1 else None
 
@@ -99,7 +79,7 @@ class SameSizes:
         end: object = op.arg("end")
         owner = cast(SSAValue, end).owner if isinstance(end, SSAValue) else None
         # A tensor's size is never below 0, where there would be no numbers.
-        is_size = isinstance(owner, SchemaOp) and operator_name(type(owner)) == "sym_size.int"
+        is_size = isinstance(owner, SchemaOp) and owner.operator.view_form == "sym_size.int"
         return self.number(cast(SSAValue, end)) if is_size and (start, step) == (0, 1) else None
 
     def _given(self, op: SchemaOp, name: str, dim: int) -> Identity | None:

@@ -10,8 +10,6 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.counterparts import operator_name
-from et_ir.dialects.edge.layout import is_dim_order_op
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
@@ -20,7 +18,7 @@ __all__ = ["sources"]
 
 def sources(op: SchemaOp, dim: int) -> list[tuple[SSAValue, int]]:
     """The dimensions of operands that have the size that a dimension of the only result has."""
-    name = operator_name(type(op))
+    name = op.operator.view_form
     if name == "index_select":
         source = cast(SSAValue, op.arg("self"))
         rank = tensor_type(source).get_num_dims()
@@ -28,12 +26,16 @@ def sources(op: SchemaOp, dim: int) -> list[tuple[SSAValue, int]]:
             return [(source, dim)]
         index = cast(SSAValue, op.arg("index"))
         return [(index, 0)] if tensor_type(index).get_num_dims() else []
-    if name in ("clone", "alias", "_to_copy") or is_dim_order_op(op):
+    facts = op.operator.facts
+    if facts.keeps_shape:
         return [(value, dim) for value in op.operands[:1] if is_tensor(value.type)]
+    if facts.sizes:
+        argument, place = facts.sizes[dim]
+        return [(cast(SSAValue, op.arg(argument)), place)]
     if name == "permute":
         order = cast("tuple[int, ...]", op.arg("dims"))
         return [(op.operands[0], order[dim])]
-    if "pointwise" in op.tags:
+    if op.operator.is_pointwise:
         rank = tensor_type(op.results[0]).get_num_dims()
         return [
             (value, dim - rank + tensor_type(value).get_num_dims())

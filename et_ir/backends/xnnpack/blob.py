@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 
-from et_ir.backends.delegate_mapping import DelegateMappingBuilder
-from et_ir.backends.dependences import is_copied, is_statement
-from et_ir.backends.details import BackendDetails, PreprocessResult
-from et_ir.backends.specs import CompileSpec
 from et_ir.backends.xnnpack.prelu import prelus
 from et_ir.backends.xnnpack.recover_pools import recover_pools
 from et_ir.backends.xnnpack.rules import RULES
 from et_ir.backends.xnnpack.translation import Translation
+from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
+from et_ir.delegation.dependences import is_copied, is_statement
+from et_ir.delegation.details import BackendDetails, PreprocessResult
+from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.schema import SchemaOp
-from et_ir.passes.pipelines import run_pipeline
+from et_ir.driver.stages import run_pipeline
 from et_schema.xnnpack import serialize_xnnpack
 from et_schema.xnnpack_check import check_graph
 

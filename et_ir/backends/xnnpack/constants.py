@@ -13,7 +13,7 @@ from et_ir.data import Blob
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema.tensors import tensor_type
-from et_schema.generated.xnnpack import XNNDatatype
+from et_schema.xnnpack_graph import XNNDatatype
 
 __all__ = ["DATATYPES", "PLACES", "array_blob", "constant_array", "is_constant"]
 

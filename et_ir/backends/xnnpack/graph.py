@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.backends.named_data import NamedDataStore
 from et_ir.data import Blob
-from et_schema.generated.xnnpack import (
+from et_ir.delegation.named_data import NamedDataStore
+from et_schema.xnnpack_graph import (
     ConstantDataOffset,
     OutputMinMax,
     XNNDatatype,

@@ -9,17 +9,16 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from et_ir.analysis.bounds import SizeBounds
-from et_ir.backends.capability import CapabilityPartitioner
-from et_ir.backends.options import check_options, number_option, operators, operators_option
-from et_ir.backends.partitioner import KeepFilter
-from et_ir.backends.refusals import Refusal
-from et_ir.backends.registry import Backend
-from et_ir.backends.specs import DelegationSpec
-from et_ir.backends.support import OperatorSupport
 from et_ir.backends.xnnpack.blob import XnnpackBackend
 from et_ir.backends.xnnpack.prelu import prelus
 from et_ir.backends.xnnpack.support import XnnpackSupport
-from et_ir.dialects.counterparts import operator_name
+from et_ir.delegation.capability import CapabilityPartitioner
+from et_ir.delegation.options import check_options, number_option, operators, operators_option
+from et_ir.delegation.partitioner import KeepFilter
+from et_ir.delegation.refusals import Refusal
+from et_ir.delegation.registry import Backend
+from et_ir.delegation.specs import DelegationSpec
+from et_ir.delegation.support import OperatorSupport
 from et_ir.dialects.schema import SchemaOp
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ class _Chosen(XnnpackSupport):
 
     def refusal(self, op: Operation) -> Refusal | None:
         if isinstance(op, SchemaOp):
-            name = operator_name(type(op))
+            name = op.operator.view_form
             if name in self._without or (self._only and name not in self._only):
                 return Refusal("left out by the user", name)
         return super().refusal(op)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, SSAValue
 
 from et_ir.backends.xnnpack.constants import DATATYPES, is_constant
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 

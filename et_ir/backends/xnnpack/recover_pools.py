@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["recover_pools"]

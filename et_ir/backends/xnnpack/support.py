@@ -7,10 +7,10 @@ from typing import Final
 from xdsl.ir import Operation, SSAValue
 
 from et_ir.analysis.bounds import SizeBounds
-from et_ir.backends.refusals import Refusal
-from et_ir.backends.support import OperatorSupport
 from et_ir.backends.xnnpack.constants import DATATYPES, is_constant
 from et_ir.backends.xnnpack.rules import RULES
+from et_ir.delegation.refusals import Refusal
+from et_ir.delegation.support import OperatorSupport
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor

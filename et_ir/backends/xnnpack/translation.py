@@ -24,7 +24,7 @@ from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     OutputMinMax,
     XNNCopy,
     XNNDatatype,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
 from et_ir.dialects.aten.base import AtenOp
-from et_ir.dialects.aten.generated.ops import OPS
+from et_ir.dialects.schema.classes import OperatorClasses, OperatorDialect
 
 __all__ = ["OP_BY_NAME", "Aten", "AtenOp"]
 
-Aten = Dialect("aten", list(OPS))
-OP_BY_NAME: dict[str, type[AtenOp]] = {op.name.removeprefix("aten."): op for op in OPS}
+OP_BY_NAME = OperatorClasses("aten", AtenOp, lambda operator: operator.is_exported)
 """Op classes by torch's name, without `.default`, with the namespace where it is not `aten`: `add.Tensor`, `relu`,
 `quantized_decomposed.choose_qparams.tensor`.
 """
+Aten = OperatorDialect(OP_BY_NAME)

@@ -19,6 +19,6 @@ class AtenOp(OperatorOp):
 
     @staticmethod
     def infer(op: SchemaOp) -> Sequence[Attribute] | None:
-        from et_ir.dialects.aten.inference import infer
+        from et_ir.dialects.schema.inference import infer
 
         return infer(op)

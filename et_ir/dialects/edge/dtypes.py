@@ -10,11 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from et_ir.dialects.aten.inference.dtypes import Category, DType, as_float, dtype_of, real_of
 from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.dialects.schema.tensors import is_tensor
+from et_ops.dtypes import Category, DType, as_float, real_of
 
 __all__ = ["CLASSES", "TABLE", "Column", "Row", "dtype_problems", "rows", "table"]
 

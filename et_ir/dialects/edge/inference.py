@@ -8,9 +8,9 @@ from typing import cast
 from xdsl.dialects.builtin import NoneAttr, TensorType, f32
 from xdsl.ir import Attribute
 
-from et_ir.dialects.aten.inference import infer as infer_torch
 from et_ir.dialects.edge.layout import apply_layout, is_dim_order_op
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.inference import infer as infer_torch
 from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["infer"]

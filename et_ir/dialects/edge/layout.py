@@ -3,7 +3,7 @@
 Layout is no part of what an operator computes; it is what its kernel can be given. Three kinds of operators:
 
 - *sharing*: all tensors, operands and results, have one dim order, contiguous or channels-last. These are the pointwise
-  operators, for operands of one shape, and those of `SHARING`, whose operands of other ranks (bias) do not count.
+  operators, for operands of one shape, and those that declare it, whose operands of other ranks (bias) do not count.
 - *dim-order operators*: take any order and give the one their `dim_order` says.
 - all others: contiguous operands and results. Broadcasting is among them: stock's kernels take channels-last operands
   of different shapes, and compute wrong results.
@@ -21,10 +21,8 @@ from et_ir.dialects.edge.attributes import contiguous, dim_order_of, is_channels
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["SHARING", "apply_layout", "is_dim_order_op", "layout_problems", "shared_order", "shares_layout"]
+__all__ = ["apply_layout", "is_dim_order_op", "layout_problems", "shared_order", "shares_layout"]
 
-SHARING: Final = frozenset({"convolution", "max_pool2d_with_indices"})
-"""Operators beside the pointwise ones whose tensors of rank 4 and 5 share one dim order."""
 
 _DIM_ORDER: Final = "edge.dim_order_ops."
 
@@ -36,9 +34,9 @@ def is_dim_order_op(op: SchemaOp) -> bool:
 
 def shares_layout(op: SchemaOp) -> bool:
     """Whether an op's operands and results have one dim order, as far as the operator and the operands' shapes say."""
-    if op.name.partition(".")[2] in SHARING:
+    if op.operator.facts.shares_layout:
         return True
-    return "pointwise" in op.tags and len({t.get_shape() for t in _tensor_types(op.operand_types)}) == 1
+    return op.operator.is_pointwise and len({t.get_shape() for t in _tensor_types(op.operand_types)}) == 1
 
 
 def _tensor_types(types: Sequence[Attribute]) -> Iterator[TensorType[Attribute]]:

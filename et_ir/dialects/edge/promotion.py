@@ -1,83 +1,17 @@
-"""Which operands of an operator are computed in one element type.
-
-Torch promotes mixed operands inside of its kernels. At the edge level a kernel sees one type: `promote-types`
-makes the conversions explicit, and the verifier of edge ops checks that none is left (`edge_c3`). The tables
-name operators as both dialects do, without the dialect: `add.Tensor`.
-"""
+"""The element type that the operands of an op are converted to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
 
-from xdsl.dialects.builtin import f64, i1, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.inference.dtypes import BOOL, F64, I64, DType, dtype_of, promote_categories
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.inference import meta_of
+from et_ops.dtypes import DType, promote_categories
+from et_ops.fact import Promotion
 
-__all__ = ["PROMOTIONS", "Promotion", "computation_dtype", "operands_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Promotion:
-    """The arguments that must agree.
-
-    With `to_first` the others are converted to the type of the first, as assignments do; else all are
-    converted to the type they promote to.
-    """
-
-    args: tuple[str, ...]
-    to_first: bool = False
-
-
-_BINARY: Final = """
-    __and__.Tensor __lshift__.Tensor __or__.Tensor __rshift__.Tensor __xor__.Tensor add.Tensor arctan2
-    atan2 bitwise_and.Tensor bitwise_left_shift.Tensor bitwise_or.Tensor bitwise_right_shift.Tensor
-    bitwise_xor.Tensor copysign.Tensor div.Tensor div.Tensor_mode divide.Tensor divide.Tensor_mode
-    eq.Tensor floor_divide fmax fmin fmod.Tensor gcd ge.Tensor greater.Tensor greater_equal.Tensor
-    gt.Tensor hypot igamma igammac lcm le.Tensor less.Tensor less_equal.Tensor logaddexp logaddexp2
-    logical_and logical_or logical_xor lt.Tensor max.other maximum min.other minimum mul.Tensor
-    multiply.Tensor ne.Tensor nextafter not_equal.Tensor remainder.Tensor rsub.Tensor special_xlog1py
-    special_xlogy special_zeta sub.Tensor subtract.Tensor true_divide.Tensor where.self xlogy.Tensor
-"""
-
-_OTHERS: Final = {
-    "addcdiv": ("self", "tensor1", "tensor2"),
-    "addcmul": ("self", "tensor1", "tensor2"),
-    "cat": ("tensors",),
-    "clamp_max.Tensor": ("self", "max"),
-    "clamp_min.Tensor": ("self", "min"),
-    "clamp.Tensor": ("self", "min", "max"),
-    "clip.Tensor": ("self", "min", "max"),
-    "concat": ("tensors",),
-    "concatenate": ("tensors",),
-    "pow.Tensor_Tensor": ("self", "exponent"),
-    "stack": ("tensors",),
-}
-
-_TO_FIRST: Final = {
-    "copy": ("self", "src"),
-    "diagonal_scatter": ("self", "src"),
-    "fill.Tensor": ("self", "value"),
-    "masked_fill.Tensor": ("self", "value"),
-    "native_group_norm": ("input", "weight", "bias"),
-    "native_layer_norm": ("input", "weight", "bias"),
-    "_native_batch_norm_legit_no_training": ("input", "weight", "bias", "running_mean", "running_var"),
-    "select_scatter": ("self", "src"),
-    "slice_scatter": ("self", "src"),
-}
-
-_NUMBERS: Final[dict[Attribute, DType]] = {i64: I64, f64: F64, i1: BOOL}
-
-PROMOTIONS: Final[dict[str, Promotion]] = {
-    **{name: Promotion(("self", "other")) for name in _BINARY.split()},
-    **{name: Promotion(args) for name, args in _OTHERS.items()},
-    **{name: Promotion(args, to_first=True) for name, args in _TO_FIRST.items()},
-}
-"""The operators that torch lets mix element types."""
+__all__ = ["computation_dtype", "operands_of"]
 
 
 def operands_of(op: SchemaOp, *names: str) -> Iterator[tuple[int, SSAValue]]:
@@ -99,16 +33,12 @@ def computation_dtype(op: SchemaOp, promotion: Promotion) -> DType | None:
     Numbers in tensor slots count as torch's wrapped numbers. Raises `ValueError` for an element type torch
     does not have.
     """
-    dimensioned: list[DType] = []
-    zero_dim: list[DType] = []
-    numbers: list[DType] = []
-    for _, value in operands_of(op, *promotion.args):
-        type = value.type
-        if not is_tensor(type):
-            numbers.append(_NUMBERS[type])
-            continue
-        dtype = dtype_of(type.element_type)
-        if promotion.to_first:
-            return dtype
-        (dimensioned if type.get_num_dims() else zero_dim).append(dtype)
-    return promote_categories(dimensioned, zero_dim, numbers)
+    found = [meta_of(value.type) for _, value in operands_of(op, *promotion.args)]
+    tensors = [meta for meta in found if not meta.wrapped]
+    if promotion.to_first and tensors:
+        return tensors[0].dtype
+    return promote_categories(
+        (meta.dtype for meta in tensors if meta.shape),
+        (meta.dtype for meta in tensors if not meta.shape),
+        (meta.dtype for meta in found if meta.wrapped),
+    )

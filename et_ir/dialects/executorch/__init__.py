@@ -18,6 +18,7 @@ from et_ir.dialects.executorch.instructions import (
     KernelCallOp,
     MoveOp,
     ReturnOp,
+    is_instruction,
 )
 from et_ir.dialects.executorch.plan import PlanOp
 from et_ir.dialects.executorch.registers import (
@@ -64,6 +65,7 @@ __all__ = [
     "TensorRegisterOp",
     "ValueOp",
     "ViewOp",
+    "is_instruction",
 ]
 
 Executorch = Dialect(

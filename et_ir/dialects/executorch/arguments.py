@@ -155,7 +155,7 @@ def decode(attribute: ArrayAttr[Attribute], operands: Sequence[SSAValue]) -> lis
     rest = iter(operands)
 
     def item(attr: Attribute) -> Item:
-        if not isinstance(attr, OperandAttr):
+        if type(attr) is not OperandAttr:
             return literal_value(attr)
         found = next(rest, None)
         if found is None:
@@ -177,10 +177,10 @@ def operand_count(attribute: Attribute) -> int:
     """How many operands arguments refer to."""
     count = 0
     for attr in cast("ArrayAttr[Attribute]", attribute).data:
-        if isinstance(attr, OperandAttr):
+        if type(attr) is OperandAttr:
             count += 1
         elif isinstance(attr, ListAttr):
-            count += sum(isinstance(item, OperandAttr) for item in attr.items.data)
+            count += sum(type(item) is OperandAttr for item in attr.items.data)
     return count
 
 

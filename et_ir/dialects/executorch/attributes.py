@@ -14,6 +14,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 __all__ = [
+    "DATA_FILE",
     "OPERAND",
     "ArenaDeviceAttr",
     "ElementType",
@@ -21,6 +22,9 @@ __all__ = [
     "ListKind",
     "OperandAttr",
 ]
+
+DATA_FILE: Final = "executorch.data_file"
+"""The attribute of a symbol that names the data file its bytes are written to."""
 
 
 @irdl_attr_definition
@@ -43,6 +47,9 @@ class ListKind(StrEnum):
     OPTIONAL_TENSORS = "optional"
 
 
+_LIST_KINDS: Final = frozenset(ListKind)
+
+
 @irdl_attr_definition
 class ListAttr(ParametrizedAttribute):
     """A list among the arguments of a call. Items are literals or operands, `none` for a tensor that is
@@ -62,7 +69,7 @@ class ListAttr(ParametrizedAttribute):
         return ListKind(self.kind.data)
 
     def verify(self) -> None:
-        if self.kind.data not in set(ListKind):
+        if self.kind.data not in _LIST_KINDS:
             raise VerifyException(
                 f"'{self.kind.data}' is no kind of list, expected one of {', '.join(ListKind)}"
             )

@@ -19,7 +19,7 @@ operator returns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Self, TypeAlias, cast
+from typing import Final, Self, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -63,7 +63,7 @@ from et_ir.dialects.executorch.arguments import (
     print_arguments,
     verify_arguments,
 )
-from et_ir.dialects.executorch.operators import COPY, mutated_arguments
+from et_ops.calls import COPY, ET_VIEW, mutated_arguments
 
 __all__ = [
     "INSTRUCTIONS",
@@ -74,7 +74,9 @@ __all__ = [
     "JumpOp",
     "KernelCallOp",
     "MoveOp",
+    "RegisterAccess",
     "ReturnOp",
+    "is_instruction",
 ]
 
 
@@ -86,17 +88,45 @@ def _writes(values: Sequence[SSAValue]) -> set[EffectInstance]:
     return {EffectInstance(MemoryEffectKind.WRITE, value) for value in values}
 
 
+class RegisterAccess:
+    """Interface of instructions: the registers that one reads, writes and binds.
+
+    An instruction reads before it writes; what it writes and does not read it replaces as a whole. Analyses of
+    memory ask nothing else of an instruction.
+    """
+
+    @property
+    def reads(self) -> Sequence[SSAValue]:
+        """The registers whose content the instruction reads."""
+        return ()
+
+    @property
+    def writes(self) -> Sequence[SSAValue]:
+        """The registers whose content the instruction changes."""
+        return ()
+
+    @property
+    def bound(self) -> Sequence[SSAValue]:
+        """The registers that the instruction makes refer to the memory of another."""
+        return ()
+
+    @property
+    def bound_to(self) -> SSAValue | None:
+        """The register whose memory those in `bound` refer to afterwards."""
+        return None
+
+
 class RegisterEffects(MemoryEffect):
     """The op reads and writes the content of registers, as its `reads` and `writes` say."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
-        instruction = cast(Instruction, op)
+        instruction = cast(RegisterAccess, op)
         return _reads(instruction.reads) | _writes(instruction.writes)
 
 
 @irdl_op_definition
-class KernelCallOp(IRDLOperation):
+class KernelCallOp(IRDLOperation, RegisterAccess):
     """Call a kernel by its operator's name.
 
     `arguments` are those of the operator's schema in order, without the out arguments. `outs` writes whole
@@ -137,31 +167,42 @@ class KernelCallOp(IRDLOperation):
             properties["list_out"] = UnitAttr()
         if returns:
             properties["returns"] = UnitAttr()
-        super().__init__(operands=[[*operands, *outs, *returns]], properties=properties)
+        # IRDL's constructor would sort out operands that are in order.
+        Operation.__init__(self, operands=[*operands, *outs, *returns], properties=properties)
         if location is not None:
             self.location = location
 
     # The arguments say how many operands are theirs, so that no segment sizes are needed; these properties are
-    # asked for more than anything else in a plan.
+    # asked for more than anything else in a plan, so that operands are counted once for each attribute.
+
+    def _count(self) -> int:
+        """How many operands are registers among the arguments."""
+        arguments = self.properties["arguments"]
+        # A field of the class would be taken for a definition of IRDL's.
+        cache = vars(self)
+        counted = cache.get("_counted")
+        if counted is None or counted[0] is not arguments:
+            counted = cache["_counted"] = arguments, operand_count(arguments)
+        return cast(int, counted[1])
 
     @property
     def inputs(self) -> tuple[SSAValue, ...]:
         """The registers among the arguments, in order."""
-        return self._operands[: operand_count(self.properties["arguments"])]
+        return self._operands[: self._count()]
 
     @property
     def outs(self) -> tuple[SSAValue, ...]:
         """The registers that the call writes as out arguments."""
         if "returns" in self.properties:
             return ()
-        return self._operands[operand_count(self.properties["arguments"]) :]
+        return self._operands[self._count() :]
 
     @property
     def returned(self) -> tuple[SSAValue, ...]:
         """The registers that hold what the call returns, where those are no out arguments."""
         if "returns" not in self.properties:
             return ()
-        return self._operands[operand_count(self.properties["arguments"]) :]
+        return self._operands[self._count() :]
 
     @property
     def key(self) -> str:
@@ -187,6 +228,14 @@ class KernelCallOp(IRDLOperation):
     def reads(self) -> list[SSAValue]:
         """The registers whose content the call reads."""
         return list(self.inputs[1:] if self.key == COPY else self.inputs)
+
+    @property
+    def bound(self) -> Sequence[SSAValue]:
+        return self.returned if self.key == ET_VIEW and self.inputs else ()
+
+    @property
+    def bound_to(self) -> SSAValue | None:
+        return self.inputs[0] if self.key == ET_VIEW and self.inputs else None
 
     def verify_(self) -> None:
         namespace, colons, rest = self.key.partition("::")
@@ -247,7 +296,7 @@ class KernelCallOp(IRDLOperation):
 
 
 @irdl_op_definition
-class DelegateCallOp(IRDLOperation):
+class DelegateCallOp(IRDLOperation, RegisterAccess):
     """Execute a subgraph that a backend has compiled: `callee` is a `backend.lowered` symbol.
 
     ```mlir
@@ -301,7 +350,7 @@ class DelegateCallOp(IRDLOperation):
 
 
 @irdl_op_definition
-class MoveOp(IRDLOperation):
+class MoveOp(IRDLOperation, RegisterAccess):
     """Make a register hold what another holds.
 
     A number is copied; a tensor refers to the same memory afterwards.
@@ -329,6 +378,14 @@ class MoveOp(IRDLOperation):
     def writes(self) -> list[SSAValue]:
         return [self.target]
 
+    @property
+    def bound(self) -> list[SSAValue]:
+        return [self.target]
+
+    @property
+    def bound_to(self) -> SSAValue:
+        return self.source
+
     def verify_(self) -> None:
         if isinstance(self.source.type, TensorType) != isinstance(self.target.type, TensorType):
             raise VerifyException(f"[move_c1] {self.source.type} cannot be moved to {self.target.type}")
@@ -350,7 +407,7 @@ class MoveOp(IRDLOperation):
 
 
 @irdl_op_definition
-class FreeOp(IRDLOperation):
+class FreeOp(IRDLOperation, RegisterAccess):
     """Give back the memory that was found at run time for an unbounded tensor.
 
     ```mlir
@@ -364,10 +421,6 @@ class FreeOp(IRDLOperation):
 
     def __init__(self, register: SSAValue):
         super().__init__(operands=[register])
-
-    @property
-    def reads(self) -> list[SSAValue]:
-        return []
 
     @property
     def writes(self) -> list[SSAValue]:
@@ -386,7 +439,7 @@ class FreeOp(IRDLOperation):
 
 
 @irdl_op_definition
-class JumpFalseOp(IRDLOperation):
+class JumpFalseOp(IRDLOperation, RegisterAccess):
     """Go on at `target` if the condition is false, else at the next block.
 
     The condition is a boolean, or a tensor of booleans that is false unless all its elements are true.
@@ -411,10 +464,6 @@ class JumpFalseOp(IRDLOperation):
     @property
     def reads(self) -> list[SSAValue]:
         return [self.condition]
-
-    @property
-    def writes(self) -> list[SSAValue]:
-        return []
 
     def verify_(self) -> None:
         type = self.condition.type
@@ -447,7 +496,7 @@ class JumpFalseOp(IRDLOperation):
 
 
 @irdl_op_definition
-class JumpOp(IRDLOperation):
+class JumpOp(IRDLOperation, RegisterAccess):
     """Go on at another block.
 
     That is no instruction if it is the next one, else a jump on a condition that is always false.
@@ -464,14 +513,6 @@ class JumpOp(IRDLOperation):
     def __init__(self, target: Block):
         super().__init__(successors=[target])
 
-    @property
-    def reads(self) -> list[SSAValue]:
-        return []
-
-    @property
-    def writes(self) -> list[SSAValue]:
-        return []
-
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_block_name(self.target)
@@ -485,7 +526,7 @@ class JumpOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ReturnOp(IRDLOperation):
+class ReturnOp(IRDLOperation, RegisterAccess):
     """The end of a plan and its outputs, in order: registers, numbers, strings or `none`.
 
     ```mlir
@@ -512,10 +553,6 @@ class ReturnOp(IRDLOperation):
     @property
     def reads(self) -> list[SSAValue]:
         return list(self.outputs)
-
-    @property
-    def writes(self) -> list[SSAValue]:
-        return []
 
     def verify_(self) -> None:
         verify_arguments(self.call_arguments, tuple(self.outputs))
@@ -545,6 +582,13 @@ Instruction: TypeAlias = KernelCallOp | DelegateCallOp | MoveOp | FreeOp | JumpF
 """What stands in a plan beside registers; `reads` and `writes` are the registers whose content it reads and
 changes.
 """
+
+_CLASSES: Final[frozenset[type[Operation]]] = frozenset(INSTRUCTIONS)
+
+
+def is_instruction(op: Operation) -> TypeGuard[Instruction]:
+    """Whether an op is an instruction or the end of a block; faster than `isinstance`, where it is none."""
+    return type(op) in _CLASSES
 
 
 def _print_registers(printer: Printer, keyword: str, values: Sequence[SSAValue]) -> None:

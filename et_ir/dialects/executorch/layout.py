@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from math import prod
 from typing import Final, TypeAlias
 
 from xdsl.dialects.builtin import IntegerType, NoneAttr, Signedness, StringAttr, TensorType
@@ -18,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 from et_ir.dialects.edge.attributes import DimOrderAttr, contiguous, dim_order_of
 from et_ir.dialects.executorch.attributes import ElementType
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_schema.generated.program import DeviceType
+from et_schema.program import DeviceType
 from et_schema.scalar_type import ScalarType
 
 __all__ = [
@@ -98,7 +97,9 @@ def device(text: str) -> tuple[DeviceType, int]:
     return DeviceType[name.upper()], int(index or 0)
 
 
-@lru_cache(maxsize=4096)
 def nbytes(type: Tensor) -> int:
     """Bytes of a tensor of static sizes. Raises `VerifyException` if its element type is none of a file's."""
-    return prod(type.get_shape()) * scalar_type(type.element_type).itemsize
+    size = scalar_type(type.element_type).itemsize
+    for dim in type.shape.data:
+        size *= dim.data
+    return size

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, SymbolNameConstraint, UnitAttr, i64
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     base,
@@ -23,8 +23,8 @@ from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.executorch.attributes import ArenaDeviceAttr
-from et_ir.dialects.executorch.instructions import INSTRUCTIONS, Instruction, ReturnOp
-from et_ir.dialects.executorch.registers import InputOp, RegisterOp
+from et_ir.dialects.executorch.instructions import Instruction, ReturnOp, is_instruction
+from et_ir.dialects.executorch.registers import InputOp, RegisterOp, ViewOp
 from et_ir.dialects.program.guards import Guards, GuardsAttr
 from et_ir.dialects.program.trees import TreeAttr, tree_attribute
 
@@ -99,17 +99,34 @@ class PlanOp(IRDLOperation):
     @property
     def registers(self) -> list[RegisterOp]:
         """The declarations in the order of the file's values."""
-        return [op for op in self.body.walk() if isinstance(op, RegisterOp)]
+        # Few classes are no instructions, and it takes long to find that an instruction is no register.
+        others = (op for block in self.body.blocks for op in block.ops if not is_instruction(op))
+        return [op for op in others if isinstance(op, RegisterOp)]
 
     @property
     def inputs(self) -> list[InputOp]:
         """The inputs in the order of the method's signature."""
-        return [op for op in self.body.walk() if isinstance(op, InputOp)]
+        return [op for block in self.body.blocks for op in block.ops if isinstance(op, InputOp)]
 
     @property
     def instructions(self) -> list[Instruction]:
         """Instructions and ends of blocks in the order of the text."""
-        return [op for op in self.body.walk() if isinstance(op, INSTRUCTIONS)]
+        return [op for block in self.body.blocks for op in block.ops if is_instruction(op)]
+
+    def declare(self, register: RegisterOp, use: Operation) -> SSAValue:
+        """Declare a register for an op to use: in front of it, or, where the plan has several blocks, in the first,
+        a view behind what it views. Returns the register.
+        """
+        anchor: Operation | None = use
+        if len(self.body.blocks) > 1:
+            base = register.base.owner if isinstance(register, ViewOp) else None
+            anchor = base.next_op if isinstance(base, Operation) else self.blocks[0].first_op
+        assert anchor is not None
+        block = anchor.parent_block()
+        assert block is not None
+        register.location = use.location
+        block.insert_op_before(register, anchor)
+        return register.result
 
     @property
     def return_op(self) -> ReturnOp:
@@ -142,7 +159,7 @@ class PlanOp(IRDLOperation):
                         raise VerifyException(f"[plan_c3] '{op.name}' is declared behind the first block")
                 elif isinstance(op, ReturnOp):
                     returns += 1
-                elif not isinstance(op, INSTRUCTIONS) and op.name not in _TEMPORARY:
+                elif not is_instruction(op) and op.name not in _TEMPORARY:
                     raise VerifyException(f"[plan_c1] '{op.name}' is neither a register nor an instruction")
         if returns != 1 or not isinstance(blocks[-1].last_op, ReturnOp):
             raise VerifyException("[plan_c2] the last block must end with the only executorch.return")

@@ -61,7 +61,7 @@ from et_ir.dialects.executorch.arguments import (
     print_literal,
 )
 from et_ir.dialects.executorch.layout import Tensor, device, nbytes
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 __all__ = [
     "AllocOp",
@@ -419,7 +419,8 @@ class AllocOp(TensorRegisterOp, MemoryRegisterOp):
     traits = traits_def(AllocatesRegister())
 
     def __init__(self, type: Attribute, *, dynamism: TensorShapeDynamism | None = None):
-        super().__init__(properties=dynamism_property(dynamism), result_types=[type])
+        # IRDL's constructor would sort out results that are in order; there are thousands of registers.
+        Operation.__init__(self, properties=dynamism_property(dynamism), result_types=[type])
 
     def verify_(self) -> None:
         verify_tensor(self.result.type, self.properties)
@@ -451,7 +452,7 @@ class ViewOp(TensorRegisterOp):
         properties = dynamism_property(dynamism)
         if start:
             properties["start"] = literal_attribute(start)
-        super().__init__(operands=[base], properties=properties, result_types=[type])
+        Operation.__init__(self, operands=[base], properties=properties, result_types=[type])
 
     @property
     def first_byte(self) -> int:

@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 
 from xdsl.dialects.builtin import ModuleOp, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.executorch.arguments import Argument, ListValue
 from et_ir.dialects.executorch.attributes import ListKind
 from et_ir.dialects.executorch.instructions import KernelCallOp
 from et_ir.dialects.program import DeclareOperatorOp
-from et_ir.dialects.schema import Arg, ArgType, Schema, parse_schema
-from et_ir.dialects.schema.custom import namespace_of
 from et_ir.dialects.schema.tensors import is_tensor
+from et_ops import Arg, ArgType, Schema, operator_of_kernel, parse_schema
+from et_ops.schema import namespace_of
 
 __all__ = ["call_problems", "declared_schemas", "schema_of"]
 
 
-@cache
-def _schema_texts() -> dict[str, str]:
-    """The schemas of out variants, and of operators that have none, by the name that files give them."""
-    texts: dict[str, str] = {}
-    for op in OP_BY_NAME.values():
-        functional = op.schema_text.partition("(")[0].rpartition("::")[2]
-        # `edge.dim_order_ops._clone_dim_order` names its namespace, `edge.add.Tensor` stands for torch's own.
-        namespace = op.name.removeprefix("edge.").removesuffix(functional).rstrip(".") or "aten"
-        text = op.out_schema or op.schema_text
-        name = text.partition("(")[0].rpartition("::")[2]
-        texts[f"{namespace}::{name}"] = text
-    return texts
-
-
-@cache
 def schema_of(operator: str) -> Schema | None:
     """The schema of an operator as files name it, `None` for one that is not known."""
-    text = _schema_texts().get(operator)
-    return None if text is None else parse_schema(text)
+    found = operator_of_kernel(operator)
+    return found.called if found is not None and found.is_edge else None
 
 
 def declared_schemas(module: ModuleOp) -> dict[str, Schema]:
@@ -57,7 +40,7 @@ def call_problems(op: KernelCallOp, declared: Mapping[str, Schema]) -> Iterator[
     if schema is None:
         return
     written = schema.out_args
-    expected = [arg for arg in schema.args if arg not in written]
+    expected = schema.in_args
     arguments = op.arguments
     if len(arguments) != len(expected):
         yield f"{len(arguments)} arguments where '{schema.text}' has {len(expected)}"

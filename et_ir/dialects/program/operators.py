@@ -78,9 +78,9 @@ class DeclareOperatorOp(IRDLOperation):
     def verify_(self) -> None:
         from et_ir.dialects.aten import OP_BY_NAME as ATEN
         from et_ir.dialects.edge import OP_BY_NAME as EDGE
-        from et_ir.dialects.schema.custom import namespace_of
-        from et_ir.dialects.schema.schema import parse_schema
-        from et_ir.dialects.schema.variants import functional_problem, out_variant_problem
+        from et_ops import parse_schema
+        from et_ops.schema import namespace_of
+        from et_ops.variants import functional_problem, out_variant_problem
 
         try:
             schema = parse_schema(self.schema.data)
@@ -141,7 +141,7 @@ def declare_operators(module: ModuleOp) -> None:
     Whoever adds such an op to a module calls this: without its declaration the module's text cannot be read.
     """
     from et_ir.dialects.schema.custom import is_custom
-    from et_ir.dialects.schema.operator import PURE, OperatorOp
+    from et_ir.dialects.schema.operator import OperatorOp
 
     block = module.body.block
     declared = {made for op in block.ops if isinstance(op, DeclareOperatorOp) for made in op.classes()}
@@ -152,9 +152,11 @@ def declare_operators(module: ModuleOp) -> None:
     for made in missing:
         if made in declared:
             continue
-        namespace = made.name.split(".")[1]
-        out = f"{namespace}::{made.out_schema}" if made.out_schema else ""
-        op = DeclareOperatorOp(f"{namespace}::{made.schema_text}", out, random=made.traits is not PURE)
+        operator = made.operator
+        out = f"{operator.namespace}::{operator.out_text}" if operator.out_text else ""
+        op = DeclareOperatorOp(
+            f"{operator.namespace}::{operator.schema_text}", out, random=operator.is_random
+        )
         declared.update(op.classes())
         if block.first_op is None:
             block.add_op(op)

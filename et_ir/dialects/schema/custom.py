@@ -5,27 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Final, TypeVar, cast
 
-from et_ir.dialects.schema.operator import PURE, RANDOM, OperatorOp
-from et_ir.dialects.schema.schema import parse_schema
+from et_ir.dialects.schema.classes import operator_class
+from et_ir.dialects.schema.operator import OperatorOp
+from et_ops import Operator, parse_schema
+from et_ops.schema import namespace_of, without_namespace
 
-__all__ = ["CUSTOM", "custom_class", "is_custom", "namespace_of", "without_namespace"]
+__all__ = ["CUSTOM", "custom_class", "is_custom"]
 
 CUSTOM: Final = "custom"
-"""The tag of these classes."""
+"""The tag of these operators."""
 
 _Op = TypeVar("_Op", bound=OperatorOp)
-
-
-def namespace_of(schema: str) -> str:
-    """The namespace that a schema text names, empty if none: `mylib` of `mylib::foo(Tensor x) -> Tensor`."""
-    head, separator, _ = schema.partition("(")[0].partition("::")
-    return head.strip() if separator else ""
-
-
-def without_namespace(schema: str) -> str:
-    """A schema text without its namespace."""
-    namespace = namespace_of(schema)
-    return schema.strip().removeprefix(f"{namespace}::") if namespace else schema.strip()
 
 
 def custom_class(base: type[_Op], dialect: str, schema: str, out_schema: str, *, random: bool) -> type[_Op]:
@@ -41,22 +31,15 @@ def custom_class(base: type[_Op], dialect: str, schema: str, out_schema: str, *,
 def _made(
     base: type[OperatorOp], dialect: str, schema: str, out_schema: str, random: bool
 ) -> type[OperatorOp]:
-    text = without_namespace(schema)
-    name = f"{namespace_of(schema)}.{parse_schema(text).qualified_name}"
-    return type(
-        f"{name.replace('.', '_')}_Op",
-        (base,),
-        {
-            "__doc__": f"The operator {schema}",
-            "name": f"{dialect}.{name}",
-            "schema_text": text,
-            "out_schema": without_namespace(out_schema),
-            "tags": frozenset({CUSTOM}),
-            "traits": RANDOM if random else PURE,
-        },
+    tags = frozenset({CUSTOM, "nondeterministic_seeded"} if random else {CUSTOM})
+    operator = Operator(namespace_of(schema), without_namespace(schema), tags, without_namespace(out_schema))
+    name = f"{operator.namespace}.{parse_schema(operator.schema_text).qualified_name}"
+    documentation = f"The operator {schema}"
+    return operator_class(
+        base, dialect, operator, documentation, f"{name.replace('.', '_')}_Op", base.__module__
     )
 
 
 def is_custom(op: type[OperatorOp]) -> bool:
     """Whether an op class is that of an operator which no registry knows."""
-    return CUSTOM in op.tags
+    return CUSTOM in op.operator.tags

@@ -41,25 +41,40 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from et_ir.dialects.schema.schema import ArgType
+from et_ops.dtypes import DType
+from et_ops.schema import DYNAMIC, Arg, ArgType
 
 __all__ = [
+    "BOOL_LIST",
     "DYNAMIC",
     "DYNAMIC_ATTR",
     "ELEMENT_TYPES",
+    "PRESENT",
+    "SEGMENTS",
     "Value",
     "attribute_of",
     "element_type_name",
     "fits",
     "literal_of",
+    "present",
     "segment_sizes",
 ]
 
-DYNAMIC: Final = -(2**63)
-"""Stands, in an i64 property or list, for the next of the op's symbol operands."""
+SEGMENTS: Final = "operandSegmentSizes"
+"""The property with the number of operands per tensor argument, as every IRDL op with variadic operands has
+it.
+"""
+PRESENT: Final = "_present"
+BOOL_LIST: Final = ArgType("bool", is_list=True)
+
+
+def present(arg: Arg) -> str:
+    """The name of the property that says which items of a list of optional tensors are there."""
+    return arg.name + PRESENT
+
 
 Scalar = int | float | bool
-Value = Scalar | str | Attribute | Sequence[Scalar] | None
+Value = Scalar | str | Attribute | DType | Sequence[Scalar] | None
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)
 ELEMENT_TYPES: Final[dict[str, Attribute]] = {
@@ -159,6 +174,8 @@ def attribute_of(value: Value, type: ArgType) -> Attribute:
             return StringAttr(value)
         case "ScalarType", str() if value in ELEMENT_TYPES:
             return ELEMENT_TYPES[value]
+        case "ScalarType", DType():
+            return ELEMENT_TYPES[value.name]
         case _:
             raise TypeError(f"expected a literal of schema type {type}, got {value!r}")
 

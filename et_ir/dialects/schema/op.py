@@ -33,16 +33,20 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.schema.literals import (
+    BOOL_LIST,
     DYNAMIC,
     DYNAMIC_ATTR,
     ELEMENT_TYPES,
+    PRESENT,
+    SEGMENTS,
     Value,
     attribute_of,
     fits,
     literal_of,
+    present,
     segment_sizes,
 )
-from et_ir.dialects.schema.schema import BOOL_LIST, PRESENT, SEGMENTS, Arg, Schema, parse_schema, present
+from et_ops import Arg, Operator, Schema, parse_schema
 
 __all__ = ["DYNAMIC", "OpInfo", "SchemaOp", "compatible", "op_info"]
 
@@ -53,11 +57,21 @@ Argument = SSAValue | Operation | Value | Sequence["SSAValue | Operation | int |
 class OpInfo:
     """What can be known of an op class from its schema, computed once per class."""
 
-    __slots__ = ("defaults", "literals", "needs_segments", "schema", "tensors", "variadic_results")
+    __slots__ = (
+        "defaults",
+        "literals",
+        "needs_segments",
+        "positions",
+        "schema",
+        "tensors",
+        "variadic_results",
+    )
 
     def __init__(self, schema: Schema):
         self.schema = schema
         self.tensors: tuple[Arg, ...] = schema.tensor_args
+        self.positions = {arg.name: index for index, arg in enumerate(self.tensors)}
+        """Of each tensor argument which one it is."""
         self.literals: tuple[Arg, ...] = schema.literal_args
         self.needs_segments = any(a.type.is_list or a.type.optional for a in self.tensors)
         self.variadic_results = any(r.type.is_list for r in schema.returns)
@@ -76,10 +90,9 @@ def op_info(schema_text: str) -> OpInfo:
 
 
 class SchemaOp(IRDLOperation):
-    """An operation defined by `schema_text`. Subclasses are generated: `et_ir/dialects/aten/generated`."""
+    """An operation defined by the schema of an operator. `et_ir.dialects.schema.classes` makes the subclasses."""
 
-    schema_text: ClassVar[str]
-    tags: ClassVar[frozenset[str]] = frozenset()
+    operator: ClassVar[Operator]
     traits: ClassVar[OpTraits]
 
     @staticmethod
@@ -96,7 +109,7 @@ class SchemaOp(IRDLOperation):
     def info(cls) -> OpInfo:
         cached = cls.__dict__.get("_info")
         if cached is None:
-            cached = op_info(cls.schema_text)
+            cached = op_info(cls.operator.schema_text)
             cls._info = cached
         return cast(OpInfo, cached)
 
@@ -222,13 +235,12 @@ class SchemaOp(IRDLOperation):
         name.
         """
         info = self.info()
-        arg = info.schema.by_name[name]
-        if arg.type.is_tensor:
-            if not info.needs_segments:
-                return self._operands[info.tensors.index(arg)]
-            return self.tensor_operands()[info.tensors.index(arg)]
+        position = info.positions.get(name)
+        if position is not None:
+            return self.tensor_operands()[position] if info.needs_segments else self._operands[position]
         attr = self.properties.get(name)
         if attr is None:
+            info.schema.by_name[name]
             return None
         value = literal_of(attr)
         if len(self._operands) == len(info.tensors) and not info.needs_segments:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Self, cast
+from typing import Final, Self, cast
 
 from xdsl.ir import Operation
 from xdsl.irdl import traits_def
@@ -38,12 +38,8 @@ SIDE_EFFECT: Final = traits_def(Assertion())
 
 
 class OperatorOp(SchemaOp):
-    """A functional operator of a runtime's or of torch's registry.
+    """A functional operator of a runtime's or of torch's registry."""
 
-    `out_schema` is the schema of the operator's out variant, empty where there is none.
-    """
-
-    out_schema: ClassVar[str] = ""
     traits = PURE
 
     def print(self, printer: Printer) -> None:

@@ -24,15 +24,18 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.schema.literals import (
+    BOOL_LIST,
     DYNAMIC,
     DYNAMIC_ATTR,
+    SEGMENTS,
     Value,
     attribute_of,
     element_type_name,
     literal_of,
+    present,
     segment_sizes,
 )
-from et_ir.dialects.schema.schema import BOOL_LIST, SEGMENTS, Arg, present
+from et_ops import Arg
 
 if TYPE_CHECKING:
     from et_ir.dialects.schema.op import SchemaOp

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -24,8 +23,9 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import XNNDatatype
+from et_schema import xnnpack_graph as schema
+from et_schema.tables import Kind, fields_of
+from et_schema.xnnpack_graph import XNNDatatype
 
 __all__ = ["ValueType", "attributes_of", "field_values", "integers"]
 
@@ -118,7 +118,7 @@ def attributes_of(table: Any, leave: Sequence[str] = ()) -> dict[str, Attribute]
     """The fields of a table that are not as when nothing is said, but those of `leave`, as attributes."""
     found: dict[str, Attribute] = {}
     nothing = type(table)()
-    for field in fields(table):
+    for field in fields_of(type(cast(object, table))):
         value = getattr(table, field.name)
         if field.name in leave or repr(value) == repr(getattr(nothing, field.name)):
             continue
@@ -126,7 +126,7 @@ def attributes_of(table: Any, leave: Sequence[str] = ()) -> dict[str, Attribute]
             found[field.name] = FloatAttr(value, f32)
         elif isinstance(value, int):
             found[field.name] = IntegerAttr(value, i64)
-        elif "float" in str(field.type):
+        elif field.scalar is not None and field.scalar.is_float:
             found[field.name] = ArrayAttr(FloatAttr(number, f32) for number in value)
         else:
             found[field.name] = DenseArrayBase.from_list(i64, value)
@@ -135,17 +135,21 @@ def attributes_of(table: Any, leave: Sequence[str] = ()) -> dict[str, Attribute]
 
 def field_values(cls: type, attributes: dict[str, Attribute]) -> dict[str, Any]:
     """What :func:`attributes_of` had of a table. Raises ValueError for what is no field of its class, or its type."""
-    types = {field.name: str(field.type) for field in fields(cls)}
+    kinds = {
+        field.name: (field.kind, field.scalar.is_float)
+        for field in fields_of(cls)
+        if field.scalar is not None
+    }
     values: dict[str, Any] = {}
     for name, attribute in attributes.items():
-        kind = types.get(name)
-        if kind == "int" and isinstance(attribute, IntegerAttr):
+        kind = kinds.get(name)
+        if kind == (Kind.SCALAR, False) and isinstance(attribute, IntegerAttr):
             values[name] = cast("IntegerAttr", attribute).value.data
-        elif kind == "float" and isinstance(attribute, FloatAttr):
+        elif kind == (Kind.SCALAR, True) and isinstance(attribute, FloatAttr):
             values[name] = cast("FloatAttr", attribute).value.data
-        elif kind == "list[int]" and isinstance(attribute, DenseArrayBase):
+        elif kind == (Kind.VECTOR, False) and isinstance(attribute, DenseArrayBase):
             values[name] = list(integers(cast("Attribute", attribute)))
-        elif kind == "list[float]" and isinstance(attribute, ArrayAttr):
+        elif kind == (Kind.VECTOR, True) and isinstance(attribute, ArrayAttr):
             values[name] = [
                 cast("FloatAttr", item).value.data for item in cast("ArrayAttr[Attribute]", attribute)
             ]

@@ -12,7 +12,8 @@ from et_ir.dialects.program.attributes import ELEMENT_TYPES
 from et_ir.dialects.xnnpack.attributes import ValueType, attributes_of, integers
 from et_ir.dialects.xnnpack.nodes import NODE_OPS, NodeOp, limits_of
 from et_ir.dialects.xnnpack.ops import ConstantOp, GraphOp, InputOp, OutputOp
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
+from et_schema.xnnpack_graph import (
     ConstantDataOffset,
     XNNDatatype,
     XNNGraph,
@@ -20,7 +21,6 @@ from et_schema.generated.xnnpack import (
     XNNTensorValue,
     XValue,
 )
-from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
 from et_schema.xnnpack_nodes import (
     EXTERNAL_INPUT,
     EXTERNAL_OUTPUT,

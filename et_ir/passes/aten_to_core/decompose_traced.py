@@ -1,7 +1,7 @@
 """Decompose to Core ATen what no pattern was written for, by tracing torch's own decomposition.
 
 For each op that is not Core ATen, torch's operator is called on tensors of the operands' types, decomposed,
-and the operators it comes down to take the op's place: core ones, leaves (`et_ir/registry/leaves.txt`), and ones that
+and the operators it comes down to take the op's place: core ones, leaves (`et_ops/leaves.txt`), and ones that
 `decompose` has a pattern for, which runs again afterwards. An op that torch cannot decompose into these stays, and so
 does one for which it only can for some of the sizes that are known at run time only; `verify-core-aten` reports them.
 
@@ -19,8 +19,8 @@ becomes
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -29,12 +29,10 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.aten import AtenOp
-from et_ir.dialects.aten.generated.ops import OPS
 from et_ir.dialects.program import Globals
 from et_ir.passes.aten_to_core.decompose import DECOMPOSITIONS
-from et_ir.passes.verify.verify_core_aten import is_core
-from et_ir.registry.leaves import LEAVES, RUNTIME_NAMESPACES
 from et_ir.rewriting import rewrite
+from et_ops.leaves import LEAVES
 
 __all__ = ["DecomposeTracedPass", "TracedDecomposition"]
 
@@ -51,25 +49,22 @@ class TracedDecomposition(RewritePattern):
     preserve: frozenset[str]
     chosen: Collection[Operation] | None = None
     """The only ops to decompose, whether their operator is preserved elsewhere or not; None for all."""
-    roots: tuple[type[Operation], ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        kept = set[str]() if self.chosen is not None else {f"aten.{name}" for name in self.preserve}
-        self.roots = tuple(
-            cls
-            for cls in OPS
-            if not is_core(cls) and cls.name not in kept and cls.name.split(".")[1] not in RUNTIME_NAMESPACES
-        )
+    roots: ClassVar = (AtenOp,)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         from et_ir.frontend.decomposition import derive
 
-        if not isinstance(op, AtenOp) or (self.chosen is not None and op not in self.chosen):
+        if not isinstance(op, AtenOp) or not self._is_chosen(op):
             return
-        preserve = self.preserve - {op.name.removeprefix("aten.")}
+        preserve = self.preserve - {op.operator.name}
         derived = derive(op, self.symbols, preserve, _LAST_RESORT)
         if derived is not None:
             rewriter.replace(op, *derived)
+
+    def _is_chosen(self, op: AtenOp) -> bool:
+        if op.operator.namespace != "aten" or op.operator.is_core:
+            return False
+        return op.operator.name not in self.preserve if self.chosen is None else op in self.chosen
 
 
 @dataclass(frozen=True)

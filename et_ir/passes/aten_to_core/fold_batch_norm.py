@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.analysis.affine_layers import Layers, Normalisation, doubles
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.counterparts import forms
 from et_ir.dialects.schema import SchemaOp
 from et_ir.evaluation.arrays import Array

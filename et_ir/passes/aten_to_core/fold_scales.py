@@ -29,7 +29,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.analysis.affine_layers import Layers, Normalisation, doubles
 from et_ir.data.blob import KEEP
-from et_ir.dialects.counterparts import known_forms, operator_name
+from et_ir.dialects.counterparts import known_forms
 from et_ir.dialects.program import GetOp, LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import literal_of
@@ -60,7 +60,7 @@ class FoldIntoLayer(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
-        name = operator_name(type(op)).partition(".")[0]
+        name = op.operator.view_form.partition(".")[0]
         if "alpha" in op.properties and op.arg("alpha") != 1:
             return
         given = list(op.args().values())[:2]
@@ -83,14 +83,14 @@ class FoldIntoLayer(RewritePattern):
             return False
         if weight.transposed is not None and not weight.transposed.results[0].has_one_use():
             return False
-        images = operator_name(type(producer)).startswith("conv")
+        images = producer.operator.view_form.startswith("conv")
         if images and weight.symbol.type.get_num_dims() != result.get_num_dims():
             return False  # without a batch, channels are first
         bias = self.layers.bias(producer)
         numbers = self._numbers(factor, result.get_num_dims(), result.get_shape()[1])
         if bias is None or numbers is None:
             return False
-        if name in ("add", "sub") and operator_name(type(producer)) == "mm":
+        if name in ("add", "sub") and producer.operator.view_form == "mm":
             return False
         if name == "div" and not numbers.all():
             return False

@@ -30,7 +30,6 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from et_ir.data.blob import KEEP, Blob
-from et_ir.dialects.counterparts import operator_name
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp, compatible
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
@@ -69,7 +68,7 @@ _KERNELS: Final[dict[str, Callable[[SchemaOp, Array], Array | None]]] = {
 
 def _fold(op: SchemaOp, globals: Globals) -> bool:
     """Put a constant in the place of an op whose operand is one, or say how large the result is."""
-    kernel = _KERNELS.get(operator_name(type(op)))
+    kernel = _KERNELS.get(op.operator.view_form)
     if kernel is None or len(op.operands) != 1 or is_static(tensor_type(op.results[0])):
         return False
     found = globals.constant_of(op.operands[0])

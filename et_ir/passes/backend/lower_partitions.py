@@ -21,9 +21,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.backends.errors import BackendError, MissingBackend
-from et_ir.backends.lowering import lower_partitions
-from et_ir.backends.registry import details_of
+from et_ir.delegation.errors import BackendError, MissingBackend
+from et_ir.delegation.lowering import lower_partitions
+from et_ir.delegation.registry import details_of
 
 __all__ = ["LowerPartitionsPass"]
 

@@ -18,7 +18,7 @@ compiled yet: passes may still look into the regions, and `lower-partitions` has
 
 A partition reads its constants by itself, and computes sizes by itself; all else that it needs is an argument. No path
 leads out of a partition and back, so that it can be run as one: how such partitions are found is said in
-`et_ir/backends/grouping.py`. Branches and loops have partitions of their own. With `method`, only that method is
+`et_ir/delegation/grouping.py`. Branches and loops have partitions of their own. With `method`, only that method is
 looked at.
 """
 
@@ -31,9 +31,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.backends.delegate import partition_module
-from et_ir.backends.errors import BackendError, MissingBackend
-from et_ir.backends.registry import make_partitioner
+from et_ir.delegation.errors import BackendError, MissingBackend
+from et_ir.delegation.partitioning import partition_module
+from et_ir.delegation.registry import make_partitioner
 
 __all__ = ["PartitionPass"]
 

@@ -37,12 +37,11 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import Pure
 
 from et_ir.data.blob import KEEP, Blob
-from et_ir.dialects.aten.inference.meta import read_args
-from et_ir.dialects.aten.inference.pointwise import promoted
-from et_ir.dialects.counterparts import operator_name
-from et_ir.dialects.edge.promotion import PROMOTIONS, computation_dtype
+from et_ir.dialects.edge.promotion import computation_dtype
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.dtypes import attr_of
+from et_ir.dialects.schema.inference import read_args
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.evaluation import torch_kernels
@@ -50,6 +49,7 @@ from et_ir.evaluation.arrays import has_numpy_dtype, numpy_dtype
 from et_ir.evaluation.call import Call
 from et_ir.evaluation.expression import Expression, Leaf, Operand, Part
 from et_ir.evaluation.numpy_kernels import kernel_for
+from et_ops.inference.pointwise import promoted
 
 __all__ = ["ConstantFoldPass"]
 
@@ -121,7 +121,7 @@ class _Folder:
                 self._add(op)
 
     def _add(self, op: SchemaOp) -> None:
-        name = operator_name(type(op))
+        name = op.operator.view_form
         if op.symbols or not op.results or not op.get_traits_of_type(Pure) or name.startswith(_UNINITIALISED):
             return
         cls = op.__class__
@@ -299,20 +299,20 @@ def _is_torch_operator(op: SchemaOp) -> bool:
 
 def _computed(op: SchemaOp) -> Attribute | None:
     """The element type that an op converts its operands to, for operators that do."""
-    promotion = PROMOTIONS.get(op.name.partition(".")[2])
+    promotion = op.operator.facts.promotion
     if promotion is not None:
         dtype = computation_dtype(op, promotion)
-        return None if dtype is None else dtype.attr
+        return None if dtype is None else attr_of(dtype)
     arguments = op.info().schema.by_name
     if "self" not in arguments or "other" not in arguments:
         return None
     given = dict(zip(arguments, read_args(op), strict=True))
-    return promoted(given["self"], given["other"]).attr
+    return attr_of(promoted(given["self"], given["other"]))
 
 
 def _hint(candidate: _Candidate) -> str:
     """A readable name for a result: of the constant it comes from, if it is one, and of the operator."""
-    name = operator_name(type(candidate.op)).partition(".")[0].strip("_")
+    name = candidate.op.operator.view_form.partition(".")[0].strip("_")
     leaves = candidate.leaves
     return f"{next(iter(leaves))}_{name}" if leaves is not None and len(leaves) == 1 else name
 

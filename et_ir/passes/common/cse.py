@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
@@ -25,36 +24,34 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove, MemoryEffectKind, Pure, get_effects
 
-from et_ir.dialects.counterparts import known_forms
+from et_ir.dialects.schema import SchemaOp
 from et_ir.verification import dominator_tree
 
 __all__ = ["CsePass"]
 
-_COMMUTATIVE: Final = frozenset(
-    known_forms(
-        "add.Tensor",
-        "bitwise_and.Tensor",
-        "bitwise_or.Tensor",
-        "bitwise_xor.Tensor",
-        "eq.Tensor",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "maximum",
-        "minimum",
-        "mul.Tensor",
-        "ne.Tensor",
-    )
-)
-"""Operators of two operands that compute the same for both orders."""
+
+class _Key:
+    """What is equal of equal ops, hashed once."""
+
+    __slots__ = ("hash", "parts")
+
+    def __init__(self, parts: Hashable):
+        self.parts = parts
+        self.hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.parts == other.parts
 
 
 class _Scopes:
     """Ops by key, in scopes that end."""
 
     def __init__(self) -> None:
-        self.known: dict[Hashable, Operation] = {}
-        self.shadowed: list[list[tuple[Hashable, Operation | None]]] = []
+        self.known: dict[_Key, Operation] = {}
+        self.shadowed: list[list[tuple[_Key, Operation | None]]] = []
 
     def enter(self) -> None:
         self.shadowed.append([])
@@ -66,22 +63,24 @@ class _Scopes:
             else:
                 self.known[key] = before
 
-    def add(self, key: Hashable, op: Operation) -> None:
+    def add(self, key: _Key, op: Operation) -> None:
         self.shadowed[-1].append((key, self.known.get(key)))
         self.known[key] = op
 
 
-def _key(op: Operation) -> Hashable:
+def _key(op: Operation) -> _Key:
     operands = op.operands
     ids = [id(value) for value in operands]
-    if type(op) in _COMMUTATIVE and (len(ids) == 2) and _alpha_is_one(op):
+    if len(ids) == 2 and _commutes(op):
         ids.sort()
-    return (
-        type(op),
-        tuple(ids),
-        tuple(sorted(op.properties.items(), key=_name)),
-        tuple(sorted(op.attributes.items(), key=_name)) if op.attributes else (),
-        tuple(result.type for result in op.results),
+    return _Key(
+        (
+            type(op),
+            tuple(ids),
+            tuple(sorted(op.properties.items(), key=_name)),
+            tuple(sorted(op.attributes.items(), key=_name)) if op.attributes else (),
+            tuple(result.type for result in op.results),
+        )
     )
 
 
@@ -89,11 +88,11 @@ def _name(item: tuple[str, object]) -> str:
     return item[0]
 
 
-def _alpha_is_one(op: Operation) -> bool:
-    """Whether the second operand of `add` is not scaled; other commutative ops have no such literal."""
-    from et_ir.dialects.schema import SchemaOp
-
-    return "alpha" not in op.properties or cast(SchemaOp, op).arg("alpha") == 1
+def _commutes(op: Operation) -> bool:
+    """Whether the operands of an op can change places: those of a sum whose second operand is scaled cannot."""
+    if not isinstance(op, SchemaOp) or not op.operator.facts.commutative:
+        return False
+    return "alpha" not in op.properties or op.arg("alpha") == 1
 
 
 class _Eliminator:
@@ -123,7 +122,7 @@ class _Eliminator:
             stack.extend(reversed(children.get(block, [])))
 
     def block(self, block: Block) -> None:
-        reads: dict[Hashable, Operation] = {}
+        reads: dict[_Key, Operation] = {}
         for op in list(block.ops):
             if op.regions:
                 reads.clear()

@@ -22,20 +22,16 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.dialects.aten import OP_BY_NAME as ATEN_OPS
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.program import DeclareOperatorOp
-from et_ir.passes.core_to_edge.views_to_copies import COPIES
+from et_ir.passes.core_to_edge.views_to_copies import copying_form
 from et_ir.report import Finding, PassReport
 from et_ir.rewriting import rewrite
 
 __all__ = ["AtenToEdgePass"]
 
-_EDGE: Final[dict[type[AtenOp], type[EdgeOp]]] = {
-    cls: EDGE_OPS[name] for name, cls in ATEN_OPS.items() if name in EDGE_OPS
-}
 _DROPPED: Final[dict[str, frozenset[str]]] = {
     "device": frozenset({"cpu"}),
     "layout": frozenset({"strided", "torch.strided"}),
@@ -46,15 +42,18 @@ _DROPPED: Final[dict[str, frozenset[str]]] = {
 class ReplaceByEdge(RewritePattern):
     """Replaces one op; collects what cannot be replaced."""
 
+    roots = (AtenOp,)
+
     def __init__(self, module: ModuleOp) -> None:
         declared = [op for op in module.body.block.ops if isinstance(op, DeclareOperatorOp) and op.classes()]
-        self.forms = {**_EDGE, **{op.aten_class(): op.edge_class() for op in declared}}
-        self.roots = (*ATEN_OPS.values(), *self.forms)
+        self.declared: dict[type[AtenOp], type[EdgeOp]] = {
+            op.aten_class(): op.edge_class() for op in declared
+        }
         self.findings: list[Finding] = []
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, AtenOp)
-        cls = self.forms.get(type(op))
+        cls = self.declared.get(type(op)) or EDGE_OPS.get(op.operator.name)
         if cls is None:
             self.findings.append(_unknown(op))
             return
@@ -77,7 +76,7 @@ def _is_dropped(name: str, attr: Attribute) -> bool:
 
 
 def _unknown(op: AtenOp) -> Finding:
-    if type(op) in COPIES:
+    if copying_form(type(op)) is not None:
         return Finding.at(
             op, "is a view, which the edge level has no operator for", "run views-to-copies first"
         )

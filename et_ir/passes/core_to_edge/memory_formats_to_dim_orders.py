@@ -42,9 +42,9 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import CHANNELS_LAST, contiguous, dim_order_of, with_dim_order
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program import OverwriteOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.report import Finding, PassReport
@@ -85,13 +85,15 @@ def _order(format_: str | None, type: TensorType[Attribute]) -> tuple[int, ...] 
 class ReplaceMemoryFormat(RewritePattern):
     """Replaces one op; collects formats that do not fit."""
 
-    roots = tuple(cls for cls in OP_BY_NAME.values() if "memory_format" in cls.schema().by_name)
+    roots = (EdgeOp,)
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
+        if "memory_format" not in op.schema().by_name:
+            return
         cls = _REPLACED.get(type(op))
         if cls is None and "memory_format" not in op.properties:
             return

@@ -1,7 +1,7 @@
 """Convert operands that are computed together to one element type, as torch promotes them inside of its
 kernels.
 
-Covers every operator that mixes types (`et_ir/dialects/edge/promotion.py`): arithmetic, comparisons, logic,
+Covers every operator that mixes types (`et_ops/facts/promotion.py`): arithmetic, comparisons, logic,
 `where`, `cat`, `pow`, `remainder`, `maximum`, `clamp`, `addcmul` and so on, with torch's three classes of
 operands, tensors with dimensions, tensors without, and Python numbers. Operators that assign (`copy`,
 `slice_scatter`) convert to the type of their first operand. A value is converted once for all its uses, right
@@ -26,12 +26,12 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.counterparts import known_forms
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.promotion import PROMOTIONS, computation_dtype, operands_of
+from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.edge.promotion import computation_dtype, operands_of
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.rewriting import rewrite
 
@@ -41,22 +41,24 @@ __all__ = ["PromoteTypesPass"]
 class PromoteOperands(RewritePattern):
     """Converts the operands of one op."""
 
-    roots = known_forms(*PROMOTIONS)
+    roots = (SchemaOp,)
 
     def __init__(self) -> None:
         self.converted: dict[tuple[SSAValue, Attribute], SSAValue] = {}
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
-        promotion = PROMOTIONS[op.name.partition(".")[2]]
+        promotion = op.operator.facts.promotion
+        if promotion is None:
+            return
         tensors = [(i, v) for i, v in operands_of(op, *promotion.args) if is_tensor(v.type)]
         if len({v.type.element_type for _, v in tensors if is_tensor(v.type)}) < 2:
             return
         computed = computation_dtype(op, promotion)
         assert computed is not None
         for index, value in tensors:
-            if is_tensor(value.type) and value.type.element_type != computed.attr:
-                op.operands[index] = self._convert(value, computed.attr, op, rewriter)
+            if is_tensor(value.type) and value.type.element_type != attr_of(computed):
+                op.operands[index] = self._convert(value, attr_of(computed), op, rewriter)
         rewriter.notify_op_modified(op)
 
     def _convert(

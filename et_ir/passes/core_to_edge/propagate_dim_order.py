@@ -28,7 +28,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint
 
-from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import (
     CHANNELS_LAST,
     contiguous,
@@ -36,8 +37,7 @@ from et_ir.dialects.edge.attributes import (
     is_channels_last,
     with_dim_order,
 )
-from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.layout import SHARING, shares_layout
+from et_ir.dialects.edge.layout import shares_layout
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.core_to_edge.memory_formats_to_dim_orders import laid_out
 from et_ir.rewriting import rewrite
@@ -63,14 +63,12 @@ def _source(value: SSAValue) -> SSAValue | None:
 class SinkCopy(RewritePattern):
     """Moves the copy to contiguous from the operand that decides on an op's layout to the op's results."""
 
-    roots = tuple(
-        cls
-        for name, cls in OP_BY_NAME.items()
-        if ("pointwise" in cls.tags or name in SHARING) and cls not in _CONVERSIONS
-    )
+    roots = (EdgeOp,)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
+        if isinstance(op, _CONVERSIONS) or not (op.operator.is_pointwise or op.operator.facts.shares_layout):
+            return
         leading = next((v for v in op.operands if is_tensor(v.type) and v.type.get_num_dims() > 2), None)
         if leading is None or _source(leading) is None or not shares_layout(op):
             return

@@ -26,7 +26,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.counterparts import forms
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.attributes import is_channels_last

@@ -20,13 +20,15 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.dialects.aten.inference.dtypes import BOOL, Category, DType, dtype_of
 from et_ir.dialects.counterparts import forms
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.core_to_edge.remove_noops import needs_own_memory
 from et_ir.rewriting import rewrite
+from et_ops.dtypes import BOOL, Category, DType
 
 __all__ = ["PATTERNS", "RemoveRedundantCopiesPass", "holds"]
 
@@ -64,7 +66,7 @@ def holds(wide: DType, narrow: DType) -> bool:
 
 
 def _part(dtype: DType) -> DType:
-    from et_ir.dialects.aten.inference.dtypes import real_of
+    from et_ops.dtypes import real_of
 
     return real_of(dtype)
 
@@ -94,7 +96,7 @@ class MergeConversions(RewritePattern):
         if not holds(dtype_of(between.element_type), dtype_of(before.element_type)):
             return
         after = tensor_type(result)
-        if isinstance(op, edge.EdgeOp):
+        if isinstance(op, EdgeOp):
             merged = edge.DimOrderOpsUnderscoreToDimOrderCopyOp.make(
                 source, dtype=after.element_type, dim_order=dim_order_of(after), result_types=[after]
             )

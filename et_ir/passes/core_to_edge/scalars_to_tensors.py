@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, f64, i1, i64
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32, f64, i1, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -31,57 +31,35 @@ from xdsl.rewriter import InsertPoint
 
 from et_ir.data import Blob
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import F32, DType, dtype_of
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
-from et_ir.dialects.edge.promotion import PROMOTIONS, computation_dtype
+from et_ir.dialects.edge.promotion import computation_dtype
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
-from et_ir.dialects.schema import parse_schema
-from et_ir.dialects.schema.literals import element_type_name, literal_of
+from et_ir.dialects.schema.dtypes import attr_of, dtype_of
+from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
 from et_ir.targets.registry import DEFAULT
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
+from et_ops import OPERATORS, Operator
+from et_ops.dtypes import DType
 
 __all__ = ["ScalarsToTensorsPass"]
 
 Number = int | float | bool
 
-_PACKETS: Final = (
-    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "eq", "fmod", "ge", "gt", "le", "lt", "mul", "ne",
-    "remainder", "rsub", "sub",
-)  # fmt: skip
-_SCALAR_FORMS: Final = {
-    "clamp.Tensor": "clamp",
-    "clip.Tensor": "clamp",
-    "div.Tensor_mode": "div.Scalar_mode",
-    "fill.Tensor": "fill.Scalar",
-    "masked_fill.Tensor": "masked_fill.Scalar",
-    "pow.Tensor_Tensor": "pow.Tensor_Scalar",
-    **{f"{packet}.Tensor": f"{packet}.Scalar" for packet in _PACKETS},
-}
-"""Overloads that take a number where the first takes a tensor, under the same argument name."""
 
-_SWAPPED: Final = {
-    "add.Tensor": "add.Scalar",
-    "bitwise_and.Tensor": "bitwise_and.Scalar",
-    "bitwise_or.Tensor": "bitwise_or.Scalar",
-    "bitwise_xor.Tensor": "bitwise_xor.Scalar",
-    "eq.Tensor": "eq.Scalar",
-    "ge.Tensor": "le.Scalar",
-    "gt.Tensor": "lt.Scalar",
-    "le.Tensor": "ge.Scalar",
-    "lt.Tensor": "gt.Scalar",
-    "mul.Tensor": "mul.Scalar",
-    "ne.Tensor": "ne.Scalar",
-    "sub.Tensor": "rsub.Scalar",
-}
-"""Overloads that compute the same with the operands exchanged: for a number as the first operand."""
+def _mirrored_scalar_form(operator: Operator) -> str | None:
+    """The overload for a number as the first operand of a binary operator, which it takes as its second."""
+    facts = operator.facts
+    mirror = operator.name if facts.commutative else facts.mirror
+    return None if mirror is None else OPERATORS[mirror].facts.scalar_form
+
 
 # A wrapped number of an op that is no promotion: the default type of its kind.
-_DEFAULT: Final[dict[Attribute, Attribute]] = {i64: i64, f64: F32.attr, i1: i1}
+_DEFAULT: Final[dict[Attribute, Attribute]] = {i64: i64, f64: f32, i1: i1}
 
 
 class NumberToTensor(RewritePattern):
@@ -113,21 +91,17 @@ class NumberToTensor(RewritePattern):
         rewriter.notify_op_modified(op)
 
     def _dtype(self, op: AtenOp) -> Attribute | None:
-        promotion = PROMOTIONS.get(op.name.removeprefix("aten."))
+        promotion = op.operator.facts.promotion
         computed = None if promotion is None else computation_dtype(op, promotion)
         if computed is None:
             return None
         result = dtype_of(tensor_type(op.results[0]).element_type)
         # True division and its like turn integers into floats first: -1 is none of u8's.
-        return result.attr if computed.is_integral and result.is_float else computed.attr
+        return attr_of(result if computed.is_integral and result.is_float else computed)
 
     def _has_kernel(self, name: str) -> bool:
         edge = EDGE_OPS.get(name)
-        return (
-            edge is not None
-            and edge.out_schema != ""
-            and f"aten::{parse_schema(edge.out_schema).qualified_name}" in self.kernels
-        )
+        return edge is not None and edge.operator.kernel in self.kernels
 
     def _scalar_form(self, op: AtenOp) -> AtenOp | None:
         """The op with its numbers as literals, if there is such an overload and a kernel for it."""
@@ -135,7 +109,7 @@ class NumberToTensor(RewritePattern):
         arguments = op.args()
         first = next(iter(arguments))
         if _is_number(arguments[first]):
-            swapped = _SWAPPED.get(name)
+            swapped = _mirrored_scalar_form(op.operator)
             if name == "pow.Tensor_Tensor" and is_tensor(arguments["exponent"].type):
                 swapped, arguments["self"] = "pow.Scalar", _literal(arguments["self"])
             elif (
@@ -147,7 +121,7 @@ class NumberToTensor(RewritePattern):
             else:
                 arguments["self"], arguments["other"] = arguments["other"], _literal(arguments["self"])
         else:
-            swapped = _SCALAR_FORMS.get(name)
+            swapped = op.operator.facts.scalar_form
             for key, value in list(arguments.items())[1:]:
                 if _is_number(value):
                     arguments[key] = _literal(value)
@@ -174,15 +148,14 @@ class NumberToTensor(RewritePattern):
         return found
 
     def _constant(self, number: Number, dtype: DType) -> str:
-        name = element_type_name(dtype.attr)
-        symbol = self.symbols.get((name, repr(number)))
+        symbol = self.symbols.get((dtype.name, repr(number)))
         if symbol is None:
             import numpy as np
 
-            data = np.asarray(number).astype(numpy_dtype(dtype.attr)).tobytes()
-            hint = f"scalar_{name}_{number!r}".lower()
-            op = self.globals.add_constant(hint, TensorType(dtype.attr, []), Blob.of("", data))
-            symbol = self.symbols[name, repr(number)] = op.key
+            data = np.asarray(number).astype(numpy_dtype(attr_of(dtype))).tobytes()
+            hint = f"scalar_{dtype.name}_{number!r}".lower()
+            op = self.globals.add_constant(hint, TensorType(attr_of(dtype), []), Blob.of("", data))
+            symbol = self.symbols[dtype.name, repr(number)] = op.key
         return symbol
 
 

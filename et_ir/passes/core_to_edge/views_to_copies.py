@@ -11,7 +11,6 @@ Copies whose result may alias the operand in memory after all are found later, b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -20,37 +19,28 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
-from et_ir.dialects.counterparts import copying_name
 from et_ir.rewriting import rewrite
 
-__all__ = ["COPIES", "ViewsToCopiesPass"]
+__all__ = ["ViewsToCopiesPass", "copying_form"]
 
 
-def _copies() -> dict[type[AtenOp], type[AtenOp]]:
-    found = {
-        cls: OP_BY_NAME[copying_name(name)]
-        for name, cls in OP_BY_NAME.items()
-        if copying_name(name) in OP_BY_NAME and "_copy" not in name and name != "_to"
-    }
-    found[OP_BY_NAME["_unsafe_view"]] = OP_BY_NAME["view_copy"]
-    return found
-
-
-COPIES: Final = _copies()
-"""The copying form of each view operator; both take the same arguments."""
+def copying_form(cls: type[AtenOp]) -> type[AtenOp] | None:
+    """The op class of the copying form of a view operator, which takes the same arguments; `None` for no view."""
+    name = cls.operator.copying_form
+    return None if name is None else OP_BY_NAME[name]
 
 
 class ViewToCopy(RewritePattern):
     """Replace one view."""
 
-    roots = tuple(COPIES)
+    roots = (AtenOp,)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        copy = COPIES[type(op)]  # pyright: ignore[reportArgumentType]: roots are all that is matched
-        rewriter.replace(
-            op,
-            copy.create(operands=op.operands, result_types=op.result_types, properties=op.properties),
-        )
+        assert isinstance(op, AtenOp)
+        copy = copying_form(type(op))
+        if copy is not None:
+            made = copy.create(operands=op.operands, result_types=op.result_types, properties=op.properties)
+            rewriter.replace(op, made)
 
 
 @dataclass(frozen=True)

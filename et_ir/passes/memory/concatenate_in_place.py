@@ -17,8 +17,8 @@ The parts of a concatenation lie one behind the other if all dimensions outside 
 its place if
 
 - it has memory of its own, all of which is concatenated, and once;
-- all that writes it are kernels, in the block of the concatenation and before it;
-- it is not needed afterwards, or nothing changes the concatenation;
+- all that accesses it are instructions of the concatenation's block, and all that writes it are kernels;
+- it does not interfere with the concatenation: it is not needed afterwards, or nothing changes the concatenation;
 - its place is a multiple of 16 bytes from the start, so that kernels find it as well aligned as other tensors.
 
 The others are copied to their places. The concatenation is needed from the moment its first part is, which may take
@@ -29,35 +29,23 @@ Without `outputs`, what a method returns stays alone, so that the caller may giv
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.analysis.part_writes import extent_of
-from et_ir.analysis.register_liveness import Interval, Liveness, root_of
-from et_ir.dialects.executorch import (
-    AllocOp,
-    Instruction,
-    KernelCallOp,
-    ListValue,
-    MemoryRegisterOp,
-    MoveOp,
-    PlanOp,
-    ViewOp,
-)
-from et_ir.dialects.executorch.layout import Tensor, dim_order, nbytes
-from et_ir.dialects.executorch.operators import ET_VIEW
-from et_ir.dialects.schema.tensors import is_static, is_tensor
+from et_ir.analysis.aliasing import extent_of, size_of, uses_of
+from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of
+from et_ir.analysis.liveness import Interval
+from et_ir.dialects.executorch import AllocOp, KernelCallOp, MemoryRegisterOp, PlanOp, ViewOp
+from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ir.passes.memory.views import ALIGNMENT
 from et_ir.passes.memory.write_back import clone_call
 
 __all__ = ["ConcatenateInPlacePass"]
-
-CAT: Final = "aten::cat.out"
 
 
 @dataclass(frozen=True)
@@ -80,46 +68,22 @@ class ConcatenateInPlacePass(ModulePass):
                     _Concatenation(memory, call, self.outputs).run()
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A register that is concatenated, and the byte at which the result has it."""
-
-    register: SSAValue
-    start: int
-
-
-class _Memory:
-    """What the registers of a plan have to do with memory; kept up to date while concatenations are placed, so that
-    each costs no walk over the plan.
-    """
+class _Memory(Coalescing):
+    """The memory that a plan needs, kept up to date while concatenations are placed."""
 
     def __init__(self, plan: PlanOp):
         import numpy as np
 
-        liveness = Liveness(plan)
-        self.plan = plan
-        self.times: dict[Operation, int] = {**liveness.times}
-        self.places: dict[Operation, int] = {op: place for place, op in enumerate(plan.registers)}
-        """Declarations in order."""
-        self.users: dict[SSAValue, list[Instruction]] = {}
-        """The instructions that name a register or views of it."""
-        self.redirected: set[SSAValue] = set()
-        """The registers that may come to refer to other memory, or others to theirs."""
-        for op in liveness.instructions:
-            for register in {root_of(register) for register in op.operands}:
-                self.users.setdefault(register, []).append(op)
-            if isinstance(op, MoveOp) or (isinstance(op, KernelCallOp) and op.key == ET_VIEW):
-                self.redirected.update(root_of(register) for register in op.operands)
-        self.returned = {root_of(register) for register in plan.return_op.outputs}
+        super().__init__(plan, {})
         self.needed: dict[SSAValue, Interval] = {}
-        self.levels = np.zeros(liveness.end + 1, np.int64)
+        self.levels = np.zeros(self.liveness.end + 1, np.int64)
         """The bytes that are needed at each time."""
-        for op in plan.registers:
-            needed = None if isinstance(op, ViewOp) else liveness.interval(op.result)
+        for op in self.liveness.roots():
+            needed = self.liveness.interval(op.result)
             if needed is not None:
                 self.needed[op.result] = needed
                 if isinstance(op, MemoryRegisterOp):
-                    self.add(_size(op.result), needed)
+                    self.add(size_of(op.result), needed)
 
     def add(self, size: int, needed: Interval) -> None:
         """Count bytes that are needed for an interval, or are not if `size` is negative."""
@@ -129,24 +93,6 @@ class _Memory:
     def peak(self) -> int:
         """The most bytes that are needed at once."""
         return int(self.levels.max())
-
-    def forget(self, call: KernelCallOp) -> None:
-        """A call is no more."""
-        for register in {root_of(register) for register in call.operands}:
-            self.users[register] = [op for op in self.users[register] if op is not call]
-
-    def note_copy(self, copy: KernelCallOp, call: KernelCallOp) -> None:
-        """A copy runs instead of a part of what a call did."""
-        self.times[copy] = self.times[call]
-        for register in {root_of(register) for register in copy.operands}:
-            self.users.setdefault(register, []).append(copy)
-
-    def merge(self, root: SSAValue, whole: SSAValue) -> None:
-        """A register becomes a part of another, whose interval covers it already."""
-        self.users[whole] += self.users.pop(root)
-        self.needed.pop(root)
-        if root in self.returned:
-            self.returned.add(whole)
 
 
 class _Concatenation:
@@ -159,171 +105,84 @@ class _Concatenation:
         self.outputs = outputs
 
     def run(self) -> None:
-        parts = _parts(self.call)
-        if parts is None or not isinstance(self.call.outs[0].owner, AllocOp):
+        copies = copies_of(self.call)
+        whole = self.call.outs[0] if copies else None
+        needed = None if whole is None else self.memory.needed.get(whole)
+        if whole is None or needed is None or needed.first != self.memory.times[self.call]:
             return
-        self.whole = self.call.outs[0]
-        self.time = self.memory.times[self.call]
-        needed = self.memory.needed.get(self.whole)
-        if needed is None or needed.first != self.time or not self._is_alone(self.whole):
+        if not self._is_local(whole):
             return
-        roots = [root_of(part.register) for part in parts]
-        uses = Counter(roots)
-        in_place = [
-            part
-            for part, root in zip(parts, roots, strict=True)
-            if uses[root] == 1 and self._can_be_part(part, root)
-        ]
-        chosen = self._least(in_place, needed)
+        uses = Counter(copy.source.root for copy in copies)
+        in_place = [copy for copy in copies if uses[copy.source.root] == 1 and self._can_be_part(copy, whole)]
+        chosen = self._least(in_place, whole, needed)
         if chosen:
-            self._place(parts, {part.register for part in chosen})
+            self._place(copies, chosen, whole)
 
     # -- what may be part of the whole
 
-    def _is_alone(self, root: SSAValue) -> bool:
+    def _is_local(self, root: SSAValue) -> bool:
         """Whether a register has memory that only instructions of the call's block know."""
         owner = root.owner
         return (
             isinstance(owner, AllocOp)
             and owner.is_static
-            and "device" not in owner.properties
-            and root not in self.memory.redirected
-            and (self.outputs or root not in self.memory.returned)
+            and (self.outputs or root not in self.memory.outputs)
             and all(
-                op.parent_block() is self.call.parent_block() or op is self.plan.return_op
-                for op in self.memory.users.get(root, ())
+                use.operation.parent_block() is self.call.parent_block()
+                or use.operation is self.plan.return_op
+                for use in uses_of(root)
             )
         )
 
-    def _can_be_part(self, part: _Part, root: SSAValue) -> bool:
-        _, extent = extent_of(part.register)
-        if (
-            part.start % ALIGNMENT
-            or extent != (0, nbytes(cast(Tensor, root.type)))
-            or not self._is_alone(root)
-        ):
-            return False
-        writers = [
-            op for op in self.memory.users[root] if any(root_of(register) is root for register in op.writes)
-        ]
-        if not all(isinstance(op, KernelCallOp) and self.memory.times[op] < self.time for op in writers):
-            return False
-        needed = self.memory.needed.get(root)
-        return needed is not None and (needed.last == self.time or not self._is_changed())
-
-    def _is_changed(self) -> bool:
-        """Whether something writes the result of the call again."""
-        return any(
-            op is not self.call and any(root_of(register) is self.whole for register in op.writes)
-            for op in self.memory.users[self.whole]
+    def _can_be_part(self, copy: ByteCopy, whole: SSAValue) -> bool:
+        root = copy.source.root
+        return (
+            not copy.target.first % ALIGNMENT
+            and copy.source == extent_of(root)
+            and self._is_local(root)
+            and all(isinstance(write.op, KernelCallOp) for write in self.memory.writes(root))
+            and self.memory.may_unite(root, whole, copy.target.first, replaced={self.call: [copy]})
         )
 
     # -- what it costs
 
-    def _least(self, parts: list[_Part], whole: Interval) -> list[_Part]:
+    def _least(self, parts: list[ByteCopy], whole: SSAValue, needed: Interval) -> list[ByteCopy]:
         """The parts of which the program needs the least memory at once if they are computed in place: the last ones
         that are computed, and as many as possible.
         """
         memory = self.memory
-        intervals = {part.register: memory.needed[root_of(part.register)] for part in parts}
-        parts = sorted(parts, key=lambda part: -intervals[part.register].first)
-        size = _size(self.whole)
+        intervals = {part: memory.needed[part.source.root] for part in parts}
+        parts = sorted(parts, key=lambda part: -intervals[part].first)
+        size = size_of(whole)
         # With each further part, what the whole takes the longer for it, and the part no more.
-        wholes, least, count = [whole], memory.peak, 0
+        wholes, least, count = [needed], memory.peak, 0
         for index, part in enumerate(parts):
-            needed, whole = intervals[part.register], wholes[-1]
-            wholes.append(Interval(min(whole.first, needed.first), max(whole.last, needed.last)))
-            memory.add(-_size(part.register), needed)
-            memory.add(-size, whole)
+            mine, last = intervals[part], wholes[-1]
+            wholes.append(Interval(min(last.first, mine.first), max(last.last, mine.last)))
+            memory.add(-size_of(part.source.root), mine)
+            memory.add(-size, last)
             memory.add(size, wholes[-1])
             peak = memory.peak
             if peak <= least:
                 least, count = peak, index + 1
         for index in range(len(parts) - 1, count - 1, -1):
-            needed = intervals[parts[index].register]
-            memory.add(_size(parts[index].register), needed)
+            memory.add(size_of(parts[index].source.root), intervals[parts[index]])
             memory.add(-size, wholes[index + 1])
             memory.add(size, wholes[index])
-        memory.needed[self.whole] = wholes[count]
+        memory.needed[whole] = wholes[count]
         return parts[:count]
 
     # -- the rewrite
 
-    def _place(self, parts: list[_Part], chosen: set[SSAValue]) -> None:
-        block = self.call.parent_block()
-        assert block is not None
+    def _place(self, copies: Sequence[ByteCopy], chosen: list[ByteCopy], whole: SSAValue) -> None:
         memory = self.memory
         memory.forget(self.call)
-        whole = cast(Operation, self.whole.owner)
-        owners = [cast(AllocOp, root_of(register).owner) for register in chosen]
-        first = min((whole, *owners), key=memory.places.__getitem__)
-        if first is not whole:
-            whole.detach()
-            _block_of(first).insert_op_before(whole, first)
-            memory.places[whole] = memory.places[first]
-        for part in parts:
-            if part.register in chosen:
-                root = root_of(part.register)
-                memory.merge(root, self.whole)
-                self._view(root.type, part.start, cast(Operation, root.owner), root)
-            elif nbytes(cast(Tensor, part.register.type)):
-                anchor = self.call if len(self.plan.blocks) == 1 else whole.next_op
-                assert anchor is not None
-                view = self._view(part.register.type, part.start, anchor)
-                copy = clone_call(part.register, view)
-                copy.location = self.call.location
-                block.insert_op_before(copy, self.call)
-                memory.note_copy(copy, self.call)
-        self.call.detach()
-        self.call.erase()
-
-    def _view(self, type: object, start: int, anchor: Operation, instead: SSAValue | None = None) -> SSAValue:
-        """Declare a part of the result before an op, or instead of it."""
-        view = ViewOp(self.whole, cast(Tensor, type), start=start)
-        view.location = self.call.location if instead is None else anchor.location
-        _block_of(anchor).insert_op_before(view, anchor)
-        if instead is not None:
-            view.result.name_hint = instead.name_hint
-            instead.replace_all_uses_with(view.result)
-            anchor.detach()
-            anchor.erase()
-        return view.result
-
-
-def _size(register: SSAValue) -> int:
-    """The bytes of a register; none of a number that a method is given."""
-    type = register.type
-    return nbytes(type) if is_tensor(type) and is_static(type) else 0
-
-
-def _block_of(op: Operation) -> Block:
-    block = op.parent_block()
-    assert block is not None
-    return block
-
-
-def _parts(call: KernelCallOp) -> list[_Part] | None:
-    """What a call concatenates, `None` if that does not lie one behind the other in the result."""
-    items, dim, *_ = (*call.arguments, 0)
-    if not isinstance(items, ListValue) or not isinstance(dim, int) or len(call.outs) != 1:
-        return None
-    whole = cast(Tensor, call.outs[0].type)
-    rank, order, shape = whole.get_num_dims(), dim_order(whole), whole.get_shape()
-    if not rank:
-        return None
-    outside = order[: order.index(dim % rank)]
-    if any(shape[outer] != 1 for outer in outside):
-        return None
-    parts: list[_Part] = []
-    start = 0
-    for item in items.items:
-        if not isinstance(item, SSAValue):
-            return None
-        type = cast(Tensor, item.type)
-        if type.element_type != whole.element_type or type.get_num_dims() != rank or dim_order(type) != order:
-            return None
-        if "dynamism" in cast(Operation, root_of(item).owner).properties:
-            return None
-        parts.append(_Part(item, start))
-        start += nbytes(type)
-    return parts if start == nbytes(whole) else None
+        for copy, part in zip(copies, self.call.inputs, strict=True):
+            if copy in chosen:
+                memory.coalesce(copy.source.root, whole, copy.target.first)
+            elif size_of(part):
+                view = self.plan.declare(ViewOp(whole, part.type, start=copy.target.first), self.call)
+                clone = clone_call(part, view, self.call.location)
+                insert_before(clone, self.call)
+                memory.note_write(whole, clone, memory.times[self.call])
+        erase(self.call)

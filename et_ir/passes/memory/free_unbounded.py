@@ -24,9 +24,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from et_ir.analysis.register_liveness import Liveness, root_of
+from et_ir.analysis.aliasing import root_of
+from et_ir.analysis.liveness import Liveness
 from et_ir.dialects.executorch import AllocOp, FreeOp, JumpFalseOp, JumpOp, PlanOp, ReturnOp
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["FreeUnboundedPass"]
 

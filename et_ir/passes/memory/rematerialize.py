@@ -41,7 +41,7 @@ from et_ir.analysis.live_bytes import bytes_of_value
 from et_ir.analysis.memory_graph import MemoryGraph
 from et_ir.analysis.memory_orders import SMALL, Order, memory_graphs, orders
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.planning.schedule import BUDGET
 from et_ir.planning.tasks import needs_of
@@ -139,7 +139,7 @@ def _shared(graph: MemoryGraph) -> list[EdgeOp]:
         op
         for op in graph.tasks
         if isinstance(op, EdgeOp)
-        and (isinstance(op, POOLS) or ("pointwise" in op.tags and len(op.operands) == 1))
+        and (isinstance(op, POOLS) or (op.operator.is_pointwise and len(op.operands) == 1))
         and op.has_trait(Pure)
         and bytes_of_value(op.results[0]) * SMALL > largest
         and all(result.first_use is None for result in op.results[1:])

@@ -34,7 +34,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.analysis.live_bytes import bytes_of_value
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.rewriting import rewrite
@@ -98,7 +98,7 @@ def _is_plain(op: EdgeOp) -> bool:
 
 
 def _is_pointwise(op: EdgeOp) -> bool:
-    return "pointwise" in op.tags and len(op.results) == 1 and _is_plain(op)
+    return op.operator.is_pointwise and len(op.results) == 1 and _is_plain(op)
 
 
 def _is_part(value: SSAValue, whole: TensorType[Attribute]) -> bool:

@@ -40,8 +40,8 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from et_ir.analysis.live_bytes import bytes_of_value
 from et_ir.analysis.memory_graph import MemoryGraph
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
@@ -225,7 +225,7 @@ def _is_channelwise(op: Operation) -> bool:
 
 
 def _is_pointwise(op: EdgeOp) -> bool:
-    return "pointwise" in op.tags and len(op.operands) == len(op.results) == 1
+    return op.operator.is_pointwise and len(op.operands) == len(op.results) == 1
 
 
 def _can_split(op: edge.ConvolutionOp) -> bool:

@@ -16,12 +16,10 @@ executorch.kernel_call "aten::relu.out"(%x) outs(%r)
 ```
 
 So does each piece of a split along the outermost dimension, if all of them start at a multiple of 16 bytes. A view of a
-constant is the constant under another type. Two registers may be one memory only if neither is
-written while the other is needed, so a call stays
+constant is the constant under another type. A call stays
 
-- if its argument or its result is written by more than one instruction, or in place;
-- if they are not all in one block, where a loop could bring the writer round again;
-- if the argument is state that is written before the result is used for the last time;
+- if argument and result interfere: what one holds is needed where the other is written;
+- if the result is written by other instructions too;
 - if the result is an output of the method and the argument an input: the caller may give the input's memory
   to something else;
 - if the argument is an input and the result starts somewhere in it, unless `inputs` says that the plan has the memory
@@ -36,46 +34,26 @@ executorch.kernel_call "executorch_prim::et_view.default"(%r, [%n]) returns(%v)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Final, cast
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.analysis.register_liveness import root_of
-from et_ir.dialects.executorch import (
-    AllocOp,
-    ConstantOp,
-    DelegateCallOp,
-    InputOp,
-    Instruction,
-    KernelCallOp,
-    ListKind,
-    ListValue,
-    PlanOp,
-    RegisterOp,
-    ReturnOp,
-    StateOp,
-    ViewOp,
-)
-from et_ir.dialects.executorch.arguments import Argument
-from et_ir.dialects.executorch.layout import Tensor, dim_order, is_contiguous, nbytes
-from et_ir.dialects.executorch.operators import ET_VIEW
-from et_schema.generated.program import TensorShapeDynamism
+from et_ir.analysis.aliasing import extent_of
+from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of, is_copy
+from et_ir.dialects.executorch import AllocOp, ConstantOp, InputOp, KernelCallOp, PlanOp, StateOp
+from et_ir.dialects.executorch.layout import is_contiguous
+from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
+from et_ops.calls import ET_VIEW
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["ViewsPass"]
 
 ALIGNMENT: Final = 16
 """Bytes that a view's start is a multiple of, so that kernels find views as well aligned as other tensors."""
-
-Start = Callable[[list[Argument], Tensor, Tensor], int | None]
-"""Where the result's bytes start in the argument, given the call's arguments and both types; `None` if they
-are not all there.
-"""
 
 
 @dataclass(frozen=True)
@@ -89,317 +67,74 @@ class ViewsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
-                _Elision(plan, self.inputs).run()
+                calls = [
+                    op
+                    for op in plan.instructions
+                    if isinstance(op, KernelCallOp) and op.outs and is_copy(op) and op.key != CAT
+                ]
+                elision = _Elision(plan, self.inputs) if calls else None
+                for call in calls:
+                    assert elision is not None
+                    elision.elide(call)
+                if elision is not None:
+                    elision.memory.erase_copies()
 
 
 class _Elision:
     """The views of one plan."""
 
     def __init__(self, plan: PlanOp, inputs: bool):
-        self.plan = plan
+        self.memory = Coalescing(plan, {})
         self.inputs = inputs
-        self.writers: dict[SSAValue, list[Instruction]] = {}
-        self.outputs: set[SSAValue] = set()
-        self.order: dict[Operation, int] = {}
-        for position, op in enumerate(plan.instructions):
-            self.order[op] = position
-            for register in op.writes:
-                self.writers.setdefault(root_of(register), []).append(op)
-            if isinstance(op, ReturnOp):
-                self.outputs.update(root_of(register) for register in op.outputs)
 
-    def run(self) -> None:
-        for op in self.plan.instructions:
-            if isinstance(op, KernelCallOp):
-                if op.list_out is None:
-                    self._call(op)
-                elif op.key in _SPLITS:
-                    self._split(op)
+    def elide(self, op: KernelCallOp) -> None:
+        """Make the results of a call views of its argument if it copies bytes only."""
+        copies = copies_of(op)
+        base = copies[0].source.root if copies else None
+        # Each result as a whole is bytes of the argument.
+        if base is None or [copy.target for copy in copies] != [extent_of(out) for out in op.outs]:
+            return
+        if not all(self._may_view(op, copy, out) for copy, out in zip(copies, op.outs, strict=True)):
+            return
+        self.memory.forget(op)
+        for copy, out in zip(copies, op.outs, strict=True):
+            alloc, source = out.owner, base.owner
+            assert isinstance(alloc, AllocOp)
+            if isinstance(source, ConstantOp):
+                properties = dict(source.properties)
+                self.memory.replace(alloc, ConstantOp.create(properties=properties, result_types=[out.type]))
+                continue
+            view = self.memory.coalesce(out, base, copy.source.first)
+            if copy.resizes:
+                call = KernelCallOp(ET_VIEW, op.arguments, returns=[view])
+                call.location = op.location
+                insert_before(call, op)
+        erase(op)
 
-    def _call(self, op: KernelCallOp) -> None:
-        start = _KERNELS.get(op.key)
-        if start is None or len(op.outs) != 1 or not op.inputs:
-            return
-        base, result = op.inputs[0], op.outs[0]
-        target = result.owner
-        if not isinstance(target, AllocOp) or not isinstance(base.owner, RegisterOp):
-            return
-        whole, part = cast(Tensor, base.type), target.type
-        if whole.element_type != part.element_type:
-            return
-        if not self._sound(op, base, target):
-            return
-        source = root_of(base).owner
-        assert isinstance(source, RegisterOp)
-        if not target.is_static or "dynamism" in source.properties:
-            self._view_at_run_time(op, base, target)
-            return
-        first = start(op.arguments, whole, part)
-        if first is None or first % ALIGNMENT:
-            return
-        if isinstance(source, ConstantOp):
-            if first or nbytes(part) != nbytes(source.type):
-                return
-            replacement: RegisterOp = ConstantOp.create(
-                properties=dict(source.properties), result_types=[part]
-            )
-        elif not self._has_place(source, first, part):
-            return
-        else:
-            replacement = _view(base, first, part)
-        self._replace(op, target, replacement)
-
-    def _split(self, op: KernelCallOp) -> None:
-        """A split into pieces that lie one behind the other."""
-        base = op.inputs[0]
-        source = root_of(base).owner
-        targets = [out.owner for out in op.outs]
-        whole = cast(Tensor, base.type)
-        if not isinstance(source, AllocOp | InputOp | StateOp) or "dynamism" in source.properties:
-            return
-        sizes = [nbytes(cast(Tensor, out.type)) for out in op.outs]
-        starts = list(accumulate(sizes, initial=0))
-        outer = _split_dimension(op, whole)
-        if outer is None or starts[-1] != nbytes(whole) or any(start % ALIGNMENT for start in starts[:-1]):
-            return
-        pieces: list[AllocOp] = []
-        for target, start in zip(targets, starts, strict=False):
-            if not isinstance(target, AllocOp) or not target.is_static or not is_contiguous(target.type):
-                return
-            if not self._sound(op, base, target) or not self._has_place(source, start, target.type):
-                return
-            pieces.append(target)
-        for target, start in zip(pieces, starts, strict=False):
-            view = _view(base, start, target.type)
-            self._insert(view, op, target)
-            target.result.replace_all_uses_with(view.result)
-        _erase(op, *pieces)
-
-    def _has_place(self, source: RegisterOp, first: int, part: Tensor) -> bool:
-        """Whether a part of a register can be told by the byte it starts at.
-
-        Without planned inputs a view of one becomes a view at run time, which knows neither that nor a dim order.
-        """
-        if not isinstance(source, InputOp):
-            return True
-        return (self.inputs and source.aliased is None) or (not first and is_contiguous(part))
-
-    def _view_at_run_time(self, op: KernelCallOp, base: SSAValue, target: AllocOp) -> None:
-        """A view in a shape that is known when it is made: memory is shared, and an instruction says the
-        shape.
-        """
-        whole, part = cast(Tensor, base.type), target.type
-        bounded = (
-            target.dynamism != TensorShapeDynamism.DYNAMIC_UNBOUND
-            and is_contiguous(whole)
-            and is_contiguous(part)
-        )
-        if op.key not in _RESHAPES or not bounded or nbytes(part) > nbytes(whole):
-            return
-        view = ViewOp(base, part, dynamism=target.dynamism)
-        call = KernelCallOp(ET_VIEW, op.arguments, returns=[view.result])
-        call.location = op.location
-        self._insert(view, op, target)
-        target.result.replace_all_uses_with(view.result)
-        block = op.parent_block()
-        assert block is not None
-        block.insert_op_before(call, op)
-        _erase(op, target)
-
-    def _replace(self, op: KernelCallOp, target: AllocOp, replacement: RegisterOp) -> None:
-        self._insert(replacement, op, target)
-        target.result.replace_all_uses_with(replacement.result)
-        _erase(op, target)
-
-    def _insert(self, register: RegisterOp, op: KernelCallOp, target: AllocOp) -> None:
-        """Declare a register in place of another, behind what it views."""
-        register.location = target.location
-        register.result.name_hint = target.result.name_hint
-        # Where the other is declared, what is viewed may not be; at the call it is.
-        anchor: Operation = op
-        if len(self.plan.blocks) > 1:
-            owner = op.inputs[0].owner
-            assert isinstance(owner, Operation)
-            assert owner.next_op is not None
-            anchor = owner.next_op
-        block = anchor.parent_block()
-        assert block is not None
-        block.insert_op_before(register, anchor)
-
-    def _sound(self, op: KernelCallOp, base: SSAValue, target: AllocOp) -> bool:
-        """Whether base and result may be one memory."""
-        root = root_of(base)
-        source = root.owner
-        result = target.result
-        if len(self.writers.get(result, ())) != 1:
+    def _may_view(self, op: KernelCallOp, copy: ByteCopy, out: SSAValue) -> bool:
+        """Whether a result of a call may be bytes of its argument."""
+        alloc, base, first = out.owner, copy.source.root, copy.source.first
+        if not isinstance(alloc, AllocOp) or alloc.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND:
             return False
-        block = op.parent_block()
-        if any(use.operation.parent_block() is not block for use in result.uses):
+        if [write.op for write in self.memory.writes(out)] != [op] or first % ALIGNMENT:
             return False
-        writers = self.writers.get(root, [])
-        match source:
-            case ConstantOp():
-                return result not in self.outputs
-            case InputOp():
-                return not writers and result not in self.outputs
-            case StateOp():
-                return result not in self.outputs and not self._written_meanwhile(op, result, writers)
-            case AllocOp():
-                if source.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND or len(writers) != 1:
+        is_output = out in self.memory.outputs
+        match base.owner:
+            case ConstantOp() as source:
+                # A constant has one type; it cannot be resized, and there is no view of a part.
+                whole = copy.source == extent_of(source.result) and not copy.resizes
+                return whole and not is_output
+            case InputOp() as source:
+                # Without planned inputs a view of one becomes a view at run time, which knows no start and dim order.
+                planned = self.inputs and source.aliased is None
+                if is_output or not (planned or (not first and is_contiguous(alloc.type))):
                     return False
-                writer = writers[0]
-                # A move, or a view at run time, makes the register refer to other memory than its own.
-                return (
-                    isinstance(writer, KernelCallOp | DelegateCallOp)
-                    and root in writer.outs
-                    and writer.parent_block() is block
-                    and self.order[writer] < self.order[op]
-                )
+            case StateOp():
+                if is_output:
+                    return False
+            case AllocOp() as source:
+                if source.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND:
+                    return False
             case _:
                 return False
-
-    def _written_meanwhile(self, op: KernelCallOp, result: SSAValue, writers: list[Instruction]) -> bool:
-        """Whether one of the writers is between a call and the last use of its result, in their block."""
-        block, first = op.parent_block(), self.order[op]
-        last = max((self.order.get(use.operation, first) for use in result.uses), default=first)
-        return any(
-            writer.parent_block() is block and first < self.order[writer] <= last for writer in writers
-        )
-
-
-def _view(base: SSAValue, first: int, part: Tensor) -> ViewOp:
-    """A view of a part: one of what the base views, which may then be dropped."""
-    inner = base.owner
-    while isinstance(inner, ViewOp):
-        first += inner.first_byte
-        inner = inner.base.owner
-    return ViewOp(root_of(base), part, start=first)
-
-
-def _erase(*ops: Operation) -> None:
-    for op in ops:
-        op.detach()
-        op.erase()
-
-
-# -- where the bytes of a kernel's result start in its argument
-
-
-def _same_bytes(arguments: list[Argument], whole: Tensor, part: Tensor) -> int | None:
-    """Another shape over the same elements in the same order."""
-    same = is_contiguous(whole) and is_contiguous(part) and nbytes(whole) == nbytes(part)
-    return 0 if same else None
-
-
-def _same_layout(arguments: list[Argument], whole: Tensor, part: Tensor) -> int | None:
-    """A copy in the same shape and memory layout."""
-    return 0 if whole == part else None
-
-
-def _permutation(arguments: list[Argument], whole: Tensor, part: Tensor) -> int | None:
-    """A permutation that keeps the order in memory of all dimensions but those of size 1."""
-    dims = arguments[1] if len(arguments) > 1 else None
-    if not isinstance(dims, ListValue):
-        return None
-    order = [item for item in dims.items if isinstance(item, int)]
-    rank = whole.get_num_dims()
-    if sorted(dim % rank for dim in order) != list(range(rank)):
-        return None
-    # The argument's dimensions in the order in which the result has them in memory.
-    walked = [order[dim] % rank for dim in dim_order(part)]
-    shape = whole.get_shape()
-    return (
-        0 if [d for d in walked if shape[d] != 1] == [d for d in dim_order(whole) if shape[d] != 1] else None
-    )
-
-
-def _transposition(arguments: list[Argument], whole: Tensor, part: Tensor) -> int | None:
-    """Two dimensions that change places."""
-    rank = whole.get_num_dims()
-    first, second = (arguments[1:3] if len(arguments) > 2 else (0, 1)) if rank > 1 else (0, 0)
-    if not isinstance(first, int) or not isinstance(second, int):
-        return None
-    order = list(range(rank))
-    if rank:
-        order[first % rank], order[second % rank] = order[second % rank], order[first % rank]
-    return _permutation([None, _ints(order)], whole, part)
-
-
-def _ints(items: list[int]) -> ListValue:
-    return ListValue(ListKind.INTS, tuple(items))
-
-
-def _leading(arguments: list[Argument], whole: Tensor, part: Tensor, index: Argument) -> int | None:
-    """A part along a dimension that has only dimensions of size 1 before it."""
-    dim = arguments[1] if len(arguments) > 1 else None
-    shape = whole.get_shape()
-    if not isinstance(dim, int) or not isinstance(index, int) or not shape:
-        return None
-    dim %= len(shape)
-    if not (is_contiguous(whole) and is_contiguous(part)) or any(size != 1 for size in shape[:dim]):
-        return None
-    size = shape[dim]
-    index = max(index + size, 0) if index < 0 else min(index, size)
-    return index * (nbytes(whole) // size) if size else 0
-
-
-def _selection(arguments: list[Argument], whole: Tensor, part: Tensor) -> int | None:
-    """One index of a dimension."""
-    return _leading(arguments, whole, part, arguments[2] if len(arguments) > 2 else None)
-
-
-def _slice(arguments: list[Argument], whole: Tensor, part: Tensor) -> int | None:
-    """A range of a dimension, without gaps."""
-    if whole == part:
-        return 0
-    if len(arguments) < 5 or arguments[4] != 1:
-        return None
-    return _leading(arguments, whole, part, 0 if arguments[2] is None else arguments[2])
-
-
-def _split_dimension(op: KernelCallOp, whole: Tensor) -> int | None:
-    """The dimension that a split is along if only dimensions of size 1 stand before it, `None` otherwise."""
-    at = _SPLITS[op.key]
-    dim = op.arguments[at] if at < len(op.arguments) else None
-    shape = whole.get_shape()
-    if not isinstance(dim, int) or not shape or not is_contiguous(whole):
-        return None
-    dim %= len(shape)
-    return dim if all(size == 1 for size in shape[:dim]) else None
-
-
-def _expansion(arguments: list[Argument], whole: Tensor, part: Tensor) -> int | None:
-    """An expansion to as many elements as there are."""
-    return _same_bytes(arguments, whole, part)
-
-
-_KERNELS: Final[dict[str, Start]] = {
-    "aten::alias_copy.out": _same_layout,
-    "aten::clone.out": _same_layout,
-    "aten::detach_copy.out": _same_layout,
-    "aten::expand_copy.out": _expansion,
-    "aten::lift_fresh_copy.out": _same_layout,
-    "aten::permute_copy.out": _permutation,
-    "aten::select_copy.int_out": _selection,
-    "aten::slice_copy.Tensor_out": _slice,
-    "aten::squeeze_copy.dim_out": _same_bytes,
-    "aten::squeeze_copy.dims_out": _same_bytes,
-    "aten::squeeze_copy.out": _same_bytes,
-    "aten::t_copy.out": _transposition,
-    "aten::transpose_copy.int_out": _transposition,
-    "aten::unsqueeze_copy.out": _same_bytes,
-    "aten::view_copy.out": _same_bytes,
-    "dim_order_ops::_clone_dim_order.out": _same_layout,
-    "dim_order_ops::_to_dim_order_copy.out": _same_layout,
-}
-"""Kernels whose result may be their first argument's memory."""
-
-_SPLITS: Final[dict[str, int]] = {
-    "aten::split_copy.Tensor_out": 2,
-    "aten::split_with_sizes_copy.out": 2,
-    "aten::unbind_copy.int_out": 1,
-}
-"""Kernels whose results are the pieces of their first argument in order, and which argument is the dimension."""
-
-_RESHAPES: Final = frozenset({"aten::view_copy.out"})
-"""Those of them that take the result's sizes, as a view at run time does."""
+        return self.memory.may_unite(out, base, first, replaced={op: [copy]})

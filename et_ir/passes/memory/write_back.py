@@ -30,15 +30,17 @@ executorch.kernel_call "aten::copy_"(%x, %r, false) returns(%x)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnitAttr
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.analysis.register_liveness import root_of
+from et_ir.analysis.aliasing import root_of, uses_of
+from et_ir.analysis.byte_copies import CLONE
 from et_ir.dialects.executorch import (
     AllocOp,
     InputOp,
@@ -50,13 +52,12 @@ from et_ir.dialects.executorch import (
     TensorRegisterOp,
 )
 from et_ir.dialects.executorch.layout import Tensor, dim_order
-from et_ir.dialects.executorch.operators import COPY
 from et_ir.dialects.program import Globals, OverwriteOp, StoreOp
+from et_ir.passes.memory.coalescing import erase, insert_before
 from et_ir.report import Finding, PassReport
+from et_ops.calls import COPY
 
-__all__ = ["CLONE", "WriteBackPass", "clone_call"]
-
-CLONE: Final = "dim_order_ops::_clone_dim_order.out"
+__all__ = ["WriteBackPass", "clone_call"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class WriteBackPass(ModulePass):
 
 
 def _write_back(plan: PlanOp, symbols: Globals) -> None:
+    order = {op: position for position, op in enumerate(plan.body.walk())}
     states: dict[str, SSAValue] = {op.key: op.result for op in plan.registers if isinstance(op, StateOp)}
     for block in plan.blocks:
         for op in list(block.ops):
@@ -100,62 +102,41 @@ def _write_back(plan: PlanOp, symbols: Globals) -> None:
             if root_of(op.value) is not written:
                 if isinstance(written.owner, InputOp):
                     written.owner.aliased = UnitAttr()
-                _save_old(plan, block, op, written)
-                call = KernelCallOp(COPY, [written, op.value, False], returns=[written])
-                call.location = op.location
+                _save_old(plan, order, op, written)
+                call = KernelCallOp(COPY, [written, op.value, False], returns=[written], location=op.location)
                 block.insert_op_before(call, op)
-            block.detach_op(op)
-            op.erase()
+            erase(op)
 
 
 def _declare(plan: PlanOp, name: str, symbols: Globals, store: StoreOp) -> SSAValue:
     """The register of a state that the method only writes."""
+    first = plan.blocks[0].first_op
     op = StateOp(name, symbols[name].type)
+    plan.declare(op, store if first is None else first)
     op.location = store.location
-    first = plan.blocks[0]
-    if first.first_op is None:
-        first.add_op(op)
-    else:
-        first.insert_op_before(op, first.first_op)
     return op.result
 
 
-def _save_old(plan: PlanOp, block: Block, store: StoreOp | OverwriteOp, state: SSAValue) -> None:
+def _save_old(
+    plan: PlanOp, order: Mapping[Operation, int], store: StoreOp | OverwriteOp, state: SSAValue
+) -> None:
     """Copy what a state or input holds before it is overwritten, for those behind that that read it."""
-    later: list[Operation] = []
-    op = store.next_op
-    while op is not None:
-        later.append(op)
-        op = op.next_op
-    blocks = plan.blocks
-    for following in blocks[blocks.index(block) + 1 :]:
-        later.extend(following.ops)
-    readers = [op for op in later if any(root_of(value) is state for value in op.operands)]
-    if not readers:
-        return
+    now = order[store]
+    later = [use for use in uses_of(state) if order.get(use.operation, now) > now]
     copies: dict[SSAValue, SSAValue] = {}
-    for op in readers:
-        for index, value in enumerate(op.operands):
-            if root_of(value) is not state:
-                continue
-            copy = copies.get(value)
-            if copy is None:
-                register = value.owner
-                dynamism = register.dynamism if isinstance(register, TensorRegisterOp | InputOp) else None
-                alloc = AllocOp(value.type, dynamism=dynamism)
-                alloc.result.name_hint = value.name_hint
-                call = clone_call(value, alloc.result)
-                alloc.location = call.location = store.location
-                block.insert_op_before(call, store)
-                # Registers are declared where they are used first, or, where a plan has several blocks, in the first.
-                first = blocks[0].first_op
-                assert first is not None
-                blocks[0].insert_op_before(alloc, first if len(blocks) > 1 else call)
-                copy = copies[value] = alloc.result
-            op.operands[index] = copy
+    for use in sorted(later, key=lambda use: (order[use.operation], use.index)):
+        value = use.operation.operands[use.index]
+        if value not in copies:
+            register = value.owner
+            dynamism = register.dynamism if isinstance(register, TensorRegisterOp | InputOp) else None
+            alloc = AllocOp(value.type, dynamism=dynamism)
+            alloc.result.name_hint = value.name_hint
+            copies[value] = plan.declare(alloc, store)
+            insert_before(clone_call(value, alloc.result, store.location), store)
+        use.operation.operands[use.index] = copies[value]
 
 
-def clone_call(source: SSAValue, target: SSAValue) -> KernelCallOp:
+def clone_call(source: SSAValue, target: SSAValue, location: LocationAttr) -> KernelCallOp:
     """A call that copies a tensor to a register of the same type."""
     order = ListValue(ListKind.INTS, dim_order(cast(Tensor, target.type)))
-    return KernelCallOp(CLONE, [source, False, order], outs=[target])
+    return KernelCallOp(CLONE, [source, False, order], outs=[target], location=location)

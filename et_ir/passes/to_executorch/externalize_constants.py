@@ -26,13 +26,11 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.backend import NamedDataOp
 from et_ir.dialects.executorch import ConstantOp, PlanOp
+from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.executorch.layout import nbytes
 from et_ir.dialects.program import Globals
 
-__all__ = ["DATA_FILE", "ExternalizeConstantsPass", "externalize"]
-
-DATA_FILE = "executorch.data_file"
-"""The attribute of a symbol that says which data file its bytes are written to."""
+__all__ = ["ExternalizeConstantsPass", "externalize"]
 
 
 def externalize(module: ModuleOp, choose: Callable[[str, int], str | None]) -> None:

@@ -29,15 +29,15 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.choices import CheapestForm, Form
 from et_ir.analysis.cost_model import CostModel
-from et_ir.dialects.aten.inference.dtypes import dtype_of
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program.attributes import item_size
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.driver.presets import Memory
 from et_ir.passes.to_executorch.convolutions_to_products.pieces import Pieces
 from et_ir.passes.to_executorch.convolutions_to_products.room import Copies, Room, rooms
 from et_ir.passes.to_executorch.convolutions_to_products.window import is_plain, pair
-from et_ir.presets import Memory
 from et_ir.rewriting import rewrite
 from et_ir.targets.registry import DEFAULT
 

@@ -2,7 +2,7 @@
 
 ```mlir
 %1 = edge.sin %x : tensor<4xcomplex<f32>>
-// error: the kernel 'aten::sin.out' of 'stock-1.4' takes no complex<f32> for 'self'
+// error: the kernel 'aten::sin.out' of 'stock-1.5' takes no complex<f32> for 'self'
 ```
 
 The element types that a target's kernels refuse are `Target.refused_types`, what else they do not take
@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.kernel_names import kernel_of
 from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor
@@ -55,7 +54,7 @@ class KernelLimitsPass(ModulePass):
 
 
 def _problems(op: EdgeOp, target: Target) -> Iterator[str]:
-    kernel = kernel_of(op)
+    kernel = op.operator.kernel
     refused = _refused_type(op, target.refused_types.get(kernel, {}))
     if refused is not None:
         yield f"the kernel '{kernel}' of '{target}' {refused}"

@@ -2,9 +2,9 @@
 
 ```mlir
 executorch.kernel_call "aten::cumprod.out"(%x, 0) outs(%r)
-// error: no kernel of 'stock-1.4' implements 'aten::cumprod.out'
+// error: no kernel of 'stock-1.5' implements 'aten::cumprod.out'
 executorch.delegate_call @lowered_0(%x) outs(%r)    // of "NestedProgramBackend"
-// error: 'stock-1.4' has no backend NestedProgramBackend
+// error: 'stock-1.5' has no backend NestedProgramBackend
 ```
 
 Nor do all runtimes find memory for `unbound` tensors while they run (`Target.allocates`).
@@ -30,7 +30,7 @@ from et_ir.report import Finding, PassReport
 from et_ir.targets.registry import DEFAULT, TARGETS, find_target
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["LinkCheckPass", "MissingKernels"]
 

@@ -5,7 +5,7 @@
 | `core_aten_c1` | an op is `core` or `view_copy` to torch, a leaf, quantised, declared by the program, or preserved |
 
 together with all rules of `verify-aten`. Leaves are the operators that nothing decomposes soundly and that runtimes
-can have kernels for: `et_ir/registry/leaves.txt` lists them with the reasons. Operators of a user's own, which the
+can have kernels for: `et_ops/leaves.txt` lists them with the reasons. Operators of a user's own, which the
 program declares (`program.operator`), have kernels of the user's. Whether the target has the kernel
 is for `link-check` to say.
 
@@ -31,22 +31,14 @@ from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.passes.verify.program_rules import ProgramRules
 from et_ir.passes.verify.verify_aten import aten_findings
-from et_ir.registry.leaves import is_kept_whole
 from et_ir.report import Finding, PassReport
 
-__all__ = ["VerifyCoreAtenPass", "is_core", "is_leaf"]
-
-
-def is_core(op: type[AtenOp]) -> bool:
-    """Whether an operator belongs to Core ATen as programs may hold it: tagged `core`, or the copying form of
-    a view.
-    """
-    return "core" in op.tags or "view_copy" in op.tags
+__all__ = ["VerifyCoreAtenPass", "is_leaf"]
 
 
 def is_leaf(op: type[AtenOp]) -> bool:
     """Whether an operator stays whole though it is not core: a leaf, a runtime's own, or a user's."""
-    return is_custom(op) or is_kept_whole(op.name.removeprefix("aten."))
+    return is_custom(op) or op.operator.is_kept_whole
 
 
 _DATA_DEPENDENT: Final = {
@@ -82,7 +74,7 @@ class VerifyCoreAtenPass(ModulePass):
         def rule(inner: Operation) -> Iterator[Finding]:
             yield from aten_findings(inner)
             if isinstance(inner, AtenOp) and not (
-                is_core(type(inner)) or is_leaf(type(inner)) or inner.name in preserved
+                inner.operator.is_core or is_leaf(type(inner)) or inner.name in preserved
             ):
                 yield Finding.at(
                     inner, "[core_aten_c1] is not Core ATen", _fix(inner.name.removeprefix("aten."))

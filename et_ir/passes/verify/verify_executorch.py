@@ -26,7 +26,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.analysis.register_liveness import Liveness, root_of
+from et_ir.analysis.aliasing import root_of
+from et_ir.analysis.liveness import Liveness
 from et_ir.dialects.backend import LoweredOp, NamedDataOp
 from et_ir.dialects.executorch import (
     AllocOp,
@@ -45,10 +46,10 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.layout import Tensor, nbytes, scalar_type
 from et_ir.dialects.executorch.signatures import call_problems, declared_schemas
 from et_ir.dialects.program import DeclareOperatorOp, GlobalOp, OverwriteOp, StoreOp
-from et_ir.dialects.schema import Schema
 from et_ir.planning import Buffer, conflicts
 from et_ir.report import Finding, PassReport
-from et_schema.generated.program import TensorShapeDynamism
+from et_ops import Schema
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["VerifyExecutorchPass"]
 
@@ -97,15 +98,19 @@ class _PlanRules:
         self.symbols = symbols
         self.lowered = lowered
         self.registers = plan.registers
-        self.written = {root_of(register) for op in plan.instructions for register in op.writes}
+        self.instructions = plan.instructions
+        self.writes = {op: op.writes for op in self.instructions}
+        self.written = {root_of(register) for writes in self.writes.values() for register in writes}
         self.arenas = plan.arena_sizes
 
     def findings(self) -> Iterator[Finding]:
         for op in self.registers:
             if isinstance(op, SymbolRegisterOp):
                 yield from self._symbol(op)
-        for op in self.plan.body.walk():
+        for op in (op for block in self.plan.blocks for op in block.ops):
             match op:
+                case RegisterOp():
+                    pass
                 case DelegateCallOp():
                     if op.callee.string_value() not in self.lowered:
                         yield Finding.at(
@@ -155,8 +160,8 @@ class _PlanRules:
             )
 
     def _writes(self) -> Iterator[Finding]:
-        for op in self.plan.instructions:
-            for register in op.writes:
+        for op, writes in self.writes.items():
+            for register in writes:
                 if isinstance(root_of(register).owner, ConstantOp):
                     yield Finding.at(
                         op,
@@ -166,7 +171,7 @@ class _PlanRules:
 
     def _reads(self) -> Iterator[Finding]:
         reported: set[SSAValue] = set()
-        for op in self.plan.instructions:
+        for op in self.instructions:
             for register in op.reads:
                 root = root_of(register)
                 if root in self.written or root in reported:

@@ -11,7 +11,7 @@ from et_vm.backends.xnnpack.delegate import Delegate
 from et_vm.backends.xnnpack.graph import Graph
 
 if TYPE_CHECKING:
-    from et_schema.generated.program import CompileSpec
+    from et_schema.program import CompileSpec
 
 
 class XnnpackBackend(Backend):
@@ -28,7 +28,11 @@ class XnnpackBackend(Backend):
         del compile_specs
         blob = read_xnnpack(processed)
         delegate = Delegate(
-            Graph(blob, context.named_data), context.platform.allocate, context.kernels, context.arguments
+            Graph(blob, context.named_data),
+            context.platform,
+            context.kernels,
+            context.arguments,
+            context.meter,
         )
         if not blob.constants and not blob.graph.constant_buffer:
             # All that is left of it is in the delegate.

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated.xnnpack import (
+from et_schema.scalar_type import ScalarType, numpy_dtype
+from et_schema.xnnpack import XnnpackBlob
+from et_schema.xnnpack_graph import (
     PerChannelGroupQuant,
     PerChannelQuant,
     PerTensorQuant,
@@ -21,8 +23,6 @@ from et_schema.generated.xnnpack import (
     XNNTensorValue,
     XValue,
 )
-from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_schema.xnnpack import XnnpackBlob
 from et_schema.xnnpack_nodes import constant_bytes
 from et_vm.values import Array, Tensor, element_count
 

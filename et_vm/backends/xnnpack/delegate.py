@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import length_hint
 
 from et_schema.errors import Error, ExecutorchError
@@ -18,7 +18,9 @@ from et_vm.backends.xnnpack.graph import Graph
 from et_vm.backends.xnnpack.memory import same_memory
 from et_vm.backends.xnnpack.plan import Plan
 from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch, Step
+from et_vm.platform import Platform
 from et_vm.values import Array, Tensor, array_bytes
+from et_vm.work import WorkMeter, elements_of
 
 
 class Delegate:
@@ -29,14 +31,16 @@ class Delegate:
     """
 
     __slots__ = (
-        "_allocate",
         "_bound",
         "_first",
         "_graph",
         "_kernels",
         "_memo",
+        "_meter",
         "_moving",
         "_plan",
+        "_platform",
+        "_reservation",
         "_scratch",
         "_sizes",
         "_steps",
@@ -45,18 +49,21 @@ class Delegate:
     def __init__(
         self,
         graph: Graph,
-        allocate: Callable[[int], Array],
+        platform: Platform,
         kernels: KernelRegistry | None = None,
         arguments: Sequence[object] = (),
+        meter: WorkMeter | None = None,
     ) -> None:
-        """``allocate`` makes the memory of values; ``kernels`` are used where they are compiled; ``arguments`` are
-        what the first call will pass, as far as that is known.
+        """``platform`` makes the memory of values; ``kernels`` are used where they are compiled; ``arguments`` are
+        what the first call will pass, as far as that is known; ``meter`` counts the work of calls.
         """
-        self._allocate = allocate
+        self._platform = platform
+        self._meter = meter
+        self._reservation = platform.reserve(graph.nbytes)
         self._graph = graph
         self._kernels = kernels if kernels is not None and kernels.compiled else None
         self._memo: dict[object, object] = {}
-        self._scratch = Scratch()
+        self._scratch = Scratch(platform.allocate)
         self._moving: set[int] = set()
         """The values whose arguments have been in different places."""
         self._sizes = tuple(graph.values[value].dims for value in graph.inputs)
@@ -78,7 +85,9 @@ class Delegate:
         return usable_memory(self._graph, inputs, outputs) if sizes_in_memory(inputs) == self._sizes else {}
 
     def _planned(self, sizes: Sequence[tuple[int, ...]], given: Mapping[int, Array]) -> Plan:
-        return Plan(self._graph, sizes, self._memo, self._scratch, self._allocate, self._kernels, given)
+        return Plan(
+            self._graph, sizes, self._memo, self._scratch, self._platform, self._kernels, given, self._meter
+        )
 
     def memory_report(self) -> dict[str, int]:
         """Bytes of values, of working memory, and of constants in the form that kernels read."""
@@ -90,7 +99,7 @@ class Delegate:
         }
 
     def run(self, args: Sequence[object]) -> None:
-        """Read the inputs and write the outputs among ``args``."""
+        """Read the inputs and write the outputs among ``args``. Raises ExecutorchError."""
         self._settle(args)
         self._walk(self._steps)
 
@@ -110,6 +119,8 @@ class Delegate:
     def _settle(self, args: Sequence[object]) -> None:
         if _versions(args) != self._bound:
             self._bind(args)
+        if self._meter is not None:
+            self._meter.spend(elements_of(self._steps) + self._plan.declared_work)
 
     def _walk(self, part: Sequence[Step]) -> None:
         steps = iter(part)

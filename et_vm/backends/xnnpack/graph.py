@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated.xnnpack import (
+from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack import XnnpackBlob
+from et_schema.xnnpack_graph import (
     PerTokenDynamicQuant,
     XNNDatatype,
     XNNQuantizedTensorValue,
     XNodeUnion,
     XValue,
 )
-from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack import XnnpackBlob
 from et_schema.xnnpack_nodes import NO_VALUE, kind_name, roles_of, tensor_of
 from et_vm.backends.xnnpack.constants import ELEMENTS, load_constant
 from et_vm.backends.xnnpack.grid import Grid, Limits, grid_of

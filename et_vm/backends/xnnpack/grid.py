@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from et_schema.generated.xnnpack import PerTensorQuant, XNNDatatype, XNNQuantizedTensorValue, XValue
+from et_schema.xnnpack_graph import PerTensorQuant, XNNDatatype, XNNQuantizedTensorValue, XValue
 from et_vm.kernels.portable.steps import call, filled
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType

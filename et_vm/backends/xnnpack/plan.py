@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
-from et_schema.generated.xnnpack import XNNCopy, XNNStaticReshape
+from et_schema.xnnpack_graph import XNNCopy, XNNStaticReshape
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backends.xnnpack.graph import Graph, NodeInfo
 from et_vm.backends.xnnpack.grid import Limits, snap
 from et_vm.backends.xnnpack.memory import Pool
 from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch, Step
+from et_vm.platform import Platform
 from et_vm.values import Array, Tensor
+from et_vm.work import WorkMeter, elements_of
 
 
 class Plan:
@@ -22,6 +25,7 @@ class Plan:
     """
 
     __slots__ = (
+        "_as_declared",
         "_blocks",
         "_destined",
         "_graph",
@@ -30,10 +34,13 @@ class Plan:
         "_kernels",
         "_limits",
         "_memo",
+        "_meter",
         "_numbers",
+        "_platform",
         "_pool",
         "_scratch",
         "_uses",
+        "_work",
         "ends",
         "given",
         "steps",
@@ -46,13 +53,14 @@ class Plan:
         sizes: Sequence[tuple[int, ...]],
         memo: dict[object, object],
         scratch: Scratch,
-        allocate: Callable[[int], Array],
+        platform: Platform,
         kernels: KernelRegistry | None = None,
         given: Mapping[int, Array] | None = None,
+        meter: WorkMeter | None = None,
     ) -> None:
         """``sizes`` are those of the inputs, in the order of memory; ``memo`` keeps what is derived from constants;
-        ``allocate`` makes the memory of values; ``kernels`` are compiled ones to use; ``given`` is memory for inputs
-        and outputs, by their ids.
+        ``platform`` makes the memory of values; ``kernels`` are compiled ones to use; ``given`` is memory for inputs
+        and outputs, by their ids; ``meter`` counts the work of calls, where that is limited.
 
         Raises InvalidFile(DelegateInvalidCompatibility) for a node that does not take its operands, OutOfMemory.
         """
@@ -60,7 +68,11 @@ class Plan:
         self._kernels = kernels
         self._memo = memo
         self._scratch = scratch
-        self._pool = Pool(allocate)
+        self._platform = platform
+        self._meter = meter
+        self._work: dict[int, int] = {}
+        """What kernels say of the work of each node, and the elements that it is given, where work is limited."""
+        self._pool = Pool(platform.allocate)
         self.given = given or {}
         self._destined = _destined(graph, self.given)
         self._kept = {*graph.outputs, *graph.constants, *self.given, *self._destined}
@@ -74,6 +86,10 @@ class Plan:
         """Those of the node that is translated."""
         self._index = -1
         """The number of this node."""
+        self._as_declared = all(
+            graph.values[value].dims == size for value, size in zip(graph.inputs, sizes, strict=True)
+        )
+        """Whether inputs have the sizes that they are declared with: then no result is larger than declared."""
         for value, size in zip(graph.inputs, sizes, strict=True):
             self._place(value, size)
         parts: list[list[Step]] = []
@@ -100,6 +116,11 @@ class Plan:
         """Bytes of all values that are no constants."""
         return self._pool.nbytes
 
+    @property
+    def declared_work(self) -> int:
+        """Units of work that are not seen of the steps."""
+        return sum(self._work.values())
+
     def node_of(self, step: int) -> NodeInfo:
         """The node that a step belongs to."""
         return self._graph.nodes[next(index for index, end in enumerate(self.ends) if step < end)]
@@ -109,7 +130,13 @@ class Plan:
         self._limits = item.limits
         self._index = index
         context = PrepareContext(
-            item.name, instruction=index, scratch=self._scratch, memo=self._memo, memo_key=index
+            item.name,
+            instruction=index,
+            scratch=self._scratch,
+            memo=self._memo,
+            memo_key=index,
+            platform=self._platform,
+            meter=self._meter,
         )
         result = self._graph.values[item.results[0]]
         site = Site(
@@ -125,8 +152,13 @@ class Plan:
         where = f"xnodes[{index}].xnode_union"
         try:
             calls = item.translation.translate(site, item.node)
+            if self._meter is not None:
+                # What compiled kernels visit is not seen of their steps.
+                seen = (tensors[value] for value in (*item.operands, *item.results) if value in tensors)
+                self._work[index] = context.declared_work + elements_of(seen)
             return calls + self._finish(item, site)
-        except OutOfMemory:
+        except OutOfMemory as error:
+            error.where = where
             raise
         except MemoryError:
             raise OutOfMemory("no memory to work in", where=where) from None
@@ -168,6 +200,11 @@ class Plan:
         if known is not None:
             return known
         info = self._graph.values[value]
+        if self._as_declared and math.prod(sizes) > math.prod(info.dims):
+            raise ExecutorchError(
+                Error.InvalidArgument,
+                f"the result has the shape {list(sizes)}, value {value} is declared with {list(info.dims)}",
+            )
         tensor = Tensor(info.scalar_type, sizes, name=f"value {value}")
         block = self._shared(value, tensor, like)
         if block is None and value not in self.given and value not in self._destined:

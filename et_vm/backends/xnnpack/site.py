@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from et_schema.generated.xnnpack import XNodeUnion
 from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_graph import XNodeUnion
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backends.xnnpack.grid import Limits, clamp
 from et_vm.kernels.portable.steps import cast

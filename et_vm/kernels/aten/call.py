@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from et_ops import Arg
 from et_vm.kernels.aten.binding import torch_dtype
-from et_vm.kernels.aten.schema import Argument, Operator
+from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.values import Tensor
 
 _MEMORY_FORMATS = {
@@ -19,29 +20,30 @@ _MEMORY_FORMATS = {
 }
 
 
-def _convert(value: Any, argument: Argument, tensor: Callable[[Tensor], torch.Tensor]) -> Any:
+def _convert(value: Any, argument: Arg, tensor: Callable[[Tensor], torch.Tensor]) -> Any:
     """An argument as torch takes it: tensors through ``tensor``, numbers that stand for types as the types."""
     if value is None:
         return None
     if isinstance(value, Tensor):
         return tensor(value)
-    if argument.type.startswith("List[") and "Tensor" in argument.type:
+    if argument.type.is_list and argument.type.is_tensor:
         return [None if item is None else tensor(item) for item in value]
-    if argument.type == "ScalarType":
+    if argument.type.base == "ScalarType":
         return torch_dtype(value)
-    if argument.type == "MemoryFormat":
+    if argument.type.base == "MemoryFormat":
         return _MEMORY_FORMATS[value]
     return value
 
 
-def _is_default(value: Any, argument: Argument) -> bool:
-    return argument.has_default and type(value) is type(argument.default) and value == argument.default
+def _is_default(value: Any, argument: Arg) -> bool:
+    default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
+    return type(value) is type(default) and value == default
 
 
 class Call:
     """An operator with the VM's ``values`` for its arguments, the outputs last."""
 
-    def __init__(self, op: Operator, values: Sequence[Any]) -> None:
+    def __init__(self, op: TorchOperator, values: Sequence[Any]) -> None:
         self.op = op
         self.values = values
         count = len(op.inputs)
@@ -56,7 +58,7 @@ class Call:
         keywords: dict[str, Any] = {}
         used = 0
         for value, argument in zip(self.inputs, self.op.inputs, strict=True):
-            if argument.keyword:
+            if argument.kwarg_only:
                 if not _is_default(value, argument):
                     keywords[argument.name] = _convert(value, argument, tensor)
                 continue

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 
 from et_schema.errors import Error
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.aten.binding import alias, meta_of, torch_dtype
 from et_vm.kernels.aten.call import Call
 from et_vm.kernels.aten.inference import first_line
 from et_vm.kernels.aten.out_variant import copy_results
-from et_vm.kernels.aten.schema import Operator, functional, operator
+from et_vm.kernels.aten.schema import TorchOperator, functional, operator
 from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step, resizing
 
 __all__ = ["custom_kernel"]
@@ -39,7 +39,7 @@ def custom_kernel(name: str) -> Prepare | None:
     return CustomVariant(op) if op.outs else None
 
 
-def _functional(op: Operator) -> Any | None:
+def _functional(op: TorchOperator) -> Any | None:
     """The form of an operator that returns new tensors: an overload of it, or what is called as it without ``_out``."""
     found = functional(op.name)
     if found is not None:
@@ -65,10 +65,10 @@ class CustomVariant:
 
     __slots__ = ("_computes", "_writes", "op", "parameters")
 
-    op: Operator
+    op: TorchOperator
     parameters: tuple[Param, ...]
 
-    def __init__(self, op: Operator) -> None:
+    def __init__(self, op: TorchOperator) -> None:
         self.op = op
         self.parameters = op.parameters
         compute = _functional(op)

@@ -16,7 +16,7 @@ from et_schema.errors import Error, Trap
 from et_vm.kernels import portable
 from et_vm.kernels.aten.binding import meta_of, torch_dtype, zeros_of
 from et_vm.kernels.aten.call import Call
-from et_vm.kernels.aten.schema import Operator
+from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.kernels.registry import KernelRegistry, PrepareContext
 from et_vm.values import Tensor
 
@@ -41,7 +41,7 @@ def shape_depends_on_data(call: Call) -> bool:
     return any(index is not None and torch_dtype(index.scalar_type) in _MASKS for index in indices)
 
 
-def _has_dynamic_shape(op: Operator) -> bool:
+def _has_dynamic_shape(op: TorchOperator) -> bool:
     packet = op.overload.overloadpacket
     return any(torch.Tag.dynamic_output_shape in getattr(packet, name).tags for name in packet.overloads())
 
@@ -97,7 +97,7 @@ def check_in_place(ctx: PrepareContext, call: Call) -> None:
     """The checks of an operator that writes to its own arguments. Raises Trap."""
     values: Any
     for values, argument in zip(call.inputs, call.op.inputs, strict=True):
-        if argument.is_written and isinstance(values, Tensor) and values.constant:
+        if argument.is_mutated and isinstance(values, Tensor) and values.constant:
             raise ctx.trap(arg=argument.name, expected="a mutable tensor", got="a constant")
     prepare = _portable().lookup(call.op.name, ())
     if prepare is not None:

@@ -12,7 +12,7 @@ from et_vm.kernels.aten.binding import alias, torch_dtype
 from et_vm.kernels.aten.call import Call
 from et_vm.kernels.aten.inference import check_in_place, shape_outputs
 from et_vm.kernels.aten.quick import quick_function
-from et_vm.kernels.aten.schema import Operator, functional, operator
+from et_vm.kernels.aten.schema import TorchOperator, functional, operator
 from et_vm.kernels.aten.view import view_kernel
 from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step, resizing
 
@@ -41,10 +41,10 @@ class OutVariant:
 
     __slots__ = ("op", "parameters")
 
-    op: Operator
+    op: TorchOperator
     parameters: tuple[Param, ...]
 
-    def __init__(self, op: Operator) -> None:
+    def __init__(self, op: TorchOperator) -> None:
         self.op = op
         self.parameters = op.parameters
 
@@ -57,6 +57,11 @@ class OutVariant:
                 return functools.partial(self.op.overload, *positional, **keywords), ()
             if not shape_outputs(ctx, call) or self.op.name in _BETTER_FUNCTIONAL | _LOSES_CONJUGATE:
                 return _run_and_resize, (ctx, call)
+            if ctx.meter is not None:
+                # Imported here because it takes a while, and few limit the work.
+                from et_vm.kernels.aten.work import units_of_work
+
+                ctx.work(units_of_work(call))
             if not any(out.array.size for out in call.outs):
                 # What random operators take is checked when they run.
                 random = torch.Tag.nondeterministic_seeded in self.op.overload.tags

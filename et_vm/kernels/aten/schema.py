@@ -1,13 +1,16 @@
-"""Torch's schemas, read into what the VM's verifier and the kernels need."""
+"""Torch's operators: their schemas, read by the operator library, and what the VM's verifier makes of them."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
 
+from et_ops import Arg, ArgType, parse_schema
+from et_ops.calls import is_in_place
 from et_vm.kernels.registry import Param
 
 # What kinds of program values an argument of each schema type takes; of an optional one, None as well.
@@ -18,40 +21,28 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "float": ("Double", "Int"),
     "bool": ("Bool",),
     "str": ("String",),
-    "number": ("Int", "Double", "Bool"),
+    "Scalar": ("Int", "Double", "Bool"),
     "ScalarType": ("Int",),
     "MemoryFormat": ("Int",),
     "Layout": ("Int",),
     "Device": ("Int",),
     "Generator": (),
-    "List[int]": ("IntList",),
-    "List[SymInt]": ("IntList",),
-    "List[float]": ("DoubleList",),
-    "List[bool]": ("BoolList",),
-    "List[Tensor]": ("TensorList",),
-    "List[Optional[Tensor]]": ("TensorList", "OptionalTensorList"),
+    "int[]": ("IntList",),
+    "SymInt[]": ("IntList",),
+    "float[]": ("DoubleList",),
+    "bool[]": ("BoolList",),
+    "Tensor[]": ("TensorList",),
+    "Tensor?[]": ("TensorList", "OptionalTensorList"),
 }
 
 
-class Argument(NamedTuple):
-    """One argument of an operator; ``type`` without its Optional."""
-
-    name: str
-    type: str
-    optional: bool
-    keyword: bool
-    default: object
-    has_default: bool
-    is_written: bool
-
-
-class Operator(NamedTuple):
+class TorchOperator(NamedTuple):
     """An operator of torch: its callable, and its arguments in schema order."""
 
     name: str
     overload: Any
-    inputs: tuple[Argument, ...]
-    outs: tuple[Argument, ...]
+    inputs: tuple[Arg, ...]
+    outs: tuple[Arg, ...]
 
     @property
     def parameters(self) -> tuple[Param, ...]:
@@ -61,29 +52,20 @@ class Operator(NamedTuple):
     @property
     def returns_list(self) -> bool:
         """Whether the outputs are one list."""
-        return any(out.type == "List[Tensor]" for out in self.outs)
+        return any(out.type.is_list for out in self.outs)
 
 
-def _parameter(argument: Argument) -> Param:
-    known = _KINDS.get(argument.type)
+def _unsized(type: ArgType) -> ArgType:
+    """A type that says neither how long a list is nor that there may be none."""
+    return replace(type, list_size=None, optional=False)
+
+
+def _parameter(argument: Arg) -> Param:
+    known = _KINDS.get(str(_unsized(argument.type)))
     kinds = set(known or ())
-    if argument.optional and known is not None:
+    if argument.type.optional and known is not None:
         kinds.add("Null")
-    return Param(argument.name, frozenset(kinds), argument.type == "float")
-
-
-def _argument(raw: Any) -> Argument:
-    kind = str(raw.real_type)
-    optional = kind.startswith("Optional[")
-    return Argument(
-        name=raw.name,
-        type=kind[len("Optional[") : -1] if optional else kind,
-        optional=optional,
-        keyword=bool(raw.kwarg_only),
-        default=raw.default_value if raw.has_default_value() else None,
-        has_default=bool(raw.has_default_value()),
-        is_written=raw.alias_info is not None and bool(raw.alias_info.is_write),
-    )
+    return Param(argument.name, frozenset(kinds), str(_unsized(argument.type)) == "float")
 
 
 def operators() -> Iterator[str]:
@@ -94,8 +76,9 @@ def operators() -> Iterator[str]:
         written = [a for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
         if not written or not schema.name.startswith("aten::"):
             continue
-        in_place = schema.name.endswith("_") and not schema.name.endswith("__")
-        if in_place or any(a.kwarg_only for a in written):
+        if not all("Tensor" in str(a.type) for a in written):
+            continue  # the methods of Python's lists and dictionaries
+        if is_in_place(schema.name) or any(a.kwarg_only for a in written):
             yield f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
 
 
@@ -113,21 +96,24 @@ def custom_operators() -> Iterator[str]:
 
 
 @functools.cache
-def operator(name: str) -> Operator:
-    """The operator called ``name`` (``aten::add.out``). Raises AttributeError when torch has none."""
+def operator(name: str) -> TorchOperator:
+    """The operator called ``name`` (``aten::add.out``).
+
+    Raises AttributeError when torch has none, ValueError for one with types that programs do not hold.
+    """
     namespace, _, rest = name.partition("::")
     packet, _, overload_name = rest.partition(".")
     overload = getattr(getattr(getattr(torch.ops, namespace), packet), overload_name or "default")
-    arguments = [_argument(raw) for raw in overload._schema.arguments]
-    outs = tuple(a for a in arguments if a.is_written and a.keyword)
-    return Operator(name, overload, tuple(a for a in arguments if a not in outs), outs)
+    schema = parse_schema(str(overload._schema))
+    outs = schema.out_args
+    return TorchOperator(name, overload, tuple(arg for arg in schema.args if arg not in outs), outs)
 
 
 _PLACING = frozenset({"dtype", "layout", "device", "pin_memory", "memory_format"})
 
 
-def _key(argument: Argument) -> tuple[str, str, bool]:
-    return argument.name, argument.type, argument.optional
+def _key(argument: Arg) -> tuple[str, ArgType]:
+    return argument.name, replace(argument.type, list_size=None)
 
 
 @functools.cache
@@ -138,11 +124,12 @@ def functional(name: str) -> Any | None:
     packet = op.overload.overloadpacket
     for which in packet.overloads():
         overload = getattr(packet, which)
-        arguments = [_argument(raw) for raw in overload._schema.arguments]
+        if overload._schema.is_mutable:
+            continue
+        arguments = parse_schema(str(overload._schema)).args
         # What only a functional form takes is the type and place of its result.
         takes = [_key(argument) for argument in arguments if _key(argument) in wanted]
-        others = [a for a in arguments if _key(a) not in wanted]
-        placing = all(argument.name in _PLACING for argument in others)
-        if takes == wanted and placing and not any(argument.is_written for argument in arguments):
+        placing = all(argument.name in _PLACING for argument in arguments if _key(argument) not in wanted)
+        if takes == wanted and placing:
             return overload
     return None

@@ -9,7 +9,7 @@ import torch
 from et_vm.kernels.aten.binding import alias
 from et_vm.kernels.aten.call import Call
 from et_vm.kernels.aten.inference import shape_outputs
-from et_vm.kernels.aten.schema import Operator
+from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step
 from et_vm.values import Tensor
 
@@ -33,10 +33,10 @@ class ViewCopy:
 
     __slots__ = ("_generic", "_view", "op", "parameters")
 
-    op: Operator
+    op: TorchOperator
     parameters: tuple[Param, ...]
 
-    def __init__(self, op: Operator, view: Any, generic: Prepare) -> None:
+    def __init__(self, op: TorchOperator, view: Any, generic: Prepare) -> None:
         self.op = op
         self.parameters = op.parameters
         self._view = view
@@ -50,7 +50,7 @@ class ViewCopy:
         positional: list[Any] = []
         keywords: dict[str, Any] = {}
         for value, argument in zip(rest, self.op.inputs[1:], strict=True):
-            if argument.keyword:
+            if argument.kwarg_only:
                 keywords[argument.name] = value
             else:
                 positional.append(value)
@@ -93,7 +93,7 @@ def _run(steps: tuple[Step, ...]) -> None:
         fn(*args)
 
 
-def view_kernel(op: Operator, generic: Prepare) -> Prepare | None:
+def view_kernel(op: TorchOperator, generic: Prepare) -> Prepare | None:
     """The kernel for ``op`` if it is the copying form of a view operator, else None."""
     namespace, _, rest = op.name.partition("::")
     name, _, overload = rest.partition(".")

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import broadcast, check_out_type
+from et_vm.kernels.portable.arguments import broadcast, check_out_type, check_type
 from et_vm.kernels.portable.steps import NOTHING, call, cast, chain, overlaps, run, same_view
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
@@ -48,6 +48,7 @@ def elementwise(
     result: ScalarType | None = None,
     temporaries: Sequence[DType] | int = 0,
     promoted: ScalarType | None = None,
+    exact: bool = False,
 ) -> Step:
     """The step that computes ``body`` over the broadcast ``inputs`` into ``out``, which is resized to their
     shape.
@@ -55,12 +56,14 @@ def elementwise(
     ``compute``: the type the inputs are converted to, or one for each; 0-d arrays among the inputs are
     constants that have it already. ``result``: the type that ``body`` writes (default the last
     ``compute``). ``promoted``: the type torch's promotion gives the result (default ``result``), which must
-    cast to ``out``. ``temporaries``: their dtypes, or how many of type ``result``. Scratch: a block for
-    each temporary, each input and output that needs a conversion, and an output that is also an input.
+    cast to ``out``, or be its type if the kernel is ``exact``. ``temporaries``: their dtypes, or how many of
+    type ``result``. Scratch: a block for each temporary, each input and output that needs a conversion, and
+    an output that is also an input.
     """
     types = [compute] * len(inputs) if isinstance(compute, ScalarType) else list(compute)
     written = types[-1] if result is None else result
-    check_out_type(ctx, written if promoted is None else promoted, out)
+    check_result = check_type if exact else check_out_type
+    check_result(ctx, written if promoted is None else promoted, out, arg="out")
     out.resize(broadcast(ctx, *[operand for operand in inputs if isinstance(operand, Tensor)]))
     target = numpy_dtype(written)
     if not temporaries and out.scalar_type == written and out.array.size:

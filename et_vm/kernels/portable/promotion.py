@@ -1,61 +1,46 @@
-"""Torch's type promotion.
-
-Two operands of one kind (bool, integer, float, complex) promote to the smallest type that holds both; of
-two kinds, the higher kind wins, but a 0-d tensor, and below it a Python number, raises the type of what
-ranks above it only when its kind is higher. The rules are those of torch.result_type
-(https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
-"""
+"""Torch's type promotion, for tensors of the runtime: the rules are `et_ops.dtypes`'."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from typing import Final
 
+from et_ops import dtypes
+from et_ops.dtypes import Category, DType
+from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.declare import Scalar
 from et_vm.values import Tensor
 
 DEFAULT_FLOAT = ScalarType.FLOAT
-
-_SIGNED = (ScalarType.CHAR, ScalarType.SHORT, ScalarType.INT, ScalarType.LONG)
-_REAL_OF_COMPLEX = {
-    ScalarType.COMPLEXHALF: ScalarType.HALF,
-    ScalarType.COMPLEXFLOAT: ScalarType.FLOAT,
-    ScalarType.COMPLEXDOUBLE: ScalarType.DOUBLE,
-}
-_COMPLEX_OF_REAL = {real: complex_ for complex_, real in _REAL_OF_COMPLEX.items()}
 REDUCED = frozenset({ScalarType.HALF, ScalarType.BFLOAT16})
 """The 16-bit floats."""
 
 
-_KINDS = {
-    scalar_type: 0
-    if scalar_type == ScalarType.BOOL
-    else 3
-    if scalar_type.is_complex
-    else 2
-    if scalar_type.is_floating
-    else 1
+def _described() -> dict[ScalarType, DType]:
+    found: dict[ScalarType, DType] = {}
+    for scalar_type in ScalarType:
+        try:
+            found[scalar_type] = dtypes.BY_NAME[scalar_type.mlir]
+        except ExecutorchError:
+            continue  # quantized and bit types
+    return found
+
+
+_DTYPES: Final = _described()
+_SCALAR_TYPES: Final = {dtype: scalar_type for scalar_type, dtype in _DTYPES.items()}
+_KINDS: Final = {
+    scalar_type: int(_DTYPES[scalar_type].category) if scalar_type in _DTYPES else int(Category.INTEGER)
     for scalar_type in ScalarType
 }
 
 
-_STORED = frozenset(
-    {
-        ScalarType.BOOL,
-        ScalarType.BYTE,
-        ScalarType.CHAR,
-        ScalarType.SHORT,
-        ScalarType.INT,
-        ScalarType.LONG,
-        ScalarType.HALF,
-        ScalarType.BFLOAT16,
-        ScalarType.FLOAT,
-        ScalarType.DOUBLE,
-        ScalarType.COMPLEXFLOAT,
-        ScalarType.COMPLEXDOUBLE,
-    }
-)
-"""What results are converted to."""
+def _dtype(scalar_type: ScalarType) -> DType:
+    found = _DTYPES.get(scalar_type)
+    if found is None:
+        raise ExecutorchError(Error.InvalidType, f"{scalar_type.name} is not promoted to other types")
+    return found
 
 
 def kind(scalar_type: ScalarType) -> int:
@@ -63,78 +48,39 @@ def kind(scalar_type: ScalarType) -> int:
     return _KINDS[scalar_type]
 
 
+@cache
 def promote(a: ScalarType, b: ScalarType) -> ScalarType:
-    """The type that holds values of both ``a`` and ``b`` (torch.promote_types)."""
-    if a == b:
-        return a
-    kind_a, kind_b = kind(a), kind(b)
-    if kind_a > kind_b:
-        a, b, kind_a, kind_b = b, a, kind_b, kind_a
-    if kind_b == 3:
-        real_a = _REAL_OF_COMPLEX.get(a, a if kind_a == 2 else _REAL_OF_COMPLEX[b])
-        return _COMPLEX_OF_REAL[_promote_floats(real_a, _REAL_OF_COMPLEX[b])]
-    if kind_a < kind_b:
-        return b
-    return _promote_floats(a, b) if kind_a == 2 else _promote_integers(a, b)
+    """The type that holds values of both ``a`` and ``b`` (torch.promote_types).
+
+    Raises ``ExecutorchError(InvalidType)`` for a quantized type and another one.
+    """
+    return a if a == b else _SCALAR_TYPES[dtypes.promote(_dtype(a), _dtype(b))]
 
 
-def _promote_floats(a: ScalarType, b: ScalarType) -> ScalarType:
-    if a == b:
-        return a
-    if a.itemsize == b.itemsize:  # half and bfloat16
-        return ScalarType.FLOAT
-    return a if a.itemsize > b.itemsize else b
-
-
-def _promote_integers(a: ScalarType, b: ScalarType) -> ScalarType:
-    if a in _SIGNED and b in _SIGNED:
-        return max(a, b)
-    signed, unsigned = (a, b) if a in _SIGNED else (b, a)
-    if signed not in _SIGNED:
-        return signed if signed.itemsize >= unsigned.itemsize else unsigned
-    wide = next((t for t in _SIGNED if t.itemsize > unsigned.itemsize), ScalarType.LONG)
-    return max(signed, wide)
-
-
-def _of_scalar(value: Scalar) -> ScalarType:
+def _of_scalar(value: Scalar) -> DType:
     if isinstance(value, bool):
-        return ScalarType.BOOL
-    return ScalarType.LONG if isinstance(value, int) else DEFAULT_FLOAT
-
-
-def _under(higher: ScalarType | None, lower: ScalarType | None) -> ScalarType | None:
-    if higher is None or lower is None:
-        return lower if higher is None else higher
-    if kind(higher) >= kind(lower):
-        return higher
-    if kind(higher) == 2 and lower.is_complex:
-        return (
-            ScalarType.COMPLEXFLOAT if higher == ScalarType.BFLOAT16 else _COMPLEX_OF_REAL.get(higher, lower)
-        )
-    return promote(higher, lower)
+        return dtypes.BOOL
+    return dtypes.I64 if isinstance(value, int) else dtypes.F64
 
 
 def result_type(*operands: Tensor | Scalar) -> ScalarType:
     """The type in which torch computes an operation on ``operands``, at least one of them
-    (torch.result_type).
+    (torch.result_type). Raises ``ExecutorchError(InvalidType)`` for a quantized type and another one.
     """
     first = operands[0] if operands else None
     if isinstance(first, Tensor) and all(
         isinstance(operand, Tensor) and operand.scalar_type == first.scalar_type for operand in operands
     ):
         return first.scalar_type
-    ranked: list[ScalarType | None] = [None, None, None]
-    for operand in operands:
-        if isinstance(operand, Tensor):
-            rank, found = (0 if operand.sizes else 1), operand.scalar_type
-        else:
-            rank, found = 2, _of_scalar(operand)
-        known = ranked[rank]
-        ranked[rank] = found if known is None else promote(known, found)
-    result = _under(ranked[0], _under(ranked[1], ranked[2]))
+    tensors = [operand for operand in operands if isinstance(operand, Tensor)]
+    result = dtypes.promote_categories(
+        (_dtype(tensor.scalar_type) for tensor in tensors if tensor.sizes),
+        (_dtype(tensor.scalar_type) for tensor in tensors if not tensor.sizes),
+        (_of_scalar(operand) for operand in operands if not isinstance(operand, Tensor)),
+    )
     if result is None:
         raise ValueError("result_type of no operand")
-    return result
+    return _SCALAR_TYPES[result]
 
 
 def promote_all(types: Iterable[ScalarType]) -> ScalarType:
@@ -149,12 +95,12 @@ def promote_all(types: Iterable[ScalarType]) -> ScalarType:
 
 def floating(scalar_type: ScalarType) -> ScalarType:
     """``scalar_type``, or the default float type when it is an integer or bool."""
-    return scalar_type if kind(scalar_type) >= 2 else DEFAULT_FLOAT
+    return scalar_type if kind(scalar_type) >= Category.FLOAT else DEFAULT_FLOAT
 
 
 def real_of(scalar_type: ScalarType) -> ScalarType:
     """The type of the parts of a complex number, any other type itself."""
-    return _REAL_OF_COMPLEX.get(scalar_type, scalar_type)
+    return _SCALAR_TYPES[dtypes.real_of(_DTYPES[scalar_type])] if scalar_type.is_complex else scalar_type
 
 
 def arithmetic(scalar_type: ScalarType) -> ScalarType:
@@ -170,9 +116,4 @@ def can_cast(source: ScalarType, target: ScalarType) -> bool:
     """
     if source == target:
         return True
-    if target not in _STORED:
-        return False
-    source_kind, target_kind = kind(source), kind(target)
-    if source_kind > 1 and target_kind < source_kind:
-        return False
-    return not (target_kind == 0 and source_kind != 0)
+    return source in _DTYPES and target in _DTYPES and dtypes.can_cast(_DTYPES[source], _DTYPES[target])

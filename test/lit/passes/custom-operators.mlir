@@ -1,5 +1,5 @@
 // RUN: et-opt -p cse,dce,verify-core-aten,aten-to-edge,cse,dce,verify-edge %s | filecheck %s --check-prefix EDGE
-// RUN: et-opt -p cse,dce,aten-to-edge,to-out-variant,'link-check{target="stock-1.4" extra="mylib::scale.out","mylib::pair.out","mylib::noise_out","mylib::parts.out"}',plan-memory,verify-executorch %s | filecheck %s
+// RUN: et-opt -p cse,dce,aten-to-edge,to-out-variant,'link-check{extra="mylib::scale.out","mylib::pair.out","mylib::noise_out","mylib::parts.out"}',plan-memory,verify-executorch %s | filecheck %s
 
 // An operator that no registry knows is pure, unless it is random.
 

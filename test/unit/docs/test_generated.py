@@ -13,16 +13,14 @@ ROOT = Path(__file__).parents[3]
 
 
 QUICK = (
-    "et_schema.generate",
-    "et_ir.registry.snapshot",
-    "et_ir.registry.generate",
+    "dev.snapshot",
     "dev.document_passes",
     "dev.document_operators",
     "dev.document_vm",
 )
 ELSEWHERE = {
     "dev.dtype_probe": "test/conformance/test_edge_dtypes.py",
-    "et_ir.registry.examples": "test/conformance/test_operator_examples.py",
+    "dev.examples": "test/conformance/test_operator_examples.py",
     "dev.targets": "test/unit/tools/test_targets.py",
 }
 """Generators that run torch, or a runtime, and the test that runs them."""
@@ -31,7 +29,13 @@ ELSEWHERE = {
 def _generators() -> set[str]:
     """The modules that can check what they generate."""
     found: set[str] = set()
-    for package, name in (("et_ir",) * 2, ("et_schema",) * 2, ("et_vm",) * 2, ("tools", "et_tools")):
+    for package, name in (
+        ("dev",) * 2,
+        ("et_ir",) * 2,
+        ("et_schema",) * 2,
+        ("et_vm",) * 2,
+        ("tools", "et_tools"),
+    ):
         for path in (ROOT / package).rglob("*.py"):
             if '"--check"' in path.read_text(encoding="utf-8"):
                 place = path.relative_to(ROOT / package).with_suffix("")
@@ -50,6 +54,21 @@ def test_every_generator_is_checked() -> None:
     assert {*QUICK, *ELSEWHERE} == _generators()
     for module, test in ELSEWHERE.items():
         assert module.rpartition(".")[2] in (ROOT / test).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", [*QUICK, *ELSEWHERE])
+def test_help_writes_nothing(module: str) -> None:
+    code = (
+        "import pathlib, runpy\n"
+        "def refuse(path, *_, **__): raise SystemExit(f'writes {path}')\n"
+        "pathlib.Path.write_text = refuse\n"
+        f"runpy.run_module({module!r}, run_name='__main__', alter_sys=False)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--help"], check=False, cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--check" in done.stdout
 
 
 @pytest.mark.parametrize("module", QUICK)

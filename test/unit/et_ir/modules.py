@@ -16,7 +16,7 @@ from et_ir.data.tensors import blob_of_tensor
 from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.passes.pipelines import parse_passes
+from et_ir.driver.pipelines import parse_passes
 from et_ir.text import parse_module
 from et_ir.universe import dialect_factories
 from et_ir.verification import verify_module

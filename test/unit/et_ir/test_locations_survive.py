@@ -12,8 +12,16 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import position_of
+from et_ir.driver.observer import Observer
+from et_ir.driver.pipelines import (
+    aten_passes,
+    backend_passes,
+    core_aten_passes,
+    edge_passes,
+    executorch_passes,
+)
+from et_ir.driver.stages import run_passes
 from et_ir.frontend import import_program
-from et_ir.passes.pipelines import ATEN, BACKEND, CORE_ATEN, EDGE, executorch_pipeline, run_pipeline
 
 
 class Convolutional(nn.Module):
@@ -61,23 +69,26 @@ class Stateful(nn.Module):
     ids=["convolutional", "attention", "stateful"],
 )
 def test_every_op_keeps_a_place_in_this_file(model: nn.Module, args: tuple[torch.Tensor, ...]) -> None:
-    def check(after: ModulePass | None, module: ModuleOp) -> None:
+    def check(after: str, module: ModuleOp) -> None:
         for top in module.body.block.ops:
             for region in top.regions:
                 for op in region.walk():
                     if isinstance(op, ReturnOp) or op.name in DECLARATIONS:
                         continue
-                    assert op.location != UNKNOWN_LOC, (
-                        f"{op.name} has no location after {after and after.name}"
-                    )
+                    assert op.location != UNKNOWN_LOC, f"{op.name} has no location after {after}"
                     file, line, _ = position_of(op.location)
                     assert Path(file).name == Path(__file__).name, f"{op.name} is said to be in {file}"
                     assert line > 0
 
     module = import_program(torch.export.export(model.eval(), args))
-    check(None, module)
-    for pipeline in (ATEN, CORE_ATEN, EDGE, BACKEND, executorch_pipeline()):
-        run_pipeline(module, pipeline, after=check)
+
+    class Locations(Observer):
+        def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
+            check(one.name, module)
+
+    check("import", module)
+    levels = (aten_passes(), core_aten_passes(), edge_passes(), backend_passes(), executorch_passes())
+    run_passes(module, [one for passes in levels for one in passes], Locations())
 
 
 # Inputs, weights and state stand for no line of the program.

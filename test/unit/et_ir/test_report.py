@@ -4,8 +4,8 @@ import pytest
 from modules import parse
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
+from et_ir.driver.stages import run_pipeline
 from et_ir.locations import Frame, location_of
-from et_ir.passes.pipelines import run_pipeline
 from et_ir.report import Finding, PassReport
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from et_schema.generated import program as schema
-from et_schema.generated.program import (
+from et_schema import program as schema
+from et_schema.program import (
     AllocationDetails,
     BackendDelegate,
     BackendDelegateDataReference,

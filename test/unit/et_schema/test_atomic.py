@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from et_schema.atomic import atomic_writer
+from et_schema.files import atomic_writer
 
 
 def test_the_file_appears_at_the_end(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from et_schema.errors import (
     OutOfMemory,
     Trap,
 )
-from et_schema.generated.program import Frame
+from et_schema.program import Frame
 
 
 def test_message_has_code_place_and_hint() -> None:

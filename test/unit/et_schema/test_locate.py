@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from et_schema.generated.program import Program
-from et_schema.locate import Locations
+from et_schema.program import Program
 from et_schema.pte import read_pte, serialize_pte
+from et_schema.reader import Locations
 
 Segments = list[list[bytes]]
 

@@ -1,4 +1,4 @@
-"""The generated reader and writer agree with each other on every table of the schema."""
+"""Reader and writer agree with each other on every table of the schema."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Callable
 from math import copysign
 
 import pytest
+from flatbuffers.builder import Builder
 
+from et_schema import program as schema
+from et_schema import writer
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.flatbuffer import Reader, Writer
-from et_schema.generated import program as schema
-from et_schema.generated.program import (
+from et_schema.program import (
+    FILE_IDENTIFIER,
     AllocationDetails,
     BackendDelegateInlineData,
     Bool,
@@ -27,15 +29,16 @@ from et_schema.generated.program import (
     Tensor,
 )
 from et_schema.pte import read_pte, serialize_pte
+from et_schema.reader import Reader
+from et_schema.writer import encode
 
 
-def encode(program: Program) -> bytes:
-    writer = Writer()
-    return b"".join(writer.finish(schema.write(writer, program), schema.FILE_IDENTIFIER))
+def encoded(program: Program) -> bytes:
+    return bytes(encode(program, FILE_IDENTIFIER))
 
 
 def decode(data: bytes) -> Program:
-    return schema.read(Reader(data))
+    return Reader(data).root(Program, FILE_IDENTIFIER)
 
 
 def with_value(value: schema.KernelTypes) -> Program:
@@ -43,25 +46,25 @@ def with_value(value: schema.KernelTypes) -> Program:
 
 
 def test_every_table_round_trips(program: tuple[Program, list[list[bytes]]]) -> None:
-    assert decode(encode(program[0])) == program[0]
+    assert decode(encoded(program[0])) == program[0]
 
 
 @pytest.mark.parametrize("start", range(0, 200, 20))
 def test_random_trees_round_trip(random_program: Callable[[int], Program], start: int) -> None:
     for seed in range(start, start + 20):
         tree = random_program(seed)
-        data = encode(tree)
+        data = encoded(tree)
         assert decode(data) == tree
-        assert encode(tree) == data
+        assert encoded(tree) == data
 
 
 def test_defaults_take_no_space() -> None:
-    assert len(encode(with_value(Int(1)))) - len(encode(with_value(Int(0)))) >= 8
-    assert len(encode(with_value(Bool(False)))) == len(encode(with_value(Null())))
+    assert len(encoded(with_value(Int(1)))) - len(encoded(with_value(Int(0)))) >= 8
+    assert len(encoded(with_value(Bool(False)))) == len(encoded(with_value(Null())))
 
 
 def test_negative_zero_is_not_the_default() -> None:
-    plan = decode(encode(with_value(Double(-0.0)))).execution_plan[0]
+    plan = decode(encoded(with_value(Double(-0.0)))).execution_plan[0]
     value = plan.values[0].val
     assert isinstance(value, Double)
     assert copysign(1, value.double_val) == -1
@@ -70,12 +73,12 @@ def test_negative_zero_is_not_the_default() -> None:
 def test_equal_strings_and_short_vectors_are_written_once() -> None:
     def operators(names: list[str]) -> int:
         return len(
-            encode(Program(execution_plan=[ExecutionPlan(operators=[Operator(n, "out") for n in names])]))
+            encoded(Program(execution_plan=[ExecutionPlan(operators=[Operator(n, "out") for n in names])]))
         )
 
     def lists(items: list[list[int]]) -> int:
         return len(
-            encode(Program(execution_plan=[ExecutionPlan(values=[EValue(IntList(i)) for i in items])]))
+            encoded(Program(execution_plan=[ExecutionPlan(values=[EValue(IntList(i)) for i in items])]))
         )
 
     name, other = "aten::convolution_a", "aten::convolution_b"
@@ -110,37 +113,46 @@ def test_inline_data_is_aligned_and_a_view_of_the_file() -> None:
 )
 def test_a_number_that_does_not_fit_names_its_field(table: schema.KernelTypes, field: str) -> None:
     with pytest.raises(ExecutorchError, match=field) as caught:
-        encode(with_value(table))
+        encoded(with_value(table))
     assert caught.value.code == Error.InvalidArgument
 
 
 def test_a_vector_element_that_does_not_fit_is_an_error() -> None:
-    with pytest.raises(ExecutorchError, match="vector element does not fit"):
-        encode(with_value(Tensor(sizes=[2**31])))
+    with pytest.raises(ExecutorchError, match=r"Tensor\.sizes has an element that does not fit"):
+        encoded(with_value(Tensor(sizes=[2**31])))
 
 
 def test_a_program_too_large_for_offsets_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Writer, "MAX_SIZE", 1000)
+    monkeypatch.setattr(writer, "MAX_SIZE", 1000)
     with pytest.raises(ExecutorchError, match="put constants and delegate data in segments"):
-        encode(Program(segments=[DataSegment()] * 1000))
+        encoded(Program(segments=[DataSegment()] * 1000))
 
 
 def test_unknown_fields_of_a_newer_schema_are_ignored() -> None:
-    writer = Writer()
-    newer = [*schema._PROGRAM.slots, schema.Slot("new", "i", 4)]
-    kind = schema.TableType("Program", 0, newer)
-    root = writer.table(kind, 1 | 1 << 8, (), (3, 77))
-    assert decode(b"".join(writer.finish(root, b"ET12"))) == Program(version=3)
+    builder = Builder()
+    builder.StartObject(9)
+    builder.PrependInt32Slot(0, 3, 0)
+    builder.PrependInt32Slot(8, 77, 0)
+    builder.Finish(builder.EndObject(), FILE_IDENTIFIER)
+    assert decode(bytes(builder.Output())) == Program(version=3)
 
 
 def test_absent_vectors_read_as_empty() -> None:
-    writer = Writer()
-    root = writer.table(schema._PROGRAM, 0, (), ())
-    assert decode(b"".join(writer.finish(root, b"ET12"))) == Program()
+    builder = Builder()
+    builder.StartObject(0)
+    builder.Finish(builder.EndObject(), FILE_IDENTIFIER)
+    assert decode(bytes(builder.Output())) == Program()
+
+
+def test_growth_beyond_the_reach_of_offsets_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Builder, "MAX_BUFFER_SIZE", 4096)
+    with pytest.raises(ExecutorchError, match="flatbuffer offsets reach 2 GiB") as caught:
+        encoded(Program(constant_buffer=[Buffer(bytes(5000))]))
+    assert caught.value.code == Error.NotSupported
 
 
 def test_wrong_identifier() -> None:
-    data = bytearray(encode(Program()))
+    data = bytearray(encoded(Program()))
     data[4:8] = b"ET11"
     with pytest.raises(InvalidFile, match="this is b'ET11', not b'ET12' at file identifier, byte 0x4"):
         decode(bytes(data))

@@ -5,7 +5,7 @@ from struct import pack_into
 import pytest
 
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated.flat_tensor import DataSegment, FlatTensor, NamedData, TensorLayout
+from et_schema.flat_tensor import DataSegment, FlatTensor, NamedData, TensorLayout
 from et_schema.ptd import read_ptd, serialize_ptd
 from et_schema.scalar_type import ScalarType
 from et_schema.segments import Segment

@@ -11,7 +11,7 @@ from struct import pack_into
 import pytest
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.generated.program import (
+from et_schema.program import (
     BackendDelegate,
     BackendDelegateDataReference,
     Buffer,

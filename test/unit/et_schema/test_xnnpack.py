@@ -7,10 +7,12 @@ from struct import pack_into
 
 import pytest
 
+from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.flatbuffer import Writer
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import (
+from et_schema.reader import Reader
+from et_schema.writer import encode
+from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
+from et_schema.xnnpack_graph import (
     XNNELU,
     Buffer,
     ConstantDataOffset,
@@ -34,7 +36,6 @@ from et_schema.generated.xnnpack import (
     XNodeUnion,
     XValue,
 )
-from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
 from et_schema.xnnpack_nodes import (
     NO_OFFSET,
     NO_VALUE,
@@ -111,9 +112,8 @@ def test_every_kind_of_node_is_read_as_it_was_written() -> None:
     assert len(kinds) == 47
     for kind in kinds:
         graph = XNNGraph(xnodes=[XNode(kind())])
-        writer = Writer()
-        data = b"".join(writer.finish(schema.write(writer, graph), schema.FILE_IDENTIFIER))
-        assert schema.read(schema.Reader(data)) == graph
+        data = encode(graph, schema.FILE_IDENTIFIER)
+        assert Reader(data).root(XNNGraph, schema.FILE_IDENTIFIER) == graph
 
 
 def test_numbers_keep_their_types() -> None:
@@ -146,8 +146,7 @@ def test_old_blobs_have_their_constants_in_the_graph() -> None:
     graph = linear()
     graph.constant_data = []
     graph.constant_buffer = [Buffer(), Buffer(DATA), Buffer(b"12345678")]
-    writer = Writer()
-    blob = b"".join(writer.finish(schema.write(writer, graph), b"XN00"))
+    blob = bytes(encode(graph, b"XN00"))
     read = read_xnnpack(blob)
     assert bytes(read.constant(1, {})) == DATA
     assert read.graph.xnodes == graph.xnodes

@@ -7,15 +7,18 @@ from collections.abc import Callable
 from struct import pack, pack_into
 
 import numpy as np
+import xnnpack_graphs
 from test_verify import Good
 from vm_programs import Build
 
+from et_schema import bundled_program, flat_tensor
+from et_schema import xnnpack_graph as xnnpack
 from et_schema.bpte import write_bpte
-from et_schema.generated import bundled_program, flat_tensor
-from et_schema.generated.program import Chain, Instruction, KernelCall, TensorList
+from et_schema.program import Chain, Instruction, KernelCall, TensorList
 from et_schema.ptd import serialize_ptd
 from et_schema.pte import read_pte
 from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_nodes import NO_VALUE
 
 
 def built(fill: Callable[[Build], None]) -> Callable[[], bytes]:
@@ -98,6 +101,25 @@ def shapes_that_do_not_fit(build: Build) -> None:
 def shapes_of_a_call_in_a_branch(build: Build) -> None:
     build.jump_false(build.tensor(1, dtype=ScalarType.BOOL), 1)
     build.add(build.tensor(4), build.tensor(3), build.tensor(4))
+
+
+def padding_without_measure(build: Build) -> None:
+    """As wide as the stride, so that the result is small."""
+    x, out = build.tensor(1, 2, 4, 4), build.tensor(1, 2, 2, 2)
+    weight = build.constant(np.ones((2, 2, 3, 3), np.float32))
+    stride, padding, dilation = (build.ints(number, number) for number in (1 << 21, 1 << 20, 1))
+    no, none, zeros, one = build.scalar(False), build.scalar(None), build.ints(0, 0), build.scalar(1)
+    build.call("aten::convolution.out", x, weight, none, stride, padding, dilation, no, zeros, one, out, out)
+
+
+def padding_without_measure_in_a_delegate(build: Build) -> None:
+    graph = xnnpack_graphs.Build()
+    image, result = graph.input(1, 4, 4, 2), graph.output(1, 2, 2, 4)
+    weight = graph.constant(np.ones((4, 3, 3, 2), np.float32))
+    padding = (20_000,) * 4
+    graph.node(xnnpack.XNNConv2d(*padding, 3, 3, 1, 1, 1, 1, 2, 4, 1, 0, 0, image, weight, NO_VALUE, result))
+    x, out = build.tensor(1, 4, 4, 2), build.tensor(1, 2, 2, 4)
+    build.delegate("XnnpackBackend", graph.blob(), x, out)
 
 
 def argument_of_the_wrong_type(build: Build) -> None:

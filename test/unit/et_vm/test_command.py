@@ -10,7 +10,7 @@ import pytest
 from vm_commands import add, run
 from vm_programs import Build
 
-from et_schema.generated.program import Frame
+from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode
@@ -245,6 +245,24 @@ class TestFailures:
         assert "--help" in run(capsys, *arguments, code=ExitCode.USAGE)
 
 
+class TestLimits:
+    def test_memory(self, capsys, file):
+        assert "output 0" in run(capsys, "run", file(add(2)), "--memory-limit", "100000")
+        found = run(capsys, "run", file(add(2)), "--memory-limit", "10", code=ExitCode.INFEASIBLE_MEMORY)
+        assert "left of a limit of 10 at memory id 1" in found
+
+    def test_work(self, capsys, file):
+        assert "output 0" in run(capsys, "run", file(add(2)), "--work-limit", "2000")
+        found = run(capsys, "run", file(add(2)), "--work-limit", "1000", code=ExitCode.TRAP)
+        assert "OutOfResources" in found
+        assert "1,000 are left of a limit of 1,000" in found
+        assert "in instruction 0: aten::add.out" in found
+
+    @pytest.mark.parametrize("option", ["--memory-limit", "--work-limit"])
+    def test_usage(self, capsys, file, option):
+        run(capsys, "run", file(add(2)), option, "0", code=ExitCode.USAGE)
+
+
 class TestValidate:
     def test_silent_when_good(self, capsys, file):
         assert run(capsys, "validate", file(add(2))) == ""
@@ -260,10 +278,10 @@ class TestValidate:
         build.inputs(x)
         build.outputs(out)
         path = file(build)
-        report = run(capsys, "validate", path, code=ExitCode.CHECK_FAILED)
+        report = run(capsys, "validate", path, "--no-kernels", code=ExitCode.CHECK_FAILED)
         assert f"instruction 1 (test::add.out) of forward writes value {clash} " in report
         assert f"over bytes that value {y} still needs" in report
-        assert main(["validate", path, "--json"]) == ExitCode.CHECK_FAILED
+        assert main(["validate", path, "--no-kernels", "--json"]) == ExitCode.CHECK_FAILED
         facts = json.loads(capsys.readouterr().out)
         assert facts["valid"] is False
         (problem,) = facts["problems"]
@@ -287,12 +305,38 @@ class TestValidate:
         build = add(2)
         build.plan.operators[0].name = "acme::add"
         path = file(build)
-        assert run(capsys, "validate", path) == ""
-        assert "acme::add.out" in run(
-            capsys, "validate", path, "--kernels", "portable", code=ExitCode.MISSING_OPERATOR
-        )
+        assert run(capsys, "validate", path, "--no-kernels") == ""
+        missing = run(capsys, "validate", path, code=ExitCode.MISSING_OPERATOR)
+        assert "no kernel for acme::add.out" in missing
+        assert "--no-kernels checks the file alone" in missing
         assert main(["validate", path, "--kernels", "portable", "--json"]) == ExitCode.MISSING_OPERATOR
         assert json.loads(capsys.readouterr().out)["problems"][0]["operators"] == ["acme::add.out"]
+
+    def test_every_call_that_does_not_fit(self, capsys, file):
+        build = add(2)
+        x, number = build.tensor(2), build.scalar(1)
+        build.call("aten::add.out", x, number, number, x, x)
+        build.call("aten::relu.out", x, x, x, x)
+        build.call("aten::relu.out", number, x, x)
+        build.call("acme::a.out", x, x, x)
+        path = file(build)
+        assert run(capsys, "validate", path, "--no-kernels") == ""
+        assert main(["validate", path, "--json"]) == ExitCode.MISSING_OPERATOR
+        problems = json.loads(capsys.readouterr().out)["problems"]
+        chain = "execution_plan[0].chains[0].instructions"
+        assert [(found["name"], found["where"]) for found in problems] == [
+            ("OperatorMissing", "forward"),
+            ("InvalidProgram", f"{chain}[2].instr_args.args"),
+            ("InvalidType", f"{chain}[1].instr_args.args[1]"),
+            ("InvalidType", f"{chain}[3].instr_args.args[0]"),
+        ]
+        assert all(found["offset"] for found in problems[1:])
+        assert problems[2]["message"] == "aten::add.out: argument 'other': expected Tensor, got Int"
+
+    def test_no_kernels_and_kernels(self, capsys, file):
+        path = file(add(2))
+        run(capsys, "validate", path, "--no-kernels", "--kernels", "portable", code=ExitCode.USAGE)
+        run(capsys, "validate", path, "--no-kernels", "--load", "x.py", code=ExitCode.USAGE)
 
 
 class TestProcess:

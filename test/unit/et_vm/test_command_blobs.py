@@ -6,14 +6,14 @@ import pytest
 import xnnpack_graphs
 from vm_programs import Build
 
-from et_schema.generated import xnnpack
+from et_schema import xnnpack_graph
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode
 
 
 def square() -> bytes:
     graph = xnnpack_graphs.Build()
-    graph.node(xnnpack.XNNSquare(graph.input(2), graph.output(2)))
+    graph.node(xnnpack_graph.XNNSquare(graph.input(2), graph.output(2)))
     return graph.blob()
 
 

@@ -7,7 +7,7 @@ import pytest
 from vm_commands import add, run
 from vm_programs import Build
 
-from et_schema.generated.program import CompileSpec, ContainerMetadata, Frame
+from et_schema.program import CompileSpec, ContainerMetadata, Frame
 from et_tools.exit_codes import ExitCode
 
 DIFFERENT = ExitCode.CHECK_FAILED

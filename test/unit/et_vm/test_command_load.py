@@ -78,8 +78,8 @@ def test_info(capsys, program, kernels):
 
 
 def test_validate(capsys, program, kernels):
-    assert run(capsys, "validate", program) == ""
-    run(capsys, "validate", program, "--kernels", "portable", code=ExitCode.MISSING_OPERATOR)
+    assert run(capsys, "validate", program, "--no-kernels") == ""
+    run(capsys, "validate", program, code=ExitCode.MISSING_OPERATOR)
     assert captured(capsys, "validate", program, "--load", kernels()) == ""
 
 

@@ -12,7 +12,7 @@ import pytest
 from vm_commands import run
 from vm_programs import Build
 
-from et_schema.generated.program import Frame
+from et_schema.program import Frame
 from et_tools.et_vm import main
 from et_tools.info.plan_picture import picture
 

@@ -46,6 +46,8 @@ from hostile_files import (
     overlapping_data,
     overlapping_live_tensors,
     overlapping_states,
+    padding_without_measure,
+    padding_without_measure_in_a_delegate,
     shapes_of_a_call_in_a_branch,
     shapes_that_do_not_fit,
     too_few_arguments,
@@ -58,7 +60,7 @@ from test_verify import PLAN, ROWS, Good
 from vm_programs import Build, f32, kernels
 
 from et_schema.errors import Error, ExecutorchError, InputError, InvalidFile, Trap
-from et_schema.generated.program import (
+from et_schema.program import (
     Chain,
     CompileSpec,
     EValue,
@@ -330,6 +332,21 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
             "a list in it",
         ),
     ),
+    "sizes that nothing declares": (
+        method(
+            "padding_of_an_image",
+            built(padding_without_measure),
+            "an image of at most .* elements with its padding",
+            Error.InvalidArgument,
+            Trap,
+        ),
+        method(
+            "padding_in_a_delegate",
+            built(padding_without_measure_in_a_delegate),
+            r"value 1 is declared with \[1, 2, 2, 4\]",
+            Error.DelegateInvalidCompatibility,
+        ),
+    ),
     "what shared parts expand to": (
         program("mentions", built(mentions_without_end), "more than the file can mean"),
     ),
@@ -418,3 +435,27 @@ def test_moves_do_not_hide_the_place():
     with pytest.raises(InvalidFile) as caught:
         Program.load(build.file())
     assert caught.value.where == f"{PLAN}.chains[1].instructions[0].instr_args.move_to"
+
+
+@pytest.mark.parametrize(
+    "name", ["aten::embedding.out", "aten::index_select.out", "aten::gather.out", "aten::index.Tensor_out"]
+)
+def test_indices_that_the_result_is_written_over(name: str):
+    """They are what they were when they were checked: numpy takes 2**60 steps to bring a float's bits into range."""
+    build = Build()
+    weight = build.constant(np.full((5, 4), 2.5, np.float32))
+    flat = build.constant(np.full(5, 2.5, np.float64))
+    index, rows = build.tensor(3, dtype=ScalarType.LONG, offset=0), build.tensor(3, 4, offset=0)
+    line = build.tensor(3, dtype=ScalarType.DOUBLE, offset=0)
+    zero, no, minus = build.scalar(0), build.scalar(False), build.scalar(-1)
+    arguments = {
+        "aten::embedding.out": (weight, index, minus, no, no, rows, rows),
+        "aten::index_select.out": (weight, zero, index, rows, rows),
+        "aten::gather.out": (flat, zero, index, no, line, line),
+        "aten::index.Tensor_out": (weight, build.tensors(index, optional=True), rows, rows),
+    }
+    build.call(name, *arguments[name])
+    build.inputs(index)
+    build.outputs(arguments[name][-1])
+    (found,) = Program.load(build.file()).load_method("forward").execute([np.array([4, 0, 3])])
+    assert np.all(found == 2.5)

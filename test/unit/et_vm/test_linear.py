@@ -4,21 +4,18 @@ to cost more, at one size and at four times that.
 
 from __future__ import annotations
 
-import sys
-import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
-from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
+from cost import lines_of, memory_of
 from vm_programs import Build, chain_of_adds
 
 from et_schema.errors import ExecutorchError
-from et_schema.flatbuffer import Writer
-from et_schema.generated import program as schema
-from et_schema.generated.program import (
+from et_schema.program import (
+    FILE_IDENTIFIER,
     EValue,
     Instruction,
     IntList,
@@ -30,6 +27,7 @@ from et_schema.generated.program import (
 )
 from et_schema.pte import read_pte, serialize_pte
 from et_schema.scalar_type import ScalarType
+from et_schema.writer import Writer
 from et_vm.program import Program
 from et_vm.verify.flow import WORK_FACTOR
 from et_vm.verify.validation import validate
@@ -122,35 +120,41 @@ def many_methods(size: int) -> bytes:
     return serialize_pte(program, build.segments())
 
 
+def table_of_one(writer: Writer, slot: int, tables: list[int]) -> int:
+    """A table with nothing but a vector of tables that are there already."""
+    vector = writer.tables(tables)
+    writer.builder.StartObject(slot + 1)
+    writer.builder.PrependUOffsetTRelativeSlot(slot, vector, 0)
+    return writer.builder.EndObject()
+
+
 def written(tables: Callable[[Writer, int], int]) -> Callable[[int], bytes]:
     def make(size: int) -> bytes:
         writer = Writer()
         plan = tables(writer, size)
-        root = writer.table(schema._PROGRAM, 0b10, [writer.tables([plan])], ())
-        return b"".join(writer.finish(root, b"ET12"))
+        return bytes(writer.finish(table_of_one(writer, 1, [plan]), FILE_IDENTIFIER))
 
     return make
 
 
 def shared_values(writer: Writer, size: int) -> int:
-    value = schema._write_evalue(writer, EValue(Tensor(sizes=[1] * 15, dim_order=bytes(range(15)))))
-    return writer.table(schema._EXECUTION_PLAN, 0b100, [writer.tables([value] * size)], ())
+    value = writer.table(EValue(Tensor(sizes=[1] * 15, dim_order=bytes(range(15)))))
+    return table_of_one(writer, 2, [value] * size)
 
 
 def shared_small_values(writer: Writer, size: int) -> int:
     """As many tables as the bytes of the file could be."""
-    value = schema._write_evalue(writer, EValue(Null()))
-    writer.u8_vector(bytes(4 * size))
-    return writer.table(schema._EXECUTION_PLAN, 0b100, [writer.tables([value] * size)], ())
+    value = writer.table(EValue(Null()))
+    writer.elements(bytes(4 * size), 1)
+    return table_of_one(writer, 2, [value] * size)
 
 
 def shared_instructions(writer: Writer, size: int) -> int:
-    call = schema._write_instruction(writer, Instruction(KernelCall(0, [0] * 14)))
-    jump = schema._write_instruction(writer, Instruction(JumpFalseCall(0, 0)))
-    writer.u8_vector(bytes(4 * size))
-    instructions = writer.tables([call, jump] * (size // 2))
-    chain = writer.table(schema._CHAIN, 0b100, [instructions], ())
-    return writer.table(schema._EXECUTION_PLAN, 0b100000, [writer.tables([chain])], ())
+    call = writer.table(Instruction(KernelCall(0, [0] * 14)))
+    jump = writer.table(Instruction(JumpFalseCall(0, 0)))
+    writer.elements(bytes(4 * size), 1)
+    chain = table_of_one(writer, 2, [call, jump] * (size // 2))
+    return table_of_one(writer, 5, [chain])
 
 
 def many_segment_offsets(size: int) -> bytes:
@@ -188,34 +192,6 @@ def load(file: bytes) -> None:
 
 def check(file: bytes) -> None:
     validate(memoryview(file))
-
-
-def lines_of(function: Callable[[], None]) -> int:
-    """How many lines of Python ``function`` runs."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal count
-        del frame, argument
-        count += event == "line"
-        return trace
-
-    sys.settrace(trace)
-    try:
-        function()
-    finally:
-        sys.settrace(None)
-    return count
-
-
-def memory_of(function: Callable[[], None]) -> int:
-    """The most bytes that ``function`` holds at one time."""
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -102,6 +102,11 @@ def test_etdump_is_refused(runtime):
     runtime.load_program(one_and_two(), enable_etdump=False, debug_buffer_size=100)
 
 
+def test_data_of_tensors_comes_from_one_place():
+    with pytest.raises(TypeError, match="not in both"):
+        Runtime().load_program(one_and_two(), data_path="a.ptd", external={})
+
+
 def test_options_reach_the_methods():
     tracer = RecordingTracer()
     runtime = Runtime(backends=BackendRegistry())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from et_schema.generated.program import (
+from et_schema.program import (
     AllocationDetails,
     BackendDelegate,
     BackendDelegateDataReference,

@@ -7,8 +7,10 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from et_schema.generated.program import TensorShapeDynamism
-from et_schema.generated.xnnpack import (
+from et_schema.program import TensorShapeDynamism
+from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack import serialize_xnnpack
+from et_schema.xnnpack_graph import (
     ConstantDataOffset,
     OutputMinMax,
     XNNDatatype,
@@ -18,8 +20,6 @@ from et_schema.generated.xnnpack import (
     XNode,
     XValue,
 )
-from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack import serialize_xnnpack
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.backends.xnnpack import XnnpackBackend

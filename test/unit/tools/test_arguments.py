@@ -46,7 +46,7 @@ def test_version(command: Command, name: str) -> None:
         (("et-compile", "relu.mlir", "--emit", "llvm"), "invalid choice: 'llvm'"),
         (
             ("et-compile", "relu.mlir", "--target", "gpu", "-o", "x"),
-            "unknown target 'gpu', expected one of stock-1.4",
+            "unknown target 'gpu', expected one of stock-1.5",
         ),
         (("et-vm",), "the following arguments are required: VERB"),
         (("et-vm", "fly"), "invalid choice: 'fly'"),

@@ -30,8 +30,8 @@ def extra() -> str:
     """What is to be installed, as pip takes it."""
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     packages = " ".join(project["optional-dependencies"]["compiler"])
-    assert "xdsl==" in packages
-    assert "torch==" in packages
+    assert "xdsl>=" in packages
+    assert "torch>=" in packages
     return f"pip install '{project['name']}[compiler]'"
 
 
@@ -54,6 +54,7 @@ TRACED = """func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
         ("torch", "et-translate", "--pt2-to-mlir", "some.pt2", "-o", "x.mlir"),
         ("torch", "et-compile", "subjects.py:net", "-o", "x.pte"),
         ("torch", "et-compile", "some.pt2", "-o", "x.pte"),
+        ("flatbuffers", "et-compile", "relu.mlir", "-o", "x.pte", "-q"),
     ],
     ids=" ".join,
 )
@@ -80,9 +81,9 @@ def test_texts_are_compiled_without_torch() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_runtime_needs_neither(command: Command) -> None:
+def test_the_runtime_needs_none(command: Command) -> None:
     assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 0
-    for package in ("xdsl", "torch"):
+    for package in ("xdsl", "torch", "flatbuffers"):
         done = without(package, "et-vm", "run", "relu.pte")
         assert (done.returncode, done.stderr) == (0, "")
     for verb in ("run", "validate", "info"):

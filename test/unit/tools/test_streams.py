@@ -52,7 +52,7 @@ def test_ctrl_c(relu: Path, arguments: tuple[str, ...], outputs: list[str]) -> N
     )
     with open(pipe, "wb"):
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate()
     assert process.returncode == 130
     assert out == ""
     assert err == f"{arguments[0]}: interrupted\n"
@@ -134,7 +134,7 @@ def test_a_reader_that_goes_away(relu: Path, arguments: tuple[str, ...]) -> None
     process.stdout.close()
     err = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(timeout=30), err) == (0, b"")
+    assert (process.wait(), err) == (0, b"")
 
 
 def shell(command: str) -> subprocess.CompletedProcess[bytes]:

@@ -12,8 +12,8 @@ from vm_commands import run
 from vm_programs import Build as Program
 from xnnpack_graphs import Build, D
 
+from et_schema import xnnpack_graph as schema
 from et_schema.errors import InvalidFile
-from et_schema.generated import xnnpack as schema
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_tools.info.xnnpack_lines import xnnpack_lines
 

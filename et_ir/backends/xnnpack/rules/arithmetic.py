@@ -9,14 +9,14 @@ from typing import Any, Final, cast
 import numpy as np
 from xdsl.ir import SSAValue
 
-from et_ir.backends.refusals import Refusal
 from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.orders import Order, straight
 from et_ir.backends.xnnpack.prelu import find_prelu
 from et_ir.backends.xnnpack.rules.rule import Rule, shape_of
 from et_ir.backends.xnnpack.translation import Translation
+from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.schema import SchemaOp
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     XNNAdd,
     XNNDiv,
     XNNMaximum,

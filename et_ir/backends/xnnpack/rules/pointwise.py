@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from xdsl.dialects.builtin import f16
 
-from et_ir.backends.refusals import Refusal
 from et_ir.backends.xnnpack.activations import activation_bounds
 from et_ir.backends.xnnpack.rules.rule import Rule
 from et_ir.backends.xnnpack.translation import Translation
+from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     XNNELU,
     OutputMinMax,
     XNNAbs,

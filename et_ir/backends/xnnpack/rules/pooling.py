@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from et_ir.backends.refusals import Refusal
 from et_ir.backends.xnnpack.orders import NHWC, in_order
 from et_ir.backends.xnnpack.rules.rule import Rule, numbers, shape_of
 from et_ir.backends.xnnpack.translation import Translation
+from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.schema import SchemaOp
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     XNNAvgPooling2d,
     XNNGlobalAvgPooling2d,
     XNNMaxPooling2d,

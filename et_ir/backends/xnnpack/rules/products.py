@@ -6,13 +6,13 @@ from typing import Final
 
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.refusals import Refusal
 from et_ir.backends.xnnpack.constants import Array, is_constant
 from et_ir.backends.xnnpack.orders import Order, straight
 from et_ir.backends.xnnpack.rules.rule import Rule, refuse_variable, shape_of
 from et_ir.backends.xnnpack.translation import Translation
+from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.schema import SchemaOp
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     XNNAdd,
     XNNBatchMatrixMultiply,
     XNNFullyConnected,

@@ -9,16 +9,16 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from et_ir.backends.refusals import Refusal
 from et_ir.backends.xnnpack.orders import NHWC, Order, in_order, straight
 from et_ir.backends.xnnpack.rules.pooling import KEEP_DIMS
 from et_ir.backends.xnnpack.rules.products import rows_with_last
 from et_ir.backends.xnnpack.rules.rule import Rule, axis, shape_of
 from et_ir.backends.xnnpack.translation import Translation
+from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     XNNArgMaxPooling2d,
     XNNFullyConnected,
     XNNGlobalAvgPooling2d,

@@ -8,9 +8,9 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.refusals import Refusal
 from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.translation import Translation
+from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 

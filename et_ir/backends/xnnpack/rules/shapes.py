@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from xdsl.ir import SSAValue
 
-from et_ir.backends.refusals import Refusal
 from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.orders import Order, in_order, permuted_order, reshaped_order, straight
 from et_ir.backends.xnnpack.rules.arithmetic import common_order, operand
 from et_ir.backends.xnnpack.rules.rule import Rule, axis, shape_of
 from et_ir.backends.xnnpack.translation import Translation
+from et_ir.delegation.refusals import Refusal
 from et_ir.dialects.schema import SchemaOp
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     XNNConcatenate2,
     XNNConcatenate3,
     XNNConcatenate4,

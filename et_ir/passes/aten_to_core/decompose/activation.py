@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BOOL, U8
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, decomposes, meta
+from et_ops.dtypes import BOOL, U8
 
 
 @decomposes(aten.SiluOp)

@@ -6,9 +6,10 @@ import math
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BOOL, C128, F64, I64, DType, as_float, dtype_of
+from et_ir.dialects.aten import ops as aten
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, decomposes, is_static, meta
+from et_ops.dtypes import BOOL, C128, F64, I64, DType, as_float
 
 
 @decomposes(aten.SquareOp)
@@ -341,7 +342,7 @@ def _as_tensor(b: Chain, value: Number | SSAValue, dtype: DType) -> SSAValue:
     """A number as a tensor without dimensions; tensors stay."""
     if not isinstance(value, SSAValue):
         return b.scalar(value, dtype)
-    return b(aten.ScalarTensorOp, value, dtype=dtype.attr) if meta(value).wrapped else value
+    return b(aten.ScalarTensorOp, value, dtype=dtype) if meta(value).wrapped else value
 
 
 @decomposes(aten.WhereScalarOp, aten.WhereScalarOtherOp, aten.WhereScalarSelfOp)
@@ -441,7 +442,7 @@ def to_dtype(b: Chain, op: aten.ToDtypeLayoutOp) -> SSAValue:
     """A conversion to another element type or memory format. There is one device and one layout."""
     dtype = meta(op.self).dtype if op.dtype is None else dtype_of(op.dtype)
     if op.memory_format not in (None, "preserve_format"):
-        return b(aten.UnderscoreToCopyOp, op.self, dtype=dtype.attr, memory_format=op.memory_format)
+        return b(aten.UnderscoreToCopyOp, op.self, dtype=dtype, memory_format=op.memory_format)
     return b.to(op.self, dtype)
 
 
@@ -449,7 +450,7 @@ def to_dtype(b: Chain, op: aten.ToDtypeLayoutOp) -> SSAValue:
 def to_other(b: Chain, op: aten.ToOtherOp) -> SSAValue:
     dtype = meta(op.other).dtype
     if op.memory_format not in (None, "preserve_format"):
-        return b(aten.UnderscoreToCopyOp, op.self, dtype=dtype.attr, memory_format=op.memory_format)
+        return b(aten.UnderscoreToCopyOp, op.self, dtype=dtype, memory_format=op.memory_format)
     return b.to(op.self, dtype)
 
 

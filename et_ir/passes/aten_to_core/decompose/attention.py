@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, F64, I64, DType
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Size, decomposes, is_static, meta, numel
 from et_ir.passes.aten_to_core.decompose.matmul import matmul
 from et_ir.passes.aten_to_core.decompose.normalization import softmax
 from et_ir.passes.aten_to_core.decompose.random import dropped
+from et_ops.dtypes import BF16, BOOL, F16, F32, F64, I64, DType
 
 _LOWEST = {
     F16: -65504.0,
@@ -60,8 +60,8 @@ def _float_mask(b: Chain, mask: SSAValue, dtype: DType) -> Mask:
 
 def _causal_mask(b: Chain, rows: Size, columns: Size, dtype: DType) -> Mask:
     """Row i sees columns up to i: no row is masked altogether."""
-    row = b.view(b(aten.ArangeStartStepOp, 0, rows, 1, dtype=I64.attr), (rows, 1))
-    column = b(aten.ArangeStartStepOp, 0, columns, 1, dtype=I64.attr)
+    row = b.view(b(aten.ArangeStartStepOp, 0, rows, 1, dtype=I64), (rows, 1))
+    column = b(aten.ArangeStartStepOp, 0, columns, 1, dtype=I64)
     seen = b(aten.LeTensorOp, column, row)
     bias = b(aten.WhereSelfOp, seen, b.scalar(0.0, dtype), b.scalar(_masked(dtype), dtype))
     return Mask(bias, None)

@@ -22,11 +22,12 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.aten import AtenOp
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BF16, F16, F32, DType
-from et_ir.dialects.aten.inference.meta import Meta, meta_of
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.program import FUNCTIONS, ComputeOp, LiteralOp
 from et_ir.dialects.schema import compatible
+from et_ir.dialects.schema.inference import meta_of
+from et_ops.dtypes import BF16, F16, F32, DType
+from et_ops.inference.meta import Meta
 
 __all__ = [
     "DECOMPOSITIONS",
@@ -128,7 +129,7 @@ class Chain:
 
     def full(self, size: Sequence[Size], value: Number, dtype: DType) -> SSAValue:
         """A tensor of equal elements."""
-        return self(aten.FullOp, size, value, dtype=dtype.attr)
+        return self(aten.FullOp, size, value, dtype=dtype)
 
     def size(self, value: SSAValue, dim: int) -> Size:
         """One size of a tensor."""
@@ -158,7 +159,7 @@ class Chain:
 
     def to(self, value: SSAValue, dtype: DType) -> SSAValue:
         """The value in another element type; itself if it has that type."""
-        return value if meta(value).dtype is dtype else self(aten.UnderscoreToCopyOp, value, dtype=dtype.attr)
+        return value if meta(value).dtype is dtype else self(aten.UnderscoreToCopyOp, value, dtype=dtype)
 
     def wide(self, value: SSAValue) -> SSAValue:
         """Narrow floats as f32, which torch computes operators of several steps in."""

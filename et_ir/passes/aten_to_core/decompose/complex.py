@@ -6,9 +6,9 @@ import math
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import F16, as_float
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta
+from et_ops.dtypes import F16, as_float
 
 
 @decomposes(aten.ViewAsRealOp)

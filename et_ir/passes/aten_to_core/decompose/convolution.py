@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.shapes import spatial
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Size, decomposes, meta
+from et_ops.inference.shapes import spatial
 
 
 def convolve(

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.aten import AtenOp
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BF16, BOOL, F16, F32, F64, I64, U8, DType, dtype_of, real_of
+from et_ir.dialects.aten import ops as aten
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Size, decomposes, is_static, meta
+from et_ops.dtypes import BF16, BOOL, F16, F32, F64, I64, U8, DType, real_of
 
 
 def _result_dtype(op: AtenOp) -> DType:
@@ -56,7 +57,7 @@ def new_full(b: Chain, op: aten.NewFullOp) -> SSAValue:
 
 
 def _full(b: Chain, size: Sequence[Size], value: Number | SSAValue, dtype: DType) -> SSAValue:
-    return b(aten.FullOp, size, value, dtype=dtype.attr)
+    return b(aten.FullOp, size, value, dtype=dtype)
 
 
 def _like(b: Chain, like: SSAValue, value: Number, dtype: Attribute | None, format: str | None) -> SSAValue:
@@ -68,7 +69,7 @@ def _like(b: Chain, like: SSAValue, value: Number, dtype: Attribute | None, form
     element = meta(like).dtype if dtype is None else dtype_of(dtype)
     if is_static(like) and format in (None, "preserve_format", "contiguous_format"):
         return b.full(meta(like).shape, value, element)
-    return b(aten.FullLikeOp, like, value, dtype=element.attr, memory_format=format)
+    return b(aten.FullLikeOp, like, value, dtype=element, memory_format=format)
 
 
 @decomposes(aten.ZerosLikeOp, aten.EmptyLikeOp)
@@ -96,17 +97,17 @@ def fill(b: Chain, op: aten.FillScalarOp) -> SSAValue | None:
 
 @decomposes(aten.ArangeOp)
 def arange(b: Chain, op: aten.ArangeOp) -> SSAValue:
-    return b(aten.ArangeStartStepOp, 0, op.end, 1, dtype=meta(op.result).dtype.attr)
+    return b(aten.ArangeStartStepOp, 0, op.end, 1, dtype=meta(op.result).dtype)
 
 
 @decomposes(aten.ArangeStartOp)
 def arange_start(b: Chain, op: aten.ArangeStartOp) -> SSAValue:
-    return b(aten.ArangeStartStepOp, op.start, op.end, 1, dtype=meta(op.result).dtype.attr)
+    return b(aten.ArangeStartStepOp, op.start, op.end, 1, dtype=meta(op.result).dtype)
 
 
 @decomposes(aten.UnderscoreDimArangeOp)
 def dim_arange(b: Chain, op: aten.UnderscoreDimArangeOp) -> SSAValue:
-    return b(aten.ArangeStartStepOp, 0, b.size(op.like, op.dim), 1, dtype=I64.attr)
+    return b(aten.ArangeStartStepOp, 0, b.size(op.like, op.dim), 1, dtype=I64)
 
 
 @decomposes(aten.LinspaceOp)
@@ -121,7 +122,7 @@ def linspace(b: Chain, op: aten.LinspaceOp) -> SSAValue | None:
     if steps < 2:
         return b.full((steps,), start, dtype)
     step = (end - start) / (steps - 1)
-    index = b(aten.ArangeStartStepOp, 0, steps, 1, dtype=dtype.attr)
+    index = b(aten.ArangeStartStepOp, 0, steps, 1, dtype=dtype)
     rest = b(aten.RsubScalarOp, index, steps - 1)
     from_start = b(aten.AddScalarOp, b(aten.MulScalarOp, index, step), start)
     from_end = b(aten.RsubScalarOp, b(aten.MulScalarOp, rest, step), end)
@@ -141,7 +142,7 @@ def _whole_numbers(b: Chain, start: int, end: int, steps: int, dtype: DType) -> 
     scaled = step * (2**27 + 1)
     high = scaled - (scaled - step)
     low = step - high
-    index = b(aten.ArangeStartStepOp, 0, steps, 1, dtype=F64.attr)
+    index = b(aten.ArangeStartStepOp, 0, steps, 1, dtype=F64)
     rest = b(aten.RsubScalarOp, index, steps - 1)
     from_start = b(aten.AddScalarOp, b(aten.MulScalarOp, index, high), start)
     from_end = b(aten.RsubScalarOp, b(aten.MulScalarOp, rest, high), end)
@@ -166,7 +167,7 @@ def linspace_between(b: Chain, op: aten.LinspaceTensorTensorOp) -> SSAValue:
     if steps < 2:
         return b.to(b.expand(first, (steps,)), dtype)
     step = b(aten.DivScalarOp, b(aten.SubTensorOp, last, first), steps - 1)
-    index = b(aten.ArangeStartStepOp, 0, steps, 1, dtype=real_of(wide).attr)
+    index = b(aten.ArangeStartStepOp, 0, steps, 1, dtype=real_of(wide))
     rest = b(aten.RsubScalarOp, index, steps - 1)
     from_start = b(aten.AddTensorOp, first, b(aten.MulTensorOp, index, step))
     from_end = b(aten.SubTensorOp, last, b(aten.MulTensorOp, rest, step))
@@ -176,8 +177,8 @@ def linspace_between(b: Chain, op: aten.LinspaceTensorTensorOp) -> SSAValue:
 
 def _indices(b: Chain, rows: Size, columns: Size) -> tuple[SSAValue, SSAValue]:
     """A column of row indices and a row of column indices."""
-    row = b(aten.ArangeStartStepOp, 0, rows, 1, dtype=I64.attr)
-    return b(aten.UnsqueezeOp, row, 1), b(aten.ArangeStartStepOp, 0, columns, 1, dtype=I64.attr)
+    row = b(aten.ArangeStartStepOp, 0, rows, 1, dtype=I64)
+    return b(aten.UnsqueezeOp, row, 1), b(aten.ArangeStartStepOp, 0, columns, 1, dtype=I64)
 
 
 def _eye(b: Chain, rows: Size, columns: Size, dtype: DType) -> SSAValue:
@@ -219,5 +220,5 @@ def triu(b: Chain, op: aten.TriuOp) -> SSAValue:
 def one_hot(b: Chain, op: aten.OneHotOp) -> SSAValue | None:
     if op.num_classes < 0:
         return None
-    classes = b(aten.ArangeStartStepOp, 0, op.num_classes, 1, dtype=I64.attr)
+    classes = b(aten.ArangeStartStepOp, 0, op.num_classes, 1, dtype=I64)
     return b.to(b(aten.EqTensorOp, b(aten.UnsqueezeOp, op.self, -1), classes), I64)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BOOL, U8
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Size, decomposes, is_static, meta, numel
+from et_ops.dtypes import BOOL, U8
 
 
 def _is_mask(index: SSAValue | None) -> bool:

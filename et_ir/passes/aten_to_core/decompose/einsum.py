@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import I64
-from et_ir.dialects.aten.inference.einsum import read_equation
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta
 from et_ir.passes.aten_to_core.decompose.matmul import matmul
+from et_ops.dtypes import I64
+from et_ops.inference.einsum import read_equation
 
 
 class Labelled(NamedTuple):
@@ -32,7 +32,7 @@ def _summed(b: Chain, x: Labelled, kept: Collection[str]) -> Labelled:
     dims = [i for i, label in enumerate(x.labels) if label not in kept]
     if not dims:
         return x
-    value = b(aten.SumDimIntListOp, x.value, dims, dtype=meta(x.value).dtype.attr)
+    value = b(aten.SumDimIntListOp, x.value, dims, dtype=meta(x.value).dtype)
     return Labelled(value, [label for label in x.labels if label in kept])
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import DType
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta
+from et_ops.dtypes import DType
 
 
 @decomposes(aten.AffineGridGeneratorOp)
@@ -36,4 +36,4 @@ def _from_minus_one(b: Chain, dtype: DType, count: int, *, aligned: bool) -> SSA
     if count <= 1:
         return b.full((count,), 0, dtype)
     end = 1.0 if aligned else (count - 1) / count
-    return b(aten.LinspaceOp, -end, end, count, dtype=dtype.attr)
+    return b(aten.LinspaceOp, -end, end, count, dtype=dtype)

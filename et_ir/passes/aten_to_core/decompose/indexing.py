@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import I32, I64
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta, numel
+from et_ops.dtypes import I32, I64
 
 
 @decomposes(aten.TakeAlongDimOp)
@@ -149,7 +149,7 @@ def diagonal_scatter(b: Chain, op: aten.DiagonalScatterOp) -> SSAValue | None:
     length = max(min(rows - down, columns - across), 0)
     if not length:
         return x
-    index = [b(aten.ArangeStartStepOp, start, start + length, 1, dtype=I64.attr) for start in (down, across)]
+    index = [b(aten.ArangeStartStepOp, start, start + length, 1, dtype=I64) for start in (down, across)]
     values = b.permute(op.src, [rank - 2, *range(rank - 2)])
     written = b(aten.IndexPutOp, b.permute(x, order), index, values)
     return b.permute(written, [order.index(d) for d in range(rank)])
@@ -166,7 +166,7 @@ def as_strided_scatter(b: Chain, op: aten.AsStridedScatterOp) -> SSAValue | None
         return None
     place = b.scalar(start, I64)
     for dim, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        line = b(aten.ArangeStartStepOp, 0, size, 1, dtype=I64.attr)
+        line = b(aten.ArangeStartStepOp, 0, size, 1, dtype=I64)
         line = b.view(line, [size if d == dim else 1 for d in range(len(sizes))])
         place = b(aten.AddTensorOp, place, b(aten.MulScalarOp, line, stride))
     count = numel(op.src)

@@ -7,9 +7,9 @@ import math
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import AtenOp
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import promote
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, decomposes, meta
+from et_ops.dtypes import promote
 
 _MEAN, _SUM = 1, 2
 

@@ -13,11 +13,11 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BOOL, I32
-from et_ir.dialects.aten.inference.meta import UNKNOWN
-from et_ir.dialects.aten.inference.shapes import broadcast
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Size, decomposes, is_static, meta, numel
+from et_ops.dtypes import BOOL, I32
+from et_ops.inference.meta import UNKNOWN
+from et_ops.inference.shapes import broadcast
 
 __all__ = ["matmul"]
 
@@ -146,7 +146,7 @@ def addbmm(b: Chain, op: aten.AddbmmOp) -> SSAValue:
     """The sum over the batch is part of one product, in which batch and inner dimension are contracted."""
     if not is_static(op.batch1, op.batch2):
         product = b(
-            aten.SumDimIntListOp, b(aten.BmmOp, op.batch1, op.batch2), (0,), dtype=meta(op.result).dtype.attr
+            aten.SumDimIntListOp, b(aten.BmmOp, op.batch1, op.batch2), (0,), dtype=meta(op.result).dtype
         )
         return _combined(b, op.self, product, op.beta, op.alpha)
     batch, rows, depth = meta(op.batch1).shape

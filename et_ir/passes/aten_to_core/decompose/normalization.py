@@ -6,9 +6,10 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import F32, F64, dtype_of
+from et_ir.dialects.aten import ops as aten
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta
+from et_ops.dtypes import F32, F64
 
 __all__ = ["softmax"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import I32, I64
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta, numel
+from et_ops.dtypes import I32, I64
 
 _COMPARISONS = 1 << 20
 """As many comparisons at once are worth a search without a kernel for it."""

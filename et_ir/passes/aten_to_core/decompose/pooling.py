@@ -11,10 +11,10 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import I64
-from et_ir.dialects.aten.inference.shapes import spatial
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta
+from et_ops.dtypes import I64
+from et_ops.inference.shapes import spatial
 
 
 def _on_two_dims(b: Chain, x: SSAValue, pool: Callable[[SSAValue], Sequence[SSAValue]]) -> list[SSAValue]:
@@ -202,11 +202,11 @@ def _uneven_max(b: Chain, x: SSAValue, output: Sequence[int]) -> list[SSAValue] 
         starts = [i * size // out for i in range(out)]
         ends = [-(-(i + 1) * size // out) for i in range(out)]
         window = max(end - start for start, end in zip(starts, ends, strict=True))
-        number = b(aten.ArangeStartStepOp, 0, out, 1, dtype=I64.attr)
+        number = b(aten.ArangeStartStepOp, 0, out, 1, dtype=I64)
         start = b(aten.FloorDivideScalarOp, b(aten.MulScalarOp, number, size), out)
         following = b(aten.MulScalarOp, b(aten.AddScalarOp, number, 1), size)
         last = b(aten.FloorDivideScalarOp, b(aten.AddScalarOp, following, -1), out)
-        inside = b(aten.ArangeStartStepOp, 0, window, 1, dtype=I64.attr)
+        inside = b(aten.ArangeStartStepOp, 0, window, 1, dtype=I64)
         place = b(
             aten.MinimumOp, b(aten.AddTensorOp, b.view(start, (out, 1)), inside), b.view(last, (out, 1))
         )

@@ -10,21 +10,22 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BOOL, F32, F64, I64, DType, as_float, dtype_of, real_of
+from et_ir.dialects.aten import ops as aten
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Size, decomposes, is_static, meta
+from et_ops.dtypes import BOOL, F32, F64, I64, DType, as_float, real_of
 
 
 def _uniform(b: Chain, size: Sequence[Size], dtype: DType) -> SSAValue:
-    return b(aten.RandOp, size, dtype=dtype.attr)
+    return b(aten.RandOp, size, dtype=dtype)
 
 
 def _normal(b: Chain, size: Sequence[Size], dtype: DType) -> SSAValue:
     """Of variance 1, which is that of both parts of a complex number together."""
     if dtype.is_complex:
-        parts = b(aten.RandnOp, (*size, 2), dtype=real_of(dtype).attr)
+        parts = b(aten.RandnOp, (*size, 2), dtype=real_of(dtype))
         return b(aten.ViewAsComplexCopyOp, b(aten.MulScalarOp, parts, math.sqrt(0.5)))
-    return b(aten.RandnOp, size, dtype=dtype.attr)
+    return b(aten.RandnOp, size, dtype=dtype)
 
 
 def _wide(dtype: DType) -> DType:

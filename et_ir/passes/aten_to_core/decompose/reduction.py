@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.generated import ops as aten
-from et_ir.dialects.aten.inference.dtypes import BOOL, U8, as_float, dtype_of
-from et_ir.dialects.aten.inference.meta import UNKNOWN
-from et_ir.dialects.aten.inference.shapes import wrap_dims
+from et_ir.dialects.aten import ops as aten
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, decomposes, meta
+from et_ops.dtypes import BOOL, U8, as_float
+from et_ops.inference.meta import UNKNOWN
+from et_ops.inference.shapes import wrap_dims
 
 
 @decomposes(aten.SumOp)

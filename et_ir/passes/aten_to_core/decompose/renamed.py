@@ -8,7 +8,7 @@ from typing import Final
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import AtenOp
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes
 
 RENAMED: Final[dict[type[AtenOp], type[AtenOp]]] = {

@@ -11,14 +11,15 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.data.blob import KEEP
-from et_ir.dialects.aten.inference.dtypes import BOOL, DType, dtype_of
-from et_ir.dialects.counterparts import known_forms, operator_name, sibling
+from et_ir.dialects.counterparts import known_forms, sibling
 from et_ir.dialects.program import Globals, LiteralOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import array_of, has_numpy_dtype
 from et_ir.passes.common.canonicalize.replacing import by_operand
+from et_ops.dtypes import BOOL, DType
 
 __all__ = ["patterns"]
 
@@ -76,7 +77,7 @@ class NeutralOperand(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
-        neutral, commutes = _NEUTRAL[operator_name(type(op)).partition(".")[0]]
+        neutral, commutes = _NEUTRAL[op.operator.view_form.partition(".")[0]]
         if "alpha" in op.properties and op.arg("alpha") != 1:
             return
         arguments = list(op.args().values())
@@ -127,23 +128,18 @@ def _python(element: np.generic) -> Number | None:
     return value if isinstance(value, int | float) else float(value)
 
 
-_INVOLUTIONS: Final = ("bitwise_not", "logical_not", "neg")
-_IDEMPOTENT: Final = ("abs", "ceil", "floor", "relu", "round", "trunc")
-_POSITIVE: Final = known_forms("abs", "exp", "sigmoid")
-"""What gives no float below +0.0; `abs` of the smallest integer is negative."""
-
-
 class UndoOrRepeat(RewritePattern):
     """`neg(neg(x))` is `x`; `relu(relu(x))` is `relu(x)`."""
 
-    roots = known_forms(*_INVOLUTIONS, *_IDEMPOTENT)
+    roots = (SchemaOp,)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
-        before = op.operands[0].owner
+        facts = op.operator.facts
+        before = op.operands[0].owner if facts.idempotent or facts.involution else None
         if not isinstance(before, SchemaOp) or before.name != op.name:
             return
-        if op.name.partition(".")[2] in _IDEMPOTENT:
+        if facts.idempotent:
             by_operand(op, op.operands[0], rewriter)
         else:
             by_operand(op, before.operands[0], rewriter)
@@ -159,7 +155,8 @@ class SignThatIsKnown(RewritePattern):
         source = op.operands[0]
         before = source.owner
         type = tensor_type(source)
-        if isinstance(before, _POSITIVE) and dtype_of(type.element_type).is_float:
+        never_negative = isinstance(before, SchemaOp) and before.operator.facts.nonnegative
+        if never_negative and dtype_of(type.element_type).is_float:
             by_operand(op, source, rewriter)
         elif isinstance(before, _NEGATIONS) and isinstance(op, _MAGNITUDES):
             rewriter.replace(
@@ -174,20 +171,11 @@ _MAGNITUDES: Final = known_forms("abs")
 class SameOperands(RewritePattern):
     """What is the larger, or both, of a value and itself is the value."""
 
-    roots = known_forms(
-        "bitwise_and.Tensor",
-        "bitwise_or.Tensor",
-        "fmax",
-        "fmin",
-        "logical_and",
-        "logical_or",
-        "maximum",
-        "minimum",
-    )
+    roots = (SchemaOp,)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
-        if op.operands[0] is op.operands[1]:
+        if op.operator.facts.selects_operand and op.operands[0] is op.operands[1]:
             by_operand(op, op.operands[0], rewriter)
 
 

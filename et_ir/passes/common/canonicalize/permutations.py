@@ -19,14 +19,13 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Final
 
+from typing_extensions import TypeIs
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from et_ir.dialects.aten import OP_BY_NAME as ATEN_OPS
 from et_ir.dialects.counterparts import forms, sibling
-from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
@@ -35,17 +34,19 @@ from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 __all__ = ["PermuteOperands"]
 
 _PERMUTATIONS: Final = forms("permute")
-_POINTWISE: Final = tuple(
-    cls
-    for ops in (ATEN_OPS, EDGE_OPS)
-    for cls in ops.values()
-    if "pointwise" in cls.tags
-    and len(cls.schema().returns) == 1
-    and not cls.info().needs_segments
-    and "memory_format" not in cls.schema().by_name
-)
 _LONGEST: Final = 64
 """Operators that a permutation moves through at most."""
+
+
+def _is_elementwise(op: object) -> TypeIs[SchemaOp]:
+    """Whether an op computes one tensor from the elements of tensors at the same place, in any layout."""
+    return (
+        isinstance(op, SchemaOp)
+        and op.operator.is_pointwise
+        and len(op.schema().returns) == 1
+        and not op.info().needs_segments
+        and "memory_format" not in op.schema().by_name
+    )
 
 
 def _order(op: SchemaOp) -> list[int]:
@@ -84,7 +85,7 @@ class _Cone:
         while rest and len(self.ops) < _LONGEST:
             for operand in rest.pop().operands:
                 op = operand.owner
-                if not isinstance(op, _POINTWISE) or op in self.ops:
+                if not _is_elementwise(op) or op in self.ops:
                     continue
                 if _users(operand) <= self.ops and _is_contiguous(operand, rank):
                     self.ops.add(op)
@@ -108,7 +109,7 @@ class PermuteOperands(RewritePattern):
         assert isinstance(op, SchemaOp)
         source, order = op.operands[0], _order(op)
         top = source.owner
-        if not isinstance(top, _POINTWISE) or not source.has_one_use() or order == sorted(order):
+        if not _is_elementwise(top) or not source.has_one_use() or order == sorted(order):
             return
         if not _is_contiguous(source, len(order)) or not _is_contiguous(op.results[0], len(order)):
             return

@@ -9,9 +9,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.dialects.aten import OP_BY_NAME as ATEN_OPS
-from et_ir.dialects.counterparts import forms, operator_name, sibling
-from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
+from et_ir.dialects.counterparts import forms, sibling
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
@@ -75,7 +73,7 @@ class TransposeIsPermutation(RewritePattern):
         rank = tensor_type(source).get_num_dims()
         order = list(range(rank))
         if rank > 1:
-            first, second = (0, 1) if operator_name(type(op)) == "t" else (op.arg("dim0"), op.arg("dim1"))
+            first, second = (0, 1) if op.operator.view_form == "t" else (op.arg("dim0"), op.arg("dim1"))
             order[first], order[second] = order[second], order[first]
         rewriter.replace(op, sibling(op, "permute").make(source, order, result_types=[result.type]))
 
@@ -164,10 +162,11 @@ class SimplifyExpansion(RewritePattern):
 class BroadcastInPlace(RewritePattern):
     """Pointwise operators broadcast their operands by themselves."""
 
-    roots = tuple(cls for ops in (ATEN_OPS, EDGE_OPS) for cls in ops.values() if "pointwise" in cls.tags)
+    roots = (SchemaOp,)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        assert isinstance(op, SchemaOp)
+        if not isinstance(op, SchemaOp) or not op.operator.is_pointwise:
+            return
         expanded = [i for i, v in enumerate(op.operands) if isinstance(v.owner, _EXPANSIONS)]
         result = op.results[0].type
         if not expanded or op.info().needs_segments or not is_tensor(result) or not is_static(result):

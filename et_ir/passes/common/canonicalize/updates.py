@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from et_ir.dialects.aten import AtenOp
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.counterparts import forms, sibling
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema import SchemaOp

@@ -38,7 +38,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.analysis.register_liveness import Liveness, root_of
+from et_ir.analysis.aliasing import root_of
+from et_ir.analysis.liveness import Liveness
 from et_ir.dialects.executorch import (
     AllocOp,
     InputOp,
@@ -52,7 +53,6 @@ from et_ir.dialects.executorch import (
     StateOp,
     ViewOp,
 )
-from et_ir.dialects.executorch.operators import ET_VIEW
 from et_ir.passes.memory.plan_memory.infeasible import InfeasibleMemory, infeasible
 from et_ir.passes.memory.plan_memory.requests import (
     BANK,
@@ -68,7 +68,8 @@ from et_ir.planning.banks import Bank, BankError, parse_banks
 from et_ir.planning.hierarchy import Infeasible, assign_banks
 from et_ir.planning.planners import PlannerError, find_planner, run_planner
 from et_ir.report import Finding, PassReport
-from et_schema.generated.program import TensorShapeDynamism
+from et_ops.calls import ET_VIEW
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["ACTIVATIONS", "STATE", "InfeasibleMemory", "PlanMemoryPass"]
 
@@ -81,10 +82,11 @@ class PlanMemoryPass(ModulePass):
     """Give every register a place in an arena.
 
     `algorithm` is `greedy`; `naive`; `upstream`, the stock compiler's; `exact`; `best`, which is greedy and a short
-    search where that is not proven to be the smallest; one that is installed; or `"module:function"`. A search has
-    `budget` nodes. `exact` notes in `bounds` what no arena can be smaller than. `alignment` in bytes; without
-    `plan-inputs` inputs point at the caller's memory, without `plan-outputs` the caller gives that of outputs;
-    `caller` are further ones that the caller gives the memory of, by method: `forward.inputs`, `forward.outputs.0`.
+    search where that is more than `slack` thousandths above what is proven to be needed; one that is installed; or
+    `"module:function"`. A search has `budget` nodes. `exact` notes in `bounds` what no arena can be smaller than.
+    `alignment` in bytes; without `plan-inputs` inputs point at the caller's memory, without `plan-outputs` the caller
+    gives that of outputs; `caller` are further ones that the caller gives the memory of, by method: `forward.inputs`,
+    `forward.outputs.0`.
     `memory` are banks, one arena of any size unless it is given; `pin` says which of them values are in, as
     `forward.inputs.0=sram`, the last where several say it of one (module `selectors`). `check` has the
     result checked by code that the planners do not share.
@@ -98,6 +100,7 @@ class PlanMemoryPass(ModulePass):
     plan_outputs: bool = True
     check: bool = False
     budget: int | None = None
+    slack: int = 0
     memory: str = ""
     caller: tuple[str, ...] = ()
     pin: tuple[str, ...] = ()
@@ -189,7 +192,7 @@ class PlanMemoryPass(ModulePass):
 
     def _layout(self, buffers: Sequence[Buffer]) -> Plan:
         try:
-            return run_planner(self.algorithm, buffers, self.budget)
+            return run_planner(self.algorithm, buffers, self.budget, self.slack)
         except PlannerError as error:
             raise PassFailedException(f"plan-memory: {error}") from None
 

@@ -21,7 +21,7 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
-from et_ir.analysis.register_liveness import root_of
+from et_ir.analysis.aliasing import root_of
 from et_ir.dialects.executorch import MemoryRegisterOp, PlanOp, StateOp
 from et_ir.locations import module_path
 

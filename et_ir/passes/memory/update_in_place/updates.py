@@ -14,13 +14,13 @@ from typing import Final, cast
 from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import SSAValue
 
-from et_ir.analysis.register_liveness import root_of
-from et_ir.dialects.executorch import AllocOp, InputOp, KernelCallOp, ListValue, RegisterOp
+from et_ir.analysis.aliasing import has_exact_size, root_of
+from et_ir.dialects.executorch import AllocOp, InputOp, KernelCallOp, ListValue
 from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor, is_contiguous, nbytes
 from et_ir.passes.memory.views import ALIGNMENT
 
-__all__ = ["UPDATES", "Index", "Part", "Put", "Range", "Update", "is_static", "numel", "type_of", "update_of"]
+__all__ = ["UPDATES", "Index", "Part", "Put", "Range", "Update", "numel", "type_of", "update_of"]
 
 Number = int | SSAValue
 SMALL_PIECES: Final = 64
@@ -94,7 +94,7 @@ def _slice_scatter(arguments: list[Argument], target: SSAValue) -> Update | None
         return None
     shape = type_of(target).get_shape()
     dim %= max(len(shape), 1)
-    if type_of(source).get_shape() == shape and is_static(source, target):
+    if type_of(source).get_shape() == shape and has_exact_size(source, target):
         return Part(0, source) if step == 1 and root_of(source) is source else None
     first = _first(start, shape[dim], target)
     if first is None:
@@ -118,7 +118,7 @@ def _select_scatter(arguments: list[Argument], target: SSAValue) -> Update | Non
         return None
     if isinstance(first, int) and (part := _leading(target, source, dim, first)):
         return part
-    if not is_static(source, target):
+    if not has_exact_size(source, target):
         return None
     sizes = (*shape[:dim], 1, *shape[dim + 1 :])
     return Put((None,) * dim + (Range(first, 1, source, None),), source, sizes=sizes)
@@ -130,7 +130,11 @@ def _scatter(accumulate: bool) -> Callable[[list[Argument], SSAValue], Update | 
         if not isinstance(source, SSAValue) or not isinstance(index, SSAValue) or not isinstance(dim, int):
             return None
         shape = type_of(index).get_shape()
-        if not is_static(target, index, source) or type_of(source).get_shape() != shape or len(shape) != 1:
+        if (
+            not has_exact_size(target, index, source)
+            or type_of(source).get_shape() != shape
+            or len(shape) != 1
+        ):
             return None
         return Put((index,), source, accumulate)
 
@@ -157,13 +161,13 @@ def _first(start: Argument, size: int, target: SSAValue) -> Number | None:
         return None
     if start >= 0:
         return start
-    return max(start + size, 0) if is_static(target) else None
+    return max(start + size, 0) if has_exact_size(target) else None
 
 
 def _leading(target: SSAValue, source: SSAValue, dim: int, first: int) -> Part | None:
     """A part that lies in one piece, as there are only dimensions of size 1 before its own."""
     shape = type_of(target).get_shape()
-    if not is_static(target, source) or any(size != 1 for size in shape[:dim]):
+    if not has_exact_size(target, source) or any(size != 1 for size in shape[:dim]):
         return None
     start = first * _bytes_behind(target, dim)
     # Of an input that lies in the caller's memory no part can be viewed.
@@ -191,11 +195,3 @@ def type_of(register: SSAValue) -> Tensor:
 def numel(register: SSAValue) -> int:
     """How many elements a tensor has at most."""
     return prod(type_of(register).get_shape())
-
-
-def is_static(*registers: SSAValue) -> bool:
-    """Whether registers have the sizes that their types say."""
-    return all(
-        isinstance(op := register.owner, RegisterOp) and "dynamism" not in op.properties
-        for register in registers
-    )

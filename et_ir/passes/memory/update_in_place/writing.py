@@ -13,9 +13,9 @@ from typing import Final, cast
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType, i1, i64
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 
-from et_ir.analysis.register_liveness import root_of
+from et_ir.analysis.aliasing import extent_of, has_exact_size, root_of
 from et_ir.data import Blob
 from et_ir.dialects.executorch import (
     AllocOp,
@@ -24,7 +24,6 @@ from et_ir.dialects.executorch import (
     KernelCallOp,
     ListKind,
     ListValue,
-    PlanOp,
     RegisterOp,
     StateOp,
     TensorRegisterOp,
@@ -33,10 +32,11 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor
-from et_ir.dialects.executorch.operators import COPY
 from et_ir.dialects.program import Globals
-from et_ir.passes.memory.update_in_place.updates import Index, Part, Range, Update, is_static, numel, type_of
-from et_schema.generated.program import TensorShapeDynamism
+from et_ir.passes.memory.coalescing import Coalescing
+from et_ir.passes.memory.update_in_place.updates import Index, Part, Range, Update, numel, type_of
+from et_ops.calls import COPY
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["Emitter"]
 
@@ -47,20 +47,14 @@ KNOWN: Final = 64
 class Emitter:
     """Writes updates of one plan in place; what several of them share is computed once in a block."""
 
-    def __init__(self, plan: PlanOp, symbols: Globals, *, general_index_put: bool):
-        self._plan = plan
+    def __init__(self, memory: Coalescing, symbols: Globals, *, general_index_put: bool):
+        self._memory = memory
+        self._plan = memory.plan
         self._symbols = symbols
         self._general = general_index_put
-        self._straight = len(plan.blocks) == 1
         self._constants: dict[tuple[int, int, int], SSAValue] = {}
         self._known: dict[tuple[Block, SSAValue, object], SSAValue] = {}
         self._counted_from_front: set[SSAValue] = set()
-        self._order: dict[Operation, int] = {}
-        self._writers: dict[SSAValue, list[Operation]] = {}
-        for position, op in enumerate(plan.instructions):
-            self._order[op] = position
-            for register in op.writes:
-                self._writers.setdefault(root_of(register), []).append(op)
 
     def can(self, update: Update, target: SSAValue) -> bool:
         """Whether there is a kernel for an update, or operations that lead to one."""
@@ -70,14 +64,14 @@ class Emitter:
         if any(isinstance(index, Range) for index in indices):
             return True
         given = cast("list[SSAValue]", indices)
-        if not given or not is_static(target):
+        if not given or not has_exact_size(target):
             return False
-        if not is_static(update.values, *given):
+        if not has_exact_size(update.values, *given):
             # Without sizes to go by, values are taken as they are or not at all.
             dim, shape = update.indices.index(given[0]), type_of(target).get_shape()
             whole = (*shape[:dim], numel(given[0]), *shape[dim + 1 :])
             fits = len(type_of(given[0]).get_shape()) == 1 and type_of(update.values).get_shape() == whole
-            bounded = not is_static(update.values) and not is_static(given[0])
+            bounded = not has_exact_size(update.values) and not has_exact_size(given[0])
             return len(given) == 1 and not update.accumulate and fits and bounded
         if len(given) > 1 and (
             update.indices[0] is None
@@ -95,11 +89,8 @@ class Emitter:
         assert block is not None
         self._block = block
         if isinstance(update, Part):
-            base, first = target, update.first
-            while isinstance(base.owner, ViewOp):
-                first += base.owner.first_byte
-                base = base.owner.base
-            part = self._declare(ViewOp(base, update.source.type, start=first), base)
+            place = extent_of(target)
+            part = self._declare(ViewOp(place.root, update.source.type, start=place.first + update.first))
             return self._add(KernelCallOp(COPY, [part, update.source, False], returns=[part]))
         indices = [None if index is None else self._index(index) for index in update.indices]
         values, accumulate = update.values, update.accumulate
@@ -129,7 +120,7 @@ class Emitter:
         if not isinstance(index, Range):
             return index
         size = 1 if index.dim is None else type_of(index.source).get_shape()[index.dim]
-        static = index.dim is None or is_static(index.source)
+        static = index.dim is None or has_exact_size(index.source)
         if static and isinstance(index.start, int):
             return self._constant(index.start, size, index.step)
         if not static:
@@ -152,7 +143,7 @@ class Emitter:
         return found
 
     def _range(self, index: Range, size: int) -> SSAValue:
-        if index.dim is not None and not is_static(index.source):
+        if index.dim is not None and not has_exact_size(index.source):
             count = self._number("aten::sym_size.int", index.source, index.dim)
             if index.step != 1:
                 count = self._number("executorch_prim::mul.Scalar", count, index.step)
@@ -185,7 +176,7 @@ class Emitter:
         count = numel(index)
         index = self._fit_index(index, shape[dim])
         whole = (*shape[:dim], count, *shape[dim + 1 :])
-        if is_static(values) and type_of(values).get_shape() != whole:
+        if has_exact_size(values) and type_of(values).get_shape() != whole:
             values = (
                 self._view(values, whole) if numel(values) == prod(whole) else self._expand(values, whole)
             )
@@ -236,7 +227,7 @@ class Emitter:
     def _wrap(self, index: SSAValue, size: int) -> SSAValue:
         """Indices that count from the end as ones that count from the front."""
         type = type_of(index)
-        bound = cast(TensorRegisterOp, index.owner).dynamism if not is_static(index) else None
+        bound = cast(TensorRegisterOp, index.owner).dynamism if not has_exact_size(index) else None
         negative = self._declare(AllocOp(TensorType(i1, type.get_shape()), dynamism=bound))
         wrapped = self._declare(AllocOp(type, dynamism=bound))
         self._add(KernelCallOp("aten::lt.Scalar_out", [index, 0], outs=[negative]))
@@ -261,12 +252,10 @@ class Emitter:
 
     def _view(self, value: SSAValue, sizes: Sequence[int]) -> SSAValue:
         type: Tensor = TensorType(type_of(value).element_type, sizes)
-        root, first = root_of(value), 0
-        while isinstance(value.owner, ViewOp):
-            first += value.owner.first_byte
-            value = value.owner.base
+        place = extent_of(value)
+        root, first = place.root, place.first
         if isinstance(root.owner, AllocOp | StateOp) or (isinstance(root.owner, InputOp) and not first):
-            return self._declare(ViewOp(root, type, start=first), root)
+            return self._declare(ViewOp(root, type, start=first))
         copied = self._declare(AllocOp(type))
         self._add(KernelCallOp("aten::view_copy.out", [root, _ints(sizes)], outs=[copied]))
         return copied
@@ -277,26 +266,14 @@ class Emitter:
         found = self._known.get(place)
         if found is None:
             found = make()
-            now = self._order[self._before]
-            writers = self._writers.get(root_of(value), [])
-            if all(op.parent_block() is not self._block or self._order[op] < now for op in writers):
+            now = self._memory.times[self._before]
+            writes = self._memory.writes(root_of(value))
+            if all(write.op.parent_block() is not self._block or write.time < now for write in writes):
                 self._known[place] = found
         return found
 
-    def _declare(self, register: RegisterOp, base: SSAValue | None = None) -> SSAValue:
-        """Declare a register where it is used first, or, where a plan has several blocks, in the first."""
-        register.location = self._before.location
-        anchor: Operation | None = self._before
-        if not self._straight:
-            anchor = self._plan.blocks[0].first_op
-            if base is not None:
-                assert isinstance(base.owner, Operation)
-                anchor = base.owner.next_op
-        assert anchor is not None
-        block = anchor.parent_block()
-        assert block is not None
-        block.insert_op_before(register, anchor)
-        return register.result
+    def _declare(self, register: RegisterOp) -> SSAValue:
+        return self._plan.declare(register, self._before)
 
     def _add(self, op: KernelCallOp) -> KernelCallOp:
         op.location = self._before.location

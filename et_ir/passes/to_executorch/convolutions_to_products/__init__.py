@@ -48,7 +48,8 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.choices import CheapestForm
 from et_ir.analysis.cost_model import CostModel
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
+from et_ir.driver.presets import Memory
 from et_ir.passes.to_executorch.convolutions_to_products.forms import (
     GroupPatches,
     Pointwise,
@@ -57,7 +58,6 @@ from et_ir.passes.to_executorch.convolutions_to_products.forms import (
 )
 from et_ir.passes.to_executorch.convolutions_to_products.room import MEMORY, Copies, rooms
 from et_ir.passes.to_executorch.convolutions_to_products.window import Window, window_of
-from et_ir.presets import Memory
 from et_ir.rewriting import rewrite
 from et_ir.targets.registry import DEFAULT
 

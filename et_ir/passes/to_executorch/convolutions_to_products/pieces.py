@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["Pieces"]
+
+
+@lru_cache(maxsize=1024)
+def _tensor(element_type: Attribute, shape: tuple[int, ...]) -> TensorType[Attribute]:
+    """Interned: many pieces are alike."""
+    return TensorType(element_type, shape)
 
 
 class Pieces:
@@ -26,7 +33,7 @@ class Pieces:
         return op.results[0]
 
     def _type(self, shape: Sequence[int]) -> list[Attribute]:
-        return [TensorType(self.element_type, shape)]
+        return [_tensor(self.element_type, tuple(shape))]
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         """The sizes of a tensor."""

@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation
 
 from et_ir.analysis.live_bytes import LiveBytes, bytes_of_value
 from et_ir.analysis.memory_graph import MemoryGraph
+from et_ir.driver.presets import Memory
 from et_ir.planning.tasks import peak_of
-from et_ir.presets import Memory
 from et_ir.targets.registry import find_target
 
 __all__ = ["MEMORY", "Copies", "Room", "rooms"]

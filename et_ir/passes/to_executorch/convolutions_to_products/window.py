@@ -9,10 +9,10 @@ from math import prod
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
-from et_ir.dialects.aten.inference.dtypes import dtype_of
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.program.attributes import item_size
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 
 __all__ = ["Window", "is_plain", "pair", "window_of"]

@@ -28,7 +28,6 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.schema import parse_schema
 from et_ir.passes.to_executorch.decompose_quantized import (  # noqa: F401
     affine,  # pyright: ignore[reportUnusedImport]
     choices,  # pyright: ignore[reportUnusedImport]
@@ -44,22 +43,20 @@ from et_ir.targets.target import Target
 __all__ = ["DECOMPOSITIONS", "DecomposeQuantizedPass"]
 
 
-def _has_kernel(kernels: frozenset[str], op: type[EdgeOp]) -> bool:
-    return f"quantized_decomposed::{parse_schema(op.out_schema).qualified_name}" in kernels
-
-
 class ToArithmetic(TargetPattern):
     """Replaces an op that has no kernel, or one that computes otherwise than torch, by its decomposition."""
 
     def __init__(self, target: Target):
         super().__init__(target)
         judged = target.quantized_as_torch is not None
-        self.roots = tuple(cls for cls in DECOMPOSITIONS if judged or not _has_kernel(target.kernels, cls))
+        self.roots = tuple(
+            cls for cls in DECOMPOSITIONS if judged or cls.operator.kernel not in target.kernels
+        )
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
         right = self.target.quantized_as_torch
-        if _has_kernel(self.target.kernels, type(op)) and (right is None or right(op)):
+        if op.operator.kernel in self.target.kernels and (right is None or right(op)):
             return
         builder = Builder(op, rewriter)
         found = DECOMPOSITIONS[type(op)](builder, op)

@@ -13,11 +13,12 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.dialects.aten.inference.dtypes import DType, dtype_of, promote_categories
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema import compatible
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.dtypes import DType, promote_categories
 
 __all__ = ["DECOMPOSITIONS", "Builder", "Values", "decomposes", "dtype", "shape"]
 
@@ -70,7 +71,7 @@ class Builder:
         """The value in another element type; itself if it has that type."""
         if dtype(value) is kind:
             return value
-        return self(edge.DimOrderOpsUnderscoreToDimOrderCopyOp, value, dtype=kind.attr)
+        return self(edge.DimOrderOpsUnderscoreToDimOrderCopyOp, value, dtype=kind)
 
     def view(self, value: SSAValue, sizes: Sequence[int]) -> SSAValue:
         """The value in another shape, of whose sizes one may be -1; itself if it has that shape."""
@@ -78,7 +79,7 @@ class Builder:
 
     def full(self, sizes: Sequence[int], number: float, kind: DType) -> SSAValue:
         """A tensor of equal elements."""
-        return self(edge.FullOp, list(sizes), number, dtype=kind.attr)
+        return self(edge.FullOp, list(sizes), number, dtype=kind)
 
     def combined(self, cls: type[EdgeOp], first: SSAValue, second: SSAValue) -> SSAValue:
         """The result of an operator that promotes its two operands, which are converted to the type it computes in."""

@@ -6,9 +6,10 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.inference.dtypes import F16, F32, F64, I32, I64, U8, dtype_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.passes.to_executorch.decompose_quantized.builder import Builder, decomposes, dtype, shape
+from et_ops.dtypes import F16, F32, F64, I32, I64, U8
 
 _LEAST: Final = 2.0**-23
 """The smallest scale for a row: the distance of 1 to the next number of f32."""

@@ -7,9 +7,10 @@ from math import prod
 
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.dialects.aten.inference.dtypes import F32, I8, dtype_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.passes.to_executorch.decompose_quantized.builder import Builder, decomposes, dtype, shape
+from et_ops.dtypes import F32, I8
 
 Embedding = Callable[[Builder, edge.QuantizedDecomposedEmbeddingByteDtypeOp], SSAValue | None]
 

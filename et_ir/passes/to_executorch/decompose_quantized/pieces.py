@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.aten.inference.dtypes import F32, I32, dtype_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.passes.to_executorch.decompose_quantized.builder import Builder, decomposes, shape
+from et_ops.dtypes import F32, I32
 
 
 def _along(b: Builder, vector: SSAValue, axis: int, rank: int) -> SSAValue:

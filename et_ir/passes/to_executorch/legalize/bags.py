@@ -9,7 +9,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.passes.to_executorch.legalize.lines import Lines, is_plain
 from et_ir.passes.to_executorch.legalize.scatters import combined
 
@@ -44,7 +45,7 @@ class EmbeddingBag(RewritePattern):
         rows = b(edge.IndexSelectOp, weight, 0, indices)
         if kind.bits == 16 and mode != _MAX:
             rows = b.to(rows, f32)
-        element = b.dtype(rows).attr
+        element = attr_of(b.dtype(rows))
         if factors is not None:
             rows = b(edge.MulTensorOp, rows, b.view(b.to(factors, element), (count, 1)))
         bag = self._bags(b, indices, offsets, bags, op.arg("padding_idx"))
@@ -59,8 +60,8 @@ class EmbeddingBag(RewritePattern):
             sizes = b(edge.ScatterAddOp, sizes, 0, bag, b.full((count,), 1, element))
             sizes = b.view(b(edge.ClampOp, sizes, 1.0), (bags + 1, 1))
             total = b(edge.DivTensorOp, total, sizes)
-        found = b.to(b.part(total, 0, bags), kind.attr)
-        unused = [b.full(b.shape(result), 0, b.dtype(result).attr) for result in op.results[1:]]
+        found = b.to(b.part(total, 0, bags), attr_of(kind))
+        unused = [b.full(b.shape(result), 0, attr_of(b.dtype(result))) for result in op.results[1:]]
         rewriter.replace(op, [], [found, *unused])
 
     def _bags(self, b: Lines, indices: SSAValue, offsets: SSAValue, bags: int, padding: int) -> SSAValue:

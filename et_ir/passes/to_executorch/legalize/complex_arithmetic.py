@@ -11,7 +11,7 @@ import math
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.passes.to_executorch.legalize.complex_parts import Pair, Parts, on_parts
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.legalize.complex_parts import Pair, Parts, on_parts
 

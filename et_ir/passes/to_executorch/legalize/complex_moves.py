@@ -7,29 +7,20 @@ from typing import Final
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.dialects.aten.inference.dtypes import Category, dtype_of, real_of
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.to_executorch.legalize.complex_parts import Pair, Parts, is_complex, on_parts
-
-_ALIKE: Final = (
-    "_reshape_alias_copy", "alias_copy", "as_strided_copy", "cat", "copy", "cumsum", "detach_copy", "diagonal_copy",
-    "div.Scalar", "expand_copy", "flip", "gather", "index.Tensor", "index_put",
-    "index_select", "lift_fresh_copy", "masked_scatter", "mean", "mean.dim", "mul.Scalar", "narrow_copy", "neg",
-    "permute_copy", "repeat", "roll", "scatter.src", "scatter_add", "select_copy.int", "select_scatter",
-    "slice_copy.Tensor", "slice_scatter", "split_copy.Tensor", "split_with_sizes_copy", "squeeze_copy.dim",
-    "squeeze_copy.dims", "stack", "sum.dim_IntList", "t_copy", "transpose_copy.int", "tril", "unbind_copy.int",
-    "unfold_copy", "unsqueeze_copy", "view_copy", "where.self",
-)  # fmt: skip
-"""Operators that do the same to both parts."""
+from et_ops.dtypes import Category, real_of
+from et_ops.facts import DECLARED
 
 _WITH_NUMBER: Final = {"constant_pad_nd": "value", "masked_fill.Scalar": "value", "scatter.value": "value"}
 """Operators that put a real number somewhere, whose imaginary part is none, and the argument that says it."""
 
 
-@on_parts(*(OP_BY_NAME[name] for name in _ALIKE if name in OP_BY_NAME))
+@on_parts(*(OP_BY_NAME[n] for n, facts in DECLARED.items() if facts.acts_on_parts and n in OP_BY_NAME))
 def alike(b: Parts, op: EdgeOp) -> list[Pair]:
     return list(b.each(op))
 
@@ -46,7 +37,7 @@ def full(b: Parts, op: EdgeOp) -> Pair | SSAValue | None:
         return None
     if not is_complex(op.results[0]):
         return b.full(type.get_shape(), number, type.element_type)
-    element = real_of(dtype_of(type.element_type)).attr
+    element = attr_of(real_of(dtype_of(type.element_type)))
     return Pair(b.full(type.get_shape(), number, element), b.full(type.get_shape(), 0, element))
 
 
@@ -77,7 +68,7 @@ def convert(b: Parts, op: EdgeOp) -> Pair | SSAValue | None:
         return None
     if not to.is_complex:
         return b(type(op), **arguments | {"self": b.of(source).real}, result_types=[result])
-    real = TensorType[Attribute](real_of(to).attr, result.get_shape(), result.encoding)
+    real = TensorType[Attribute](attr_of(real_of(to)), result.get_shape(), result.encoding)
     if is_complex(source):
         return Pair(*(b.to(part, real.element_type) for part in b.of(source)))
     value = source

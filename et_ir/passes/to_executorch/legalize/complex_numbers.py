@@ -12,8 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.kernel_names import kernel_of
+from et_ir.dialects.edge import ops as edge
 from et_ir.passes.to_executorch.legalize import (  # noqa: F401
     complex_arithmetic,  # pyright: ignore[reportUnusedImport]
     complex_fourier,  # pyright: ignore[reportUnusedImport]
@@ -58,7 +57,7 @@ def _is_refused(op: EdgeOp, target: Target) -> bool:
         return True
     if target.limits is not None and any(target.limits(op)):
         return True
-    kernel = kernel_of(op)
+    kernel = op.operator.kernel
     refused = target.refused_types.get(kernel, {})
     return kernel not in target.kernels or any(
         name.startswith("complex") for types in refused.values() for name in types

@@ -14,11 +14,12 @@ from xdsl.dialects.builtin import ComplexType, TensorType, f32, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from et_ir.dialects.aten.inference.dtypes import dtype_of, real_of
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+from et_ops.dtypes import real_of
 
 __all__ = ["RULES", "Pair", "Parts", "Rule", "fits", "is_complex", "on_parts"]
 
@@ -179,7 +180,7 @@ class Parts:
         pairs: list[Sequence[SSAValue]] = []
         types = [
             TensorType[Attribute](
-                real_of(dtype_of(tensor_type(r).element_type)).attr, tensor_type(r).get_shape()
+                attr_of(real_of(dtype_of(tensor_type(r).element_type))), tensor_type(r).get_shape()
             )
             for r in op.results
         ]
@@ -196,7 +197,7 @@ class Parts:
             arguments = {arg.name: part(op.arg(arg.name)) for arg in op.schema().args}
             dtype = arguments.get("dtype")
             if isinstance(dtype, Attribute):
-                arguments["dtype"] = real_of(dtype_of(dtype)).attr
+                arguments["dtype"] = attr_of(real_of(dtype_of(dtype)))
             made = type(op).make(**arguments | literals, result_types=types)
             pairs.append(self.rewriter.insert(made).results)
         return [Pair(real, imag) for real, imag in zip(*pairs, strict=True)]

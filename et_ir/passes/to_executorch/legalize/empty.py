@@ -7,9 +7,9 @@ from typing import Final
 from xdsl.ir import Attribute, Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 
 __all__ = ["PATTERNS"]
@@ -28,15 +28,11 @@ def _is_empty(type: Attribute) -> bool:
 class EmptyResults(RewritePattern):
     """An op whose results have no elements, each contiguous."""
 
-    roots = tuple(
-        op
-        for op in OP_BY_NAME.values()
-        if op.schema().returns and not issubclass(op, edge.FullOp | edge.ViewCopyOp)
-    )
+    roots = (EdgeOp,)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         types = list(op.result_types)
-        if not types or not all(map(_is_empty, types)):
+        if not types or not all(map(_is_empty, types)) or isinstance(op, edge.FullOp | edge.ViewCopyOp):
             return
         if any(is_tensor(t) and dim_order_of(t) != contiguous(t.get_num_dims()) for t in types):
             return

@@ -10,11 +10,12 @@ from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from et_ir.dialects.aten.inference.dtypes import DType, dtype_of
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+from et_ops.dtypes import DType
 
 __all__ = ["Lines", "is_plain", "steps_of"]
 

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.legalize.lines import Lines, is_plain
 

@@ -11,10 +11,11 @@ from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from et_ir.dialects.aten.inference.shapes import spatial
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.legalize.lines import Lines, is_plain
+from et_ops.inference.shapes import spatial
 
 __all__ = ["PATTERNS"]
 
@@ -59,7 +60,7 @@ class VolumeAverage(RewritePattern):
         rows = b.view(b.to(value, f32) if narrow else value, (prod(batch), channels * depth, height, width))
         columns = b.view(summed(rows, 1, 2), (prod(batch), channels, depth, high * wide))
         total = b.view(summed(columns, 0, -1), b.shape(op.results[0]))
-        element = b.dtype(total).attr
+        element = attr_of(b.dtype(total))
         divisor = op.divisor_override
         if divisor is not None:
             if divisor < 0:
@@ -81,7 +82,7 @@ class VolumeAverage(RewritePattern):
             plane = b(edge.MulTensorOp, lines[1], lines[2])
             counts = b(edge.MulTensorOp, lines[0], plane)
         if kind.is_float:
-            rewriter.replace(op, [], [b.to(b(edge.DivTensorOp, total, counts), kind.attr)])
+            rewriter.replace(op, [], [b.to(b(edge.DivTensorOp, total, counts), attr_of(kind))])
             return
         # Rounding down is exact for integers of any size; what is negative is rounded up.
         least = b(edge.FloorDivideOp, b(edge.AbsOp, total), counts)

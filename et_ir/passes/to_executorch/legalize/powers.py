@@ -9,9 +9,10 @@ from typing import Final
 from xdsl.dialects.builtin import i1
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from et_ir.dialects.aten.inference.dtypes import Category, dtype_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.dtypes import Category
 
 __all__ = ["PATTERNS"]
 

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = ["PATTERNS"]
@@ -21,19 +21,15 @@ def viewed(value: SSAValue, shape: tuple[int, ...], rewriter: PatternRewriter) -
     return rewriter.insert(edge.ViewCopyOp.make(value, shape, result_types=[type])).results[0]
 
 
-_NAMES: Final = (
-    "cumsum", "sum.dim_IntList", "mean.dim", "amax", "amin", "logsumexp", "linalg_vector_norm", "prod.dim_int",
-    "any.dim", "any.dims", "var.correction", "var.dim", "argmax", "argmin",
-)  # fmt: skip
-
-
 class DimensionOfNone(RewritePattern):
     """Reductions and scans over the only dimension that there is not."""
 
-    roots = tuple(OP_BY_NAME[name] for name in _NAMES if name in OP_BY_NAME)
+    roots = (EdgeOp,)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
+        if not op.operator.facts.reduces:
+            return
         value = op.operands[0]
         if tensor_type(value).get_num_dims() or not is_tensor(op.results[0].type):
             return

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.legalize.lines import Group, Lines, is_plain
 

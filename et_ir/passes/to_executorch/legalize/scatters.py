@@ -9,13 +9,14 @@ from xdsl.dialects.builtin import ComplexType, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from et_ir.dialects.aten.inference.dtypes import U8
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.to_executorch.legalize.lines import Group, Lines
 from et_ir.passes.to_executorch.legalize.sorts import ordered
+from et_ops.dtypes import U8
 
 __all__ = ["PATTERNS", "combined"]
 
@@ -65,7 +66,7 @@ class ScatterReduce(RewritePattern):
         with_self = bool(op.include_self)
         index = b.to(index, i64)
         if reduce in _COMBINE:
-            wide = U8.attr if element == i1 else _wide(b, start) if reduce == "prod" else element
+            wide = attr_of(U8) if element == i1 else _wide(b, start) if reduce == "prod" else element
             given = b.to(start, wide), index, b.to(source, wide)
             made = b.to(combined(b, *given, _COMBINE[reduce], with_self=with_self), element)
         else:
@@ -75,7 +76,7 @@ class ScatterReduce(RewritePattern):
 
 def _wide(b: Lines, value: SSAValue) -> Attribute:
     kind = b.dtype(value)
-    return f32 if kind.is_float and kind.bits == 16 else kind.attr
+    return f32 if kind.is_float and kind.bits == 16 else attr_of(kind)
 
 
 def combined(
@@ -105,7 +106,7 @@ def combined(
 def _summed(
     b: Lines, start: SSAValue, index: SSAValue, source: SSAValue, *, mean: bool, with_self: bool
 ) -> SSAValue:
-    shape, element = b.shape(start), b.dtype(start).attr
+    shape, element = b.shape(start), attr_of(b.dtype(start))
     if not with_self:
         start = b(edge.ScatterValueOp, start, b.dim, index, 0)
     total = b(edge.ScatterAddOp, start, b.dim, index, source)

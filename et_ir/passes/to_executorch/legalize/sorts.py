@@ -8,11 +8,12 @@ from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.dialects.aten.inference.dtypes import U8
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.legalize.lines import Group, Lines, is_plain
+from et_ops.dtypes import U8
 
 __all__ = ["PATTERNS"]
 
@@ -54,7 +55,7 @@ class StableSort(RewritePattern):
         if not rank:
             rewriter.replace(op, [], [value, b.full((), 0, i64)])
             return
-        numbers = b.to(value, U8.attr) if type.element_type == i1 else value
+        numbers = b.to(value, attr_of(U8)) if type.element_type == i1 else value
         found, origin = ordered(b, numbers, descending=descending)
         if isinstance(op, edge.SortStableOp):
             rank_first = b(edge.MulScalarOp, ranks(b, found), b.length(value))

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import TensorType, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.to_executorch.legalize.empty import zeros
 from et_ir.passes.to_executorch.legalize.ranks import viewed

@@ -8,10 +8,10 @@ from xdsl.dialects.builtin import TensorType, f32, f64, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from et_ir.dialects.aten.inference.dtypes import dtype_of
 from et_ir.dialects.edge import EdgeOp
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.promotion import operands_of
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 
 __all__ = ["PATTERNS"]

@@ -15,8 +15,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 
 __all__ = ["PATTERNS"]

@@ -31,7 +31,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.choices import CheapestForm
 from et_ir.analysis.cost_model import CostModel
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.passes.to_executorch.select_kernels.products import (
     BiasedLinear,

@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from et_ir.analysis.choices import Form
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.edge.generated import ops as edge
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 
 __all__ = ["Transposition"]

@@ -51,11 +51,10 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.executorch.arguments import Argument, Scalar
 from et_ir.dialects.executorch.layout import dim_order
-from et_ir.dialects.schema import parse_schema
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.registers import default_of
 from et_ir.targets.registry import replaceable_everywhere
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 
 if TYPE_CHECKING:
     from et_ir.passes.to_executorch.to_out_variant.method import Method
@@ -252,10 +251,10 @@ def _in_block(op: Operation, block: Block) -> Operation:
 
 def _writes_over(op: Operation, argument: SSAValue) -> bool:
     """Whether the kernel of an op may write over an argument."""
-    if not isinstance(op, EdgeOp) or not op.out_schema or op.results[0].type != argument.type:
+    schema = op.operator.out if isinstance(op, EdgeOp) else None
+    if not isinstance(op, EdgeOp) or schema is None or op.results[0].type != argument.type:
         return False
-    schema = parse_schema(op.out_schema)
-    allowed = replaceable_everywhere().get(f"aten::{schema.qualified_name}", frozenset())
+    allowed = replaceable_everywhere().get(op.operator.kernel, frozenset())
     given = {arg.name: op.arg(arg.name) for arg in schema.args if arg not in schema.out_args}
     return bool(allowed) and all(
         value is not argument and not (isinstance(value, tuple) and argument in value)

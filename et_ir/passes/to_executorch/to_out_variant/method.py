@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final, cast
 
 from xdsl.dialects.builtin import StringAttr, TensorType
@@ -44,13 +45,13 @@ from et_ir.dialects.program import (
     TreeAttr,
 )
 from et_ir.dialects.program.arithmetic import primitive
-from et_ir.dialects.schema import Arg, Schema, parse_schema
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.control_flow import lower_control
 from et_ir.passes.to_executorch.to_out_variant.missing_out_variant import missing_out_variant
 from et_ir.passes.to_executorch.to_out_variant.registers import default_of
 from et_ir.report import Finding
-from et_schema.generated.program import TensorShapeDynamism
+from et_ops import Arg, Schema
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["Method"]
 
@@ -75,7 +76,11 @@ class Method:
         self._constants: dict[str, SSAValue] = {}
         self._states: dict[str, SSAValue] = {}
         self._stored: dict[str, SSAValue] = {}
-        self._bounds = SizeBounds(function.body.block) if function.body.blocks else None
+
+    @cached_property
+    def _bounds(self) -> SizeBounds | None:
+        """What is known of sizes that are not static: nothing is computed where all are."""
+        return SizeBounds(self.function.body.block) if self.function.body.blocks else None
 
     def run(self) -> PlanOp:
         function = self.function
@@ -147,7 +152,7 @@ class Method:
     ) -> tuple[Attribute, TensorShapeDynamism | None]:
         """The type of a tensor's register, and whether its sizes are bounds."""
         type = tensor_type(value)
-        if self._bounds is None or type.has_static_shape():
+        if type.has_static_shape() or self._bounds is None:
             return type, None
         sizes = [0 if size is None else size for size in self._bounds.sizes(value)]
         if self._grows and None in self._bounds.sizes(value):
@@ -262,29 +267,23 @@ class Method:
     def _edge_op(self, op: EdgeOp) -> None:
         if op.results and all(_is_only_stated(result) for result in op.results):
             return
-        functional = op.schema()
-        # `edge.dim_order_ops._clone_dim_order` names its namespace, `edge.add.Tensor` stands for torch's own.
-        namespace = (
-            op.name.removeprefix("edge.").removesuffix(functional.qualified_name).rstrip(".") or "aten"
-        )
-        if not op.out_schema:
+        operator, schema = op.operator, op.operator.out
+        if schema is None:
             if any(isinstance(result.type, TensorType) for result in op.results):
                 self._fail(op, *missing_out_variant(op))
                 return
-            arguments = self._arguments(op, functional)
-            if functional.qualified_name == "sym_size.int":
+            arguments = self._arguments(op, operator.schema)
+            if operator.name == "sym_size.int":
                 # The primitive operator of the stock runtime counts from the front only.
                 arguments[1] = op.arg("dim") % max(tensor_type(op.operands[0]).get_num_dims(), 1)
             returns = [self.result_register(op, result) for result in op.results]
-            name = f"{namespace}::{functional.qualified_name}"
-            self.add(KernelCallOp(name, arguments, returns=returns), op)
+            self.add(KernelCallOp(operator.kernel, arguments, returns=returns), op)
             return
-        schema = parse_schema(op.out_schema)
         arguments = self._arguments(op, schema)
         outs = [self.result_register(op, result) for result in op.results]
         self.add(
             KernelCallOp(
-                f"{namespace}::{schema.qualified_name}",
+                operator.kernel,
                 arguments,
                 outs=outs,
                 list_out=any(arg.type.is_list for arg in schema.out_args),
@@ -293,8 +292,7 @@ class Method:
         )
 
     def _arguments(self, op: EdgeOp, schema: Schema) -> list[Argument]:
-        written = set(schema.out_args)
-        return [self._argument(op, arg, op.arg(arg.name)) for arg in schema.args if arg not in written]
+        return [self._argument(op, arg, op.arg(arg.name)) for arg in schema.in_args]
 
     def _argument(self, op: EdgeOp, arg: Arg, value: object) -> Argument:
         if arg.type.is_list and value is not None:

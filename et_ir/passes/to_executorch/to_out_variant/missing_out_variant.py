@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.schema.custom import is_custom
-from et_ir.dialects.schema.variants import out_variant_definition
+from et_ops.variants import out_variant_definition
 
 __all__ = ["missing_out_variant"]
 
@@ -12,8 +12,8 @@ __all__ = ["missing_out_variant"]
 def missing_out_variant(op: EdgeOp) -> tuple[str, str]:
     """What is wrong with the op, and what the user can do about it."""
     if is_custom(type(op)):
-        namespace = op.name.split(".")[1]
-        text = f"{namespace}::{op.schema_text}"
+        namespace = op.operator.namespace
+        text = f"{namespace}::{op.operator.schema_text}"
         return (
             f"[out_variant_c1] '{namespace}::{op.schema().qualified_name}' has no out variant, by which runtimes call "
             "it, and does not decompose into operators of torch",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     Node2x1,
     XNNAdd,
     XNNDiv,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from et_schema.generated.xnnpack import XNNScaledDotProductAttention
 from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_graph import XNNScaledDotProductAttention
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.portable.reduction.softmax import softmax_out

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from et_schema.generated.xnnpack import NodeConv, XNNConv2d, XNNConvTranspose2d, XNNDepthwiseConv2d
 from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_graph import NodeConv, XNNConv2d, XNNConvTranspose2d, XNNDepthwiseConv2d
 from et_vm.backends.xnnpack.grid import clamp
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.nodes.depthwise import depthwise_steps
@@ -72,12 +72,14 @@ def _bias(site: Site, node: NodeConv, filters: int, like: Tensor, calls: list[St
 def _axes(site: Site, node: NodeConv, x: Tensor) -> tuple[Axis, Axis]:
     return checked(
         site,
+        x,
         (
             Axis(x.sizes[1], node.kernel_height, node.subsampling_height, node.dilation_height,
                  node.padding_top, node.padding_bottom),
             Axis(x.sizes[2], node.kernel_width, node.subsampling_width, node.dilation_width,
                  node.padding_left, node.padding_right),
         ),
+        filtered=True,
         same=bool(node.flags & SAME_PADDING),
     )  # fmt: skip
 

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from et_schema.generated.xnnpack import (
+from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_graph import (
     XNNELU,
     Node1x1,
     XNNAbs,
@@ -29,7 +30,6 @@ from et_schema.generated.xnnpack import (
     XNNSquareRoot,
     XNNTanh,
 )
-from et_schema.scalar_type import ScalarType
 from et_vm.backends.xnnpack.grid import FLOAT32, Limits, clamp
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site

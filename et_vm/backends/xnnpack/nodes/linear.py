@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from et_schema.generated.xnnpack import Node2x1, XNNBatchMatrixMultiply, XNNFullyConnected
 from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_graph import Node2x1, XNNBatchMatrixMultiply, XNNFullyConnected
 from et_vm.backends.xnnpack.memory import aligned
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site, viewed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     Node1x1,
     NodeCat,
     XNNConcatenate2,

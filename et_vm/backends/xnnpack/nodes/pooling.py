@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from et_schema.generated.xnnpack import (
+from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_graph import (
     Node1x1,
     NodePooling2D,
     XNNArgMaxPooling2d,
@@ -12,7 +13,6 @@ from et_schema.generated.xnnpack import (
     XNNGlobalAvgPooling2d,
     XNNMaxPooling2d,
 )
-from et_schema.scalar_type import ScalarType
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.nodes.windows import SAME_PADDING, Axis, checked, padded, tap
 from et_vm.backends.xnnpack.site import Site
@@ -28,12 +28,14 @@ def _axes(site: Site, node: NodePooling2D, x: Tensor, *, dilated: bool) -> tuple
     site.check(len(x.sizes) == 4, "input", "an image", list(x.sizes))
     return checked(
         site,
+        x,
         (
             Axis(x.sizes[1], node.pooling_height, node.stride_height,
                  node.dilation_height if dilated else 1, node.padding_top, node.padding_bottom),
             Axis(x.sizes[2], node.pooling_width, node.stride_width,
                  node.dilation_width if dilated else 1, node.padding_left, node.padding_right),
         ),
+        filtered=False,
         same=bool(node.flags & SAME_PADDING),
     )  # fmt: skip
 
@@ -125,10 +127,12 @@ def arg_max_pooling(site: Site, node: XNNArgMaxPooling2d) -> list[Step]:
     taps = node.pooling_height, node.pooling_width
     axes = height, width = checked(
         site,
+        x,
         (
             Axis(x.sizes[1], taps[0], taps[0], 1, node.padding_top, node.padding_bottom),
             Axis(x.sizes[2], taps[1], taps[1], 1, node.padding_left, node.padding_right),
         ),
+        filtered=False,
         same=bool(node.flags & SAME_PADDING),
     )
     sizes = (x.sizes[0], height.out, width.out, x.sizes[3])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from et_schema.generated.xnnpack import XNNStaticResizeBilinear2D
+from et_schema.xnnpack_graph import XNNStaticResizeBilinear2D
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site, image
 from et_vm.kernels.portable.image.resample import upsample_bilinear2d_out

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from et_schema.generated.xnnpack import Node1x1, XNNConvert
 from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_graph import Node1x1, XNNConvert
 from et_vm.backends.xnnpack.grid import snap_rows
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from et_vm.backends.xnnpack.site import Site
+from et_vm.kernels.portable.image.geometry import check_padded, check_taps
 from et_vm.kernels.portable.movement.move import borders, moves
 from et_vm.kernels.portable.steps import copy, filled
 from et_vm.kernels.registry import Step
-from et_vm.values import Array
+from et_vm.values import Array, Tensor
 
 SAME_PADDING = 4
 """The flag for padding that makes an output of the size of the input divided by the stride."""
 MOST = 2**31 - 1
-MOST_TAPS = 2**16
-"""As many elements as a window has along one side. Each is a step or a few."""
 
 
 class Axis(NamedTuple):
@@ -37,6 +37,11 @@ class Axis(NamedTuple):
         """How many places there are."""
         return (self.size + self.before + self.after - self.reach) // self.stride + 1
 
+    @property
+    def padded(self) -> int:
+        """Elements with the padding."""
+        return self.before + self.size + self.after
+
     def same(self) -> Axis:
         """With the padding for ``size / stride`` places, the smaller half of it before."""
         out = -(-self.size // self.stride)
@@ -44,17 +49,27 @@ class Axis(NamedTuple):
         return self._replace(before=total // 2, after=total - total // 2)
 
 
-def checked(site: Site, axes: tuple[Axis, Axis], *, same: bool) -> tuple[Axis, Axis]:
-    """The two axes. Raises Trap when numbers make no sense, or no window fits."""
+def checked(
+    site: Site, x: Tensor, axes: tuple[Axis, Axis], *, filtered: bool, same: bool
+) -> tuple[Axis, Axis]:
+    """The two axes of a window over the image ``x`` (N, H, W, C). One that is ``filtered`` is as large as a tensor that
+    the file declares. Raises Trap when numbers make no sense, no window fits, or padding or window are out of all
+    proportion to the image.
+    """
     for axis in axes:
         positive = min(axis.taps, axis.stride, axis.dilation) > 0
         site.check(positive and max(axis) <= MOST, "window", "positive numbers", tuple(axis))
-        site.check(axis.taps <= MOST_TAPS, "window", f"at most {MOST_TAPS} elements", axis.taps)
     height, width = axes
     if same:
         height, width = height.same(), width.same()
     fits = height.out > 0 and width.out > 0
     site.check(fits, "input", "an image that the window fits in", [axes[0].size, axes[1].size])
+    taps, size = (height.taps, width.taps), (height.size, width.size)
+    if not filtered:
+        check_taps(site.ctx, taps, size, arg="window")
+    declared = math.prod(size) + height.out * width.out + (math.prod(taps) if filtered else 0)
+    planes = x.sizes[0] * x.sizes[3]
+    check_padded(site.ctx, planes * height.padded * width.padded, planes * declared, arg="padding")
     return height, width
 
 
@@ -65,8 +80,7 @@ def padded(site: Site, array: Array, axes: tuple[Axis, Axis], value: float, call
     if not any(around):
         return array
     shape = list(array.shape)
-    shape[1] += height.before + height.after
-    shape[2] += width.before + width.after
+    shape[1:3] = height.padded, width.padded
     buffer = site.ctx.scratch(shape, array.dtype)
     inside = [slice(0, size) for size in shape]
     inside[1] = slice(height.before, height.before + height.size)

@@ -91,7 +91,9 @@ def window_of(
         )  # fmt: skip
     fits = all(extent > 0 for extent in (*out, *kernel_size))
     ctx.check(fits, arg="input", expected="an image that the kernel fits in", got=list(input.sizes))
-    return window._replace(out=out)
+    window = window._replace(out=out)
+    window.check_cost(ctx, input.sizes[1], filtered=True, transposed=transposed)
+    return window
 
 
 @kernel("aten::convolution.out")

@@ -22,7 +22,7 @@ from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
 
-@kernel("aten::convolution_backward.out")
+@kernel("aten::convolution_backward.out", any_layout=True)
 def convolution_backward_out(
     ctx: PrepareContext,
     grad_output: Tensor,

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from et_schema.scalar_type import numpy_dtype
-from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, checked_constant, constant
+from et_vm.kernels.portable.arguments import (
+    FLOAT,
+    INTEGER,
+    check_kinds,
+    check_type,
+    checked_constant,
+    constant,
+)
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.movement.move import move
 from et_vm.kernels.portable.promotion import kind
@@ -51,6 +58,7 @@ def new_full_out(ctx: PrepareContext, self: Tensor, size: list[int], fill_value:
 @kernel("aten::fill.Scalar_out")
 def fill_scalar_out(ctx: PrepareContext, self: Tensor, value: Scalar, out: Tensor) -> Step:
     """``value`` everywhere, in the shape of ``self``."""
+    check_type(ctx, self.scalar_type, out, arg="out")
     return _fill(ctx, self.sizes, checked_constant(ctx, value, out.scalar_type, arg="value"), out)
 
 
@@ -58,6 +66,7 @@ def fill_scalar_out(ctx: PrepareContext, self: Tensor, value: Scalar, out: Tenso
 def fill_tensor_out(ctx: PrepareContext, self: Tensor, value: Tensor, out: Tensor) -> Step:
     """The one element of ``value`` everywhere, in the shape of ``self``."""
     ctx.check(value.numel == 1, arg="value", expected="one element", got=list(value.sizes))
+    check_type(ctx, self.scalar_type, out, arg="out")
     out.resize(self.sizes)
     return move(ctx, np.broadcast_to(value.array.reshape(()), self.sizes), out.array)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,8 +20,10 @@ from et_vm.kernels.portable.arguments import (
 )
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.image.geometry import check_padded
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
+from et_vm.work import CALL
 
 # As many elements as the dimension of a tensor has at most.
 _MOST = 2**31 - 1
@@ -83,9 +86,10 @@ class _Blocks:
 
 
 def _check_padded(ctx: PrepareContext, blocks: _Blocks, outer: tuple[int, ...]) -> None:
-    """The padded images of ``outer`` (N, C) can be addressed."""
-    padded = (blocks.size[d] + 2 * blocks.pad[d] for d in range(2))
-    check_memory(ctx, (*outer, *padded), 16, arg="padding")
+    """The padded images of ``outer`` (N, C) are in proportion to these and the columns."""
+    padded = math.prod(blocks.size[d] + 2 * blocks.pad[d] for d in range(2))
+    declared = math.prod(blocks.size) + math.prod((*blocks.taps, *blocks.places))
+    check_padded(ctx, math.prod(outer) * padded, math.prod(outer) * declared, arg="padding")
 
 
 @kernel("aten::col2im.out")
@@ -111,6 +115,7 @@ def col2im_out(
     ctx.check(columns == places, arg="self", expected=f"{places} columns", got=columns)
     _check_padded(ctx, blocks, (*batch, rows // taps))
     out.resize((*batch, rows // taps, *size))
+    ctx.work(4 * CALL * taps)
     return evaluated(functools.partial(_add_up, blocks, rows // taps, out.sizes), (self,), (out,))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,6 +10,37 @@ from et_vm.kernels.portable.movement.move import as_array, borders, moves
 from et_vm.kernels.portable.steps import copy, filled
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array
+
+MOST_PADDED = 1 << 24
+"""Elements of an image with its padding, whatever the image is."""
+PADDED_FACTOR = 64
+"""… and for each element of the image, of the result and of the window beside them."""
+MOST_TAPS = 1 << 12
+"""Elements of a window that no filter has, beside as many as the image has: each is a call or a few."""
+
+
+def check_padded(ctx: PrepareContext, padded: int, declared: int, *, arg: str) -> None:
+    """Raise Trap where ``arg`` makes an image of ``padded`` elements for tensors of ``declared``: padding, strides and
+    dilations are numbers of the call, so that a small file could ask for any amount of working memory.
+    """
+    most = MOST_PADDED + PADDED_FACTOR * declared
+    ctx.check(
+        padded <= most,
+        arg=arg,
+        expected=f"an image of at most {most:,} elements with its padding",
+        got=padded,
+    )
+
+
+def check_taps(ctx: PrepareContext, kernel: Sequence[int], size: Sequence[int], *, arg: str) -> None:
+    """Raise Trap where ``arg`` makes a window much larger than the image."""
+    most = MOST_TAPS + math.prod(size)
+    ctx.check(
+        math.prod(kernel) <= most,
+        arg=arg,
+        expected=f"a window of at most {most:,} elements",
+        got=list(kernel),
+    )
 
 
 class Window(NamedTuple):
@@ -22,6 +54,28 @@ class Window(NamedTuple):
     padding: tuple[int, ...]
     dilation: tuple[int, ...]
     out: tuple[int, ...]
+
+    def check_cost(
+        self, ctx: PrepareContext, planes: int, *, filtered: bool, transposed: bool = False
+    ) -> None:
+        """Raise Trap where the padding makes images out of all proportion: ``planes`` are padded at a time. A window
+        that is ``filtered`` is as large as a tensor that the file declares; where it is ``transposed``, the padding is
+        around the result.
+        """
+        if transposed:
+            padded = math.prod(size + 2 * pad for size, pad in zip(self.out, self.padding, strict=True))
+        else:
+            # The last place may hang over the end.
+            padded = math.prod(
+                size + 2 * max(pad, reach - size - pad)
+                for size, pad, reach in zip(self.size, self.padding, self.reach, strict=True)
+            )
+        declared = math.prod(self.size) + math.prod(self.out)
+        if filtered:
+            declared += math.prod(self.kernel)
+        else:
+            check_taps(ctx, self.kernel, self.size, arg="kernel_size")
+        check_padded(ctx, planes * padded, planes * declared, arg="padding")
 
     def lifted(self) -> Window:
         """The same window with a first dimension of size 1."""

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_rank, check_same_type
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_same_type
 from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.promotion import kind
 from et_vm.kernels.portable.steps import NOTHING
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
@@ -35,7 +36,7 @@ def _prepared(
 ) -> Step:
     check_rank(ctx, input, axes + 2, arg="input")
     check_rank(ctx, grid, axes + 2, arg="grid")
-    check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
+    check_kinds(ctx, input.scalar_type, (INTEGER, FLOAT), arg="input")
     check_same_type(ctx, input, ("grid", grid), ("out", out))
     matches = grid.sizes[0] == input.sizes[0] and grid.sizes[-1] == axes
     ctx.check(matches, arg="grid", expected=f"[{input.sizes[0]}, ..., {axes}]", got=list(grid.sizes))
@@ -46,10 +47,13 @@ def _prepared(
     if not out.array.size:
         return NOTHING
     sample = _cubic if mode == BICUBIC else _nearest if mode == NEAREST else _linear
+    if kind(input.scalar_type) == INTEGER:
+        # Between whole positions there is nothing to interpolate.
+        sample = _nearest
     return sample, (input.array, grid.array, padding, align_corners, out.array)
 
 
-@kernel("aten::grid_sampler_2d.out")
+@kernel("aten::grid_sampler_2d.out", any_layout=True)
 def grid_sampler_2d_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -89,8 +93,18 @@ def _positions(image: Array, grid: Array, align_corners: bool) -> list[Array]:
     found: list[Array] = []
     for at, size in enumerate(image.shape[2:], 1):
         unit: Array = grid[..., -at]
+        if grid.dtype.kind in "iu":
+            found.append(_whole_position(unit.astype(np.int64), size, align_corners))
+            continue
         found.append((unit + 1) / 2 * (size - 1) if align_corners else ((unit + 1) * size - 1) / 2)
     return found
+
+
+def _whole_position(unit: Array, size: int, align_corners: bool) -> Array:
+    """Where points of integers lie, by upstream's arithmetic of integers, which truncates. (Torch has none.)"""
+    doubled = unit + 1 if align_corners else (unit + 1) * size - 1
+    halved: Array = np.where(doubled < 0, -(-doubled // 2), doubled // 2)
+    return halved * (size - 1) if align_corners else halved
 
 
 def _reflect(position: Any, low: float, high: float) -> Array:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_rank, check_type
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_type
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.image.resample_bytes import dense, resample_bytes
 from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type
-from et_vm.kernels.portable.promotion import arithmetic
+from et_vm.kernels.portable.promotion import arithmetic, floating
 from et_vm.kernels.portable.steps import NOTHING, call, chain, copy
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
@@ -130,8 +130,7 @@ def _bilinear(
     scales: Sequence[float | None],
     out: Tensor,
 ) -> Step:
-    if input.scalar_type != ScalarType.BYTE:
-        check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
+    check_kinds(ctx, input.scalar_type, (INTEGER, FLOAT), arg="input")
     check_image(ctx, input, size, out)
     if not out.array.size:
         return NOTHING
@@ -139,7 +138,7 @@ def _bilinear(
         extents = zip(input.sizes[2:], size, scales, strict=True)
         lines = [dense(_linear_lines(*line, align_corners), line[0]) for line in extents]
         return resample_bytes, (input.array, *lines, out.array)
-    dtype = numpy_dtype(arithmetic(input.scalar_type))
+    dtype = numpy_dtype(arithmetic(floating(input.scalar_type)))
     calls, array = in_arithmetic_type(ctx, input, dtype, "input")
     for axis, (count, scale) in enumerate(zip(size, scales, strict=True), 2):
         extent = input.sizes[axis]

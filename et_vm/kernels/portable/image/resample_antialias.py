@@ -117,7 +117,7 @@ def _weighted(part: Array, weights: Array, work: Array, out: Array, axis: int) -
     return calls
 
 
-@kernel("aten::_upsample_bilinear2d_aa.out")
+@kernel("aten::_upsample_bilinear2d_aa.out", any_layout=True)
 def upsample_bilinear2d_aa_out(
     ctx: PrepareContext,
     self: Tensor,

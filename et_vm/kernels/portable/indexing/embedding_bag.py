@@ -127,6 +127,7 @@ def _embedding_bag(
     out1.resize((0 if fast else indices.sizes[0],))
     out2.resize((sizes,))
     out3.resize((count, width) if mode == _MAX else (sizes,))
+    ctx.work(4 * indices.numel * width)
     weights = [] if per_sample_weights is None else [per_sample_weights]
     compute = functools.partial(_bags, ctx, rows, mode, (count, sizes), padding_idx, not fast)
     return evaluated(compute, (weight, indices, offsets, *weights), (out0, out1, out2, out3))

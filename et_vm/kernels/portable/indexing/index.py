@@ -12,7 +12,7 @@ from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import broadcast_shapes, check_rank, check_type, dimension
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.movement.move import contiguous, move, moves
-from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
+from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled, overlaps
 from et_vm.kernels.registry import PrepareContext, Step, resizing
 from et_vm.values import Array, Tensor
 
@@ -35,9 +35,12 @@ def check_index(ctx: PrepareContext, tensor: Tensor, *, arg: str) -> None:
         raise ctx.trap(arg=arg, expected="an int32 or int64 tensor", got=tensor.scalar_type.torch_name)
 
 
-def as_positions(ctx: PrepareContext, tensor: Tensor) -> tuple[list[Step], Array]:
-    """The indices in numpy's own index type: numpy would otherwise convert them at each use."""
-    if tensor.dtype == np.intp and tensor.array.flags.c_contiguous:
+def as_positions(ctx: PrepareContext, tensor: Tensor, out: Array) -> tuple[list[Step], Array]:
+    """The indices in numpy's own index type, as numpy would otherwise convert them at each use; apart from ``out``, as
+    one that is written over while it is read is no longer in the range that was checked, and numpy's wrapping takes as
+    many steps as it is out of it.
+    """
+    if tensor.dtype == np.intp and tensor.array.flags.c_contiguous and not overlaps(tensor.array, out):
         return [], tensor.array
     wide = ctx.scratch(tensor.sizes, np.intp)
     return [copy(tensor.array, wide)], wide
@@ -49,7 +52,7 @@ def take_step(
     """``out = array`` taken at ``index`` along ``axis``, after a check of the indices. Scratch: int32
     indices as int64, and the result when ``out`` is not contiguous.
     """
-    calls, positions = as_positions(ctx, index)
+    calls, positions = as_positions(ctx, index, out)
     target = out if out.flags.c_contiguous else ctx.scratch(out.shape, out.dtype)
     calls += [
         (check_range, (ctx, index.array, lowest, array.shape[axis], arg)),
@@ -133,10 +136,10 @@ def index_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_gather(ctx: PrepareContext, self: Tensor, axis: int, index: Tensor) -> None:
-    """``index`` fits ``self`` in every dimension but ``axis``."""
+    """``index`` fits ``self`` in every dimension but ``axis``. A 0-d tensor is as good as one of one element."""
     if index.numel:
         check_index(ctx, index, arg="index")
-    same_rank = len(index.sizes) == len(self.sizes) or (not self.sizes and len(index.sizes) == 1)
+    same_rank = max(len(index.sizes), 1) == max(len(self.sizes), 1)
     fits = same_rank and all(
         a <= b or at == axis for at, (a, b) in enumerate(zip(index.sizes, self.sizes, strict=False))
     )
@@ -148,7 +151,7 @@ def check_gather(ctx: PrepareContext, self: Tensor, axis: int, index: Tensor) ->
     )
 
 
-@kernel("aten::gather.out")
+@kernel("aten::gather.out", any_layout=True)
 def gather_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, sparse_grad: bool, out: Tensor
 ) -> Step:

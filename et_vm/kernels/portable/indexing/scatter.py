@@ -22,6 +22,7 @@ from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.indexing.index import (
     check_gather,
     check_indices,
+    check_range,
     flat_positions,
     guarded,
     index_strides,
@@ -60,16 +61,20 @@ def scatter(
     values = source
     if isinstance(source, Tensor):
         check_type(ctx, self.scalar_type, source, arg="src")
-        fits = len(source.sizes) == len(index.sizes) and all(
-            a <= b for a, b in zip(index.sizes, source.sizes, strict=True)
-        )
+        extents = source.sizes or (1,)
+        wanted = index.sizes or (1,)
+        fits = len(extents) == len(wanted) and all(a <= b for a, b in zip(wanted, extents, strict=True))
         ctx.check(
             fits or not index.numel,
             arg="src",
             expected=f"at least {list(index.sizes)}",
             got=list(source.sizes),
         )
-        values = source.array[(*(slice(size) for size in index.sizes), ...)] if index.numel else source.array
+        if index.numel:
+            corner = source.array.reshape(extents)[tuple(slice(size) for size in wanted)]
+            values = corner if index.sizes else corner.reshape(())
+        else:
+            values = source.array
     out.resize(self.sizes)
     calls: list[Step] = []
     if index.numel and isinstance(values, np.ndarray):
@@ -84,7 +89,8 @@ def scatter(
         positions_calls, positions = flat_positions(ctx, index, axis, shape, index_strides(shape), "index")
     else:
         positions = ctx.scratch((), np.intp)
-        positions_calls = [copy(index.array, positions)]
+        check = (check_range, (ctx, index.array, 0, shape[axis], "index"))
+        positions_calls = [check, copy(index.array, positions)]
     # The index may share memory with the output: it is read before anything is written.
     calls += [*positions_calls, *moves(ctx, self.array, target)]
     calls += write(target.reshape(-1), positions, np.asarray(values))
@@ -97,7 +103,7 @@ def _put(flat: Array, positions: Array, values: Array) -> list[Step]:
     return [(flat.put, (positions, values, "wrap"))]
 
 
-@kernel("aten::scatter.src_out")
+@kernel("aten::scatter.src_out", any_layout=True)
 def scatter_src_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor
 ) -> Step:
@@ -107,7 +113,7 @@ def scatter_src_out(
     return scatter(ctx, self, dim, index, src, _put, out)
 
 
-@kernel("aten::scatter.value_out")
+@kernel("aten::scatter.value_out", any_layout=True)
 def scatter_value_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, value: Scalar, out: Tensor
 ) -> Step:

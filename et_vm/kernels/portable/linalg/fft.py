@@ -44,7 +44,13 @@ def fft_r2c_out(
     if onesided:
         shape[axes[-1]] = shape[axes[-1]] // 2 + 1
     out.resize(shape)
+    _declare_work(ctx, self, out)
     return _forward, (self.array, axes, _FORWARD[normalization], onesided, out.array)
+
+
+def _declare_work(ctx: PrepareContext, *tensors: Tensor) -> None:
+    """A pass over all elements for each bit of their number, in complex numbers of double precision."""
+    ctx.work(sum(8 * tensor.numel * tensor.numel.bit_length() for tensor in tensors))
 
 
 def _forward(array: Array, axes: tuple[int, ...], norm: str, onesided: bool, out: Array) -> None:
@@ -72,6 +78,7 @@ def fft_c2r_out(
     )
     shape[axes[-1]] = last_dim_size
     out.resize(shape)
+    _declare_work(ctx, self, out)
     return _backward, (self.array, axes, last_dim_size, _INVERSE[normalization], out.array)
 
 
@@ -97,6 +104,7 @@ def fft_c2c_out(
     )
     out.resize(self.sizes)
     norm = (_FORWARD if forward else _INVERSE)[normalization]
+    _declare_work(ctx, self, out)
     return _complex, (self.array, axes, forward, norm, out.array)
 
 

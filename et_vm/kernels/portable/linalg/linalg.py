@@ -39,9 +39,12 @@ from et_vm.kernels.portable.promotion import real_of
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
+_PASSES = 16
+"""As many products of matrices take about as long as a factorization in LAPACK's slowest form, that with vectors."""
+
 
 def check_matrix(ctx: PrepareContext, tensor: Tensor, arg: str, *, square: bool = False) -> tuple[int, int]:
-    """Rows and columns of a batch of matrices of float32, float64 or complex numbers."""
+    """Rows and columns of a batch of matrices of float32, float64 or complex numbers, the work on which is cubic."""
     good = len(tensor.sizes) >= 2
     ctx.check(good, arg=arg, expected="a matrix or a batch of matrices", got=list(tensor.sizes))
     check_kinds(ctx, tensor.scalar_type, (FLOAT, COMPLEX), arg=arg)
@@ -49,6 +52,7 @@ def check_matrix(ctx: PrepareContext, tensor: Tensor, arg: str, *, square: bool 
     ctx.check(good, arg=arg, expected="float32, float64 or complex", got=tensor.scalar_type.torch_name)
     rows, columns = tensor.sizes[-2:]
     ctx.check(not square or rows == columns, arg=arg, expected="square matrices", got=list(tensor.sizes))
+    ctx.work(tensor.numel * max(rows, columns) * _PASSES)
     return rows, columns
 
 

@@ -30,4 +30,5 @@ def int_mm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> 
     ctx.check(mat2.sizes[0] == inner, arg="mat2", expected=f"{inner} rows", got=list(mat2.sizes))
     out.resize((self.sizes[0], mat2.sizes[1]))
     dtype = np.dtype(np.float32 if inner <= _SINGLE_TERMS else np.float64)
+    ctx.work(self.numel * mat2.sizes[1])
     return evaluated(np.matmul, (self, mat2), (out,), dtype)

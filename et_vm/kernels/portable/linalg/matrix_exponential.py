@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -15,14 +16,26 @@ from et_vm.kernels.portable.scipy_extra import scipy_module
 from et_vm.kernels.portable.steps import NOTHING
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
+from et_vm.work import CALL
+
+_PRODUCTS = 16
+"""Products of matrices, and what solving takes, before they are squared."""
+
+_REACH = 5.371920351148152
+"""The largest norm of matrices that are not squared."""
 
 
-def exponential(linalg: Any, a: Array) -> Array:
+def exponential(linalg: Any, a: Array, ctx: PrepareContext | None = None) -> Array:
     """The exponentials of ``a`` [..., n, n], float64 or complex128; NaN where it has elements that are not finite.
-    ``linalg`` is `scipy.linalg`.
+    ``linalg`` is `scipy.linalg`. Each matrix is squared as often as its norm has bits, which ``ctx`` is told.
     """
     good = np.isfinite(a).all((-2, -1), keepdims=True)
-    return np.where(good, linalg.expm(np.where(good, a, 0)), np.nan)
+    finite: Array = np.where(good, a, 0)
+    if ctx is not None:
+        largest = float(np.abs(finite).sum(-2).max(initial=0))
+        squarings = max(math.frexp(largest / _REACH)[1], 0)
+        ctx.spend(squarings * (a.size * a.shape[-1] + CALL))
+    return np.where(good, linalg.expm(finite), np.nan)
 
 
 @kernel("aten::linalg_matrix_exp.out")
@@ -36,7 +49,7 @@ def linalg_matrix_exp_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Ste
     out.resize(sizes)
     if not self.numel:
         return NOTHING
+    ctx.work(self.numel * self.sizes[-1] * _PRODUCTS)
     wide = ScalarType.COMPLEXDOUBLE if self.scalar_type.is_complex else ScalarType.DOUBLE
-    return evaluated(
-        partial(exponential, scipy_module(ctx, "scipy.linalg")), (self,), (out,), numpy_dtype(wide)
-    )
+    function = partial(exponential, scipy_module(ctx, "scipy.linalg"), ctx=ctx)
+    return evaluated(function, (self,), (out,), numpy_dtype(wide))

@@ -22,7 +22,7 @@ from et_vm.kernels.portable.movement.move import borders, move, moves
 from et_vm.kernels.portable.promotion import result_type
 from et_vm.kernels.portable.steps import NOTHING, chain, copy, overlaps, same_view
 from et_vm.kernels.registry import PrepareContext, Step
-from et_vm.values import Array, Tensor
+from et_vm.values import MAX_RANK, Array, Tensor
 
 
 def _along(axis: int, start: int, end: int) -> tuple[slice, ...]:
@@ -48,16 +48,20 @@ def _join(ctx: PrepareContext, pieces: Sequence[tuple[Array, Array]], out: Array
 
 @kernel("aten::cat.out")
 def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -> Step:
-    """The tensors one after the other along ``dim``; 1-d tensors without elements are passed over. Scratch:
-    the inputs that overlap the output.
+    """The tensors one after the other along ``dim``; tensors without elements are passed over where
+    there are others. Scratch: the inputs that overlap the output.
     """
     ctx.check(bool(tensors), arg="tensors", expected="at least one tensor", got="none")
-    used = [tensor for tensor in tensors if tensor.sizes != (0,)] or list(tensors[:1])
+    last = next((tensor for tensor in reversed(tensors) if tensor.sizes != (0,)), tensors[-1])
+    used = [tensor for tensor in tensors if tensor.numel]
+    if not used:
+        used = [tensor for tensor in tensors if tensor.sizes != (0,)] or list(tensors[:1])
     first = used[0]
     rank = len(first.sizes)
     ctx.check(rank > 0, arg="tensors", expected="at least one dimension", got="a 0-d tensor")
     axis = dimension(ctx, dim, rank)
-    for tensor in used:
+    # Upstream's kernel takes the shape of the result from the last tensor, be it empty.
+    for tensor in (*used, last):
         same = len(tensor.sizes) == rank and all(
             at == axis or a == b for at, (a, b) in enumerate(zip(first.sizes, tensor.sizes, strict=False))
         )
@@ -108,6 +112,9 @@ def repeat_out(ctx: PrepareContext, self: Tensor, repeats: list[int], out: Tenso
     ctx.check(extra >= 0, arg="repeats", expected=f"at least {len(self.sizes)} numbers", got=repeats)
     ctx.check(
         all(count >= 0 for count in repeats), arg="repeats", expected="non-negative numbers", got=repeats
+    )
+    ctx.check(
+        len(repeats) < MAX_RANK, arg="repeats", expected=f"fewer than {MAX_RANK} numbers", got=len(repeats)
     )
     check_type(ctx, self.scalar_type, out, arg="out")
     sizes = (1,) * extra + self.sizes
@@ -313,7 +320,7 @@ def _declare_edge_pads(dims: int) -> None:
         """
         return _edge_pad(ctx, self, padding, out, dims, reflect=True)
 
-    @kernel(f"aten::replication_pad{dims}d.out")
+    @kernel(f"aten::replication_pad{dims}d.out", any_layout=True)
     def replication(ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor) -> Step:
         """Padding that repeats the edge. Scratch: each dimension's result but the last's."""
         return _edge_pad(ctx, self, padding, out, dims, reflect=False)

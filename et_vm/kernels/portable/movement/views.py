@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import check_type, dimension, dimensions
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.movement.move import as_array, contiguous, move, reshape_moves
-from et_vm.kernels.portable.promotion import real_of
+from et_vm.kernels.portable.promotion import can_cast, real_of
 from et_vm.kernels.portable.steps import NOTHING, chain
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import MAX_RANK, Array, Tensor, element_count
@@ -23,11 +24,12 @@ from et_vm.values import MAX_RANK, Array, Tensor, element_count
 _WORTH_KEEPING = 1 << 12
 
 
-def _store(ctx: PrepareContext, self: Tensor, view: Array, out: Tensor) -> Step:
-    """Store a view of ``self``. A large constant that has to be rearranged for it is, once, and kept: a
-    plain copy of 1 MB costs a tenth of a transpose.
+def _store(ctx: PrepareContext, self: Tensor, view: Array, out: Tensor, *, converts: bool = False) -> Step:
+    """Store a view of ``self``, in the type of ``out`` if the kernel ``converts``. A large constant that has to be
+    rearranged for it is, once, and kept: a plain copy of 1 MB costs a tenth of a transpose.
     """
-    check_type(ctx, self.scalar_type, out, arg="out")
+    if not (converts and can_cast(ScalarType.BOOL, out.scalar_type) and not self.scalar_type.is_complex):
+        check_type(ctx, self.scalar_type, out, arg="out")
     out.resize(view.shape)
     rearranged = view.size == self.numel >= _WORTH_KEEPING and not view.flags.c_contiguous
     if self.constant and rearranged and out.array.flags.c_contiguous:
@@ -190,7 +192,7 @@ def select_copy_out(ctx: PrepareContext, self: Tensor, dim: int, index: int, out
     return _store(ctx, self, select_view(ctx, self.array, dim, index), out)
 
 
-@kernel("aten::narrow_copy.out")
+@kernel("aten::narrow_copy.out", any_layout=True)
 def narrow_copy_out(
     ctx: PrepareContext, self: Tensor, dim: int, start: int, length: int, out: Tensor
 ) -> Step:
@@ -252,11 +254,11 @@ def as_strided_copy_out(
     return chain([*calls, move(ctx, view, out.array)])
 
 
-@kernel("aten::unfold_copy.out")
+@kernel("aten::unfold_copy.out", any_layout=True)
 def unfold_copy_out(
     ctx: PrepareContext, self: Tensor, dimension_: int, size: int, step: int, out: Tensor
 ) -> Step:
-    """Windows of ``size``, ``step`` apart, of one dimension, as a new last dimension."""
+    """Windows of ``size``, ``step`` apart, of one dimension, as a new last dimension; in the type of ``out``."""
     rank = len(self.sizes)
     axis = dimension(ctx, dimension_, rank, arg="dimension")
     extent = self.sizes[axis] if rank else 1
@@ -271,7 +273,7 @@ def unfold_copy_out(
     shape = (*array.shape[:axis], count, *array.shape[axis + 1 :], size)
     stride = array.strides[axis]
     strides = (*array.strides[:axis], stride * step, *array.strides[axis + 1 :], stride)
-    return _store(ctx, self, as_array(array, shape, strides), out)
+    return _store(ctx, self, as_array(array, shape, strides), out, converts=True)
 
 
 @kernel("aten::view_as_real_copy.out")
@@ -308,16 +310,24 @@ def view_as_complex_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> 
     return chain([move(ctx, self.array[..., at], part) for at, part in enumerate((array.real, array.imag))])
 
 
-def _split(ctx: PrepareContext, self: Tensor, sizes: Sequence[int], axis: int, out: list[Tensor]) -> Step:
+def _split(
+    ctx: PrepareContext,
+    self: Tensor,
+    sizes: Sequence[int],
+    axis: int,
+    out: list[Tensor],
+    *,
+    converts: bool = False,
+) -> Step:
     ctx.check(len(out) == len(sizes), arg="out", expected=f"{len(sizes)} tensors", got=len(out))
     steps: list[Step] = []
     start = 0
     for part in out:
-        check_type(ctx, self.scalar_type, part, arg="out")
+        if not converts:
+            check_type(ctx, self.scalar_type, part, arg="out")
     for size, part in zip(sizes, out, strict=True):
-        steps.append(
-            _store(ctx, self, self.array[(slice(None),) * axis + (slice(start, start + size),)], part)
-        )
+        piece = self.array[(slice(None),) * axis + (slice(start, start + size),)]
+        steps.append(_store(ctx, self, piece, part, converts=converts))
         start += size
     return chain(steps)
 
@@ -344,12 +354,12 @@ def split_copy_out(ctx: PrepareContext, self: Tensor, split_size: int, dim: int,
 def split_with_sizes_copy_out(
     ctx: PrepareContext, self: Tensor, split_sizes: list[int], dim: int, out: list[Tensor]
 ) -> Step:
-    """Pieces of ``split_sizes`` along ``dim``."""
+    """Pieces of ``split_sizes`` along ``dim``, each in the type of its ``out``."""
     ctx.check(bool(self.sizes), arg="self", expected="at least one dimension", got="a 0-d tensor")
     axis = dimension(ctx, dim, len(self.sizes))
     good = all(size >= 0 for size in split_sizes) and sum(split_sizes) == self.sizes[axis]
     ctx.check(good, arg="split_sizes", expected=f"sizes that add up to {self.sizes[axis]}", got=split_sizes)
-    return _split(ctx, self, split_sizes, axis, out)
+    return _split(ctx, self, split_sizes, axis, out, converts=True)
 
 
 @kernel("aten::unbind_copy.int_out")
@@ -382,7 +392,7 @@ def pixel_shuffle_out(ctx: PrepareContext, self: Tensor, upscale_factor: int, ou
     return move(ctx, source.transpose(order), out.array.reshape((*batch, depth, height, r, width, r)))
 
 
-@kernel("aten::pixel_unshuffle.out")
+@kernel("aten::pixel_unshuffle.out", any_layout=True)
 def pixel_unshuffle_out(ctx: PrepareContext, self: Tensor, downscale_factor: int, out: Tensor) -> Step:
     """(..., C, H r, W r) to (..., C r^2, H, W). Scratch: a copy when the output is not contiguous."""
     r = downscale_factor

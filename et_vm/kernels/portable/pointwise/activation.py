@@ -31,7 +31,14 @@ def _float_step(ctx: PrepareContext, self: Tensor, out: Tensor, body: Body, temp
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     compute = arithmetic(self.scalar_type)
     return elementwise(
-        ctx, (self,), out, body, compute=compute, promoted=self.scalar_type, temporaries=temporaries
+        ctx,
+        (self,),
+        out,
+        body,
+        compute=compute,
+        promoted=self.scalar_type,
+        temporaries=temporaries,
+        exact=True,
     )
 
 
@@ -55,21 +62,24 @@ def _clamp(
     high: Scalar | None,
     out: Tensor,
     promoted: ScalarType,
+    names: tuple[str, str] = ("min", "max"),
 ) -> Step:
     check_kinds(ctx, promoted, (INTEGER, FLOAT), arg="self")
     compute = arithmetic(promoted)
     if low is None:
         if high is None:
             raise ctx.error("at least one of 'min' and 'max' must be given")
+        below = checked_constant(ctx, high, promoted, arg=names[1]).astype(numpy_dtype(compute))
         return elementwise(
-            ctx, (self, constant(high, compute)), out, apply(np.minimum), compute=compute, promoted=promoted
+            ctx, (self, below), out, apply(np.minimum), compute=compute, promoted=promoted, exact=True
         )
+    above = checked_constant(ctx, low, promoted, arg=names[0]).astype(numpy_dtype(compute))
     if high is None:
         return elementwise(
-            ctx, (self, constant(low, compute)), out, apply(np.maximum), compute=compute, promoted=promoted
+            ctx, (self, above), out, apply(np.maximum), compute=compute, promoted=promoted, exact=True
         )
-    body = _clip(constant(low, compute), constant(high, compute))
-    return elementwise(ctx, (self,), out, body, compute=compute, promoted=promoted)
+    below = checked_constant(ctx, high, promoted, arg=names[1]).astype(numpy_dtype(compute))
+    return elementwise(ctx, (self,), out, _clip(above, below), compute=compute, promoted=promoted, exact=True)
 
 
 @kernel("aten::clamp.out")
@@ -116,19 +126,23 @@ def relu_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
     compute = arithmetic(self.scalar_type)
     zero = constant(0, compute)
-    return elementwise(ctx, (self, zero), out, apply(np.maximum), compute=compute, promoted=self.scalar_type)
+    return elementwise(
+        ctx, (self, zero), out, apply(np.maximum), compute=compute, promoted=self.scalar_type, exact=True
+    )
 
 
 @kernel("aten::hardtanh.out")
 def hardtanh_out(ctx: PrepareContext, self: Tensor, min_val: Scalar, max_val: Scalar, out: Tensor) -> Step:
     """``self`` limited to [``min_val``, ``max_val``]; NaN stays."""
-    return _clamp(ctx, self, min_val, max_val, out, self.scalar_type)
+    return _clamp(ctx, self, min_val, max_val, out, self.scalar_type, ("min_val", "max_val"))
 
 
 @kernel("aten::leaky_relu.out")
 def leaky_relu_out(ctx: PrepareContext, self: Tensor, negative_slope: Scalar, out: Tensor) -> Step:
     """x above zero, ``negative_slope`` * x below. Scratch: one block."""
+    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     slope = float(negative_slope)
+    checked_constant(ctx, slope, self.scalar_type, arg="negative_slope")
 
     def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
         x, (below,) = inputs[0], temporaries
@@ -166,7 +180,7 @@ def elu_out(
     return _float_step(ctx, self, out, body, 1)
 
 
-@kernel("aten::gelu.out")
+@kernel("aten::gelu.out", any_layout=True)
 def gelu_out(ctx: PrepareContext, self: Tensor, approximate: str, out: Tensor) -> Step:
     """x * Phi(x), with Phi the normal distribution or ('tanh') Hendrycks and Gimpel's approximation.
     Scratch: a few blocks.
@@ -182,7 +196,14 @@ def gelu_out(ctx: PrepareContext, self: Tensor, approximate: str, out: Tensor) -
     else:
         raise ctx.trap(arg="approximate", expected="'none' or 'tanh'", got=repr(approximate))
     return elementwise(
-        ctx, (self,), out, body, compute=compute, promoted=self.scalar_type, temporaries=temporaries
+        ctx,
+        (self,),
+        out,
+        body,
+        compute=compute,
+        promoted=self.scalar_type,
+        temporaries=temporaries,
+        exact=True,
     )
 
 
@@ -301,12 +322,7 @@ def glu_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
     axis = dimension(ctx, dim, len(self.sizes))
     size = self.sizes[axis]
     ctx.check(size % 2 == 0, arg="self", expected=f"an even size of dimension {axis}", got=size)
-    ctx.check(
-        out.scalar_type == self.scalar_type,
-        arg="out",
-        expected=self.scalar_type.torch_name,
-        got=out.scalar_type.torch_name,
-    )
+    check_kinds(ctx, out.scalar_type, (FLOAT,), arg="out")
     half = size // 2
     out.resize((*self.sizes[:axis], half, *self.sizes[axis + 1 :]))
     before = (slice(None),) * axis

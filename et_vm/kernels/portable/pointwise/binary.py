@@ -7,10 +7,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import BOOL, COMPLEX, FLOAT, INTEGER, check_kinds, constant
+from et_vm.kernels.portable.arguments import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    check_kinds,
+    checked_constant,
+    constant,
+)
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.elementwise import Body, apply, elementwise
-from et_vm.kernels.portable.promotion import arithmetic, floating, kind, result_type
+from et_vm.kernels.portable.promotion import REDUCED, arithmetic, floating, kind, result_type
 from et_vm.kernels.portable.steps import call, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
@@ -31,6 +39,7 @@ def binary(
     *,
     kinds: Sequence[int] = _REAL,
     float_result: bool = False,
+    exact: bool = False,
 ) -> Step:
     """The step of a body over two operands, computed in and returning their promoted type
     (``float_result``: made a float).
@@ -40,7 +49,9 @@ def binary(
     if float_result:
         promoted = floating(promoted)
     compute = arithmetic(promoted)
-    return elementwise(ctx, _operands(compute, a, b), out, body, compute=compute, promoted=promoted)
+    return elementwise(
+        ctx, _operands(compute, a, b), out, body, compute=compute, promoted=promoted, exact=exact
+    )
 
 
 def _scaled(
@@ -53,6 +64,7 @@ def _scaled(
     *,
     kinds: Sequence[int],
     reverse: bool = False,
+    exact: bool = False,
 ) -> Step:
     """``a op alpha * b``, or for ``reverse`` ``b op alpha * a``."""
     promoted = result_type(a, b)
@@ -62,8 +74,11 @@ def _scaled(
         raise ctx.trap(arg="alpha", expected=f"a number of type {promoted.torch_name}", got=alpha)
     compute = arithmetic(promoted)
     first, second = (b, a) if reverse else (a, b)
-    body = apply(ufunc) if alpha == 1 else _scaled_body(ufunc, constant(alpha, compute))
-    return elementwise(ctx, _operands(compute, first, second), out, body, compute=compute, promoted=promoted)
+    scale = checked_constant(ctx, alpha, compute, arg="alpha")
+    body = apply(ufunc) if alpha == 1 else _scaled_body(ufunc, scale)
+    return elementwise(
+        ctx, _operands(compute, first, second), out, body, compute=compute, promoted=promoted, exact=exact
+    )
 
 
 def _scaled_body(ufunc: Callable[..., object], scale: Array) -> Body:
@@ -82,7 +97,10 @@ def add_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: Scalar, out
 @kernel("aten::add.Scalar_out")
 def add_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, alpha: Scalar, out: Tensor) -> Step:
     """``self + alpha * other``."""
-    return _scaled(ctx, np.add, self, other, alpha, out, kinds=(BOOL, INTEGER, FLOAT, COMPLEX))
+    # Upstream's kernel rounds a float32 result to a 16-bit out, and converts nothing else.
+    exact = not (out.scalar_type in REDUCED and self.scalar_type == ScalarType.FLOAT)
+    kinds = (BOOL, INTEGER, FLOAT, COMPLEX)
+    return _scaled(ctx, np.add, self, other, alpha, out, kinds=kinds, exact=exact)
 
 
 @kernel("aten::sub.out")
@@ -94,7 +112,7 @@ def sub_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: Scalar, out
 @kernel("aten::sub.Scalar_out")
 def sub_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, alpha: Scalar, out: Tensor) -> Step:
     """``self - alpha * other``; not of bools."""
-    return _scaled(ctx, np.subtract, self, other, alpha, out, kinds=(INTEGER, FLOAT, COMPLEX))
+    return _scaled(ctx, np.subtract, self, other, alpha, out, kinds=(INTEGER, FLOAT, COMPLEX), exact=True)
 
 
 @kernel("aten::rsub.Tensor_out")
@@ -106,7 +124,9 @@ def rsub_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: Scalar, ou
 @kernel("aten::rsub.Scalar_out")
 def rsub_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, alpha: Scalar, out: Tensor) -> Step:
     """``other - alpha * self``; not of bools."""
-    return _scaled(ctx, np.subtract, self, other, alpha, out, kinds=(INTEGER, FLOAT, COMPLEX), reverse=True)
+    return _scaled(
+        ctx, np.subtract, self, other, alpha, out, kinds=(INTEGER, FLOAT, COMPLEX), reverse=True, exact=True
+    )
 
 
 @kernel("aten::mul.out")
@@ -118,7 +138,8 @@ def mul_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> St
 @kernel("aten::mul.Scalar_out")
 def mul_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, out: Tensor) -> Step:
     """Product."""
-    return binary(ctx, self, other, out, apply(np.multiply), kinds=(BOOL, INTEGER, FLOAT, COMPLEX))
+    kinds = (BOOL, INTEGER, FLOAT, COMPLEX)
+    return binary(ctx, self, other, out, apply(np.multiply), kinds=kinds, exact=True)
 
 
 @kernel("aten::maximum.out")
@@ -173,7 +194,13 @@ def _integer_division(
 
 
 def _divide(
-    ctx: PrepareContext, self: Tensor, other: Tensor | Scalar, rounding_mode: str | None, out: Tensor
+    ctx: PrepareContext,
+    self: Tensor,
+    other: Tensor | Scalar,
+    rounding_mode: str | None,
+    out: Tensor,
+    *,
+    exact: bool = False,
 ) -> Step:
     if rounding_mode is None:
         return binary(
@@ -184,6 +211,7 @@ def _divide(
             apply(np.true_divide),
             kinds=(BOOL, INTEGER, FLOAT, COMPLEX),
             float_result=True,
+            exact=exact,
         )
     if rounding_mode not in ("floor", "trunc"):
         raise ctx.trap(arg="rounding_mode", expected="None, 'floor' or 'trunc'", got=repr(rounding_mode))
@@ -212,7 +240,7 @@ def div_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> St
 @kernel("aten::div.Scalar_out")
 def div_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, out: Tensor) -> Step:
     """True quotient: a float also of integers."""
-    return _divide(ctx, self, other, None, out)
+    return _divide(ctx, self, other, None, out, exact=True)
 
 
 @kernel("aten::div.out_mode")

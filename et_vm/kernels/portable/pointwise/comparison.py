@@ -112,6 +112,8 @@ def _select_step(
     other: Tensor,
     promoted: ScalarType,
     out: Tensor,
+    *,
+    exact: bool = False,
 ) -> Step:
     return elementwise(
         ctx,
@@ -120,6 +122,7 @@ def _select_step(
         lambda inputs, result, temps: select(inputs[0], inputs[1], inputs[2], result, temps),
         compute=(ScalarType.BOOL, promoted, promoted),
         temporaries=select_temporaries(numpy_dtype(promoted)),
+        exact=exact,
     )
 
 
@@ -139,7 +142,7 @@ def masked_fill_scalar_out(
     if mask.scalar_type != ScalarType.BOOL:
         raise ctx.trap(arg="mask", expected="bool", got=mask.scalar_type.torch_name)
     number = checked_constant(ctx, value, self.scalar_type, arg="value")
-    return _select_step(ctx, mask, number, self, self.scalar_type, out)
+    return _select_step(ctx, mask, number, self, self.scalar_type, out, exact=True)
 
 
 @kernel("aten::masked_fill.Tensor_out")
@@ -153,4 +156,4 @@ def masked_fill_tensor_out(
         raise ctx.trap(arg="value", expected="a 0-d tensor", got=list(value.sizes))
     if value.scalar_type.is_complex and not self.scalar_type.is_complex:
         raise ctx.trap(arg="value", expected=self.scalar_type.torch_name, got=value.scalar_type.torch_name)
-    return _select_step(ctx, mask, value, self, self.scalar_type, out)
+    return _select_step(ctx, mask, value, self, self.scalar_type, out, exact=True)

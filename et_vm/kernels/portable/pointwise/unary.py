@@ -30,11 +30,12 @@ def _float_function(
     *,
     temporaries: Callable[[DType], Sequence[DType]] | None = None,
     complex_: bool = False,
+    any_layout: bool = False,
 ) -> Prepare:
     """A function whose result is a float: integers and bools are converted to float32 first."""
     kinds = (BOOL, INTEGER, FLOAT, COMPLEX) if complex_ else (BOOL, INTEGER, FLOAT)
 
-    @kernel(name)
+    @kernel(name, any_layout=any_layout)
     def prepare(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
         check_kinds(ctx, self.scalar_type, kinds, arg="self")
         promoted = floating(self.scalar_type)
@@ -53,18 +54,20 @@ def _same_type_function(name: str, body: Body, kinds: Sequence[int], *, rounding
         check_kinds(ctx, self.scalar_type, kinds, arg="self")
         chosen = apply_copy if rounding and kind(self.scalar_type) != FLOAT else body
         compute = arithmetic(self.scalar_type)
-        return elementwise(ctx, (self,), out, chosen, compute=compute, promoted=self.scalar_type)
+        return elementwise(ctx, (self,), out, chosen, compute=compute, promoted=self.scalar_type, exact=True)
 
     return prepare
 
 
-def _predicate(name: str, ufunc: Callable[..., object]) -> Prepare:
-    """A function whose result is a bool, stored into an out tensor of any type."""
+def _predicate(name: str, ufunc: Callable[..., object], *, exact: bool) -> Prepare:
+    """A function whose result is a bool, stored into an out tensor of any type unless it is ``exact``."""
 
     @kernel(name)
     def prepare(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
         compute = arithmetic(self.scalar_type)
-        return elementwise(ctx, (self,), out, apply(ufunc), compute=compute, result=ScalarType.BOOL)
+        return elementwise(
+            ctx, (self,), out, apply(ufunc), compute=compute, result=ScalarType.BOOL, exact=exact
+        )
 
     return prepare
 
@@ -112,7 +115,7 @@ for _name, _ufunc in {
     "tan": np.tan,
     "tanh": np.tanh,
 }.items():
-    _float_function(f"aten::{_name}.out", apply(_ufunc), complex_=True)
+    _float_function(f"aten::{_name}.out", apply(_ufunc), complex_=True, any_layout=_name == "exp")
 
 rsqrt_out = _float_function("aten::rsqrt.out", _rsqrt, complex_=True)
 sigmoid_out = _float_function("aten::sigmoid.out", sigmoid_body, complex_=True)
@@ -125,9 +128,9 @@ for _name, _ufunc in {"ceil": np.ceil, "floor": np.floor, "round": np.rint, "tru
 neg_out = _same_type_function("aten::neg.out", apply(np.negative), (INTEGER, FLOAT, COMPLEX))
 bitwise_not_out = _same_type_function("aten::bitwise_not.out", apply(np.invert), (BOOL, INTEGER))
 
-isinf_out = _predicate("aten::isinf.out", np.isinf)
-isnan_out = _predicate("aten::isnan.out", np.isnan)
-logical_not_out = _predicate("aten::logical_not.out", np.logical_not)
+isinf_out = _predicate("aten::isinf.out", np.isinf, exact=True)
+isnan_out = _predicate("aten::isnan.out", np.isnan, exact=True)
+logical_not_out = _predicate("aten::logical_not.out", np.logical_not, exact=False)
 
 
 @kernel("aten::sign.out", "aten::sgn.out")
@@ -136,15 +139,22 @@ def sign_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     two blocks of bools; for complex numbers numpy allocates two blocks.
     """
     if self.scalar_type.is_complex:
-        return elementwise(ctx, (self,), out, _complex_sign, compute=self.scalar_type)
+        return elementwise(ctx, (self,), out, _complex_sign, compute=self.scalar_type, exact=True)
     check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
     compute = arithmetic(self.scalar_type)
     if kind(self.scalar_type) != FLOAT:
         body = apply_copy if self.scalar_type == ScalarType.BOOL else apply(np.sign)
-        return elementwise(ctx, (self,), out, body, compute=compute)
+        return elementwise(ctx, (self,), out, body, compute=compute, exact=True)
     masks = (np.dtype(np.bool_), np.dtype(np.bool_))
     return elementwise(
-        ctx, (self,), out, _float_sign, compute=compute, promoted=self.scalar_type, temporaries=masks
+        ctx,
+        (self,),
+        out,
+        _float_sign,
+        compute=compute,
+        promoted=self.scalar_type,
+        temporaries=masks,
+        exact=True,
     )
 
 
@@ -173,7 +183,7 @@ def abs_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     result = real_of(self.scalar_type)
     return elementwise(
         ctx, (self,), out, apply(np.absolute), compute=arithmetic(self.scalar_type), result=arithmetic(result),
-        promoted=result,
+        promoted=result, exact=True,
     )  # fmt: skip
 
 

@@ -69,7 +69,9 @@ def pooling_window(
         expected=f"a kernel that fits in {list(space)}",
         got=list(kernel_size),
     )
-    return Window(space, taps, steps, pads, spreads, tuple(out))
+    window = Window(space, taps, steps, pads, spreads, tuple(out))
+    window.check_cost(ctx, math.prod(sizes[: len(sizes) - dims]), filtered=False)
+    return window
 
 
 def _image(ctx: PrepareContext, self: Tensor, dims: int) -> Array:
@@ -104,7 +106,7 @@ class _Taps:
         self.views = [view[(slice(None), slice(None), *tap)] for tap in places]
 
 
-@kernel("aten::max_pool2d_with_indices.out")
+@kernel("aten::max_pool2d_with_indices.out", any_layout=True)
 def max_pool2d_with_indices_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -462,7 +464,7 @@ def adaptive_avg_pool3d_out(ctx: PrepareContext, self: Tensor, output_size: list
     return _adaptive(ctx, self, output_size, 3, out)
 
 
-@kernel("aten::max_pool2d_with_indices_backward.grad_input")
+@kernel("aten::max_pool2d_with_indices_backward.grad_input", any_layout=True)
 def max_pool2d_with_indices_backward_out(
     ctx: PrepareContext,
     grad_output: Tensor,

@@ -17,6 +17,7 @@ from et_vm.kernels.portable.image.geometry import Window
 from et_vm.kernels.portable.pooling.pooling import pooling_window
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
+from et_vm.work import CALL
 
 
 def _check(ctx: PrepareContext, self: Tensor, dims: int, out: Tensor, indices: Tensor) -> None:
@@ -56,6 +57,7 @@ def max_pool3d_with_indices_out(
     window = pooling_window(ctx, self.sizes, 3, kernel_size, stride, padding, dilation, ceil_mode)
     out.resize((*self.sizes[:-3], *window.out))
     indices.resize(out.sizes)
+    ctx.work(8 * math.prod(window.kernel) * (out.numel + CALL))
     return evaluated(functools.partial(_max_windows, window), (self,), (out, indices))
 
 
@@ -103,6 +105,7 @@ def _adaptive_max(
     ctx.check(good, arg="output_size", expected=f"{dims} non-negative sizes", got=list(output_size))
     out.resize((*self.sizes[:-dims], *places))
     indices.resize(out.sizes)
+    ctx.work(4 * self.numel + 8 * CALL * math.prod(places))
     return evaluated(functools.partial(_max_parts, tuple(places)), (self,), (out, indices))
 
 
@@ -179,6 +182,7 @@ def _fractional(
     )
     output.resize((*self.sizes[:-dims], *places))
     indices.resize(output.sizes)
+    ctx.work(8 * math.prod(taps) * (output.numel + CALL * batch * channels))
     compute = functools.partial(_fractional_max, ctx, tuple(taps), tuple(places))
     return evaluated(compute, (self, random_samples), (output, indices))
 

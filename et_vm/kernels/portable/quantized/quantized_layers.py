@@ -206,6 +206,8 @@ def mixed_mm_out(
     ctx.check(good, arg="weight", expected=f"{input.sizes[1]} rows", got=list(weight.sizes))
     out.resize((input.sizes[0], weight.sizes[1]))
 
+    ctx.work(input.numel * weight.sizes[1])
+
     def compute(x: Array, weight: Array, scales: Array) -> Array:
         return x @ (weight * scales[:, None])
 
@@ -232,6 +234,8 @@ def mixed_linear_out(
     good = weight.sizes[1] == input.sizes[1]
     ctx.check(good, arg="weight", expected=f"{input.sizes[1]} columns", got=list(weight.sizes))
     out.resize((input.sizes[0], weight.sizes[0]))
+
+    ctx.work(input.numel * weight.sizes[0])
 
     def compute(x: Array, weight: Array, scales: Array) -> Array:
         return x @ (weight * scales[:, None]).T

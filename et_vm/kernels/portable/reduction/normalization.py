@@ -349,7 +349,7 @@ def _prepare_rows(
     return before, source, target, after
 
 
-@kernel("aten::native_layer_norm.out")
+@kernel("aten::native_layer_norm.out", any_layout=True)
 def native_layer_norm_out(
     ctx: PrepareContext,
     input: Tensor,

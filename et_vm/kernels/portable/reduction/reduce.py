@@ -55,13 +55,18 @@ def _accumulate(
     return chain([*calls_into(wide), *cast(ctx, wide, target)])
 
 
-def _explicit(ctx: PrepareContext, dtype: int | None, default: ScalarType, out: Tensor) -> ScalarType:
-    result = default if dtype is None else ScalarType(dtype)
-    if dtype is None:
-        check_out_type(ctx, result, out)
-    else:
-        check_type(ctx, result, out, arg="out")
-    return result
+def _explicit(
+    ctx: PrepareContext, dtype: int | None, default: ScalarType, out: Tensor, *, anything: bool = True
+) -> ScalarType:
+    """The type to accumulate in: ``dtype``, which ``out`` must have, or without one the type of ``out``, as in torch.
+
+    Unless ``anything`` goes, a result of type ``default`` must cast to ``out``.
+    """
+    if dtype is not None:
+        check_type(ctx, ScalarType(dtype), out, arg="out")
+    elif not anything or default.is_complex or not can_cast(ScalarType.BOOL, out.scalar_type):
+        check_out_type(ctx, default, out)
+    return out.scalar_type
 
 
 def _sum(
@@ -78,10 +83,7 @@ def _sum(
     if mean and dtype is None:
         check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
     default = self.scalar_type if mean or kind(self.scalar_type) >= FLOAT else ScalarType.LONG
-    # Without a dtype torch accumulates integers and floats in the type of the out tensor it is given.
-    if dtype is None and can_cast(default, out.scalar_type):
-        default = out.scalar_type
-    result = _explicit(ctx, dtype, default, out)
+    result = _explicit(ctx, dtype, default, out, anything=not mean)
     if mean:
         check_kinds(ctx, result, (FLOAT, COMPLEX), arg="out" if dtype is None else "dtype")
     out.resize(reduced_shape(self.sizes, axes, keepdim))
@@ -128,11 +130,18 @@ def mean_all_out(ctx: PrepareContext, self: Tensor, dtype: int | None, out: Tens
 
 
 def _prod(
-    ctx: PrepareContext, self: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: int | None, out: Tensor
+    ctx: PrepareContext,
+    self: Tensor,
+    axes: tuple[int, ...],
+    keepdim: bool,
+    dtype: int | None,
+    out: Tensor,
+    *,
+    exact: bool = False,
 ) -> Step:
     default = self.scalar_type if kind(self.scalar_type) >= FLOAT else ScalarType.LONG
-    if dtype is None and can_cast(default, out.scalar_type):
-        default = out.scalar_type
+    if exact and dtype is None:
+        check_type(ctx, default, out, arg="out")
     result = _explicit(ctx, dtype, default, out)
     out.resize(reduced_shape(self.sizes, axes, keepdim))
     if not out.array.size:
@@ -150,10 +159,10 @@ def _prod(
 @kernel("aten::prod.out")
 def prod_out(ctx: PrepareContext, self: Tensor, dtype: int | None, out: Tensor) -> Step:
     """Product of all elements; of integers and bools an int64."""
-    return _prod(ctx, self, tuple(range(len(self.sizes))), False, dtype, out)
+    return _prod(ctx, self, tuple(range(len(self.sizes))), False, dtype, out, exact=True)
 
 
-@kernel("aten::prod.int_out")
+@kernel("aten::prod.int_out", any_layout=True)
 def prod_int_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, dtype: int | None, out: Tensor
 ) -> Step:
@@ -167,11 +176,19 @@ def _check_reducible(ctx: PrepareContext, self: Tensor, axes: Sequence[int]) -> 
 
 
 def _extreme(
-    ctx: PrepareContext, ufunc: np.ufunc, self: Tensor, axes: tuple[int, ...], keepdim: bool, out: Tensor
+    ctx: PrepareContext,
+    ufunc: np.ufunc,
+    self: Tensor,
+    axes: tuple[int, ...],
+    keepdim: bool,
+    out: Tensor,
+    *,
+    converts: bool = False,
 ) -> Step:
     check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
     _check_reducible(ctx, self, axes)
-    check_type(ctx, self.scalar_type, out, arg="out")
+    if not (converts and can_cast(ScalarType.BOOL, out.scalar_type)):
+        check_type(ctx, self.scalar_type, out, arg="out")
     out.resize(reduced_shape(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
@@ -195,8 +212,9 @@ def _declare_extreme(name: str, ufunc: np.ufunc) -> None:
 
     @kernel(f"aten::{name}.unary_out")
     def of_all(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
-        """The extreme of all elements; NaN if any is."""
-        return _extreme(ctx, ufunc, self, tuple(range(len(self.sizes))), False, out)
+        """The extreme of all elements, converted to the type of ``out``; NaN if any is."""
+        axes = tuple(range(len(self.sizes)))
+        return _extreme(ctx, ufunc, self, axes, False, out, converts=True)
 
 
 _declare_extreme("max", np.maximum)
@@ -302,8 +320,9 @@ def _declare_logical(name: str, ufunc: np.ufunc) -> None:
     def over_dims(
         ctx: PrepareContext, self: Tensor, dim: list[int] | None, keepdim: bool, out: Tensor
     ) -> Step:
-        """Over ``dim``, all of them for None; NaN counts as true."""
-        return _logical(ctx, ufunc, self, dimensions(ctx, dim, len(self.sizes)), keepdim, out)
+        """Over ``dim``, all of them for None; of no dimension each element by itself. NaN counts as true."""
+        axes = dimensions(ctx, dim, len(self.sizes), empty_is_all=False)
+        return _logical(ctx, ufunc, self, axes, keepdim, out)
 
 
 _declare_logical("any", np.logical_or)
@@ -376,7 +395,7 @@ def _variance(
     )
 
 
-@kernel("aten::var.out")
+@kernel("aten::var.out", any_layout=True)
 def var_out(
     ctx: PrepareContext, self: Tensor, dim: list[int] | None, unbiased: bool, keepdim: bool, out: Tensor
 ) -> Step:
@@ -386,7 +405,7 @@ def var_out(
     return _variance(ctx, self, dim, 1.0 if unbiased else 0.0, keepdim, out)
 
 
-@kernel("aten::var.correction_out")
+@kernel("aten::var.correction_out", any_layout=True)
 def var_correction_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -414,7 +433,7 @@ def std_correction_out(
     return _variance(ctx, self, dim, 1.0 if correction is None else correction, keepdim, out, root=True)
 
 
-@kernel("aten::var_mean.correction_out")
+@kernel("aten::var_mean.correction_out", any_layout=True)
 def var_mean_correction_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -436,8 +455,6 @@ def _declare_running(name: str, ufunc: np.ufunc) -> None:
         """
         axis = dimension(ctx, dim, len(self.sizes))
         default = self.scalar_type if kind(self.scalar_type) >= FLOAT else ScalarType.LONG
-        if dtype is None and can_cast(default, out.scalar_type):
-            default = out.scalar_type
         result = _explicit(ctx, dtype, default, out)
         out.resize(self.sizes)
         if not out.array.size:

@@ -14,6 +14,7 @@ from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
+from et_vm.work import CALL
 
 _REDUCTIONS: dict[str, tuple[Callable[..., Any], float]] = {
     "max": (np.maximum.reduce, -math.inf),
@@ -93,4 +94,5 @@ def segment_reduce_out(
                 made[row, place] = total
         return made.reshape(out.sizes)
 
+    ctx.work(4 * CALL * outer * count)
     return evaluated(compute, (data, segments), (out,))

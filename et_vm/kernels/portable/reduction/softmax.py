@@ -91,7 +91,7 @@ def softmax_out(ctx: PrepareContext, self: Tensor, dim: int, half_to_float: bool
     return _softmax(ctx, self, dim, half_to_float, out, logarithm=False)
 
 
-@kernel("aten::_log_softmax.out")
+@kernel("aten::_log_softmax.out", any_layout=True)
 def log_softmax_out(ctx: PrepareContext, self: Tensor, dim: int, half_to_float: bool, out: Tensor) -> Step:
     """Logarithm of the softmax along ``dim``. Scratch: two slices of a block and a block, two for 16-bit
     types.

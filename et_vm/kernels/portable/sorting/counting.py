@@ -72,14 +72,18 @@ def bincount_out(
         result = ScalarType.FLOAT if weights.scalar_type == ScalarType.FLOAT else ScalarType.DOUBLE
         given.append(weights)
     check_out_type(ctx, result, out)
-    return evaluated_to_size(functools.partial(_counts, ctx, minlength), given, (out,))
+    return evaluated_to_size(functools.partial(_counts, ctx, minlength, out), given, (out,))
 
 
-def _counts(ctx: PrepareContext, minlength: int, numbers: Array, weights: Array | None = None) -> Array:
+def _counts(
+    ctx: PrepareContext, minlength: int, out: Tensor, numbers: Array, weights: Array | None = None
+) -> Array:
     if numbers.size and int(numbers.min()) < 0:
         raise ctx.trap(arg="self", expected="non-negative numbers", got=int(numbers.min()))
     most = int(numbers.max()) + 1 if numbers.size else 0
     check_memory(ctx, (max(most, minlength),), 8, arg="minlength" if minlength > most else "self")
+    # Before as much is allocated beside it: a single number tells how long it is.
+    out.resize((max(most, minlength),))
     if not numbers.size:
         return np.zeros(minlength, np.int64)
     given = None if weights is None else weights.astype(np.float64)

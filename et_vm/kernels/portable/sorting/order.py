@@ -27,6 +27,7 @@ from et_vm.kernels.portable.reduction.reduce import reduced_shape
 from et_vm.kernels.portable.steps import NOTHING
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
+from et_vm.work import CALL
 
 Choose = Callable[[Array], Array]
 """From lines along the last axis to the index of one element of each."""
@@ -207,6 +208,8 @@ def logcumsumexp_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -
     check_type(ctx, self.scalar_type, out, arg="out")
     axis = dimension(ctx, dim, len(self.sizes))
     out.resize(self.sizes)
+    if self.sizes and self.scalar_type.is_complex:
+        ctx.work(8 * CALL * self.sizes[axis])
     return evaluated(functools.partial(_log_sums, axis), (self,), (out,))
 
 

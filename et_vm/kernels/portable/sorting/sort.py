@@ -85,7 +85,7 @@ def _sorted(
     return chain(calls)
 
 
-@kernel("aten::topk.values")
+@kernel("aten::topk.values", any_layout=True)
 def topk_out(
     ctx: PrepareContext,
     self: Tensor,

@@ -23,6 +23,15 @@ _TRIGONOMETRIC_ABOVE: Final = 6
 Function: TypeAlias = Callable[[Any, Array, Array], Array]
 """From the module `scipy.special`, whole degrees, and arguments in float64."""
 
+Spend: TypeAlias = Callable[[int], None]
+"""Is told of work that is about to be done (`PrepareContext.spend`)."""
+
+Metered: TypeAlias = Callable[[Any, Array, Array, Spend], Array]
+"""A function that tells of its work."""
+
+_TERM: Final = 8
+"""Units of work for each term of a recurrence."""
+
 
 def _named(name: str) -> Function:
     def function(special: Any, degree: Array, x: Array) -> Array:
@@ -56,28 +65,29 @@ def _inside(letter: str, degree: Array, x: Array) -> Array:
 
 
 def _chebyshev(
-    letter: str, function: Function, shifted: bool, special: Any, degree: Array, x: Array
+    letter: str, function: Function, shifted: bool, special: Any, degree: Array, x: Array, spend: Spend
 ) -> Array:
     at = 2 * x - 1 if shifted else x
     closed = (degree > _TRIGONOMETRIC_ABOVE) & (np.abs(at) < 1)
     result: Array = np.empty(x.shape)
     result[closed] = _inside(letter, degree[closed], at[closed])
-    result[~closed] = _capped(function)(special, degree[~closed], at[~closed])
+    result[~closed] = _capped(function)(special, degree[~closed], at[~closed], spend)
     return result
 
 
-def _capped(function: Function) -> Function:
+def _capped(function: Function) -> Metered:
     """By recurrence, unless that has too many steps: degrees are data, and what takes hours looks like what does not
-    end. Raises ExecutorchError(NotSupported).
+    end. Raises ExecutorchError: NotSupported, or OutOfResources where they pass the limit of work.
     """
 
-    def capped(special: Any, degree: Array, x: Array) -> Array:
+    def capped(special: Any, degree: Array, x: Array, spend: Spend) -> Array:
         most = int(degree.max(initial=0))
         if most > MAX_DEGREE:
             raise ExecutorchError(
                 Error.NotSupported,
                 f"a polynomial of degree {most} by its recurrence, the most is {MAX_DEGREE}",
             )
+        spend(_TERM * int(degree.sum()))
         return function(special, degree, x)
 
     return capped
@@ -88,31 +98,33 @@ class Polynomial(NamedTuple):
     may overflow.
     """
 
-    function: Function
+    function: Metered
     divided: bool = False
 
-    def rounded(self, special: Any, degree: Array, x: Array, dtype: DType) -> Array:
+    def rounded(self, special: Any, degree: Array, x: Array, dtype: DType, spend: Spend) -> Array:
         """The polynomials of degrees of at least 1 in a type."""
-        made = self.function(special, degree, x)
+        made = self.function(special, degree, x, spend)
         return (made * degree).astype(dtype) / degree.astype(dtype) if self.divided else made.astype(dtype)
 
 
-def evaluate(family: Polynomial, dtype: DType, special: Any, x: Array, degree: Array) -> Array:
+def evaluate(family: Polynomial, dtype: DType, special: Any, spend: Spend, x: Array, degree: Array) -> Array:
     """The polynomials of ``degree`` at ``x``, float64 arrays that broadcast, for a result of ``dtype``. Allocates a
-    dozen arrays of their common shape.
+    dozen arrays of their common shape. A recurrence has as many terms for each element as the degree says, of which it
+    tells ``spend``.
 
-    Raises ExecutorchError(NotSupported) for a degree above ``MAX_DEGREE`` that only a recurrence leads to.
+    Raises ExecutorchError: NotSupported for a degree above ``MAX_DEGREE`` that only a recurrence leads to;
+    OutOfResources when the terms pass the limit of work.
     """
     x, degree = np.broadcast_arrays(x, degree)
     # Of what is no number torch makes the least integer.
     n: Array = np.where(np.isfinite(degree), np.trunc(degree), -1).astype(np.int64)
     infinite = np.isinf(x)
     at: Array = np.where(infinite, np.copysign(10.0, x), x)
-    result = family.rounded(special, np.maximum(n, 1), at, dtype)
+    result = family.rounded(special, np.maximum(n, 1), at, dtype, spend)
     result = np.where(infinite, np.copysign(np.inf, result), result)
     # A recurrence of two infinities.
     late = (n > 2) & np.isinf(result)
-    before = family.rounded(special, n[late] - 2, at[late], dtype)
+    before = family.rounded(special, n[late] - 2, at[late], dtype, spend)
     result[late] = np.where(infinite[late] | np.isinf(before), np.nan, result[late])
     return np.where(n < 0, 0.0, np.where(n == 0, 1.0, result))
 

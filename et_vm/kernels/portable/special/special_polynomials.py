@@ -25,7 +25,7 @@ def _computed(
             check_not_reduced(ctx, operand, arg=arg)
     dtype = numpy_dtype(floating(result_type(x, n)))
     special = scipy_module(ctx, "scipy.special")
-    return computed(ctx, partial(evaluate, family, dtype, special), (x, n), out)
+    return computed(ctx, partial(evaluate, family, dtype, special, ctx.spend), (x, n), out)
 
 
 def _declare(name: str, family: Polynomial) -> None:

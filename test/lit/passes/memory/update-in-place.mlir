@@ -1,4 +1,4 @@
-// RUN: et-opt -p 'update-in-place{target="stock-1.4"}' --split-input-file %s | filecheck %s
+// RUN: et-opt -p update-in-place --split-input-file %s | filecheck %s
 // RUN: et-opt -p 'update-in-place{target="et-vm"}' --split-input-file %s | filecheck %s --check-prefix=VM
 
 // What is put into state is put where it is; products read the state itself.

@@ -195,7 +195,8 @@ executorch.plan @unsound {
 
 // -----
 
-// Does not fire: what is moved to refers to other memory than its own; a loop brings the writer round again.
+// Does not fire: what is moved to refers to other memory than its own; a loop brings the writer round again before the
+// result of the last round is read.
 // CHECK-LABEL: executorch.plan @loops
 // CHECK-COUNT-2: aten::view_copy.out
 // CHECK-NOT:     executorch.view
@@ -206,15 +207,59 @@ executorch.plan @loops {
   %m = executorch.alloc : tensor<8xf32>
   %a = executorch.alloc : tensor<2x4xf32>
   %b = executorch.alloc : tensor<2x4xf32>
+  %q = executorch.alloc : tensor<2x4xf32>
   executorch.jump ^loop
 ^loop:
   executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+  executorch.kernel_call "aten::neg.out"(%a) outs(%q)
   executorch.kernel_call "aten::view_copy.out"(%r, [2, 4]) outs(%a)
   executorch.move %r to %m
   executorch.kernel_call "aten::view_copy.out"(%m, [2, 4]) outs(%b)
   executorch.jump_false %c, ^loop, ^end
 ^end:
-  executorch.return %a, %b
+  executorch.return %q, %b
+}
+
+// -----
+
+// In a loop, where each round writes the argument before the result is read; also of what is moved from.
+// CHECK-LABEL: executorch.plan @rounds
+// CHECK:       %r = executorch.alloc : tensor<8xf32>
+// CHECK:       %a = executorch.view %r : tensor<2x4xf32>
+// CHECK:       executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+// CHECK-NEXT:  executorch.move %r to %m
+// CHECK:       executorch.return %a, %m
+executorch.plan @rounds {
+  %x = executorch.input : tensor<8xf32>
+  %c = executorch.value true : i1
+  %r = executorch.alloc : tensor<8xf32>
+  %m = executorch.alloc : tensor<8xf32>
+  %a = executorch.alloc : tensor<2x4xf32>
+  executorch.jump ^loop
+^loop:
+  executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+  executorch.kernel_call "aten::view_copy.out"(%r, [2, 4]) outs(%a)
+  executorch.move %r to %m
+  executorch.jump_false %c, ^loop, ^end
+^end:
+  executorch.return %a, %m
+}
+
+// -----
+
+// Does not fire: what refers to the argument is written, too.
+// CHECK-LABEL: executorch.plan @by_another_name
+// CHECK:       aten::view_copy.out
+executorch.plan @by_another_name {
+  %x = executorch.input : tensor<8xf32>
+  %r = executorch.alloc : tensor<8xf32>
+  %m = executorch.reference : tensor<8xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%r)
+  %a = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::view_copy.out"(%r, [2, 4]) outs(%a)
+  executorch.move %r to %m
+  executorch.kernel_call "aten::neg.out"(%x) outs(%m)
+  executorch.return %a, %m
 }
 
 // -----

@@ -1,5 +1,5 @@
 // RUN: et-opt -p decompose-quantized --split-input-file %s | filecheck %s
-// RUN: et-opt -p 'decompose-quantized{target="stock-1.4-quantized"}' --split-input-file %s | filecheck %s --check-prefix=STOCK
+// RUN: et-opt -p 'decompose-quantized{target="%stock-quantized"}' --split-input-file %s | filecheck %s --check-prefix=STOCK
 // RUN: et-opt -p 'decompose-quantized{target="et-vm"}' --split-input-file %s | filecheck %s --check-prefix=VM
 
 // The scale is inverted at compile time.

@@ -4,10 +4,10 @@
 // RUN: not et-opt -p 'link-check{backends="NestedProgramBackend","Tiles" extra="my::tanh.out"}' %s 2>&1 | filecheck %s --check-prefix KERNEL
 // RUN: et-opt -p 'link-check{backends="NestedProgramBackend","Tiles" extra="my::relu.out"}' %s -o %t.mlir
 
-// CHECK: error: 'executorch.delegate_call': 'stock-1.4' has no backend Tiles, there are: {{.*}}XnnpackBackend (2 calls of it)
+// CHECK: error: 'executorch.delegate_call': 'stock-{{[0-9.]+}}' has no backend Tiles, there are: {{.*}}XnnpackBackend (2 calls of it)
 // CHECK: fix: if the runtime that you build has it, say so: --extra-backends Tiles
 // CHECK-NOT: has no backend Tiles
-// CHECK: error: 'executorch.delegate_call': 'stock-1.4' has no backend NestedProgramBackend, there are: {{.*}} (1 call of it)
+// CHECK: error: 'executorch.delegate_call': 'stock-{{[0-9.]+}}' has no backend NestedProgramBackend, there are: {{.*}} (1 call of it)
 // CHECK: fix: compile for a target that has it: et-vm or et-vm-aten; or if the runtime that you build has it, say so: --extra-backends NestedProgramBackend
 // CHECK: error: 'my::relu.out'
 

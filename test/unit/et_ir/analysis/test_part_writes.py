@@ -6,7 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.parser import Parser
 
-from et_ir.analysis.register_liveness import Interval, Liveness
+from et_ir.analysis.liveness import Interval, Liveness
 from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import AllocOp, Executorch, PlanOp
 from et_ir.dialects.program import Program

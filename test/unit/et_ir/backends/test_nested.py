@@ -7,7 +7,7 @@ import torch
 from et_ir import to_edge, to_edge_transform_and_lower
 from et_ir.backends.nested import NestedPartitioner
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
-from et_ir.program_manager import ExecutorchBackendConfig
+from et_ir.driver.managers import ExecutorchBackendConfig
 from et_schema.errors import Trap
 from et_schema.pte import read_pte
 from et_vm import RecordingTracer

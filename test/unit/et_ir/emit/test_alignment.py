@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from et_ir.emit.alignment import Alignments, recover_alignments
-from et_schema.generated.program import ExecutionPlan, Program, SubsegmentOffsets
+from et_schema.program import ExecutionPlan, Program, SubsegmentOffsets
 from et_schema.pte import read_pte, serialize_pte
 from et_schema.segments import Segment
 

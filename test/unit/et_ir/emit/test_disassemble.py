@@ -13,8 +13,8 @@ import pytest
 from et_ir.dialects.executorch import PlanOp
 from et_ir.emit import disassemble, write
 from et_ir.text import print_module
+from et_schema import program as schema
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated import program as schema
 from et_schema.pte import read_pte, serialize_pte
 from et_schema.scalar_type import ScalarType
 

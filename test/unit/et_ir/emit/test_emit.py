@@ -17,7 +17,7 @@ from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import Executorch
 from et_ir.dialects.program import Program
 from et_ir.emit import EmitError, EmitOptions, disassemble, emit, write
-from et_schema.generated import program as schema
+from et_schema import program as schema
 from et_schema.pte import read_pte
 
 

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
 
 from et_ir.data.store import WeightStore
+from et_ir.driver.stages import run_pipeline
 from et_ir.emit import disassemble, write
-from et_ir.passes.pipelines import run_pipeline
 from et_ir.text import (
     parse_module,
     print_module,

@@ -1,14 +1,16 @@
 """No standard pass drops a source location: every op of a lowered method comes from a line of Python."""
 
+from itertools import takewhile
+
 import torch
 from modules import context
 from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 
+from et_ir.driver.pipelines import core_aten_passes, edge_passes, executorch_passes
 from et_ir.frontend import import_program
 from et_ir.locations import frames_of
-from et_ir.passes.pipelines import CORE_ATEN, EDGE, executorch_pipeline, parse_passes
 
 
 class Net(nn.Module):
@@ -47,7 +49,7 @@ def test_every_pass() -> None:
     args = (torch.rand(1, 3, 8, 8), torch.randint(0, 5, (8,)))
     module = import_program(torch.export.export(Net().eval(), args))
     assert not located(module)
-    kernels = executorch_pipeline().partition(",to-out-variant")[0]
-    for one in parse_passes(",".join([CORE_ATEN, EDGE, kernels])):
+    kernels = takewhile(lambda one: one.name != "to-out-variant", executorch_passes())
+    for one in (*core_aten_passes(), *edge_passes(), *kernels):
         one.apply(context(), module)
         assert not located(module), f"{one.name} dropped a location"

@@ -51,7 +51,7 @@ PUZZLE = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(few)
 def test_as_small_as_any_order_makes_it(given: list[Buffer]) -> None:
     plan = plan_exact(given)
@@ -61,7 +61,7 @@ def test_as_small_as_any_order_makes_it(given: list[Buffer]) -> None:
     assert lower_bound(given) <= plan.size
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(many)
 def test_exact_greedy_naive(given: list[Buffer]) -> None:
     plan = plan_exact(given, budget=2000)
@@ -70,7 +70,7 @@ def test_exact_greedy_naive(given: list[Buffer]) -> None:
     assert plan.size <= plan_best(given).size or plan.nodes >= 2000
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(few, st.booleans(), st.randoms(use_true_random=False))
 def test_a_search_finds_or_refutes(given: list[Buffer], tightest: bool, random: object) -> None:
     given = [each for each in given if each.size]
@@ -190,3 +190,10 @@ def test_gaps_are_shared() -> None:
 def test_buffers_that_are_none(arguments: tuple[int, int, int, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Buffer(*arguments)
+
+
+@given(many, st.integers(0, 50))
+def test_slack_ends_the_search(given: list[Buffer], slack: int) -> None:
+    plan, least = plan_best(given, slack), plan_best(given)
+    assert layout_problems(given, plan.layout) == []
+    assert plan.size <= max(least.size, lower_bound(given) * (1000 + slack) // 1000)

@@ -35,7 +35,7 @@ def check(buffers: list[Buffer], banks: list[Bank], assigned: Assignment) -> Non
         assert {assigned.bank[index] for index in members} <= {at}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(used, st.integers(0, 25))
 def test_what_fits_is_fast(given: list[tuple[Buffer, int]], capacity: int) -> None:
     buffers, uses = [buffer for buffer, _ in given], [count for _, count in given]
@@ -48,7 +48,7 @@ def test_what_fits_is_fast(given: list[tuple[Buffer, int]], capacity: int) -> No
         assert plan_exact(more).size > capacity
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(used, st.integers(1, 20))
 def test_no_choice_costs_much_less(given: list[tuple[Buffer, int]], capacity: int) -> None:
     buffers, uses = [buffer for buffer, _ in given], [count for _, count in given]

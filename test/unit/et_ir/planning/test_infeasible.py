@@ -19,7 +19,7 @@ buffers = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(buffers, st.integers(0, 20))
 def test_irreducible(given: list[Buffer], capacity: int) -> None:
     conflict = conflict_of(given, capacity)

@@ -31,7 +31,7 @@ buffers = st.lists(
 
 
 @pytest.mark.parametrize("name", sorted(PLANNERS.keys() - {"exact"}))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(buffers)
 def test_layouts_are_right_and_repeatable(name: str, given: list[Buffer]) -> None:
     made = PLANNERS[name](given)

@@ -84,3 +84,15 @@ def test_a_long_chain_takes_one_walk() -> None:
     found = least_peak(Problem(count, [[task - 1] if task else [] for task in range(count)], storages))
     assert found.optimal
     assert found.peak == 32
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_an_order_of_no_use_is_not_looked_for(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(10):
+        problem = random_problem(random, random.randint(1, 7))
+        best, before = least_peak(problem).peak, peak_of(problem, range(problem.count))
+        assert least_peak(problem, below=before).peak == best
+        found = least_peak(problem, below=best)
+        assert can_run(problem, found.order)
+        assert peak_of(problem, found.order) == found.peak >= best

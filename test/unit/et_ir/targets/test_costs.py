@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from et_ir.targets.costs import KernelCost, Work, read_costs
-from et_ir.targets.registry import TARGETS, find_target
+from et_ir.targets.registry import DEFAULT, TARGETS, find_target
 
 FORMS = (
     "aten::convolution.out",
@@ -45,7 +45,7 @@ def test_costs_are_those_of_a_machine(target: str) -> None:
 
 
 def test_what_the_choices_for_stock_rest_on() -> None:
-    table = find_target("stock-1.4").costs
+    table = find_target(DEFAULT).costs
     assert table is not None
 
     def seconds(name: str, **counts: int) -> float:

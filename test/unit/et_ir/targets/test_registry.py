@@ -12,7 +12,9 @@ from xdsl.context import Context
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.pipelines import executorch_passes
+from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.passes.verify.link_check import MissingKernels
 from et_ir.targets import registry
 from et_ir.targets.registry import DEFAULT, TARGETS, TargetError, find_target, target_names
@@ -21,10 +23,10 @@ from et_ir.universe import ET_UNIVERSE
 
 ACME = """
 from dataclasses import replace
-from et_ir.targets.registry import find_target
+from et_ir.targets.registry import DEFAULT, find_target
 
 TARGET = replace(
-    find_target("stock-1.4"),
+    find_target(DEFAULT),
     name="acme",
     provenance="A file of a test.",
     added_kernels=frozenset({"aten::erfc.out"}),
@@ -80,7 +82,7 @@ def test_the_default_is_a_target() -> None:
 
 
 def test_a_library_of_kernels_adds_to_a_runtime() -> None:
-    base, more = find_target("stock-1.4"), find_target("stock-1.4-quantized")
+    base, more = find_target(DEFAULT), find_target(f"{DEFAULT}-quantized")
     assert base.kernels < more.kernels
     assert (base.in_place, base.refused_types, base.backends) == (
         more.in_place,
@@ -90,7 +92,7 @@ def test_a_library_of_kernels_adds_to_a_runtime() -> None:
 
 
 def test_a_target_in_a_file(acme: str) -> None:
-    target, stock = find_target(acme), find_target("stock-1.4")
+    target, stock = find_target(acme), find_target(DEFAULT)
     assert target.kernels - stock.kernels == {"aten::erfc.out"}
     assert target.backends - stock.backends == {"AcmeBackend"}
     assert target.legalizations == stock.legalizations
@@ -98,11 +100,11 @@ def test_a_target_in_a_file(acme: str) -> None:
 
 def test_a_program_for_a_target_in_a_file(acme: str) -> None:
     context, module = parsed(TEXT)
-    run_pipeline(module, executorch_pipeline(target=acme), context)
+    run_passes(module, executorch_passes(ExecutorchBackendConfig(target=acme)), ctx=context)
     assert '"aten::erfc.out"' in str(module)
     context, module = parsed(TEXT)
     with pytest.raises(MissingKernels, match="no kernel of 'bare' implements it"):
-        run_pipeline(module, executorch_pipeline(target=_installed_bare()), context)
+        run_passes(module, executorch_passes(ExecutorchBackendConfig(target=_installed_bare())), ctx=context)
 
 
 def _installed_bare() -> str:
@@ -133,7 +135,7 @@ def test_a_target_of_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             "stock",
-            "unknown target 'stock', expected one of stock-1.4, stock-1.4-quantized, et-vm, et-vm-aten",
+            "unknown target 'stock', expected one of stock-1.5, stock-1.5-quantized, et-vm, et-vm-aten, stock-1.4",
         ),
         ("et-wm", "did you mean 'et-vm'"),
         ("no_such_module:TARGET", "cannot be loaded: ModuleNotFoundError"),
@@ -151,18 +153,18 @@ def test_targets_that_there_are_not(name: str, message: str) -> None:
     "name", ["legalize", "kernel-limits", "in-place", "link-check", "decompose-quantized"]
 )
 def test_passes_name_a_target_that_there_is_not(name: str) -> None:
-    context, module = parsed(TEXT)
+    _, module = parsed(TEXT)
     with pytest.raises(PassFailedException, match=f"{name}: unknown target 'gpu'"):
-        run_pipeline(module, f'{name}{{target="gpu"}}', context)
+        run_pipeline(module, f'{name}{{target="gpu"}}')
 
 
 def test_a_family_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = replace(find_target("stock-1.4"), name="wrong", legalizations=("emtpy",))
+    wrong = replace(find_target(DEFAULT), name="wrong", legalizations=("emtpy",))
     monkeypatch.setitem(TARGETS, "wrong", f"{__name__}:WRONG")
     monkeypatch.setattr(registry, "_loaded", lambda _name, _place: wrong)
-    context, module = parsed(TEXT)
+    _, module = parsed(TEXT)
     with pytest.raises(PassFailedException, match="'wrong' asks for 'emtpy', there are arguments, bags"):
-        run_pipeline(module, 'legalize{target="wrong"}', context)
+        run_pipeline(module, 'legalize{target="wrong"}')
     find_target.cache_clear()
 
 

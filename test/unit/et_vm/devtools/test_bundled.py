@@ -11,13 +11,13 @@ from vm_commands import add, run
 from vm_programs import Build
 
 from et_schema.bpte import read_bpte, write_bpte
-from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.generated.bundled_program import (
+from et_schema.bundled_program import (
     BundledMethodTestCase,
     BundledMethodTestSuite,
     Tensor,
     Value,
 )
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.scalar_type import ScalarType
 from et_tools.exit_codes import ExitCode
 from et_vm.devtools.bundled import BundledProgram, Mismatch, bundle

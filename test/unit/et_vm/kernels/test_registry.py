@@ -3,7 +3,7 @@ import pytest
 from vm_programs import add_out
 
 from et_schema.errors import Error, ExecutorchError, Trap
-from et_schema.generated.program import Frame
+from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch, parameters_of
 from et_vm.values import Tensor

@@ -10,7 +10,7 @@ from vm_commands import run
 from vm_programs import Build
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.generated.flat_tensor import FlatTensor, NamedData, TensorLayout
+from et_schema.flat_tensor import FlatTensor, NamedData, TensorLayout
 from et_schema.ptd import serialize_ptd
 from et_schema.scalar_type import ScalarType
 from et_tools.exit_codes import ExitCode

@@ -1,7 +1,7 @@
 from dataclasses import fields
 from typing import get_args
 
-from et_schema.generated import program as schema
+from et_schema import program as schema
 from et_vm.load.opcodes import BY_TABLE, OPCODES
 
 

@@ -2,10 +2,13 @@ import gc
 
 import numpy as np
 import pytest
+import xnnpack_graphs
 from vm_programs import Build
 
+from et_schema import xnnpack_graph as xnnpack
 from et_schema.errors import Error, ExecutorchError, MissingBackend, Trap
-from et_schema.generated.program import CompileSpec
+from et_schema.program import CompileSpec
+from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import Backend, BackendRegistry
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.program import Program
@@ -272,3 +275,20 @@ def test_backends_are_told_of_the_tensors_of_the_first_call():
     source, target = acme.arguments
     method.execute([np.array([1, 2], np.float32)])
     assert (source.array.tolist(), target.array.tolist()) == ([1, 2], [2.5, 3.5])
+
+
+def test_constants_that_overflow_when_they_are_loaded():
+    """A scale of a file is no reason for numpy to warn of."""
+    graph = xnnpack_graphs.Build()
+    x, y = graph.input(1, 2), graph.output(1, 2)
+    scales = xnnpack.PerChannelQuant([3e38, 3e38], 0)
+    kind = xnnpack_graphs.D.qcint8
+    weight = graph.constant(np.full((2, 2), 127, np.int8), kind, scales)
+    graph.node(xnnpack.XNNFullyConnected(x, weight, NO_VALUE, y, 0))
+    build = Build()
+    x, out = build.tensor(1, 2), build.tensor(1, 2)
+    build.delegate("XnnpackBackend", graph.blob(), x, out)
+    build.inputs(x)
+    build.outputs(out)
+    method = Program.load(build.file()).load_method("forward")
+    assert method.execute([np.ones((1, 2), np.float32)])[0].tolist() == [[np.inf, np.inf]]

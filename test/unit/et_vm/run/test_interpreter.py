@@ -3,7 +3,7 @@ import pytest
 from vm_programs import Build, chain_of_adds, f32, load
 
 from et_schema.errors import Error, Trap
-from et_schema.generated.program import Frame
+from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.registry import NOTHING, KernelRegistry
 from et_vm.tracer import EventTracer

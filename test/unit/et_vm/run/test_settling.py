@@ -264,7 +264,8 @@ def _resizing_functions(tree):
 
 def test_steps_that_resize_are_marked():
     found = {}
-    for path in Path(et_vm.kernels.__file__).parent.rglob("*.py"):
+    kernels = Path(et_vm.kernels.__file__).parent
+    for path in (path for library in ("portable", "aten") for path in (kernels / library).rglob("*.py")):
         for node in _resizing_functions(ast.parse(path.read_text())):
             found[f"{path.stem}.{node.name}"] = [ast.unparse(mark) for mark in node.decorator_list]
     assert found

@@ -7,7 +7,7 @@ import pytest
 from vm_programs import BOUND, Build, kernels
 
 from et_schema.errors import Error, InputError
-from et_schema.generated.program import NamedData
+from et_schema.program import NamedData
 from et_schema.pte import serialize_pte
 from et_vm.program import Program
 

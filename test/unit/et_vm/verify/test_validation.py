@@ -9,8 +9,8 @@ from test_verify import ROWS, Good
 from vm_programs import Build
 
 from et_schema.errors import Error
-from et_schema.generated.program import EValue, FrameList, Instruction, KernelCall, MoveCall
-from et_schema.generated.program import Program as Tables
+from et_schema.program import EValue, FrameList, Instruction, KernelCall, MoveCall
+from et_schema.program import Program as Tables
 from et_schema.pte import read_pte
 from et_vm.program import Program
 from et_vm.verify.validation import validate

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import TensorType, f32, i1, i8, i64
 from xdsl.ir import Attribute, Block, Operation
 
 from et_ir.analysis.bounds import Interval, SizeBounds
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.program import LiteralOp, RangeOp
 from et_ir.dialects.schema import DYNAMIC
 from et_ir.dialects.schema.literals import ELEMENT_TYPES

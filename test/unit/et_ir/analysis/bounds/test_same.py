@@ -7,7 +7,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from et_ir.analysis.bounds import SizeBounds
 from et_ir.analysis.bounds.same import SameSizes
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.program import LiteralOp, RangeOp
 from et_ir.dialects.schema import DYNAMIC
 

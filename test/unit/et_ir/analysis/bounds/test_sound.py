@@ -14,12 +14,12 @@ from torch._ops import OpOverloadPacket
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from dev.calls import Call, module_of
 from et_ir.analysis.bounds import SizeBounds
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.program import RangeOp
 from et_ir.dialects.schema import DYNAMIC
 from et_ir.dialects.schema.tensors import is_tensor
-from et_ir.registry.calls import Call, module_of
 
 
 def called(case: tuple[Any, ...]) -> Call:

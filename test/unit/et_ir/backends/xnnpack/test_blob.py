@@ -4,8 +4,8 @@ import pytest
 from modules import parse
 
 from et_ir.backends.xnnpack.blob import XnnpackBackend, translate
-from et_schema.generated.xnnpack import XNNFullyConnected, XNNStaticTranspose
 from et_schema.xnnpack import read_xnnpack
+from et_schema.xnnpack_graph import XNNFullyConnected, XNNStaticTranspose
 from et_schema.xnnpack_nodes import kind_name, tensor_of
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from et_ir.backends import delegate_module
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_ir.driver.pipelines import executorch_passes
+from et_ir.driver.stages import run_passes
 from et_ir.emit import write
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
 from et_schema.errors import Error, InvalidFile
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime
@@ -29,7 +30,7 @@ func.func @squares(%x: tensor<4xf32>) -> tensor<4xf32> {
 def file(parse):
     module = parse(TEXT)
     delegate_module(module, XnnpackPartitioner())
-    run_pipeline(module, executorch_pipeline())
+    run_passes(module, executorch_passes())
     stream = io.BytesIO()
     write(module, stream)
     return bytearray(stream.getvalue())

@@ -1,7 +1,7 @@
 from et_ir.backends.xnnpack.graph import GraphBuilder
 from et_ir.data import Blob
-from et_schema.generated.xnnpack import OutputMinMax, XNNAbs, XNNAdd, XNNDatatype, XNNStaticReshape
 from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
+from et_schema.xnnpack_graph import OutputMinMax, XNNAbs, XNNAdd, XNNDatatype, XNNStaticReshape
 
 F32 = XNNDatatype.fp32
 

@@ -4,7 +4,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from et_ir.backends import BackendError, make_partitioner
-from et_ir.backends.tags import tag_of
+from et_ir.delegation.tags import tag_of
 from et_ir.dialects.schema import SchemaOp
 
 

@@ -16,12 +16,13 @@ from xdsl.dialects import test as xdsl_test
 from xdsl.dialects.builtin import TensorType, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
+from dev.calls import Call, module_of, result_type
+from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.aten import OP_BY_NAME
-from et_ir.dialects.aten.inference import RULES, infer
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema import DYNAMIC, compatible
-from et_ir.registry.calls import Call, module_of, result_type
-from et_ir.registry.quantized_calls import RUNTIME_EXAMPLES
+from et_ir.dialects.schema.inference import infer
+from et_ops.inference import RULES
 
 
 def called(case: tuple[Any, ...]) -> Call:
@@ -115,7 +116,9 @@ def test_every_core_operator_on_dense_tensors_has_a_rule() -> None:
     without = {
         name
         for name, cls in OP_BY_NAME.items()
-        if cls.tags & {"core", "view_copy"} and name not in RULES and not name.startswith((*sparse, *nested))
+        if cls.operator.tags & {"core", "view_copy"}
+        and name not in RULES
+        and not name.startswith((*sparse, *nested))
     }
     assert without == set()
 

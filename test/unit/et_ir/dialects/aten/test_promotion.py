@@ -12,10 +12,11 @@ from xdsl.dialects import test as xdsl_test
 from xdsl.dialects.builtin import TensorType, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
+from dev.calls import DTYPES
 from et_ir.dialects.aten import OP_BY_NAME
-from et_ir.dialects.aten.inference.dtypes import as_float, dtype_of, promote, real_of
+from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.registry.calls import DTYPES
+from et_ops.dtypes import as_float, promote, real_of
 
 TORCH = {ELEMENT_TYPES[name]: dtype for dtype, name in DTYPES.items()}
 PAIRS = list(itertools.product(TORCH, TORCH))
@@ -23,7 +24,7 @@ PAIRS = list(itertools.product(TORCH, TORCH))
 
 def test_pairs_promote_as_in_torch() -> None:
     for a, b in PAIRS:
-        assert TORCH[promote(dtype_of(a), dtype_of(b)).attr] is torch.promote_types(TORCH[a], TORCH[b])
+        assert TORCH[attr_of(promote(dtype_of(a), dtype_of(b)))] is torch.promote_types(TORCH[a], TORCH[b])
 
 
 def test_promotion_is_a_join() -> None:
@@ -36,9 +37,9 @@ def test_promotion_is_a_join() -> None:
 
 def test_conversions_between_categories() -> None:
     for attr, dtype in TORCH.items():
-        found = TORCH[as_float(dtype_of(attr)).attr]
+        found = TORCH[attr_of(as_float(dtype_of(attr)))]
         assert found is (dtype if dtype.is_floating_point or dtype.is_complex else torch.float32)
-        assert TORCH[real_of(dtype_of(attr)).attr] is (dtype.to_real() if dtype.is_complex else dtype)
+        assert TORCH[attr_of(real_of(dtype_of(attr)))] is (dtype.to_real() if dtype.is_complex else dtype)
 
 
 def test_other_types_are_no_element_types() -> None:

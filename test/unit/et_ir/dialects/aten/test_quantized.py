@@ -9,12 +9,12 @@ from xdsl.dialects import test as xdsl_test
 from xdsl.dialects.builtin import TensorType, f16, f32, f64, i8, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from dev.examples import parse_example
+from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.aten import OP_BY_NAME
-from et_ir.dialects.aten.inference import infer
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
+from et_ir.dialects.schema.inference import infer
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.registry.examples import parse_example
-from et_ir.registry.quantized_calls import RUNTIME_EXAMPLES
 
 U8 = ELEMENT_TYPES["ui8"]
 

@@ -6,11 +6,13 @@ import pytest
 from xdsl.utils.exceptions import VerifyException
 
 from dev.dtype_probe import probed
+from dev.examples import parse_example
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.edge.dtypes import CLASSES, TABLE, rows, table
-from et_ir.dialects.edge.promotion import PROMOTIONS
-from et_ir.registry.example_texts import EXAMPLES, edge_example
-from et_ir.registry.examples import parse_example
+from et_ir.dialects.schema.examples import EXAMPLES, edge_example
+from et_ops.facts import DECLARED
+
+PROMOTIONS = {name: facts.promotion for name, facts in DECLARED.items() if facts.promotion is not None}
 
 
 def test_names_exist() -> None:

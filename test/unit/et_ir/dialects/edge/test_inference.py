@@ -5,9 +5,8 @@ from xdsl.dialects import test
 from xdsl.dialects.builtin import TensorType, f16, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.dialects.edge import OP_BY_NAME, DimOrderAttr
-from et_ir.dialects.edge.generated import ops as edge
-from et_ir.dialects.edge.layout import SHARING
+from et_ir.dialects.edge import DimOrderAttr
+from et_ir.dialects.edge import ops as edge
 
 LAST = DimOrderAttr.of((0, 2, 3, 1))
 NCHW = TensorType(f32, [1, 2, 3, 4])
@@ -49,7 +48,3 @@ def test_dim_order_operators() -> None:
 def test_dim_order_operators_take_tensors() -> None:
     with pytest.raises(TypeError, match="takes a tensor"):
         edge.DimOrderOpsUnderscoreCloneDimOrderOp.make(value(i64))
-
-
-def test_names_of_the_table_exist() -> None:
-    assert OP_BY_NAME.keys() >= SHARING

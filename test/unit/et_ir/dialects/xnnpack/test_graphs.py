@@ -10,8 +10,9 @@ from et_ir.dialects.program import DataAttr
 from et_ir.dialects.program.attributes import ELEMENT_TYPES
 from et_ir.dialects.xnnpack.graphs import BACKEND, closed, opened, tables_of
 from et_ir.dialects.xnnpack.nodes import NODE_OPS
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import (
+from et_schema import xnnpack_graph as schema
+from et_schema.xnnpack import serialize_xnnpack
+from et_schema.xnnpack_graph import (
     ConstantDataOffset,
     OutputMinMax,
     PerTensorQuant,
@@ -23,7 +24,6 @@ from et_schema.generated.xnnpack import (
     XNodeUnion,
     XValue,
 )
-from et_schema.xnnpack import serialize_xnnpack
 from et_schema.xnnpack_nodes import NO_VALUE, roles_of
 
 FP32 = XNNDatatype.fp32

@@ -27,13 +27,13 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
+from dev.calls import Call, module_of
 from et_ir.dialects.aten import AtenOp
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.schema import DYNAMIC, SchemaOp
 from et_ir.passes.aten_to_core.decompose import DecomposePass
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
-from et_ir.passes.verify.verify_core_aten import is_core, is_leaf
-from et_ir.registry.calls import Call, module_of
+from et_ir.passes.verify.verify_core_aten import is_leaf
 
 
 def call_of(case: Case) -> Call:
@@ -73,7 +73,9 @@ def test_computes_what_torch_computes(case: Case) -> None:
     module, op, inputs = module_of(call)
     assert type(op) in DECOMPOSITIONS
     left = decomposed(module)
-    assert all(is_core(type(inner)) or is_leaf(type(inner)) for inner in left), [inner.name for inner in left]
+    assert all(inner.operator.is_core or is_leaf(type(inner)) for inner in left), [
+        inner.name for inner in left
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = Interpreter(module).run(*inputs)
@@ -89,7 +91,7 @@ def test_draws_what_torch_draws(case: Case) -> None:
     """Types and shapes; `test_decompose_random.py` is about the distributions."""
     call = call_of(case)
     module, _, inputs = module_of(call)
-    assert all(is_core(type(inner)) for inner in decomposed(module))
+    assert all(inner.operator.is_core for inner in decomposed(module))
     for actual, expected in zip(Interpreter(module).run(*inputs), call.results, strict=True):
         assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
 
@@ -132,7 +134,7 @@ def test_numbers_of_tensors() -> None:
         (lambda x, y: aten.EqualOp.make(x, y, result_types=[i1]), (x, -x), False),
     ):
         module = method([tensor(1)] * len(inputs), build)
-        assert all(is_core(type(op)) for op in decomposed(module))
+        assert all(op.operator.is_core for op in decomposed(module))
         assert Interpreter(module).run(*inputs) == [expected]
 
 
@@ -251,7 +253,7 @@ def test_sizes_known_at_run_time_only(number: int) -> None:
     module = method(types, build)
     before = module.clone()
     left = decomposed(module)
-    assert all(is_core(type(op)) for op in left), [op.name for op in left]
+    assert all(op.operator.is_core for op in left), [op.name for op in left]
     torch.manual_seed(0)
     inputs = [torch.randn([7 if size < 0 else size for size in type.get_shape()]) for type in types]
     expected = Interpreter(before).run(*inputs)

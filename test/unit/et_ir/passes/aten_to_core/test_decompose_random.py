@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 
-from et_ir.dialects.aten.generated import ops as aten
+from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.schema import SchemaOp
 from et_ir.passes.aten_to_core.decompose import DecomposePass
 

@@ -11,9 +11,12 @@ from modules import call, run
 from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
 from et_ir.dialects.edge.dtypes import rows
-from et_ir.dialects.edge.promotion import PROMOTIONS, operands_of
+from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.facts import DECLARED
+
+PROMOTIONS = {name: facts.promotion for name, facts in DECLARED.items() if facts.promotion is not None}
 
 DTYPES = [torch.bool, torch.uint8, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64]
 SHAPES = [((3,), (3,)), ((3,), ()), ((), (3,)), ((), ())]
@@ -100,7 +103,7 @@ def test_every_pointwise_operator_of_several_tensors_is_classified() -> None:
     mixing = {
         name
         for name, cls in EDGE_OPS.items()
-        if "pointwise" in cls.tags and any(len(row.columns) > 1 for row in rows(name))
+        if cls.operator.is_pointwise and any(len(row.columns) > 1 for row in rows(name))
     }
     assert mixing - PROMOTIONS.keys() <= means_different_things
     assert not means_different_things & PROMOTIONS.keys()

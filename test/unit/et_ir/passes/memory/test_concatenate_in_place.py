@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import Tensor, nn
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from et_ir import to_edge
-from et_ir.analysis.register_liveness import Liveness
-from et_ir.passes.memory import concatenate_in_place
-from et_ir.passes.pipelines import executorch_pipeline, run_pipeline
+from et_ir.analysis import interference
+from et_ir.analysis.liveness import Liveness
+from et_ir.driver.observer import Observer
+from et_ir.driver.pipelines import executorch_passes
+from et_ir.driver.stages import run_passes
 
 
 class Concatenations(nn.Module):
@@ -33,8 +37,15 @@ def test_the_plan_is_walked_once_however_many_there_are(monkeypatch: pytest.Monk
             walks.append(plan)
             super().__init__(plan)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(concatenate_in_place, "Liveness", Counted)
+    walked: dict[str, int] = {}
+
+    class Walks(Observer):
+        def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
+            walked[one.name] = len(walks)
+            walks.clear()
+
+    monkeypatch.setattr(interference, "Liveness", Counted)
     module = to_edge(torch.export.export(Concatenations(20), (torch.ones(8, 16),))).module
-    run_pipeline(module, executorch_pipeline())
-    assert len(walks) == 1
+    run_passes(module, executorch_passes(), Walks())
+    assert walked["concatenate-in-place"] == 1
     assert "cat.out" not in str(module)

@@ -9,15 +9,15 @@ from aten_interpreter import Interpreter
 from modules import call, run
 
 from et_ir.analysis.cost_model import CostModel
-from et_ir.dialects.edge.generated import ops as edge
+from et_ir.dialects.edge import ops as edge
 from et_ir.targets.costs import CostTable, KernelCost
-from et_ir.targets.registry import find_target
+from et_ir.targets.registry import DEFAULT, find_target
 
 
 @pytest.fixture(autouse=True)
 def slow_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each convolution that has another form takes it, whatever its size."""
-    table = find_target("stock-1.4").costs
+    table = find_target(DEFAULT).costs
     assert table is not None
     slow = dict.fromkeys(("aten::convolution.out", "aten::convolution.out depthwise"), KernelCost(call=1e15))
     model = CostModel(CostTable("slow", {**table.kernels, **slow}))

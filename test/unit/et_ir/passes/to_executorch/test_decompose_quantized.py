@@ -11,12 +11,14 @@ import torch
 from quantized_cases import Q, quantized
 from torch._ops import OpOverloadPacket
 
+from dev.calls import Call, module_of
+from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.edge import EdgeOp
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.pipelines import edge_passes, executorch_passes
+from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.emit import EmitOptions, write
-from et_ir.passes.pipelines import EDGE, executorch_pipeline, run_pipeline
 from et_ir.passes.to_executorch.decompose_quantized import DECOMPOSITIONS
-from et_ir.registry.calls import Call, module_of
-from et_ir.registry.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.targets.stock_quantized import computes_as_torch
 from et_vm.runtime import Runtime
 
@@ -48,10 +50,10 @@ CASES = collected()
 def test_computes_what_torch_computes(case: tuple[Any, ...]) -> None:
     call = called(case)
     module, _, inputs = module_of(call)
-    run_pipeline(module, EDGE)
-    run_pipeline(module, 'decompose-quantized{target="stock-1.4"},verify-edge')
+    run_passes(module, edge_passes())
+    run_pipeline(module, "decompose-quantized,verify-edge")
     assert not any(isinstance(op, EdgeOp) and "quantized" in op.name for op in module.walk())
-    run_pipeline(module, executorch_pipeline(target="et-vm"))
+    run_passes(module, executorch_passes(ExecutorchBackendConfig(target="et-vm")))
     stream = io.BytesIO()
     write(module, stream, EmitOptions())
     found = Runtime.get().load_program(stream.getvalue()).load_method("forward").execute(inputs)
@@ -66,7 +68,7 @@ def test_every_decomposition_has_a_case() -> None:
 
 def edge_op(*case: Any) -> EdgeOp:
     module, _, _ = module_of(called(case))
-    run_pipeline(module, EDGE)
+    run_passes(module, edge_passes())
     (op,) = (op for op in module.walk() if isinstance(op, EdgeOp))
     return op
 

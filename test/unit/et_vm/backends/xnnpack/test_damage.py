@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from xnnpack_graphs import Build, D, tensor
 
+from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import PerTensorQuant, PerTokenDynamicQuant
+from et_schema.xnnpack_graph import PerTensorQuant, PerTokenDynamicQuant
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.backends.xnnpack import XnnpackBackend

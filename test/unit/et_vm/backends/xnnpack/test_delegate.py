@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from xnnpack_graphs import UNBOUND, Build, D, allocate, call, tensor
 
+from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import ConstantDataOffset, PerTensorQuant, XNNTensorValue, XValue
 from et_schema.scalar_type import ScalarType
+from et_schema.xnnpack_graph import ConstantDataOffset, PerTensorQuant, XNNTensorValue, XValue
 from et_schema.xnnpack_nodes import NO_OFFSET, NO_VALUE
 from et_vm.backend import BackendInitContext
 from et_vm.backends.xnnpack import XnnpackBackend

@@ -7,9 +7,9 @@ import pytest
 from ml_dtypes import bfloat16
 from xnnpack_graphs import Build, D
 
+from et_schema import xnnpack_graph as schema
 from et_schema.errors import InvalidFile
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import (
+from et_schema.xnnpack_graph import (
     PerChannelGroupQuant,
     PerChannelQuant,
     PerTensorQuant,

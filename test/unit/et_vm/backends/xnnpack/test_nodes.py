@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from xnnpack_graphs import Build, D, one
 
+from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, InvalidFile
-from et_schema.generated import xnnpack as schema
-from et_schema.generated.xnnpack import XNodeUnion
+from et_schema.xnnpack_graph import XNodeUnion
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backends.xnnpack.nodes import TRANSLATIONS
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from et_schema.errors import Trap
-from et_schema.generated.program import TensorShapeDynamism
+from et_schema.program import TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import NOTHING, PrepareContext, Step

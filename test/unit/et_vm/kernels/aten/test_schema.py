@@ -13,6 +13,7 @@ def test_names_are_executorchs() -> None:
     names = set(operators())
     assert {"aten::add.out", "aten::mean.dtype_out", "aten::split_copy.Tensor_out", "aten::copy_"} <= names
     assert not {"aten::add.Tensor", "aten::view", "aten::__iand__.Tensor"} & names
+    assert not {"aten::add_.t", "aten::setdefault.str"} & names
 
 
 def test_arguments() -> None:
@@ -20,7 +21,7 @@ def test_arguments() -> None:
     assert [argument.name for argument in found.inputs] == ["self", "dim", "keepdim", "dtype"]
     assert [argument.name for argument in found.outs] == ["out"]
     dtype = found.inputs[3]
-    assert (dtype.type, dtype.optional, dtype.keyword, dtype.default) == ("ScalarType", True, True, None)
+    assert (str(dtype.type), dtype.kwarg_only, dtype.default) == ("ScalarType?", True, None)
     assert found.parameters[1] == Param("dim", frozenset({"IntList", "Null"}), False)
     assert found.parameters[3].kinds == {"Int", "Null"}
 
@@ -39,7 +40,7 @@ def test_numbers_and_floats_are_told_apart() -> None:
 def test_in_place_operators_have_no_outputs() -> None:
     found = operator("aten::index_put_")
     assert found.outs == ()
-    assert found.inputs[0].is_written
+    assert found.inputs[0].is_mutated
     assert found.parameters[1].kinds == {"TensorList", "OptionalTensorList"}
 
 

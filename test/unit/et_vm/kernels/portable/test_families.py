@@ -18,8 +18,9 @@ from et_vm.kernels.registry import KernelRegistry, parameters_of
 
 
 def _import_all() -> None:
-    for module in pkgutil.iter_modules(et_vm.kernels.portable.__path__):
-        importlib.import_module(f"et_vm.kernels.portable.{module.name}")
+    package = et_vm.kernels.portable
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
 
 
 def test_the_table_lists_every_declaration_once() -> None:

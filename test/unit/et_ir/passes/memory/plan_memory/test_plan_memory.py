@@ -8,7 +8,7 @@ import pytest
 from modules import parse, run
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.passes.memory.plan_memory import plan_memory
+from et_ir.passes.memory import plan_memory
 from et_ir.planning import Buffer, Layout, Plan
 
 CHAIN = """
@@ -29,7 +29,7 @@ executorch.plan @forward {
     ],
 )
 def test_a_wrong_layout_is_found(monkeypatch: pytest.MonkeyPatch, layout: Layout, message: str) -> None:
-    def planned(name: str, buffers: Sequence[Buffer], budget: int | None = None) -> Plan:
+    def planned(name: str, buffers: Sequence[Buffer], budget: int | None = None, slack: int = 0) -> Plan:
         return Plan(layout, layout.size)
 
     monkeypatch.setattr(plan_memory, "run_planner", planned)

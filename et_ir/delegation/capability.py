@@ -1,0 +1,169 @@
+"""A partitioner for which a backend says only what it takes; it finds the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from et_ir.delegation.dependences import Dependences
+from et_ir.delegation.grouping import NO_COLOUR, group
+from et_ir.delegation.partitioner import Partitioner
+from et_ir.delegation.refusals import Refusal
+from et_ir.delegation.specs import DelegationSpec, PartitionResult
+from et_ir.delegation.state import owned_state
+from et_ir.delegation.support import OperatorSupport, number_refusal, supports_what_is_in
+from et_ir.delegation.tags import tag
+from et_ir.dialects.control import ControlOp
+from et_ir.dialects.program import LoadOp, OverwriteOp, StoreOp
+from et_ir.report import Finding, PassReport
+
+__all__ = ["CapabilityPartitioner"]
+
+
+class CapabilityPartitioner(Partitioner):
+    """Makes partitions, as large as they get, of what `support` takes and of the patterns that `patterns` finds.
+
+    Partitions are convex, in the method's body and in those of control flow: see `grouping.py`.
+    """
+
+    delegation_spec: DelegationSpec
+    """Where partitions go."""
+    takes_control_flow: bool = False
+    """Whether the backend runs `control` ops whose regions have only what it takes."""
+    takes_state: bool = False
+    """Whether a partition may own a mutable buffer that nothing else uses."""
+    min_ops: int = 1
+    """Smaller partitions are not worth a call."""
+
+    def __init__(self, delegation_spec: DelegationSpec | None = None, support: OperatorSupport | None = None):
+        if delegation_spec is not None:
+            self.delegation_spec = delegation_spec
+        self._support = support
+
+    def support(self, method: FuncOp) -> OperatorSupport:
+        """What the backend takes, of the ops of one method."""
+        if self._support is None:
+            raise NotImplementedError(f"{type(self).__name__} says nowhere what it takes: override `support`")
+        return self._support
+
+    def patterns(self, method: FuncOp) -> Iterable[Sequence[Operation]]:
+        """Sets of ops that the backend takes together or not at all: each within one block, and in its order. An op
+        in several of them is in the first.
+        """
+        return ()
+
+    def refuse_partition(self, ops: Sequence[Operation]) -> Refusal | None:
+        """Why a partition is not worth it, None if it is."""
+        if len(ops) < self.min_ops:
+            return Refusal("the partition is too small", f"of {len(ops)} ops, {self.min_ops} are asked for")
+        return None
+
+    def partition(self, method: FuncOp) -> PartitionResult:
+        finder = _Finder(self, method)
+        for region in method.regions:
+            for block in region.blocks:
+                finder.block(block)
+        return PartitionResult(method, dict.fromkeys(finder.tags, self.delegation_spec), finder.refusals)
+
+
+class _Finder:
+    """The partitions of one method."""
+
+    def __init__(self, partitioner: CapabilityPartitioner, method: FuncOp):
+        self.partitioner = partitioner
+        self.support = partitioner.support(method)
+        self.tags: list[str] = []
+        self.refusals: dict[Operation, Refusal] = {}
+        self.prefix = f"{method.sym_name.data}_"
+        self.owned = owned_state(method) if partitioner.takes_state else frozenset[str]()
+        self.in_pattern: dict[Operation, int] = {}
+        self.patterns: list[list[Operation]] = []
+        for ops in partitioner.patterns(method):
+            if not any(op in self.in_pattern for op in ops):
+                self.in_pattern.update(dict.fromkeys(ops, len(self.patterns)))
+                self.patterns.append(list(ops))
+
+    def block(self, block: Block) -> None:
+        """Tag what the backend takes of a block, and of the blocks in those ops that it does not take."""
+        graph = Dependences(block)
+        colours: list[int] = []
+        for op in graph.ops:
+            refusal = self._refusal(op)
+            colours.append(NO_COLOUR if refusal is not None else 0)
+            if refusal is not None:
+                self.refusals[op] = refusal
+                if isinstance(op, ControlOp):
+                    for region in op.regions:
+                        self.block(region.block)
+        # Sizes are no nodes: each partition computes those that it needs.
+        named = [[op for op in ops if op in graph.index or op.parent is not block] for ops in self.patterns]
+        here = [ops for ops in named if ops and ops[0] in graph.index]
+        patterns = [[graph.index[op] for op in ops] for ops in here]
+        users: dict[SSAValue, list[int]] = {}
+        for number, arguments in enumerate(graph.arguments):
+            for value in arguments:
+                users.setdefault(value, []).append(number)
+        found = group(graph.before, colours, patterns, list(users.values()))
+        for number in found.parted:
+            for op in here[number]:
+                self.refusals[op] = Refusal("a path leaves its pattern and comes back")
+        for nodes in found.groups:
+            self._group([graph.ops[node] for node in nodes])
+
+    def _refusal(self, op: Operation) -> Refusal | None:
+        if isinstance(op, LoadOp | StoreOp):
+            if op.symbol.string_value() in self.owned:
+                return None
+            return Refusal("mutable state", f"@{op.symbol.string_value()}")
+        if isinstance(op, OverwriteOp):
+            return Refusal("writes to an input")
+        if isinstance(op, ControlOp):
+            numbers = number_refusal(op)
+            if not self.partitioner.takes_control_flow:
+                return Refusal("control flow")
+            return numbers or supports_what_is_in(self.support, op)
+        numbers = number_refusal(op)
+        if numbers is not None:
+            return numbers
+        return None if op in self.in_pattern else self._asked(op)
+
+    def _asked(self, op: Operation) -> Refusal | None:
+        try:
+            return self.support.refusal(op)
+        except PassReport:
+            raise
+        except Exception as error:
+            who = type(self.partitioner).__name__
+            finding = Finding.at(
+                op,
+                f"{who} raised {type(error).__name__}: {error}",
+                f"mend it, or leave the backend {self.partitioner.delegation_spec.backend_id} out",
+            )
+            raise PassReport("a partitioner failed", [finding]) from error
+
+    def _group(self, ops: list[Operation]) -> None:
+        everything, ops = ops, _without_lone_state(ops)
+        lone = Refusal("mutable state", "no partition both reads and writes it")
+        self.refusals.update(dict.fromkeys(set(everything) - set(ops), lone))
+        computing = [op for op in ops if not isinstance(op, LoadOp | StoreOp)]
+        if not computing:
+            self.refusals.update(dict.fromkeys(ops, Refusal("mutable state", "nothing is computed of it")))
+            return
+        refusal = self.partitioner.refuse_partition(computing)
+        if refusal is not None:
+            self.refusals.update(dict.fromkeys(ops, refusal))
+            return
+        name = f"{self.prefix}{len(self.tags)}"
+        self.tags.append(name)
+        tag(ops, name)
+
+
+def _without_lone_state(ops: list[Operation]) -> list[Operation]:
+    """The ops of a group, with loads and stores only of the buffers that are both read and written in it."""
+    read = {op.symbol.string_value() for op in ops if isinstance(op, LoadOp)}
+    written = {op.symbol.string_value() for op in ops if isinstance(op, StoreOp)}
+    return [
+        op for op in ops if not isinstance(op, LoadOp | StoreOp) or op.symbol.string_value() in read & written
+    ]

@@ -1,0 +1,96 @@
+"""What a backend does ahead of time: it makes bytes of a partition."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+
+from et_ir.data import Blob
+from et_ir.delegation.named_data import NamedDataStoreOutput
+from et_ir.delegation.specs import CompileSpec
+
+__all__ = ["BackendDetails", "PreprocessResult"]
+
+
+@dataclass(frozen=True)
+class PreprocessResult:
+    """What a backend made of one partition.
+
+    Raises `TypeError` and `ValueError` for what it cannot be.
+    """
+
+    processed_bytes: bytes | Blob
+    """What its runtime part is loaded with."""
+    debug_handle_map: Mapping[int | str, Sequence[LocationAttr]] = field(
+        default_factory=dict[int | str, Sequence[LocationAttr]]
+    )
+    """Which ops of the program each of the backend's own identifiers stands for, by their locations: what
+    `DelegateMappingBuilder.get_delegate_mapping()` gives.
+    """
+    data_store_output: NamedDataStoreOutput | None = None
+    """Data that the runtime part finds by name, from `NamedDataStore`."""
+    alignment: int = 1
+    """Of the bytes in the file, where more than that of every segment is needed; a power of two."""
+
+    def __post_init__(self) -> None:
+        processed = cast(object, self.processed_bytes)
+        if not isinstance(processed, bytes | bytearray | memoryview | Blob):
+            raise TypeError(f"processed_bytes are to be bytes, not {type(processed).__name__}")
+        mapping = cast(object, self.debug_handle_map)
+        if not isinstance(mapping, Mapping):
+            raise TypeError(f"debug_handle_map is to be a map, not {type(mapping).__name__}")
+        for key, locations in self.debug_handle_map.items():
+            for location in locations:
+                if not isinstance(cast(object, location), LocationAttr):
+                    message = (
+                        f"debug_handle_map: {key!r} is to stand for locations of ops, not for {location!r}"
+                    )
+                    raise TypeError(f"{message}; DelegateMappingBuilder makes such a map")
+        store = cast(object, self.data_store_output)
+        if store is not None and not isinstance(store, NamedDataStoreOutput):
+            raise TypeError(
+                f"data_store_output is to be NamedDataStore.get_named_data_store_output(), not {type(store).__name__}"
+            )
+        if self.alignment < 1 or self.alignment & (self.alignment - 1):
+            raise ValueError(f"an alignment of {self.alignment} bytes is no power of two")
+
+
+class BackendDetails(ABC):
+    """A backend's compiler. Its name in files is `backend_id`, that of the class where it says nothing else.
+
+    The program that it gets is a module of the edge level with one method, `forward`: constants, buffers that the
+    partition owns, and the ops that the partitioner chose. It may change the module as it likes.
+    """
+
+    backend_id: str = ""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "backend_id" not in cls.__dict__:
+            cls.backend_id = cls.__name__
+
+    @classmethod
+    @abstractmethod
+    def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
+        """Compile a partition. What this raises is reported with the partition's source line."""
+
+    @classmethod
+    def preprocess_multimethod(
+        cls,
+        edge_programs: Mapping[str, Sequence[ModuleOp]],
+        compile_specs: Mapping[str, Sequence[Sequence[CompileSpec]]],
+    ) -> Mapping[str, Sequence[PreprocessResult]]:
+        """Compile all partitions of a program at once: by method, in program order. Override it to share work
+        or data between them.
+        """
+        return {
+            method: [
+                cls.preprocess(program, specs)
+                for program, specs in zip(programs, compile_specs[method], strict=True)
+            ]
+            for method, programs in edge_programs.items()
+        }

@@ -1,0 +1,100 @@
+"""Partitioning of a module: tags become regions, and what is left out is reported with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.delegation.dependences import is_copied, is_statement
+from et_ir.delegation.partitioner import Partitioner, Partitioners, all_partitioners
+from et_ir.delegation.refusals import Refusal
+from et_ir.delegation.regions import PartitionError, form_partitions
+from et_ir.delegation.specs import PartitionResult
+from et_ir.delegation.tags import clear_tags
+from et_ir.delegation.why_not import DelegationReport, LeftOut
+from et_ir.dialects.backend import CallOp, PartitionOp
+from et_ir.dialects.control import YieldOp
+from et_ir.report import Finding, PassReport
+
+__all__ = ["partition_module"]
+
+
+def partition_module(module: ModuleOp, partitioners: Partitioners) -> DelegationReport:
+    """Make partitions of what backends take, in the methods of a module; returns what they left out, and why.
+
+    Raises `PassFailedException` for a method that there is not, and `PassReport` for a partitioner that fails, or asks
+    for what cannot be done: the methods before it in the module have their partitions then.
+    """
+    methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    if isinstance(partitioners, Mapping):
+        unknown = [name for name in partitioners if name not in methods]
+        if unknown:
+            there = ", ".join(sorted(methods)) or "none"
+            raise PassFailedException(f"partition: no method is called '{unknown[0]}'; there are: {there}")
+    for partitioner in dict.fromkeys(all_partitioners(partitioners)):
+        _prepare(partitioner, module)
+    report = DelegationReport()
+    for name, method in methods.items():
+        chosen = partitioners.get(name, ()) if isinstance(partitioners, Mapping) else partitioners
+        refusals: dict[Operation, list[Refusal]] = {}
+        for partitioner in [chosen] if isinstance(chosen, Partitioner) else chosen:
+            for op, refusal in _partition(partitioner, method).refusals.items():
+                refusals.setdefault(op, []).append(refusal)
+        _report(report, name, method, refusals)
+    return report
+
+
+def _prepare(partitioner: Partitioner, module: ModuleOp) -> None:
+    """Run the passes that a partitioner wants to run."""
+    try:
+        for one in partitioner.passes():
+            one.apply(Context(), module)
+    except PassFailedException:
+        raise
+    except Exception as error:
+        text = f"the passes of {type(partitioner).__name__} raised {type(error).__name__}: {error}"
+        raise PassFailedException(f"partition: {text}") from error
+
+
+def _partition(partitioner: Partitioner, method: FuncOp) -> PartitionResult:
+    try:
+        result = partitioner.partition(method)
+        form_partitions(method, result.partition_tags)
+    except (PassFailedException, PartitionError):
+        clear_tags(method)
+        raise
+    except Exception as error:
+        clear_tags(method)
+        text = f"{type(partitioner).__name__} raised {type(error).__name__}: {error}"
+        finding = Finding.at(method, text, "mend the partitioner, or leave it out")
+        raise PassReport("a partitioner failed", [finding]) from error
+    return result
+
+
+def _report(
+    report: DelegationReport, name: str, method: FuncOp, refusals: Mapping[Operation, Sequence[Refusal]]
+) -> None:
+    """Note what of a method is in no partition."""
+    pending = [op for region in method.regions for op in region.block.ops]
+    while pending:
+        op = pending.pop(0)
+        if isinstance(op, PartitionOp):
+            report.partitions.append((name, op.backend.data, sum(map(_counts, op.body.walk()))))
+            continue
+        if isinstance(op, CallOp) or not _counts(op):
+            continue
+        reasons = refusals.get(op) or [Refusal("no partitioner was asked")]
+        report.left_out.append(LeftOut(name, op.name, op.location, tuple(reasons)))
+        pending = [inner for region in op.regions for inner in region.block.ops] + pending
+
+
+def _counts(op: Operation) -> bool:
+    """Whether an op computes something that a backend could take."""
+    if is_copied(op) or is_statement(op) or isinstance(op, YieldOp):
+        return False
+    return op.name not in ("func.return", "backend.yield")

@@ -1,0 +1,181 @@
+"""Backends by the name that `et-compile --backend` takes: those that come with the compiler, those that are installed
+(entry points of the group `executorch_ir.backends`), and those that a file registers when it is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final, cast
+
+from et_ir.delegation.details import BackendDetails
+from et_ir.delegation.errors import BackendError, MissingBackend
+from et_ir.delegation.partitioner import Partitioner
+
+__all__ = [
+    "BACKENDS",
+    "ENTRY_POINTS",
+    "Backend",
+    "backend_names",
+    "details_of",
+    "find_backend",
+    "make_partitioner",
+    "parse_backend",
+    "register_backend",
+]
+
+BACKENDS: Final[dict[str, str]] = {
+    "nested": "et_ir.backends.nested:BACKEND",
+    "xnnpack": "et_ir.backends.xnnpack.partitioner:BACKEND",
+}
+"""Where each backend that comes with the compiler is: `module:attribute`, which is a `Backend`."""
+
+ENTRY_POINTS: Final = "executorch_ir.backends"
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend ahead of time."""
+
+    name: str
+    """What users call it: `--backend NAME`."""
+    details: type[BackendDetails]
+    partitioner: Callable[[Mapping[str, str]], Partitioner]
+    """Makes its partitioner of the options that a user gives, `key=value`. Raises `ValueError` for one it does not
+    have, or that it cannot take.
+    """
+
+
+_registered: dict[str, Backend] = {}
+
+
+def register_backend(backend: Backend) -> Backend:
+    """Add a backend. The same one may be added again, as when a file is loaded twice.
+
+    Raises `BackendError` if another one has its name, or its backend id.
+    """
+    known = _named(backend.name)
+    if known is not None and not _same(known, backend):
+        raise BackendError(
+            f"two backends are called '{backend.name}': {_place(known)} and {_place(backend)}; rename one"
+        )
+    for other in _registered.values():
+        if other.details.backend_id == backend.details.backend_id and not _same(other, backend):
+            raise BackendError(
+                f"two backends have the id '{other.details.backend_id}' in files: {_place(other)} and "
+                f"{_place(backend)}; give one another backend_id"
+            )
+    _registered[backend.name] = backend
+    return backend
+
+
+def backend_names() -> list[str]:
+    """The names of all backends there are, sorted."""
+    return sorted({*BACKENDS, *_registered, *(point.name for point in _installed())})
+
+
+def find_backend(name: str) -> Backend:
+    """A backend by its name. Raises `MissingBackend` naming those there are, and `BackendError` for one that is
+    installed but cannot be loaded, or that two packages install.
+    """
+    found = _named(name)
+    if found is None:
+        names = backend_names()
+        close = get_close_matches(name.lower(), names, n=1)
+        hint = f", did you mean '{close[0]}'?" if close else ""
+        there = ", ".join(names) or "none"
+        raise MissingBackend(f"no backend is called '{name}'{hint}; there are: {there}")
+    return found
+
+
+def details_of(backend_id: str) -> type[BackendDetails]:
+    """The compiler of the backend that files call `backend_id`. Raises as `find_backend` does."""
+    ids: list[str] = []
+    for name in backend_names():
+        backend = find_backend(name)
+        if backend.details.backend_id == backend_id:
+            return backend.details
+        ids.append(backend.details.backend_id)
+    there = ", ".join(ids) or "none"
+    raise MissingBackend(f"no backend has the id '{backend_id}'; there are: {there}")
+
+
+def parse_backend(text: str) -> tuple[Backend, dict[str, str]]:
+    """What `NAME[:key=value[,key=value]]` says. Raises as `find_backend` does, and `BackendError`."""
+    name, _, rest = text.partition(":")
+    options: dict[str, str] = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or not key:
+            raise BackendError(f"{text}: expected NAME[:key=value[,key=value]], not '{part}'")
+        if key in options:
+            raise BackendError(f"{text}: the option '{key}' is given twice")
+        options[key] = value
+    return find_backend(name), options
+
+
+def make_partitioner(text: str) -> Partitioner:
+    """The partitioner that `NAME[:key=value[,key=value]]` asks for. Raises as `parse_backend` does."""
+    backend, options = parse_backend(text)
+    try:
+        made = cast(object, backend.partitioner(options))
+    except ValueError as error:
+        raise BackendError(f"backend '{backend.name}': {error}") from error
+    except Exception as error:
+        text = f"its partitioner cannot be made: {type(error).__name__}: {error}"
+        raise BackendError(f"backend '{backend.name}': {text}") from error
+    if not isinstance(made, Partitioner):
+        raise BackendError(f"backend '{backend.name}': {made!r} is made as its partitioner, and is none")
+    return made
+
+
+def _named(name: str) -> Backend | None:
+    if name in _registered:
+        return _registered[name]
+    if name in BACKENDS:
+        module, _, attribute = BACKENDS[name].partition(":")
+        return _checked(name, getattr(import_module(module), attribute))
+    points = [point for point in _installed() if point.name == name]
+    if not points:
+        return None
+    if len(points) > 1:
+        raise BackendError(
+            f"two packages install a backend called '{name}': {', '.join(point.value for point in points)}; "
+            "remove one"
+        )
+    try:
+        backend: object = points[0].load()
+    except Exception as error:
+        raise BackendError(
+            f"the backend '{name}' cannot be loaded from {points[0].value}: {type(error).__name__}: {error}"
+        ) from error
+    return _checked(name, backend)
+
+
+def _checked(name: str, backend: object) -> Backend:
+    if not isinstance(backend, Backend) or backend.name != name:
+        raise BackendError(
+            f"what is installed as the backend '{name}' is {backend!r}, no Backend of that name"
+        )
+    _registered[name] = backend
+    return backend
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=ENTRY_POINTS))
+
+
+def _place(backend: Backend) -> str:
+    return f"{backend.details.__module__}.{backend.details.__qualname__}"
+
+
+def _same(one: Backend, other: Backend) -> bool:
+    """Whether two are one: a file that is loaded again makes its classes anew."""
+    return one is other or (
+        _place(one) == _place(other) and one.details.backend_id == other.details.backend_id
+    )

@@ -1,0 +1,50 @@
+"""What is said to a backend: settings, and which parts of a program go to it with which settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from et_ir.delegation.refusals import Refusal
+from et_ir.dialects.backend import CompileSpecAttr
+
+__all__ = ["CompileSpec", "DelegationSpec", "PartitionResult"]
+
+
+@dataclass(frozen=True)
+class CompileSpec:
+    """A setting: bytes under a key. The backend gets it when it compiles, and its runtime part when it loads."""
+
+    key: str
+    value: bytes
+
+    @property
+    def attribute(self) -> CompileSpecAttr:
+        """What stands for it in the IR."""
+        return CompileSpecAttr.of(self.key, self.value)
+
+
+@dataclass(frozen=True)
+class DelegationSpec:
+    """Where a partition goes: to a backend, with settings."""
+
+    backend_id: str
+    """The name of the backend, as files have it: that of its `BackendDetails`."""
+    compile_specs: tuple[CompileSpec, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartitionResult:
+    """What a partitioner decided of a method.
+
+    Ops with one `delegation_tag` (`et_ir.delegation.tags`) are one partition.
+    """
+
+    tagged: FuncOp
+    partition_tags: Mapping[str, DelegationSpec]
+    """Where the partition of each tag goes."""
+    refusals: Mapping[Operation, Refusal] = field(default_factory=dict[Operation, Refusal])
+    """Why ops that have no tag have none, as far as the partitioner says."""

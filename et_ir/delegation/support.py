@@ -1,0 +1,137 @@
+"""What a backend can do with an op: a capability says so for each, or why not."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from xdsl.ir import Attribute, Operation
+
+from et_ir.delegation.dependences import outer_operands
+from et_ir.delegation.refusals import Refusal
+from et_ir.dialects.control import ControlOp
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import element_type_name
+from et_ir.dialects.schema.tensors import is_tensor
+
+__all__ = ["AnyOf", "EverythingSupported", "OperatorSupport", "SupportTable", "supports_what_is_in"]
+
+
+class OperatorSupport(ABC):
+    """Says of each op whether a backend takes it."""
+
+    @abstractmethod
+    def refusal(self, op: Operation) -> Refusal | None:
+        """Why the backend does not take an op, None if it does."""
+
+    def is_node_supported(self, op: Operation) -> bool:
+        """Whether the backend takes an op."""
+        return self.refusal(op) is None
+
+
+class EverythingSupported(OperatorSupport):
+    """All operators of the edge level, of any element type."""
+
+    def refusal(self, op: Operation) -> Refusal | None:
+        if isinstance(op, SchemaOp):
+            return None
+        return Refusal("no operator", op.name)
+
+
+class SupportTable(OperatorSupport):
+    """Operators by name (`add.Tensor`) or op class, each with the element types that its tensors can have.
+
+    `None` stands for any element type. With `static`, sizes have to be known when the program is compiled. `literals`
+    are arguments, by name, that the backend takes with one value only, for whatever operator has them.
+    """
+
+    def __init__(
+        self,
+        table: Mapping[str | type[SchemaOp], Collection[Attribute] | None],
+        *,
+        static: bool = False,
+        literals: Mapping[str, object] | None = None,
+    ):
+        self._static = static
+        self._literals = dict(literals or {})
+        self._table: Final = {
+            key if isinstance(key, str) else key.operator.view_form: types for key, types in table.items()
+        }
+
+    def refusal(self, op: Operation) -> Refusal | None:
+        name = op.operator.view_form if isinstance(op, SchemaOp) else op.name
+        if name not in self._table:
+            return Refusal("no such operator in the backend", name)
+        types = self._table[name]
+        for argument, wanted in self._literals.items():
+            if isinstance(op, SchemaOp) and argument in op.info().schema.by_name:
+                given = op.arg(argument)
+                if given != wanted:
+                    return Refusal("argument", f"{argument} = {given}, it takes {wanted}")
+        for value in (*op.operands, *op.results):
+            tensor = value.type
+            if not is_tensor(tensor):
+                continue
+            if self._static and not tensor.has_static_shape():
+                return Refusal("a size is known at run time only", str(tensor))
+            if types is not None and tensor.element_type not in types:
+                taken = ", ".join(map(element_type_name, types))
+                return Refusal(
+                    "element type", f"{element_type_name(tensor.element_type)}, not one of {taken}"
+                )
+        return None
+
+
+class AnyOf(OperatorSupport):
+    """What one of several capabilities takes; the reason against an op is that of the last."""
+
+    def __init__(self, *supports: OperatorSupport):
+        self._supports = supports
+
+    def refusal(self, op: Operation) -> Refusal | None:
+        refusal: Refusal | None = Refusal("no such operator in the backend", op.name)
+        for support in self._supports:
+            refusal = support.refusal(op)
+            if refusal is None:
+                return None
+        return refusal
+
+
+def supports_what_is_in(support: OperatorSupport, op: ControlOp) -> Refusal | None:
+    """Why a backend that runs control flow does not take an op of it: the first op in it that it does not take."""
+    from et_ir.delegation.dependences import is_copied, is_statement
+    from et_ir.dialects.control import YieldOp
+
+    for region in op.regions:
+        for inner in region.walk():
+            if is_copied(inner) or is_statement(inner) or isinstance(inner, YieldOp):
+                continue
+            refusal = (
+                supports_what_is_in(support, inner)
+                if isinstance(inner, ControlOp)
+                else number_refusal(inner) or support.refusal(inner)
+            )
+            if refusal is not None:
+                return Refusal("something in it is not taken", f"{inner.name}, {refusal}")
+    return None
+
+
+def number_refusal(op: Operation) -> Refusal | None:
+    """Why an op cannot be in a partition because of the numbers it uses or makes: only tensors go in and out, and
+    a partition computes sizes, but nothing that a tensor holds.
+    """
+    from et_ir.delegation.dependences import is_copied
+
+    for result in op.results:
+        if not is_tensor(result.type):
+            return Refusal("makes a number", f"its result is {result.type}")
+    pending = [value for value in outer_operands(op) if not is_tensor(value.type)]
+    while pending:
+        value = pending.pop()
+        owner = value.owner
+        if isinstance(owner, Operation) and is_copied(owner):
+            pending.extend(operand for operand in owner.operands if not is_tensor(operand.type))
+        elif isinstance(owner, Operation) or not isinstance(owner.parent_op(), ControlOp):
+            return Refusal("takes a number that is known at run time only", f"of type {value.type}")
+    return None

@@ -1,0 +1,12 @@
+"""Op classes of the `aten` dialect, one per overload, made when they are first used.
+
+Editors and type checkers read `ops.pyi`, which `make stubs` writes.
+"""
+
+from __future__ import annotations
+
+from et_ir.dialects.aten import OP_BY_NAME, AtenOp
+
+
+def __getattr__(name: str) -> type[AtenOp]:
+    return OP_BY_NAME.of_class(name)

@@ -1,0 +1,101 @@
+"""Delegation: partitioning, decomposition of preserved operators that were left out, and preprocessing by backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from et_ir.delegation.details import BackendDetails
+from et_ir.delegation.lowering import lower_partitions
+from et_ir.delegation.partitioner import Partitioners
+from et_ir.delegation.partitioning import partition_module
+from et_ir.delegation.registry import details_of
+from et_ir.delegation.why_not import DelegationReport
+from et_ir.driver.kept import KeptOperators, clear_marks
+from et_ir.driver.method_passes import PythonPass
+from et_ir.driver.pipelines import edge_passes
+from et_ir.driver.stages import run_passes
+
+__all__ = ["DelegatePass", "delegate_module"]
+
+_ROUNDS: Final = 16
+
+
+@dataclass(frozen=True)
+class DelegatePass(PythonPass):
+    """Delegate what partitioners choose."""
+
+    name = "delegate"
+
+    partitioners: Partitioners
+    kept: KeptOperators | None = None
+    backends: Sequence[str] = ()
+    """The partitioners as `et-compile --backend` takes them: `NAME[:key=value,…]`."""
+    reports: list[DelegationReport] = field(default_factory=list[DelegationReport], compare=False)
+    """What was delegated, and what was left out; one report for each application."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        self.reports.append(delegate_module(op, self.partitioners, kept=self.kept))
+
+    def standard_passes(self) -> Sequence[ModulePass]:
+        from et_ir.passes.backend.lower_partitions import LowerPartitionsPass
+        from et_ir.passes.backend.partition import PartitionPass
+
+        return [*(PartitionPass(backend) for backend in self.backends), LowerPartitionsPass()]
+
+
+def delegate_module(
+    module: ModuleOp,
+    partitioners: Partitioners,
+    *,
+    details_of: Callable[[str], type[BackendDetails]] = details_of,
+    kept: KeptOperators | None = None,
+    compile: bool = True,
+) -> DelegationReport:
+    """Delegate what backends take of a module at the edge level, which then is at the backend level.
+
+    Of the operators that are `kept` for backends, those ops that no partition takes are decomposed, and partitioners
+    are asked again. Without `compile`, partitions stay regions.
+
+    Raises what `partition_module` and `lower_partitions` raise; the module is as it was then.
+    """
+    work = module.clone()
+    for _ in range(_ROUNDS):
+        if kept is not None:
+            kept.mark(work)
+        trial = work.clone()
+        report = partition_module(trial, partitioners)
+        if kept is None or not kept.decompose_left(work, trial):
+            clear_marks(trial)
+            break
+        _lower_again(work)
+    else:
+        raise AssertionError(f"operators that are kept come down to each other, {_ROUNDS} times")
+    if compile:
+        lower_partitions(trial, details_of)
+    block = module.body.block
+    for op in list(block.ops):
+        op.detach()
+        op.erase(safe_erase=False)
+    for op in list(trial.body.block.ops):
+        op.detach()
+        block.add_op(op)
+    return report
+
+
+def _lower_again(module: ModuleOp) -> None:
+    """Bring what has been decomposed at the edge level there."""
+    from et_ir.passes.aten_to_core.decompose import DecomposePass
+    from et_ir.passes.aten_to_core.decompose_traced import DecomposeTracedPass
+    from et_ir.passes.aten_to_core.fold_sizes import FoldSizesPass
+    from et_ir.passes.common.canonicalize import CanonicalizePass
+    from et_ir.passes.common.constant_fold import ConstantFoldPass
+
+    decompose = [DecomposePass(), DecomposeTracedPass(), DecomposePass()]
+    fold = [CanonicalizePass(), ConstantFoldPass(), FoldSizesPass()]
+    run_passes(module, [*decompose, *fold, *edge_passes()])

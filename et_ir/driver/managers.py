@@ -1,0 +1,263 @@
+"""The compiler from Python, under the names that users of ExecuTorch know.
+
+    edge = to_edge(torch.export.export(model, args))     # or {"method": exported_program, …}
+    et = edge.to_executorch()
+    et.save("model.pte")
+
+`edge.module` and `et.module` are the xDSL modules. Lowering never changes the module it starts from: every step
+works on a copy, so a manager can be lowered twice, with different options.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+from et_ir.driver.method_passes import MethodPasses, TransformPass
+from et_ir.driver.pipelines import backend_passes, edge_passes, split_preserved
+from et_ir.driver.stages import (
+    backend_stage,
+    edge_stages,
+    executorch_stage,
+    import_faults,
+    quiet_collector,
+    run_passes,
+    run_stages,
+)
+from et_schema.files import atomic_writer
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+    from et_ir.backends import DelegationReport, KeptOperators, Partitioners
+
+__all__ = [
+    "EdgeProgramManager",
+    "ExecutorchProgramManager",
+    "to_edge",
+    "to_edge_transform_and_lower",
+]
+
+
+def to_edge(
+    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    constant_methods: Mapping[str, Any] | None = None,
+    compile_config: EdgeCompileConfig | None = None,
+) -> EdgeProgramManager:
+    """Lower exported programs to the edge level; a single one becomes the method `forward`.
+
+    `constant_methods` adds methods without inputs by what they return: tensors, numbers, strings, None, and tuples,
+    lists and dicts of them.
+
+    Raises `et_ir.frontend.UnsupportedProgram` where a program cannot be imported, and `PassFailedException` where
+    a level's contract cannot be met; both list every reason with its source line.
+    """
+    return _to_edge(programs, constant_methods, compile_config, None)
+
+
+def _to_edge(
+    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    constant_methods: Mapping[str, Any] | None,
+    compile_config: EdgeCompileConfig | None,
+    kept: KeptOperators | None,
+    transform_passes: MethodPasses = (),
+) -> EdgeProgramManager:
+    """`to_edge`, where operators are kept whole for backends, and passes come after those of the configuration."""
+    from et_ir.frontend import UnsupportedProgram, import_program
+
+    config = compile_config or EdgeCompileConfig()
+    refused: list[ModulePass] = []
+    if kept is not None and kept.names:
+        from et_ir.driver.kept import DecomposeRefusedPass
+
+        config = replace(config, preserve_ops=(*config.preserve_ops, *kept.names))
+        refused = [DecomposeRefusedPass(kept)]
+    stages = edge_stages(config, refused, transform_passes)
+    _, custom = split_preserved(config.preserve_names)
+    try:
+        with quiet_collector():
+            module = import_program(
+                programs,
+                constant_methods=constant_methods,
+                preserve=custom,
+                default_bounds=config.default_bounds,
+            )
+    except UnsupportedProgram as error:
+        raise import_faults(error, stages) from error
+    run_stages(module, stages, config.observer)
+    return EdgeProgramManager(module)
+
+
+def to_edge_transform_and_lower(
+    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    transform_passes: MethodPasses | None = None,
+    partitioner: Partitioners | None = None,
+    constant_methods: Mapping[str, Any] | None = None,
+    compile_config: EdgeCompileConfig | None = None,
+) -> EdgeProgramManager:
+    """Lower exported programs to the edge level, run passes of one's own, and delegate what partitioners choose.
+
+    `transform_passes` see the whole program; in a map, those of a method see a module with this method alone.
+    `partitioner` is one, several, or a map from method to these; of several, each gets what those before it left. The
+    operators that they want whole (`ops_to_not_decompose`) are kept from decomposition, but for the ops that no
+    partition takes.
+
+    Raises as `to_edge` and `EdgeProgramManager.to_backend` do, and `ValueError` for an operator to keep that there
+    is not.
+    """
+    passes = transform_passes or ()
+    if partitioner is None:
+        return _to_edge(programs, constant_methods, compile_config, None, passes)
+    from et_ir.driver.kept import KeptOperators
+
+    kept = KeptOperators.of(partitioner)
+    return _to_edge(programs, constant_methods, compile_config, kept, passes).to_backend(partitioner, kept)
+
+
+@dataclass(frozen=True)
+class EdgeProgramManager:
+    """A program at the edge level, or at that of backends."""
+
+    module: ModuleOp
+    delegation: DelegationReport | None = None
+    """What `to_backend` has delegated, and why not the rest."""
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """The names of the program's methods."""
+        return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FuncOp))
+
+    def transform(self, passes: MethodPasses) -> EdgeProgramManager:
+        """The program after passes, or after those of each method, checked against the contract of its level."""
+        module = self.module.clone()
+        checks = [edge_passes()[-1]] if self.delegation is None else backend_passes()
+        run_passes(module, [TransformPass(passes), *checks])
+        return EdgeProgramManager(module, self.delegation)
+
+    def to_backend(self, partitioner: Partitioners, kept: KeptOperators | None = None) -> EdgeProgramManager:
+        """The program with what partitioners choose compiled by backends; `delegation` says what was left, and why.
+
+        `partitioner` is one, several, or a map from method to these. Ops of `kept` operators that no partition takes
+        are decomposed. This program stays as it is, whatever fails.
+
+        Raises `PassFailedException`: among others `BackendFailed` for what a backend cannot compile; and
+        `MissingBackend` for a backend id that is not registered.
+        """
+        from et_ir.driver.delegate import DelegatePass
+
+        module = self.module.clone()
+        delegate = DelegatePass(partitioner, kept)
+        run_passes(module, [delegate, *backend_passes()])
+        return EdgeProgramManager(module, delegate.reports[-1])
+
+    def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
+        """Lower to registers, plan memory and check; the file is made when it is asked for.
+
+        Raises `PassFailedException`: among others where the target has no kernel for an operator, and
+        `InfeasibleMemory` where the banks of `memory` are too small. Raises `ValueError` for a planner that there is
+        not, for a `memory` that describes no banks, and for what can name no value.
+        """
+        config = config or ExecutorchBackendConfig()
+        _check_memory(config)
+        stages = [backend_stage(config.passes), executorch_stage(config)]
+        module = self.module.clone()
+        run_stages(module, stages, config.observer)
+        return ExecutorchProgramManager(module, config)
+
+
+def _check_memory(config: ExecutorchBackendConfig) -> None:
+    """Raise `ValueError` for what memory planning cannot be told."""
+    from et_ir.passes.memory.plan_memory.selectors import check_selector
+    from et_ir.planning.banks import parse_banks
+    from et_ir.planning.planners import find_planner
+
+    find_planner(config.memory_planning)
+    banks = {bank.name for bank in parse_banks(config.memory)} if config.memory else set[str]()
+    for value in (*config.caller_memory, *config.pins):
+        check_selector(value)
+    for value, bank in config.pins.items():
+        if bank not in banks:
+            raise ValueError(f"pins: {value!r}: {bank!r} is no bank of memory={config.memory!r}")
+
+
+class ExecutorchProgramManager:
+    """A program ready to be written as a `.pte` file."""
+
+    def __init__(self, module: ModuleOp, config: ExecutorchBackendConfig):
+        self.module = module
+        self.config = config
+        self._buffer: bytes | None = None
+
+    @property
+    def buffer(self) -> bytes:
+        """The file's bytes. For large weights prefer `save`, which streams them."""
+        if self._buffer is None:
+            stream = io.BytesIO()
+            self.write_to_file(stream)
+            self._buffer = stream.getvalue()
+        return self._buffer
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """The names of the program's methods."""
+        from et_ir.dialects.executorch import PlanOp
+
+        return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, PlanOp))
+
+    @property
+    def debug_handle_map(self) -> dict[str, dict[int, int]]:
+        """The debug handle of each instruction, by method and index: instructions that come from one operator of the
+        exported program have the same. `et_ir.emit.origins` says which module and source lines that is.
+        """
+        from et_ir.emit import debug_handle_map
+
+        return debug_handle_map(self.module)
+
+    @property
+    def delegate_map(self) -> dict[str, dict[int, dict[str, Any]]]:
+        """The delegates, by method and index of the instruction that calls them: the backend's `name`, and by each of
+        its own identifiers the debug handles that it stands for.
+        """
+        from et_ir.emit import delegate_map
+
+        return delegate_map(self.module)
+
+    def write_to_file(self, stream: IO[bytes]) -> None:
+        """Write the file to a binary stream."""
+        from et_ir.emit import EmitOptions, write
+
+        with quiet_collector():
+            write(
+                self.module,
+                stream,
+                EmitOptions(
+                    stacktraces=self.config.emit_stacktrace,
+                    tensor_alignment=self.config.tensor_alignment,
+                    segment_alignment=self.config.segment_alignment,
+                ),
+            )
+
+    def write_tensor_data_to_file(self, outdir: str | PathLike[str]) -> None:
+        """Write the data files of the program into a folder, under their names."""
+        from et_ir.emit import data_files, write_data_file
+
+        for name in data_files(self.module):
+            with atomic_writer(Path(outdir) / name) as stream:
+                write_data_file(self.module, name, stream)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the file; an existing one is replaced only when the new one is complete.
+
+        External constants are not in it: `write_tensor_data_to_file` writes them.
+        """
+        with atomic_writer(Path(path)) as stream:
+            self.write_to_file(stream)

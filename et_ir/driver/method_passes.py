@@ -1,0 +1,148 @@
+"""Passes of the user's, on a whole program or on single methods, which see a module without the others.
+
+Constants that a pass changes are that method's own afterwards, where another method uses them too; they were shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir.dialects.program import BufferOp, DeclareOperatorOp, Globals
+
+__all__ = ["MethodPasses", "PythonPass", "TransformPass"]
+
+MethodPasses = Sequence[ModulePass] | Mapping[str, Sequence[ModulePass]]
+"""Passes on the whole program, or by the name of the method that they are for."""
+
+
+class PythonPass(ModulePass):
+    """A pass whose options are Python objects."""
+
+    def standard_passes(self) -> Sequence[ModulePass]:
+        """The passes with a textual form that do the same, as far as there are any."""
+        return ()
+
+
+@dataclass(frozen=True)
+class TransformPass(PythonPass):
+    """Run passes of the user's."""
+
+    name = "transform"
+
+    passes: MethodPasses
+
+    def standard_passes(self) -> Sequence[ModulePass]:
+        return () if isinstance(self.passes, Mapping) else self.passes
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _run(ctx, op, self.passes)
+
+
+def _run(context: Context, module: ModuleOp, passes: MethodPasses) -> None:
+    """Run passes of the user's.
+
+    Raises what they raise, and `PassFailedException` for a method that there is not, and for passes that do to one
+    method what would change others: to state that these use, or to its name.
+    """
+    if not isinstance(passes, Mapping):
+        for one in passes:
+            one.apply(context, module)
+        return
+    methods = _methods(module)
+    for name in passes:
+        if name not in methods:
+            there = ", ".join(sorted(methods)) or "none"
+            raise PassFailedException(f"transform_passes: no method is called '{name}'; there are: {there}")
+    for name, ones in passes.items():
+        if len(methods) == 1:
+            _run(context, module, ones)
+            continue
+        part = _alone(module, name)
+        for one in ones:
+            one.apply(context, part)
+        _put_back(module, name, part)
+
+
+def _methods(module: ModuleOp) -> dict[str, FuncOp]:
+    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+
+
+def _alone(module: ModuleOp, name: str) -> ModuleOp:
+    """A copy of a module with one of its methods."""
+    part = module.clone()
+    for other, method in _methods(part).items():
+        if other != name:
+            part.body.block.erase_op(method)
+    return part
+
+
+def _put_back(module: ModuleOp, name: str, part: ModuleOp) -> None:
+    """Put a method, and the constants that it has now, into the module that it was taken from."""
+    made = _methods(part)
+    if list(made) != [name]:
+        there = ", ".join(sorted(made)) or "none"
+        raise PassFailedException(
+            f"transform_passes of '{name}': the method is to stay, and the only one; there are: {there}"
+        )
+    old, new = _methods(module)[name], made[name]
+    block = module.body.block
+    elsewhere = {symbol for op in block.ops if op is not old for symbol in _symbols(op)}
+    symbols, theirs = Globals(module), Globals(part)
+    renamed: dict[str, str] = {}
+    for key, op in theirs.by_name.items():
+        known = symbols.by_name.get(key)
+        if known is not None and _says_the_same(known, op):
+            continue
+        if known is not None and key in elsewhere:
+            if isinstance(known, BufferOp) and known.mutable is not None:
+                raise PassFailedException(
+                    f"transform_passes of '{name}': @{key} is state of other methods as well, and stays as it is"
+                )
+            renamed[key] = _free_name(key, symbols, theirs)
+            op.properties["sym_name"] = StringAttr(renamed[key])
+        op.detach()
+        block.insert_op_before(op, old)
+        if known is not None and key not in renamed:
+            block.erase_op(known)
+        symbols.by_name[op.key] = op
+    declared = [op for op in block.ops if isinstance(op, DeclareOperatorOp)]
+    for op in [op for op in part.body.block.ops if isinstance(op, DeclareOperatorOp)]:
+        if not any(_says_the_same(op, known) for known in declared):
+            op.detach()
+            block.insert_op_before(op, old)
+    for op in new.walk():
+        symbol = op.properties.get("symbol")
+        if isinstance(symbol, SymbolRefAttr) and symbol.string_value() in renamed:
+            op.properties["symbol"] = SymbolRefAttr(renamed[symbol.string_value()])
+    new.detach()
+    block.insert_op_before(new, old)
+    block.erase_op(old)
+    Globals(module).drop_unused()
+
+
+def _says_the_same(one: Operation, other: Operation) -> bool:
+    return (one.name, one.properties, one.attributes) == (other.name, other.properties, other.attributes)
+
+
+def _symbols(op: Operation) -> Iterator[str]:
+    """The symbols that an op and all in it refer to."""
+    for inner in op.walk():
+        symbol = inner.properties.get("symbol")
+        if isinstance(symbol, SymbolRefAttr):
+            yield symbol.string_value()
+
+
+def _free_name(name: str, *tables: Globals) -> str:
+    """A name that no table has, made from one."""
+    number = 1
+    while any(f"{name}_{number}" in table.by_name for table in tables):
+        number += 1
+    return f"{name}_{number}"

@@ -1,0 +1,61 @@
+"""What the compiler does beyond what a program needs to run: the levels `-O0` to `-O2` and `-Os`.
+
+| level | |
+|---|---|
+| `0` | what takes a program to a file, and nothing else: each operator is a call of its kernel |
+| `1` | what costs no accuracy, and memory only where an operator were a hundred times slower: folding, sharing, forms |
+| `2` | the fastest forms, whatever memory they take |
+| `s` | the least memory: forms of operators only where no more is needed at once; state that nothing reads goes |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+__all__ = ["DEFAULT", "PRESETS", "Memory", "Preset", "preset"]
+
+Memory = Literal["peak", "fast", "any"]
+"""What a program may need at once: what it needs anyway, so much that no operator is a hundred times too slow, or more.
+"""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What is done at a level."""
+
+    level: str
+    summary: str
+    simplify: bool = True
+    """Whether passes run that programs do without: they fold, share and remove."""
+    memory: Memory | None = None
+    """What operators may take to be computed in a faster form; None to leave them in the form they have."""
+    workspace: int = 1 << 20
+    """Bytes that the copies of a piece of an operator may take."""
+    effort: int = 100
+    """How far to search for orders behind the forms, in percent of the usual."""
+    slack: int = 0
+    """By how many thousandths an arena may be larger than what is proven to be needed, without a search."""
+    forget: bool = False
+    """Whether state goes that no result depends on, which callers can look at otherwise."""
+
+
+DEFAULT: Final = "1"
+
+PRESETS: Final = {
+    one.level: one
+    for one in (
+        Preset("0", "plain lowering, no optional pass", simplify=False),
+        Preset("1", "what costs no accuracy and hardly memory", memory="fast", effort=20, slack=4),
+        Preset("2", "speed, whatever memory it takes", memory="any"),
+        Preset("s", "memory before speed", memory="peak", workspace=1 << 18, forget=True),
+    )
+}
+"""The levels, by what follows `-O`."""
+
+
+def preset(level: str) -> Preset:
+    """What is done at a level. Raises `ValueError` for one that there is not."""
+    if level not in PRESETS:
+        raise ValueError(f"there is no level O{level}, there are {', '.join(f'O{name}' for name in PRESETS)}")
+    return PRESETS[level]

@@ -1,0 +1,146 @@
+"""The driver: stages of passes, run in order with one report for all faults.
+
+`to_edge`, `to_executorch` and `et-compile` make stages of their configurations and run them here; `et-opt` runs the
+passes that it is asked for with `run_passes`.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+from et_ir.driver.faults import with_later_faults
+from et_ir.driver.method_passes import MethodPasses, TransformPass
+from et_ir.driver.observer import Observer
+from et_ir.driver.pipelines import (
+    aten_passes,
+    backend_passes,
+    core_aten_passes,
+    edge_passes,
+    executorch_passes,
+    parse_passes,
+)
+from et_ir.report import PassReport
+
+if TYPE_CHECKING:
+    from et_ir.frontend import UnsupportedProgram
+
+__all__ = [
+    "Stage",
+    "backend_stage",
+    "edge_stages",
+    "executorch_stage",
+    "import_faults",
+    "quiet_collector",
+    "run_passes",
+    "run_pipeline",
+    "run_stages",
+]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The passes that bring a program to a level."""
+
+    level: str
+    passes: Sequence[ModulePass]
+
+
+def edge_stages(
+    config: EdgeCompileConfig, preserve: Sequence[ModulePass] = (), transform: MethodPasses = ()
+) -> list[Stage]:
+    """The stages from an exported program to the edge level.
+
+    `preserve` runs before decomposition, on the operators of `config` that are preserved; `transform` are passes of
+    the user's that follow those of the configuration. Raises `ValueError` for an unknown level, or an operator to
+    preserve that is not registered.
+    """
+    *lower, check = edge_passes(config)
+    transforms = [TransformPass(passes) for passes in (config.transform_passes, transform) if passes]
+    checks = [check] if config._check_ir_validity else []  # pyright: ignore[reportPrivateUsage] (upstream's name)
+    return [
+        Stage("aten", aten_passes()),
+        Stage("core-aten", [*preserve, *core_aten_passes(config)]),
+        Stage("edge", [*lower, *transforms, *checks]),
+    ]
+
+
+def backend_stage(passes: Sequence[ModulePass] = ()) -> Stage:
+    """The stage from the edge level to that of backends; `passes` delegate, or are the user's own."""
+    return Stage("backend", [*passes, *backend_passes()])
+
+
+def executorch_stage(config: ExecutorchBackendConfig) -> Stage:
+    """The stage from the level of backends to a planned and verified program. Raises `ValueError` for an unknown
+    level.
+    """
+    return Stage("executorch", executorch_passes(config))
+
+
+def run_stages(
+    module: ModuleOp, stages: Sequence[Stage], observer: Observer | None = None, ctx: Context | None = None
+) -> None:
+    """Run stages on a module in place.
+
+    Raises what passes raise: `PassFailedException` and its subclasses for programs that they cannot take. A report of
+    faults also has those that the rest of the stages finds in the rest of the program.
+    """
+    observer = observer or Observer()
+    passes = [one for stage in stages for one in stage.passes]
+    done = 0
+    for stage in stages:
+        for one in stage.passes:
+            try:
+                run_passes(module, [one], observer, ctx)
+            except PassReport as error:
+                raise with_later_faults(error, module, passes[done:]) from error
+            done += 1
+        observer.reached(stage.level, module)
+
+
+def import_faults(error: UnsupportedProgram, stages: Sequence[Stage]) -> Exception:
+    """What an import reports, with what the stages find wrong with the rest of the program."""
+    return with_later_faults(error, error.module, [one for stage in stages for one in stage.passes])
+
+
+def run_passes(
+    module: ModuleOp,
+    passes: Sequence[ModulePass],
+    observer: Observer | None = None,
+    ctx: Context | None = None,
+) -> None:
+    """Run passes on a module in place. Raises what they raise."""
+    context = Context() if ctx is None else ctx
+    with quiet_collector():
+        for one in passes:
+            if observer is not None:
+                observer.before_pass(one, module)
+            one.apply(context, module)
+            if observer is not None:
+                observer.after_pass(one, module)
+
+
+def run_pipeline(module: ModuleOp, pipeline: str, observer: Observer | None = None) -> None:
+    """Run the passes of a pipeline text on a module in place. Raises what they raise, and `KeyError` for an unknown
+    pass.
+    """
+    run_passes(module, parse_passes(pipeline), observer)
+
+
+@contextmanager
+def quiet_collector() -> Generator[None]:
+    """Collect garbage rarely meanwhile: a module is a web of live objects that collections walk for nothing."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

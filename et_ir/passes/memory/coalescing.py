@@ -1,0 +1,94 @@
+"""Coalescing of registers: several become one memory, in the text of a plan.
+
+What may become one is for `Interference` to say; passes choose what is worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.ir import Operation, SSAValue
+
+from et_ir.analysis.aliasing import has_exact_size, root_of
+from et_ir.analysis.byte_copies import copies_of, is_copy
+from et_ir.analysis.interference import Interference
+from et_ir.dialects.executorch import AllocOp, PlanOp, RegisterOp, ViewOp
+
+__all__ = ["Coalescing"]
+
+
+class Coalescing(Interference):
+    """The interference of a plan's registers, kept up to date while some of them become one."""
+
+    def __init__(self, plan: PlanOp, over: Mapping[str, frozenset[str]]):
+        super().__init__(plan, over)
+        self.plan = plan
+        self.position: dict[Operation, int] = {op: at for at, op in enumerate(self.liveness.registers)}
+        """Declarations in order."""
+
+    def coalesce(
+        self, register: SSAValue, root: SSAValue, first: int = 0, place: SSAValue | None = None
+    ) -> SSAValue:
+        """Make a register that a plan allocates the bytes of another from `first` on: a view of it, or `place`, which
+        shows those bytes. Returns what stands for the register then.
+        """
+        alloc = register.owner
+        assert isinstance(alloc, AllocOp)
+        self.unite(register, root, first)
+        self._declare_before(root, alloc)
+        if place is None or self.position[_owner(place)] > self.position[alloc]:
+            view = ViewOp(root, register.type, start=first, dynamism=alloc.dynamism)
+            self.replace(alloc, view)
+            return view.result
+        register.replace_all_uses_with(place)
+        erase(alloc)
+        return place
+
+    def replace(self, alloc: AllocOp, register: RegisterOp) -> None:
+        """Declare another register instead of one."""
+        register.location = alloc.location
+        register.result.name_hint = alloc.result.name_hint
+        insert_before(register, alloc)
+        self.position[register] = self.position[alloc]
+        alloc.result.replace_all_uses_with(register.result)
+        erase(alloc)
+
+    def _declare_before(self, root: SSAValue, alloc: AllocOp) -> None:
+        """Declare a register before another that becomes a part of it."""
+        owner = _owner(root)
+        if self.position[owner] > self.position[alloc]:
+            owner.detach()
+            insert_before(owner, alloc)
+            self.position[owner] = self.position[alloc]
+
+    def erase_copies(self) -> None:
+        """Erase calls that copy bytes to where they are."""
+        for block in self.plan.blocks:
+            for op in list(block.ops):
+                if not is_copy(op) or len({root_of(register) for register in op.operands}) != 1:
+                    continue
+                copies = copies_of(op)
+                # Registers of dynamic shape may differ in what their sizes are at run time.
+                same = len({*op.operands}) == 1 or has_exact_size(*op.operands)
+                if same and copies and all(copy.target == copy.source for copy in copies):
+                    erase(op)
+
+
+def insert_before(op: Operation, anchor: Operation) -> None:
+    """Insert an op in front of another in its block."""
+    block = anchor.parent_block()
+    assert block is not None
+    block.insert_op_before(op, anchor)
+
+
+def erase(*ops: Operation) -> None:
+    """Erase ops whose results nothing uses."""
+    for op in ops:
+        op.detach()
+        op.erase()
+
+
+def _owner(register: SSAValue) -> Operation:
+    owner = register.owner
+    assert isinstance(owner, Operation)
+    return owner

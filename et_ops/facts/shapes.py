@@ -1,0 +1,18 @@
+"""Operators whose result sizes are sizes of their operands, or that read sizes."""
+
+from __future__ import annotations
+
+from et_ops.fact import declare
+
+declare("_softmax _log_softmax native_layer_norm native_group_norm cumsum", keeps_shape=True)
+declare("alias alias_copy clone _to_copy", keeps_shape=True)
+declare("dim_order_ops._clone_dim_order dim_order_ops._to_dim_order_copy", keeps_shape=True)
+declare("arange arange.start arange.start_step", counts=True)
+declare("sym_size.int sym_numel sym_stride.int sym_storage_offset", reads_sizes=True)
+declare(
+    """
+    cumsum sum.dim_IntList mean.dim amax amin logsumexp linalg_vector_norm prod.dim_int any.dim any.dims
+    var.correction var.dim argmax argmin
+    """,
+    reduces=True,
+)

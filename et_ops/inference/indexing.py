@@ -1,0 +1,221 @@
+"""Gather, scatter and advanced indexing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+
+from et_ops.dtypes import BF16, BOOL, F16, F32, I32, I64, U8
+from et_ops.inference.meta import UNKNOWN, Meta, Number, rule
+from et_ops.inference.shapes import Shape, broadcast, known, numel, with_size, wrap_dim
+
+
+@rule("embedding")
+def embedding(weight: Meta, indices: Meta, *_: object) -> Meta:
+    if weight.rank != 2:
+        raise ValueError(f"embedding takes a matrix of weights, got shape {weight.shape}")
+    return Meta((*indices.shape, weight.shape[1]), weight.dtype)
+
+
+_SUM, _, _MAX = range(3)
+_SUMMED_BY_A_LIBRARY = (F32, F16, BF16)
+
+
+def _bags(
+    weight: Meta, indices: Meta, offsets: Meta, mode: int, last: bool, padding: int, counted: int
+) -> tuple[Meta, Meta, Meta, Meta] | None:
+    """The bags, and three results for gradients, in the shapes that torch's kernel gives them, which are not those
+    of its shape function; `counted` is the length of the last two.
+    """
+    if UNKNOWN in (*weight.shape, *indices.shape, *offsets.shape):
+        return None
+    dtype = I64 if I64 in (indices.dtype, offsets.dtype) else I32
+    bags = (offsets.shape[0] - last, weight.shape[1])
+    summed = mode == _SUM and weight.dtype in _SUMMED_BY_A_LIBRARY and padding < 0
+    return (
+        Meta(bags, weight.dtype),
+        Meta((0 if summed else indices.shape[0],), dtype),
+        Meta((counted,), dtype),
+        Meta(bags if mode == _MAX else (counted,), dtype),
+    )
+
+
+@rule("_embedding_bag")
+def embedding_bag(
+    weight: Meta,
+    indices: Meta,
+    offsets: Meta,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Meta | None,
+    include_last_offset: bool,
+    padding_idx: int,
+) -> tuple[Meta, Meta, Meta, Meta] | None:
+    counted = offsets.shape[0] - include_last_offset
+    return _bags(weight, indices, offsets, mode, include_last_offset, padding_idx, counted)
+
+
+@rule("_embedding_bag_forward_only")
+def embedding_bag_forward_only(
+    weight: Meta,
+    indices: Meta,
+    offsets: Meta,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Meta | None,
+    include_last_offset: bool,
+    padding_idx: int,
+) -> tuple[Meta, Meta, Meta, Meta] | None:
+    """Of sums the last offset counts as a bag."""
+    counted = offsets.shape[0] - (include_last_offset and mode != _SUM)
+    return _bags(weight, indices, offsets, mode, include_last_offset, padding_idx, counted)
+
+
+@rule("embedding_bag", "embedding_bag.padding_idx")
+def embedding_bag_of_torch(
+    weight: Meta,
+    indices: Meta,
+    offsets: Meta,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Meta | None,
+    include_last_offset: bool,
+    padding_idx: int | None = None,
+) -> tuple[Meta, Meta, Meta, Meta] | None:
+    """A padding index counts from the end if it is negative, where -1 is the last row and not none."""
+    counted = offsets.shape[0] - (include_last_offset and mode != _SUM)
+    padding = -1 if padding_idx is None else 0
+    return _bags(weight, indices, offsets, mode, include_last_offset, padding, counted)
+
+
+@rule("gather")
+def gather(self: Meta, dim: int, index: Meta, sparse_grad: bool) -> Meta:
+    return Meta(index.shape, self.dtype)
+
+
+@rule("take")
+def take(self: Meta, index: Meta) -> Meta:
+    return Meta(index.shape, self.dtype)
+
+
+@rule("take_along_dim")
+def take_along_dim(self: Meta, indices: Meta, dim: int | None) -> Meta | None:
+    if dim is None:
+        count = numel(indices.shape)
+        return Meta((UNKNOWN if count is None else count,), self.dtype)
+    if self.rank != indices.rank:
+        return None
+    axis = wrap_dim(dim, self.rank)
+    shape = broadcast(with_size(self.shape, axis, 1), with_size(indices.shape, axis, 1))
+    return Meta(with_size(shape, axis, indices.shape[axis]), self.dtype)
+
+
+@rule("index_select")
+def index_select(self: Meta, dim: int, index: Meta) -> Meta:
+    if not self.shape:
+        return self
+    count = index.shape[0] if index.shape else 1
+    return Meta(with_size(self.shape, wrap_dim(dim, self.rank), count), self.dtype)
+
+
+@rule(
+    """
+    diagonal_scatter index_add index_copy index_fill.int_Scalar index_fill.int_Tensor index_put
+    scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add scatter_reduce.two
+    select_scatter slice_scatter _unsafe_index_put _unsafe_masked_index_put_accumulate index_reduce
+    put as_strided_scatter
+    """
+)
+def updated(self: Meta, *_: object) -> Meta:
+    return Meta(self.shape, self.dtype)
+
+
+def indexed_shape(shape: Shape, indices: Sequence[Meta | None]) -> Shape | None:
+    """The shape of advanced indexing: NumPy's rules; a mask stands for the indices where it is true.
+
+    Raises `ValueError` for too many indices.
+    """
+    expanded: list[Shape | None] = []
+    for index in indices:
+        if index is None:
+            expanded.append(None)
+        elif index.dtype in (BOOL, U8):
+            expanded.extend([(UNKNOWN,)] * index.rank)
+            if index.rank == 0:
+                return None
+        else:
+            expanded.append(index.shape)
+    if len(expanded) > len(shape):
+        raise ValueError(f"{len(expanded)} indices into a tensor of rank {len(shape)}")
+    expanded += [None] * (len(shape) - len(expanded))
+    places = [i for i, index in enumerate(expanded) if index is not None]
+    if not places:
+        return shape
+    joined = broadcast(*(index for index in expanded if index is not None))
+    rest = [size for size, index in zip(shape, expanded, strict=True) if index is None]
+    # Indices that stand together put their dimensions where they stand, others in front.
+    lead = places[0] if places == list(range(places[0], places[-1] + 1)) else 0
+    return (*rest[:lead], *joined, *rest[lead:])
+
+
+@rule("index.Tensor", "_unsafe_index.Tensor")
+def index_tensor(self: Meta, indices: Sequence[Meta | None]) -> Meta | None:
+    shape = indexed_shape(self.shape, indices)
+    return None if shape is None else Meta(shape, self.dtype)
+
+
+@rule("_unsafe_masked_index")
+def masked_index(self: Meta, mask: Meta, indices: Sequence[Meta | None], fill: object) -> Meta | None:
+    shape = indexed_shape(self.shape, indices)
+    return None if shape is None else Meta(broadcast(shape, mask.shape), self.dtype)
+
+
+@rule("repeat_interleave.self_int")
+def repeat_interleave(self: Meta, repeats: int, dim: int | None, output_size: int | None) -> Meta:
+    if dim is None:
+        count = numel(self.shape)
+        total = UNKNOWN if count is None or repeats == UNKNOWN else count * repeats
+        return Meta((total,), self.dtype)
+    if not self.shape:
+        return Meta((repeats,), self.dtype)
+    axis = wrap_dim(dim, self.rank)
+    size = self.shape[axis]
+    return Meta(
+        with_size(self.shape, axis, size * repeats if known(size) and repeats != UNKNOWN else UNKNOWN),
+        self.dtype,
+    )
+
+
+@rule("repeat_interleave.self_Tensor")
+def repeat_interleave_tensor(self: Meta, repeats: Meta, dim: int | None, output_size: int | None) -> Meta:
+    size = UNKNOWN if output_size is None else output_size
+    if dim is None or not self.shape:
+        return Meta((size,), self.dtype)
+    return Meta(with_size(self.shape, wrap_dim(dim, self.rank), size), self.dtype)
+
+
+@rule("repeat_interleave.Tensor")
+def repeated_places(repeats: Meta, output_size: int | None) -> Meta:
+    return Meta((UNKNOWN if output_size is None else output_size,), repeats.dtype)
+
+
+@rule("combinations")
+def combinations(self: Meta, r: int, with_replacement: bool) -> Meta:
+    if r == 0:
+        return Meta((0,), self.dtype)
+    (size,) = self.shape
+    rows = size + r - 1 if with_replacement and size else size
+    return Meta((comb(rows, r) if known(size) else UNKNOWN, r), self.dtype)
+
+
+@rule("searchsorted.Tensor", "searchsorted.Scalar")
+def searchsorted(sorted_sequence: Meta, self: Meta | Number, out_int32: bool, *_: object) -> Meta:
+    return Meta(self.shape if isinstance(self, Meta) else (), I32 if out_int32 else I64)
+
+
+@rule("bucketize.Tensor", "bucketize.Scalar")
+def bucketize(self: Meta | Number, boundaries: Meta, out_int32: bool, right: bool) -> Meta:
+    return searchsorted(boundaries, self, out_int32)

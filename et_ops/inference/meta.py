@@ -1,0 +1,74 @@
+"""What shape rules know of an operand, and the table of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from et_ops.dtypes import BOOL, F64, I64, DType
+from et_ops.schema import DYNAMIC
+
+__all__ = [
+    "RULES",
+    "UNKNOWN",
+    "Meta",
+    "Number",
+    "Result",
+    "Rule",
+    "number_dtype",
+    "rule",
+]
+
+UNKNOWN: Final = DYNAMIC
+"""A size that is known at run time only: the same mark in shapes, where it prints as `?`, as in arguments."""
+
+
+class Meta(NamedTuple):
+    """Shape and element type of a tensor; `wrapped` says that it is a Python number in a tensor's place."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    wrapped: bool = False
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+Number = bool | int | float | Meta
+"""A `Scalar` argument. One that is known at run time only is a wrapped `Meta`."""
+
+Result = Meta | DType | Sequence[Meta] | None
+Rule = Callable[..., Result]
+
+RULES: Final[dict[str, Rule]] = {}
+"""Inference rules by operator name. A rule takes the schema's arguments in order.
+
+Tensors are `Meta`, element types `DType`, sizes known at run time only `UNKNOWN`. The result is a `Meta` or a
+sequence of them, a `DType` where the result is a number, and `None` where the types cannot be told. A rule
+raises `ValueError` for operands that the operator does not take.
+"""
+
+_F = TypeVar("_F", bound=Rule)
+
+
+def rule(*names: str) -> Callable[[_F], _F]:
+    """Register a function as the rule of operators, given one by one or several in a text."""
+
+    def register(function: _F) -> _F:
+        for name in " ".join(names).split():
+            if name in RULES:
+                raise AssertionError(f"{name} has two inference rules")
+            RULES[name] = function
+        return function
+
+    return register
+
+
+def number_dtype(number: Number) -> DType:
+    """The type of a Python number as its wrapped tensor has it: i1, i64 or f64."""
+    if isinstance(number, Meta):
+        return number.dtype
+    if isinstance(number, bool):
+        return BOOL
+    return I64 if isinstance(number, int) else F64

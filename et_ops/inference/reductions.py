@@ -1,0 +1,244 @@
+"""Reductions, scans and sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from et_ops.dtypes import BOOL, I64, U8, DType, as_float, real_of
+from et_ops.inference.meta import UNKNOWN, Meta, Number, rule
+from et_ops.inference.shapes import broadcast, known, reduced, with_size, wrap_dim, wrap_dims
+
+
+def _over(self: Meta, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType) -> Meta:
+    """Reduced over dimensions; none and an empty list stand for all."""
+    dims = wrap_dims((dim,) if isinstance(dim, int) else dim, self.rank)
+    return Meta(reduced(self.shape, dims, keepdim), dtype)
+
+
+def _accumulator(self: Meta, dtype: DType | None) -> DType:
+    """The type of a sum or product: integers and booleans in i64."""
+    return dtype or (I64 if self.dtype.is_integral else self.dtype)
+
+
+@rule("sum", "prod")
+def sum_all(self: Meta, dtype: DType | None) -> Meta:
+    return Meta((), _accumulator(self, dtype))
+
+
+@rule("sum.dim_IntList", "prod.dim_int", "nansum")
+def sum_dims(self: Meta, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType | None) -> Meta:
+    return _over(self, dim, keepdim, _accumulator(self, dtype))
+
+
+@rule("mean")
+def mean_all(self: Meta, dtype: DType | None) -> Meta:
+    return Meta((), dtype or self.dtype)
+
+
+@rule("mean.dim", "nanmean")
+def mean_dims(self: Meta, dim: Sequence[int] | None, keepdim: bool, dtype: DType | None) -> Meta:
+    return _over(self, dim, keepdim, dtype or self.dtype)
+
+
+@rule("amax", "amin")
+def extremum(self: Meta, dim: Sequence[int], keepdim: bool) -> Meta:
+    return _over(self, dim, keepdim, self.dtype)
+
+
+@rule("max", "min", "median", "nanmedian")
+def extremum_all(self: Meta) -> Meta:
+    return Meta((), self.dtype)
+
+
+@rule("max.dim", "min.dim", "median.dim", "nanmedian.dim", "mode")
+def extremum_indexed(self: Meta, dim: int, keepdim: bool) -> tuple[Meta, Meta]:
+    values = _over(self, dim, keepdim, self.dtype)
+    return values, Meta(values.shape, I64)
+
+
+@rule("kthvalue")
+def kthvalue(self: Meta, k: int, dim: int, keepdim: bool) -> tuple[Meta, Meta]:
+    return extremum_indexed(self, dim, keepdim)
+
+
+@rule("aminmax")
+def aminmax(self: Meta, dim: int | None, keepdim: bool) -> tuple[Meta, Meta]:
+    found = _over(self, dim, keepdim, self.dtype)
+    return found, found
+
+
+@rule("argmax", "argmin")
+def argmax(self: Meta, dim: int | None, keepdim: bool) -> Meta:
+    return _over(self, dim, keepdim, I64)
+
+
+@rule("all", "any")
+def truth_all(self: Meta) -> Meta:
+    return Meta((), U8 if self.dtype is U8 else BOOL)
+
+
+@rule("all.dim", "any.dim")
+def truth_dim(self: Meta, dim: int, keepdim: bool) -> Meta:
+    return _over(self, dim, keepdim, truth_all(self).dtype)
+
+
+@rule("all.dims", "any.dims")
+def truth_dims(self: Meta, dim: Sequence[int] | None, keepdim: bool) -> Meta:
+    dims = wrap_dims(dim, self.rank, empty_is_all=False)
+    return Meta(reduced(self.shape, dims, keepdim), truth_all(self).dtype)
+
+
+@rule("count_nonzero")
+def count_nonzero(self: Meta, dim: int | None) -> Meta:
+    return _over(self, dim, False, I64)
+
+
+@rule("count_nonzero.dim_IntList")
+def count_nonzero_dims(self: Meta, dim: Sequence[int]) -> Meta:
+    return _over(self, dim, False, I64)
+
+
+@rule("var", "std")
+def var_all(self: Meta, unbiased: bool) -> Meta:
+    return Meta((), real_of(self.dtype))
+
+
+@rule("var.dim", "std.dim")
+def var_dims(self: Meta, dim: Sequence[int] | None, unbiased: bool, keepdim: bool) -> Meta:
+    return _over(self, dim, keepdim, real_of(self.dtype))
+
+
+@rule("var.correction", "std.correction")
+def var_correction(self: Meta, dim: Sequence[int] | None, correction: Number | None, keepdim: bool) -> Meta:
+    return _over(self, dim, keepdim, real_of(self.dtype))
+
+
+@rule("var_mean", "std_mean")
+def var_mean(self: Meta, unbiased: bool) -> tuple[Meta, Meta]:
+    return Meta((), real_of(self.dtype)), Meta((), self.dtype)
+
+
+@rule("var_mean.dim", "std_mean.dim")
+def var_mean_dims(self: Meta, dim: Sequence[int] | None, unbiased: bool, keepdim: bool) -> tuple[Meta, Meta]:
+    return _over(self, dim, keepdim, real_of(self.dtype)), _over(self, dim, keepdim, self.dtype)
+
+
+@rule("var_mean.correction", "std_mean.correction")
+def var_mean_correction(
+    self: Meta, dim: Sequence[int] | None, correction: Number | None, keepdim: bool
+) -> tuple[Meta, Meta]:
+    return _over(self, dim, keepdim, real_of(self.dtype)), _over(self, dim, keepdim, self.dtype)
+
+
+@rule("logsumexp", "special_logsumexp")
+def logsumexp(self: Meta, dim: Sequence[int], keepdim: bool) -> Meta:
+    return _over(self, dim, keepdim, as_float(self.dtype))
+
+
+@rule("linalg_vector_norm")
+def vector_norm(
+    self: Meta, ord: Number, dim: Sequence[int] | None, keepdim: bool, dtype: DType | None
+) -> Meta:
+    return _over(self, dim, keepdim, real_of(dtype or self.dtype))
+
+
+@rule("norm.Scalar")
+def norm_all(self: Meta, p: Number) -> Meta:
+    return Meta((), real_of(self.dtype))
+
+
+@rule("norm.ScalarOpt_dim")
+def norm_dims(self: Meta, p: Number | None, dim: Sequence[int], keepdim: bool) -> Meta:
+    return _over(self, dim, keepdim, real_of(self.dtype))
+
+
+@rule("norm.ScalarOpt_dtype")
+def norm_dtype(self: Meta, p: Number | None, dtype: DType) -> Meta:
+    return Meta((), real_of(dtype))
+
+
+@rule("norm.ScalarOpt_dim_dtype")
+def norm_dims_dtype(self: Meta, p: Number | None, dim: Sequence[int], keepdim: bool, dtype: DType) -> Meta:
+    return _over(self, dim, keepdim, real_of(dtype))
+
+
+@rule("cosine_similarity")
+def cosine_similarity(x1: Meta, x2: Meta, dim: int, eps: float) -> Meta | None:
+    if x1.dtype is not x2.dtype:
+        return None
+    return _over(Meta(broadcast(x1.shape, x2.shape), x1.dtype), dim, False, x1.dtype)
+
+
+@rule("sum_to_size")
+def sum_to_size(self: Meta, size: Sequence[int]) -> Meta | None:
+    """Integers and truth values are counted in i64, where there is anything to add."""
+    kept = tuple(size)
+    if not self.dtype.is_integral or self.dtype is I64:
+        return Meta(kept, self.dtype)
+    if UNKNOWN in self.shape or UNKNOWN in kept:
+        return None  # whether there is anything to add is known at run time only
+    lead = len(self.shape) - len(kept)
+    summed = (
+        not kept or lead > 0 or any(new == 1 != old for old, new in zip(self.shape[lead:], kept, strict=True))
+    )
+    return Meta(kept, I64 if summed else self.dtype)
+
+
+@rule("trace")
+def trace(self: Meta) -> Meta:
+    return Meta((), _accumulator(self, None))
+
+
+# -- scans and sorting
+
+
+@rule("cumsum", "cumprod")
+def cumsum(self: Meta, dim: int, dtype: DType | None) -> Meta:
+    return Meta(self.shape, _accumulator(self, dtype))
+
+
+@rule("cummax", "cummin")
+def cummax(self: Meta, dim: int) -> tuple[Meta, Meta]:
+    return Meta(self.shape, self.dtype), Meta(self.shape, I64)
+
+
+@rule("logcumsumexp")
+def logcumsumexp(self: Meta, dim: int) -> Meta:
+    return Meta(self.shape, self.dtype)
+
+
+@rule("sort", "sort.stable")
+def sort(self: Meta, *_: object) -> tuple[Meta, Meta]:
+    return Meta(self.shape, self.dtype), Meta(self.shape, I64)
+
+
+@rule("argsort", "argsort.stable")
+def argsort(self: Meta, *_: object) -> Meta:
+    return Meta(self.shape, I64)
+
+
+@rule("msort")
+def msort(self: Meta) -> Meta:
+    return Meta(self.shape, self.dtype)
+
+
+@rule("topk")
+def topk(self: Meta, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Meta, Meta]:
+    if not self.shape:
+        return Meta((), self.dtype), Meta((), I64)
+    dim = wrap_dim(dim, self.rank)
+    if k != UNKNOWN and known(self.shape[dim]) and k > self.shape[dim]:
+        raise ValueError(f"topk of {k} elements from a dimension of size {self.shape[dim]}")
+    shape = with_size(self.shape, dim, k)
+    return Meta(shape, self.dtype), Meta(shape, I64)
+
+
+@rule("diff")
+def diff(self: Meta, n: int, dim: int, prepend: Meta | None, append: Meta | None) -> Meta:
+    dim = wrap_dim(dim, self.rank)
+    sizes = [
+        self.shape[dim],
+        *(0 if m is None else m.shape[dim] if m.shape else 1 for m in (prepend, append)),
+    ]
+    size = max(0, sum(sizes) - n) if known(*sizes) else UNKNOWN
+    return Meta(with_size(self.shape, dim, size), self.dtype)

@@ -1,0 +1,232 @@
+"""One record per operator: its schema, and the facts that the compiler and the runtime derive their behaviour from.
+
+`schemas.txt` holds torch's functional operators that programs may hold, `extra_schemas.txt` those of other
+namespaces. Each line is the functional schema, torch's tags, and the schema of the out variant, separated by tabs.
+A record is made when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from et_ops.fact import Facts
+from et_ops.leaves import LEAVES, RUNTIME_NAMESPACES
+from et_ops.schema import Schema, namespace_of, parse_schema, without_namespace
+from et_ops.summaries import summary_of
+
+if TYPE_CHECKING:
+    from et_ops.inference.meta import Rule
+
+__all__ = ["EXTRA", "OPERATORS", "SNAPSHOT", "Operator", "copying_name", "operator", "operator_of_kernel"]
+
+_NO_FACTS: Final = Facts()
+SNAPSHOT: Final = Path(__file__).with_name("schemas.txt")
+EXTRA: Final = Path(__file__).with_name("extra_schemas.txt")
+_KERNELS: Final = Path(__file__).with_name("kernels.txt")
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """A functional operator: one overload. There is one instance of each that the library knows."""
+
+    namespace: str
+    schema_text: str
+    """The functional schema without its namespace: `add.Tensor(Tensor self, …) -> Tensor`."""
+    tags: frozenset[str] = frozenset()
+    """Those of torch's tags that matter here: `core`, `pointwise`, `reduction`, `view_copy`, …"""
+    out_text: str = ""
+    """The schema of the out variant without its namespace, empty if there is none."""
+
+    @cached_property
+    def overload_name(self) -> str:
+        """`add.Tensor`; `relu` for a default overload. Without the namespace."""
+        return self.schema_text.partition("(")[0]
+
+    @cached_property
+    def name(self) -> str:
+        """The name in the IR, after the dialect's: `add.Tensor`, `quantized_decomposed.add`."""
+        return self.overload_name if self.namespace == "aten" else f"{self.namespace}.{self.overload_name}"
+
+    @property
+    def schema(self) -> Schema:
+        """The functional schema."""
+        return parse_schema(self.schema_text)
+
+    @property
+    def out(self) -> Schema | None:
+        """The schema of the out variant, which writes its results into tensors that it is given."""
+        return parse_schema(self.out_text) if self.out_text else None
+
+    @property
+    def called(self) -> Schema:
+        """The schema that a program of a runtime calls: the out variant, or the operator itself without one."""
+        return self.out or self.schema
+
+    @cached_property
+    def kernel(self) -> str:
+        """The name by which a program of a runtime calls it: `aten::add.out`."""
+        return f"{self.namespace}::{(self.out_text or self.schema_text).partition('(')[0]}"
+
+    @cached_property
+    def summary(self) -> str:
+        """What it computes, in one sentence. Raises `KeyError` for an operator that the library does not know."""
+        return summary_of(self.namespace, self.overload_name.partition(".")[0])
+
+    # -- classes of operators
+
+    @property
+    def is_core(self) -> bool:
+        """Whether it belongs to Core ATen as programs may hold it: tagged `core`, or the copying form of a view."""
+        return "core" in self.tags or "view_copy" in self.tags
+
+    @property
+    def is_kept_whole(self) -> bool:
+        """Whether it is left to runtimes though it is not Core ATen: a leaf (`leaves.txt`), or a runtime's own."""
+        return (
+            self.overload_name in LEAVES if self.namespace == "aten" else self.namespace in RUNTIME_NAMESPACES
+        )
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether each element of the result depends on the elements at its place alone."""
+        return "pointwise" in self.tags
+
+    @property
+    def is_random(self) -> bool:
+        """Whether equal calls may differ: it draws from the generator's state."""
+        return "nondeterministic_seeded" in self.tags
+
+    @cached_property
+    def is_view(self) -> bool:
+        """Whether a result shares the memory of an argument."""
+        return "Tensor(" in self.schema_text.rpartition("->")[2]
+
+    @cached_property
+    def is_edge(self) -> bool:
+        """Whether the edge dialect has it: functional, and in Core ATen or with a kernel in a runtime.
+
+        Core ATen without its views, whose copying forms take their place; leaves; what `kernels.txt` names; and
+        the operators of other namespaces than `aten`.
+        """
+        return self.namespace != "aten" or (
+            not self.is_view
+            and (self.is_core or self.overload_name in LEAVES or self.overload_name in _kernels())
+        )
+
+    # -- counterparts
+
+    @cached_property
+    def copying_form(self) -> str | None:
+        """The name of the operator that copies what this view shows: `permute_copy`. `None` for an operator without."""
+        if self.name == "_unsafe_view":
+            return "view_copy"
+        copied = copying_name(self.name)
+        is_form = self.namespace == "aten" and "_copy" not in self.name and self.name != "_to"
+        return copied if is_form and copied in OPERATORS else None
+
+    @cached_property
+    def view_form(self) -> str:
+        """The name of what it computes: without `_copy` for the copying form of a view, else its own."""
+        packet, dot, overload = self.name.partition(".")
+        if not packet.endswith("_copy") or packet == "_to_copy":
+            return self.name
+        view = f"{packet.removesuffix('_copy')}{dot}{overload}"
+        return view if view in OPERATORS or "view_copy" in self.tags else self.name
+
+    # -- what it computes
+
+    @cached_property
+    def shape_rule(self) -> Rule | None:
+        """The function from the arguments to the results' shapes and element types, `None` where none is known.
+
+        It takes the schema's arguments in order, as `et_ops.inference.meta.RULES` says.
+        """
+        from et_ops.inference import RULES
+
+        return RULES.get(self.name)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What its family declares of it."""
+        from et_ops.facts import DECLARED
+
+        return DECLARED.get(self.name, _NO_FACTS)
+
+    @property
+    def is_exported(self) -> bool:
+        """Whether exported programs may hold it; the others are made when a program is lowered."""
+        return self.namespace != "dim_order_ops"
+
+
+@cache
+def _kernels() -> frozenset[str]:
+    lines = _KERNELS.read_text(encoding="utf-8").splitlines()
+    return frozenset(name for line in lines if not line.startswith("#") for name in line.split())
+
+
+def copying_name(name: str) -> str:
+    """The name that the copying form of a view operator has: `slice.Tensor` has `slice_copy.Tensor`."""
+    packet, dot, overload = name.partition(".")
+    return f"{packet}_copy{dot}{overload}"
+
+
+class _Library(Mapping[str, Operator]):
+    """The records by name, in the order of namespace and name; `aten` comes first and is not part of the name."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Operator] = {}
+
+    @cached_property
+    def _lines(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for path in (SNAPSHOT, EXTRA):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                if not line.startswith("#"):
+                    found[line[: line.index("(")].replace("::", ".", 1)] = line
+        return found
+
+    def __getitem__(self, name: str) -> Operator:
+        known = self._made.get(name)
+        if known is None:
+            text, tags, out = self._lines[name].split("\t")
+            known = Operator(
+                namespace_of(text) or "aten",
+                without_namespace(text),
+                frozenset(tags.split(",")) if tags else frozenset(),
+                out,
+            )
+            self._made[name] = known
+        return known
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._lines
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+
+OPERATORS: Final[Mapping[str, Operator]] = _Library()
+"""Every operator by its name in the IR: `add.Tensor`, `relu`, `quantized_decomposed.add`."""
+
+
+def operator(name: str) -> Operator:
+    """The record of an operator by its qualified name, `aten::add.Tensor`. Raises `KeyError` for an unknown one."""
+    return OPERATORS[name.removeprefix("aten::").replace("::", ".", 1)]
+
+
+@cache
+def _by_kernel() -> dict[str, str]:
+    return {OPERATORS[name].kernel: name for name in OPERATORS}
+
+
+def operator_of_kernel(kernel: str) -> Operator | None:
+    """The record of the operator that a kernel computes, by the name that files give it: `aten::add.out`."""
+    name = _by_kernel().get(kernel)
+    return None if name is None else OPERATORS[name]

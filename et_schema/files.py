@@ -1,0 +1,58 @@
+"""Read-only mappings and atomic replacement of files."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+
+
+def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
+    """Map a file; the map lives as long as views of it do.
+
+    Raises ``InvalidFile`` for an empty one, which cannot be mapped, or ``ExecutorchError(AccessFailed)``.
+    """
+    try:
+        with open(path, "rb") as stream:
+            if os.fstat(stream.fileno()).st_size == 0:
+                raise InvalidFile("the file is empty", code=Error.InvalidArgument)
+            return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise ExecutorchError(
+            Error.AccessFailed, f"cannot read {os.fspath(path)}: {error.strerror}"
+        ) from error
+
+
+@contextmanager
+def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
+    """Open a temporary file beside ``path`` for writing; it replaces ``path`` when the block ends.
+
+    If the block raises (``KeyboardInterrupt`` included) the temporary file is removed and ``path`` is as it
+    was. A link is followed: its target is replaced, with its permissions kept. What is no regular file, such
+    as ``/dev/null`` or a pipe, is written in place. Raises ``OSError`` when the directory cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    exists = target.exists()
+    if exists and not target.is_file():
+        with target.open("wb") as stream:
+            yield stream
+        return
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+        if exists:
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        temporary.replace(target)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            # The caller has never heard of the temporary file.
+            error.filename = os.fspath(path)
+        raise

@@ -1,0 +1,140 @@
+import importlib.metadata
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from et_ir.backends import (
+    Backend,
+    BackendDetails,
+    BackendError,
+    CapabilityPartitioner,
+    DelegationSpec,
+    MissingBackend,
+    PreprocessResult,
+    backend_names,
+    details_of,
+    find_backend,
+    make_partitioner,
+    register_backend,
+)
+from et_ir.delegation import registry
+
+
+class Demo(BackendDetails):
+    @classmethod
+    def preprocess(cls, edge_program, compile_specs):
+        return PreprocessResult(b"")
+
+
+class Other(Demo):
+    pass
+
+
+class SameId(Demo):
+    backend_id = "Demo"
+
+
+def partitioner(options):
+    if set(options) - {"level"}:
+        raise ValueError("there is no option 'x'")
+    return CapabilityPartitioner(DelegationSpec("Demo"))
+
+
+demo = Backend("demo", Demo, partitioner)
+
+
+@pytest.fixture(autouse=True)
+def no_others(monkeypatch):
+    monkeypatch.setattr(registry, "_registered", {})
+    registry._installed.cache_clear()
+    yield
+    registry._installed.cache_clear()
+
+
+def test_found_by_name_and_id():
+    register_backend(demo)
+    register_backend(demo)
+    assert find_backend("demo") is demo
+    assert details_of("Demo") is Demo
+    assert backend_names() == ["demo", "nested", "xnnpack"]
+    assert isinstance(make_partitioner("demo:level=3"), CapabilityPartitioner)
+
+
+def test_missing():
+    with pytest.raises(MissingBackend, match="no backend is called 'nestd', did you mean 'nested'") as caught:
+        find_backend("nestd")
+    assert caught.value.exit_code == 4
+    with pytest.raises(MissingBackend, match="no backend is called 'NESTED', did you mean 'nested'"):
+        find_backend("NESTED")
+    with pytest.raises(MissingBackend, match="no backend has the id 'Npu'; there are: NestedProgramBackend"):
+        details_of("Npu")
+
+
+def test_two_of_one_name():
+    register_backend(demo)
+    with pytest.raises(BackendError, match=r"two backends are called 'demo': .*Demo and .*Other"):
+        register_backend(Backend("demo", Other, partitioner))
+    with pytest.raises(BackendError, match="two backends have the id 'Demo'"):
+        register_backend(Backend("demo2", SameId, partitioner))
+    with pytest.raises(BackendError, match="two backends are called 'nested'"):
+        register_backend(Backend("nested", Other, partitioner))
+    assert find_backend("demo") is demo
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("demo:x=1", "backend 'demo': there is no option 'x'"),
+        ("demo:level", "expected NAME"),
+        ("nested:target=abacus", "backend 'nested': unknown target 'abacus', expected one of"),
+        ("nested:without=stat", "there is no operator 'stat', did you mean"),
+        ("demo:level=1,level=2", "'level' is given twice"),
+    ],
+)
+def test_options(text, message):
+    register_backend(demo)
+    with pytest.raises(BackendError, match=message):
+        make_partitioner(text)
+
+
+def install(monkeypatch, *values):
+    points = tuple(EntryPoint(name, value, registry.ENTRY_POINTS) for name, value in values)
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points)
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+
+
+def test_installed(monkeypatch):
+    install(
+        monkeypatch, ("demo", f"{__name__}:demo"), ("broken", "no.such:thing"), ("wrong", f"{__name__}:demo")
+    )
+    assert find_backend("demo").details.backend_id == "Demo"
+    assert backend_names() == ["broken", "demo", "nested", "wrong", "xnnpack"]
+    with pytest.raises(
+        BackendError, match=r"'broken' cannot be loaded from no\.such:thing: ModuleNotFoundError"
+    ):
+        find_backend("broken")
+    with pytest.raises(BackendError, match="no Backend of that name"):
+        find_backend("wrong")
+
+
+def test_installed_twice(monkeypatch):
+    install(monkeypatch, ("demo", f"{__name__}:demo"), ("demo", "other:demo"))
+    with pytest.raises(BackendError, match="two packages install a backend called 'demo'"):
+        find_backend("demo")
+
+
+def test_a_partitioner_that_cannot_be_made():
+    def fails(options):
+        raise KeyError("tiles")
+
+    register_backend(Backend("demo", Demo, fails))
+    with pytest.raises(
+        BackendError, match="backend 'demo': its partitioner cannot be made: KeyError: 'tiles'"
+    ):
+        make_partitioner("demo")
+
+
+def test_what_is_no_partitioner():
+    register_backend(Backend("demo", Demo, lambda options: None))
+    with pytest.raises(BackendError, match="backend 'demo': None is made as its partitioner, and is none"):
+        make_partitioner("demo")

@@ -1,0 +1,57 @@
+"""What later stages find is in the report of the first that fails."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, TensorType, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+
+from et_ir.dialects.aten import ops as aten
+from et_ir.driver.faults import ProgramFaults, with_later_faults
+from et_ir.driver.pipelines import core_aten_passes, edge_passes, executorch_passes
+from et_ir.report import Finding, PassReport
+
+TYPE = TensorType(f32, [4])
+
+
+def line(number: int) -> FileLineColLoc:
+    return FileLineColLoc(StringAttr("model.py"), IntAttr(number), IntAttr(0))
+
+
+def module() -> ModuleOp:
+    """`nextafter`, which has no kernel, after an op that a stage is to blame."""
+    block = Block(arg_types=[TYPE])
+    blamed = aten.ReluOp.make(block.args[0], location=line(1))
+    without = aten.NextafterOp.make(blamed, blamed, location=line(2))
+    block.add_ops([blamed, without, ReturnOp(without.result)])
+    return ModuleOp([FuncOp("forward", ([TYPE], [TYPE]), Region(block))])
+
+
+def report(program: ModuleOp) -> PassReport:
+    blamed = next(op for op in program.walk() if isinstance(op, aten.ReluOp))
+    return PassReport("no such thing", [Finding.at(blamed, "is blamed", "leave it out")])
+
+
+STAGES = [*core_aten_passes(), *edge_passes(), *executorch_passes()]
+
+
+def test_later_faults_follow() -> None:
+    program = module()
+    found = with_later_faults(report(program), program, STAGES)
+    assert isinstance(found, ProgramFaults)
+    assert [(f.op_name, f.location) for f in found.findings] == [
+        ("aten.relu", line(1)),
+        ("aten::nextafter.out", line(2)),
+    ]
+    assert found.exit_code == 3
+
+
+def test_an_error_with_nothing_to_add_stays() -> None:
+    program = module()
+    error = report(program)
+    assert with_later_faults(error, program, core_aten_passes()) is error
+
+
+def test_what_is_no_report_stays() -> None:
+    error = ValueError("a mistake")
+    assert with_later_faults(error, module(), STAGES) is error

@@ -1,0 +1,272 @@
+"""The compiler's Python API: what users of ExecuTorch call, and what they get."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.export import ExportedProgram, export
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir import (
+    EdgeCompileConfig,
+    EdgeProgramManager,
+    ExecutorchBackendConfig,
+    to_edge,
+    to_edge_transform_and_lower,
+)
+from et_ir.dialects.aten import ops as aten
+from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.executorch import KernelCallOp
+from et_ir.driver.observer import Observer
+from et_ir.frontend import UnsupportedProgram
+from et_ir.passes.memory.plan_memory.infeasible import InfeasibleMemory
+from et_schema.pte import read_pte
+from et_vm.runtime import Runtime
+from examples.passes.double_to_add import DoubleToAddPass
+
+
+class Net(nn.Module):
+    """A layer, with the state of how often it was called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return torch.relu(self.fc(x)) * 2 + self.calls
+
+
+class Twice(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+X = torch.arange(6.0).reshape(2, 3)
+
+
+@pytest.fixture
+def program() -> ExportedProgram:
+    torch.manual_seed(0)
+    return export(Net().eval(), (X,))
+
+
+def calls(module: ModuleOp) -> list[str]:
+    return [op.key for op in module.walk() if isinstance(op, KernelCallOp)]
+
+
+def run(buffer: bytes, *inputs: Any, method: str = "forward") -> list[Any]:
+    return list(Runtime.get().load_program(buffer).load_method(method).execute(inputs))
+
+
+def test_one_program_is_forward_and_a_dict_gives_names(program: ExportedProgram) -> None:
+    assert to_edge(program).methods == {"forward"}
+    both = to_edge({"net": program, "twice": export(Twice(), (X,))})
+    assert both.methods == {"net", "twice"}
+    lowered = both.to_executorch()
+    assert lowered.methods == {"net", "twice"}
+    (actual,) = run(lowered.buffer, X, method="twice")
+    assert torch.equal(actual, X * 2)
+
+
+def test_lowering_leaves_its_start_as_it_was(program: ExportedProgram) -> None:
+    """Also with a mutable buffer, where the stock compiler fails the second time."""
+    manager = to_edge(program)
+    before = str(manager.module)
+    first = manager.to_executorch()
+    assert str(manager.module) == before
+    assert manager.to_executorch().buffer == first.buffer
+    assert manager.to_executorch(ExecutorchBackendConfig(emit_stacktrace=True)).buffer != first.buffer
+
+
+def test_the_file_can_be_had_in_three_ways(program: ExportedProgram, tmp_path: Path) -> None:
+    lowered = to_edge(program).to_executorch()
+    lowered.save(tmp_path / "net.pte")
+    stream = io.BytesIO()
+    lowered.write_to_file(stream)
+    assert (tmp_path / "net.pte").read_bytes() == lowered.buffer == stream.getvalue()
+
+
+def test_passes_of_the_user(program: ExportedProgram) -> None:
+    """Given to `to_edge`, to its twin, to the manager, or on the way to the file."""
+    double = [DoubleToAddPass()]
+    managers = (
+        to_edge(program, compile_config=EdgeCompileConfig(transform_passes=double)),
+        to_edge_transform_and_lower(program, transform_passes=double),
+        to_edge(program).transform(double),
+    )
+    expected = calls(managers[0].to_executorch().module)
+    assert expected.count("aten::add.out") > calls(to_edge(program).to_executorch().module).count(
+        "aten::add.out"
+    )
+    for manager in managers:
+        assert isinstance(manager, EdgeProgramManager)
+        assert calls(manager.to_executorch().module) == expected
+    late = to_edge(program).to_executorch(ExecutorchBackendConfig(passes=double))
+    assert calls(late.module) == expected
+
+
+@dataclass(frozen=True)
+class ToAtenPass(ModulePass):
+    """Puts back an operator of the level before."""
+
+    name = "to-aten"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in op.walk():
+            if isinstance(inner, edge.ReluOp):
+                whole = aten.ReluOp.make(inner.self)
+                inner.parent_block().insert_op_before(whole, inner)
+                inner.result.replace_all_uses_with(whole.result)
+                inner.detach()
+                inner.erase()
+                return
+
+
+def test_what_passes_of_the_user_leave_is_checked(program: ExportedProgram) -> None:
+    with pytest.raises(PassFailedException, match=r"edge_c1.*aten"):
+        to_edge(program, compile_config=EdgeCompileConfig(transform_passes=[ToAtenPass()]))
+    with pytest.raises(PassFailedException, match="edge_c1"):
+        to_edge(program).transform([ToAtenPass()])
+    with pytest.raises(PassFailedException, match="backend_c1"):
+        to_edge(program).to_executorch(ExecutorchBackendConfig(passes=[ToAtenPass()]))
+    unchecked = EdgeCompileConfig(_check_ir_validity=False, transform_passes=[ToAtenPass()])
+    assert any(isinstance(op, aten.ReluOp) for op in to_edge(program, compile_config=unchecked).module.walk())
+
+
+def test_options_reach_the_file(program: ExportedProgram) -> None:
+    config = ExecutorchBackendConfig(
+        alloc_graph_input=False, alloc_graph_output=False, emit_stacktrace=True, tensor_alignment=64
+    )
+    plan = read_pte(to_edge(program).to_executorch(config).buffer).program.execution_plan[0]
+    assert plan.values[plan.inputs[0]].val.allocation_info is None
+    assert plan.values[plan.outputs[0]].val.allocation_info is None
+    assert plan.chains[0].stacktrace[0].items[-1].context
+
+
+def test_memories_and_what_is_in_them(program: ExportedProgram) -> None:
+    manager = to_edge(program)
+    pins = {"forward.inputs.0": "dram", "forward.state.calls": "dram", "forward.modules.fc": "sram"}
+    config = ExecutorchBackendConfig(memory="sram:id=1,size=1K;dram:id=2", pins=pins, check_plan=True)
+    lowered = manager.to_executorch(config)
+    plan = read_pte(lowered.buffer).program.execution_plan[0]
+    assert plan.values[plan.inputs[0]].val.allocation_info.memory_id == 2
+    places = {
+        op.attributes["plan.bank"]: op.place for op in lowered.module.walk() if "plan.bank" in op.attributes
+    }
+    assert {str(bank): place[0] for bank, place in places.items()} == {'"dram"': 2, '"sram"': 1}
+    torch.testing.assert_close(run(lowered.buffer, X)[0], program.module()(X))
+
+
+def test_memory_of_the_caller(program: ExportedProgram) -> None:
+    config = ExecutorchBackendConfig(caller_memory=["forward.outputs"])
+    plan = read_pte(to_edge(program).to_executorch(config).buffer).program.execution_plan[0]
+    assert plan.values[plan.inputs[0]].val.allocation_info is not None
+    assert plan.values[plan.outputs[0]].val.allocation_info is None
+
+
+def test_memory_that_does_not_do(program: ExportedProgram) -> None:
+    with pytest.raises(
+        InfeasibleMemory, match=r"(?s)the smallest capacity that does is.*test_managers.py:\d+"
+    ):
+        to_edge(program).to_executorch(ExecutorchBackendConfig(memory="sram:id=1,size=64"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"memory": "sram"}, "none of id=N"),
+        ({"memory": "sram:id=1,size=none"}, "no size"),
+        ({"memory": "sram:id=1", "pins": {"forward.inputs": "dram"}}, "'dram' is no bank"),
+        ({"pins": {"forward.inputs": "dram"}}, "'dram' is no bank"),
+        ({"memory": "sram:id=1", "pins": {"inputs": "sram"}}, "expected METHOD.inputs"),
+        ({"caller_memory": ['forward.state."']}, "expected METHOD.inputs"),
+        ({"memory_planning": "none"}, "there is no planner 'none'"),
+    ],
+)
+def test_memory_that_there_cannot_be(program: ExportedProgram, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        to_edge(program).to_executorch(ExecutorchBackendConfig(**options))
+
+
+def test_a_target_without_the_kernels() -> None:
+    class Gamma(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.special.airy_ai(x)
+
+    with pytest.raises(PassFailedException, match=r"test_managers.py:\d+.*aten::special_airy_ai.out"):
+        to_edge(export(Gamma(), (X,))).to_executorch()
+
+
+def test_what_cannot_be_imported() -> None:
+    class Unsigned(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.to(torch.uint16).to(torch.float32)
+
+    with pytest.raises(UnsupportedProgram, match="uint16"):
+        to_edge(export(Unsigned(), (X,)))
+    with pytest.raises(TypeError, match=r"torch.export.export"):
+        to_edge(Twice())  # pyright: ignore[reportArgumentType]
+
+
+def test_observers_are_told_of_each_pass_and_level(program: ExportedProgram) -> None:
+    levels: list[str] = []
+    running: list[str] = []
+
+    class Levels(Observer):
+        def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
+            running.append(one.name)
+
+        def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
+            assert running.pop() == one.name
+
+        def reached(self, level: str, module: ModuleOp) -> None:
+            assert isinstance(module, ModuleOp)
+            levels.append(level)
+
+    to_edge(program, compile_config=EdgeCompileConfig(observer=Levels())).to_executorch(
+        ExecutorchBackendConfig(observer=Levels())
+    )
+    assert not running
+    assert levels == ["aten", "core-aten", "edge", "backend", "executorch"]
+
+
+def test_operators_that_stay_whole(program: ExportedProgram) -> None:
+    """The wheel of the stock runtime has a kernel for `linear`, though it is not Core ATen."""
+    assert "aten::linear.out" not in calls(to_edge(program).to_executorch().module)
+    for kept in ("linear", "aten.linear", torch.ops.aten.linear.default):
+        lowered = to_edge(program, compile_config=EdgeCompileConfig(preserve_ops=[kept])).to_executorch()
+        assert "aten::linear.out" in calls(lowered.module)
+        assert torch.equal(run(lowered.buffer, X)[0], run(to_edge(program).to_executorch().buffer, X)[0])
+    with pytest.raises(ValueError, match="no operator liner, did you mean linear"):
+        to_edge(program, compile_config=EdgeCompileConfig(preserve_ops=["liner"]))
+
+
+def test_constant_methods(program: ExportedProgram) -> None:
+    values = {
+        "get_length": 128,
+        "get_name": "net",
+        "get_table": torch.arange(100.0),
+        "get_many": {"eos": [1, 2], "scale": 0.5, "cached": True},
+    }
+    lowered = to_edge(program, constant_methods=values).to_executorch()
+    assert lowered.methods == {"forward", *values}
+    assert run(lowered.buffer, method="get_length") == [128]
+    assert run(lowered.buffer, method="get_name") == ["net"]
+    (table,) = run(lowered.buffer, method="get_table")
+    assert table.tolist() == list(range(100))
+    assert run(lowered.buffer, method="get_many") == [1, 2, 0.5, True]
+    with pytest.raises(UnsupportedProgram, match="get_nothing"):
+        to_edge(program, constant_methods={"get_nothing": object()})
+    with pytest.raises(ValueError, match="forward"):
+        to_edge(program, constant_methods={"forward": 1})

@@ -1,0 +1,105 @@
+"""Configurations of lowering from the options of et-compile."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from et_tools.compile_options import default_bounds, extra_backends, extra_operators
+from et_tools.exit_codes import UsageError
+
+if TYPE_CHECKING:
+    from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+
+__all__ = ["edge_config", "executorch_config"]
+
+
+def edge_config(args: argparse.Namespace, kept: Sequence[str]) -> EdgeCompileConfig:
+    """The configuration up to the edge level. `kept` are operators that backends want whole. Raises `UsageError`."""
+    from et_ir.driver.configs import EdgeCompileConfig
+
+    return EdgeCompileConfig(
+        preserve_ops=(*args.preserve, *kept),
+        dequantize_weights=args.dequantize_weights,
+        default_bounds=default_bounds(args),
+        level=args.level,
+    )
+
+
+def executorch_config(args: argparse.Namespace) -> ExecutorchBackendConfig:
+    """The configuration from the level of backends to the file. Raises `UsageError`."""
+    from et_ir.driver.configs import ExecutorchBackendConfig
+    from et_ir.planning.planners import PlannerError, find_planner
+
+    try:
+        find_planner(args.memory_planning)
+    except PlannerError as error:
+        raise UsageError(f"--memory-planning: {error}") from None
+    return ExecutorchBackendConfig(
+        target=args.target,
+        extra_operators=extra_operators(args),
+        extra_backends=extra_backends(args),
+        memory_planning=args.memory_planning,
+        alloc_graph_input=not args.no_plan_inputs,
+        alloc_graph_output=not args.no_plan_outputs,
+        check_plan=args.check_plan,
+        memory=args.memory,
+        pins=_memory_pins(args),
+        caller_memory=_caller_memory(args),
+        unbounded=args.unbounded,
+        external_constants=_external_constants(args),
+        level=args.level,
+    )
+
+
+def _external_constants(args: argparse.Namespace) -> dict[str, str]:
+    """The data file of constants, by patterns of their names. Raises `UsageError`."""
+    files: dict[str, str] = {}
+    for wanted in args.external_constants:
+        names, equals, file = wanted.rpartition("=")
+        if not file or "/" in file or '"' in wanted or (equals and not names):
+            raise UsageError(
+                f"--external-constants {wanted}: expected FILE or NAMES=FILE, a file name without folder"
+            )
+        files.setdefault(names or "*", file)  # what is in one file stays there
+    return files
+
+
+def _caller_memory(args: argparse.Namespace) -> list[str]:
+    """What the caller gives the memory of. Raises `UsageError` for what is not like `forward.inputs.0`."""
+    from et_ir.passes.memory.plan_memory.selectors import SELECTOR
+
+    for value in args.caller_memory:
+        match = SELECTOR.fullmatch(value)
+        if match is None or match["kind"] is None or '"' in value:
+            raise UsageError(
+                f"--caller-memory {value}: expected METHOD.inputs, METHOD.outputs.0 and the like"
+            )
+    return args.caller_memory
+
+
+def _memory_pins(args: argparse.Namespace) -> dict[str, str]:
+    """The banks by what has to be in them. Raises `UsageError` for banks and values that are none."""
+    from et_ir.passes.memory.plan_memory.selectors import SelectorError, check_selector
+    from et_ir.planning.banks import BankError, parse_banks
+
+    try:
+        banks = [bank.name for bank in parse_banks(args.memory)] if args.memory else []
+    except BankError as error:
+        raise UsageError(f"--memory: {error}") from None
+    pins: dict[str, str] = {}
+    for given in args.pin:
+        value, _, bank = given.rpartition("=")
+        try:
+            check_selector(value)
+        except SelectorError:
+            raise UsageError(
+                f"--pin {given}: expected VALUE=BANK, as in forward.inputs.0=sram or forward.modules.encoder=sram"
+            ) from None
+        if bank not in banks:
+            known = f"the banks are {', '.join(banks)}" if banks else "there are none without --memory"
+            raise UsageError(f"--pin {given}: {bank!r} is no bank, {known}")
+        pins.pop(value, None)  # the last counts
+        pins[value] = bank
+    return pins
