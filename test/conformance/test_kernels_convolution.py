@@ -6,7 +6,7 @@ import random
 
 import pytest
 import torch
-from kernel_oracle import Recorded, check
+from kernel_oracle import Recorded, check, dim_order
 
 OPERATOR = "aten::convolution.out"
 
@@ -47,9 +47,12 @@ def _geometry(seed: int) -> Recorded:
         return _geometry(seed + 1000)
     if space == 2:
         layouts = [torch.contiguous_format, torch.channels_last]
-        image = image.contiguous(memory_format=choose.choice(layouts))
         weight = weight.contiguous(memory_format=choose.choice(layouts))
-        result = result.contiguous(memory_format=choose.choice(layouts))
+        layout = choose.choice(layouts)
+        turned = [tensor.contiguous(memory_format=layout) for tensor in (image, result)]
+        # The result has the layout of the image.
+        if dim_order(turned[0]) == dim_order(turned[1]):
+            image, result = turned
     return Recorded(OPERATOR, (image, weight, bias, *rest), (result,))
 
 

@@ -18,8 +18,6 @@ CONVERTING = {
         "_to_copy.out",
         "cumprod.out",
         "cumsum.out",
-        "max.unary_out",
-        "min.unary_out",
         "prod.int_out",
         "split_with_sizes_copy.out",
         "sum.IntList_out",

@@ -5,7 +5,8 @@ Covers every operator that mixes types (`et_ops/facts/promotion.py`): arithmetic
 `where`, `cat`, `pow`, `remainder`, `maximum`, `clamp`, `addcmul` and so on, with torch's three classes of
 operands, tensors with dimensions, tensors without, and Python numbers. Operators that assign (`copy`,
 `slice_scatter`) convert to the type of their first operand. A value is converted once for all its uses, right
-after its definition.
+after its definition. So is the operand of a reduction or scan whose `dtype` no kernel makes of it: the mean
+of integers, complex sums of real numbers.
 
 ```mlir
 %1 = aten.mul.Tensor %x, %n : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>                   // before
@@ -27,11 +28,12 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
 from et_ir.dialects.aten import ops as aten
+from et_ir.dialects.counterparts import known_forms
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.promotion import computation_dtype, operands_of
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.dtypes import attr_of
+from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.rewriting import rewrite
 
@@ -66,19 +68,41 @@ class PromoteOperands(RewritePattern):
     ) -> SSAValue:
         found = self.converted.get((value, dtype))
         if found is None:
-            type = value.type
-            assert is_tensor(type)
-            to = TensorType(dtype, type.get_shape(), type.encoding)
-            owner = value.owner
-            point = InsertPoint.after(owner) if isinstance(owner, Operation) else InsertPoint.at_start(owner)
-            cls = (
-                edge.DimOrderOpsUnderscoreToDimOrderCopyOp
-                if isinstance(op, EdgeOp)
-                else aten.UnderscoreToCopyOp
-            )
-            made = cls.make(value, dtype=dtype, result_types=[to])
-            found = self.converted[value, dtype] = rewriter.insert(made, point).result
+            found = self.converted[value, dtype] = _converted(value, dtype, op, rewriter)
         return found
+
+
+def _converted(value: SSAValue, dtype: Attribute, op: Operation, rewriter: PatternRewriter) -> SSAValue:
+    """A copy of ``value`` in another element type, right after its definition, for the level of ``op``."""
+    type = value.type
+    assert is_tensor(type)
+    to = TensorType(dtype, type.get_shape(), type.encoding)
+    owner = value.owner
+    point = InsertPoint.after(owner) if isinstance(owner, Operation) else InsertPoint.at_start(owner)
+    cls = edge.DimOrderOpsUnderscoreToDimOrderCopyOp if isinstance(op, EdgeOp) else aten.UnderscoreToCopyOp
+    made = cls.make(value, dtype=dtype, result_types=[to])
+    return rewriter.insert(made, point).result
+
+
+_ACCUMULATING = ("cumprod", "cumsum", "mean", "mean.dim", "prod", "prod.dim_int", "sum", "sum.dim_IntList")
+"""Reductions and scans with a ``dtype``, to which torch converts the operand first."""
+
+
+class ConvertAccumulated(RewritePattern):
+    """Converts the operand of a reduction or scan to its ``dtype`` where kernels do not."""
+
+    roots = known_forms(*_ACCUMULATING)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, SchemaOp)
+        value, result = op.operands[0].type, op.results[0].type
+        if not is_tensor(value) or not is_tensor(result) or op.arg("dtype") is None:
+            return
+        given, wanted = dtype_of(value.element_type), dtype_of(result.element_type)
+        of_integers = given.is_integral and op.name.partition(".")[2].startswith("mean")
+        if of_integers or (wanted.is_complex and not given.is_complex):
+            op.operands[0] = _converted(op.operands[0], result.element_type, op, rewriter)
+            rewriter.notify_op_modified(op)
 
 
 @dataclass(frozen=True)
@@ -88,4 +112,4 @@ class PromoteTypesPass(ModulePass):
     name = "promote-types"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [PromoteOperands()])
+        rewrite(op, [PromoteOperands(), ConvertAccumulated()])

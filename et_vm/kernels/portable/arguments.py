@@ -141,27 +141,34 @@ def constant(value: Scalar, scalar_type: ScalarType) -> Array:
         number = int(value) if kind(scalar_type) == INTEGER else value
         return np.array(number).astype(numpy_dtype(scalar_type))
     with np.errstate(all="ignore"):
-        if isinstance(value, float) and not math.isfinite(value) and kind(scalar_type) == INTEGER:
+        if isinstance(value, float) and kind(scalar_type) == INTEGER and not -(2.0**63) <= value < 2.0**63:
             return np.array(np.iinfo(numpy_dtype(scalar_type)).min, numpy_dtype(scalar_type))
         if isinstance(value, float) and kind(scalar_type) == INTEGER:
             value = int(value)
         return np.array(value).astype(numpy_dtype(scalar_type))
 
 
+_NARROW_FLOATS = {
+    ScalarType.HALF: 65504.0,
+    ScalarType.BFLOAT16: (2 - 2.0**-7) * 2.0**127,
+    ScalarType.FLOAT: (2 - 2.0**-23) * 2.0**127,
+}
+"""The largest numbers of the float types that a Python number may exceed."""
+
+
 def checked_constant(ctx: PrepareContext, value: Scalar, scalar_type: ScalarType, *, arg: str) -> Array:
     """``value`` as a 0-d array of ``scalar_type``; a number that the type cannot hold traps.
 
-    As in torch a negative integer may wrap into an unsigned type when its magnitude fits, and the 16-bit
-    floats take everything, as an infinity if need be.
+    As in torch a negative integer may wrap into an unsigned type when its magnitude fits, and infinities are numbers
+    of every float type.
     """
     fits = True
     if kind(scalar_type) == INTEGER:
         info = np.iinfo(numpy_dtype(scalar_type))
         wraps = info.min == 0 and isinstance(value, int)
         fits = math.isfinite(value) and (-int(info.max) if wraps else int(info.min)) <= value <= int(info.max)
-    elif scalar_type == ScalarType.FLOAT and math.isfinite(value):
-        with np.errstate(all="ignore"):
-            fits = bool(np.isfinite(np.float32(value)))
+    elif scalar_type in _NARROW_FLOATS and math.isfinite(value):
+        fits = abs(value) <= _NARROW_FLOATS[scalar_type]
     if not fits:
         raise ctx.trap(arg=arg, expected=f"a number that fits {scalar_type.torch_name}", got=value)
     return constant(value, scalar_type)

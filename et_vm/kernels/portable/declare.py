@@ -23,11 +23,12 @@ def kernel(*names: str, any_layout: bool = False) -> Callable[[_P], _P]:
 
     What upstream's kernels demand of every call is checked before the function is called, for what its parameters
     say that it has: flags (``non_blocking``, ``implicit``) are off, a ``memory_format`` is one, and ``out`` has the
-    dim order of the first tensor of its rank, unless the operator takes ``any_layout``.
+    dim order of the first argument if that is a tensor of its rank, unless the operator is one that takes
+    ``any_layout``: of those in ``aten`` that upstream has kernels for, those whose kernels do not look.
     """
 
     def declare(prepare: _P) -> _P:
-        checked = _checked(prepare, any_layout)
+        checked = _checked(prepare, any_layout or not names[0].startswith("aten::"))
         for name in names:
             if name in KERNELS:
                 raise ValueError(f"{name} is declared twice")
@@ -92,5 +93,4 @@ def _check_layout(ctx: PrepareContext, operand: object, out: object, memory_form
 
 
 def _first(value: object) -> object:
-    values = cast("list[object]", value) if isinstance(value, list) else [value]
-    return values[0] if values else None
+    return next(iter(cast("list[object]", value)), None) if isinstance(value, list) else value

@@ -19,7 +19,7 @@ from et_vm.kernels.portable.arguments import (
 )
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.movement.move import move
-from et_vm.kernels.portable.promotion import kind
+from et_vm.kernels.portable.promotion import REDUCED, kind
 from et_vm.kernels.portable.steps import NOTHING, chain, copy
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
@@ -34,11 +34,20 @@ def _fill(ctx: PrepareContext, size: Sequence[int], value: Array, out: Tensor) -
     return copy(value, out.array) if out.array.size else NOTHING
 
 
+def _number(ctx: PrepareContext, value: Scalar, size: Sequence[int], out: Tensor, *, arg: str) -> Array:
+    """What to fill ``out`` of ``size`` with. Torch makes an infinity of a number that is too large for a 16-bit
+    float where it makes a single element, and refuses it elsewhere.
+    """
+    if math.prod(size) == 1 and out.scalar_type in REDUCED:
+        return constant(value, out.scalar_type)
+    return checked_constant(ctx, value, out.scalar_type, arg=arg)
+
+
 @kernel("aten::full.out")
 def full_out(ctx: PrepareContext, size: list[int], fill_value: Scalar, out: Tensor) -> Step:
     """``fill_value`` everywhere."""
     _check_size(ctx, size)
-    return _fill(ctx, size, checked_constant(ctx, fill_value, out.scalar_type, arg="fill_value"), out)
+    return _fill(ctx, size, _number(ctx, fill_value, size, out, arg="fill_value"), out)
 
 
 @kernel("aten::full_like.out")
@@ -46,7 +55,7 @@ def full_like_out(
     ctx: PrepareContext, self: Tensor, fill_value: Scalar, memory_format: int | None, out: Tensor
 ) -> Step:
     """``fill_value`` everywhere, in the shape of ``self``."""
-    return _fill(ctx, self.sizes, checked_constant(ctx, fill_value, out.scalar_type, arg="fill_value"), out)
+    return _fill(ctx, self.sizes, _number(ctx, fill_value, self.sizes, out, arg="fill_value"), out)
 
 
 @kernel("aten::new_full.out")
@@ -59,7 +68,7 @@ def new_full_out(ctx: PrepareContext, self: Tensor, size: list[int], fill_value:
 def fill_scalar_out(ctx: PrepareContext, self: Tensor, value: Scalar, out: Tensor) -> Step:
     """``value`` everywhere, in the shape of ``self``."""
     check_type(ctx, self.scalar_type, out, arg="out")
-    return _fill(ctx, self.sizes, checked_constant(ctx, value, out.scalar_type, arg="value"), out)
+    return _fill(ctx, self.sizes, _number(ctx, value, self.sizes, out, arg="value"), out)
 
 
 @kernel("aten::fill.Tensor_out")
@@ -171,7 +180,7 @@ def empty_dim_order_out(
 @kernel("aten::scalar_tensor.out")
 def scalar_tensor_out(ctx: PrepareContext, s: Scalar, out: Tensor) -> Step:
     """The number ``s`` as a 0-d tensor."""
-    return _fill(ctx, (), checked_constant(ctx, s, out.scalar_type, arg="s"), out)
+    return _fill(ctx, (), _number(ctx, s, (), out, arg="s"), out)
 
 
 @kernel("aten::arange.out")

@@ -312,7 +312,7 @@ def _select(array: Array, mask: Array, out: Tensor) -> None:
     np.copyto(out.array, result)
 
 
-@kernel("aten::nonzero.out")
+@kernel("aten::nonzero.out", any_layout=True)
 def nonzero_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """The indices of the elements other than zero, one per row. The output gets its shape in the step, and
     numpy allocates.

@@ -103,7 +103,7 @@ def _multiply(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> S
     return _into(ctx, out, dtype, lambda target: [*first, *second, *product(ctx, a, b, target)])
 
 
-@kernel("aten::mm.out")
+@kernel("aten::mm.out", any_layout=True)
 def mm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:
     """(n, k) times (k, m). Scratch: float32 copies of 16-bit operands and of the result."""
     check_rank(ctx, self, 2, arg="self")
@@ -114,7 +114,7 @@ def mm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step
     return _multiply(ctx, self, mat2, out)
 
 
-@kernel("aten::bmm.out")
+@kernel("aten::bmm.out", any_layout=True)
 def bmm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:
     """(b, n, k) times (b, k, m). Scratch: float32 copies of 16-bit operands and of the result."""
     check_rank(ctx, self, 3, arg="self")
@@ -239,7 +239,7 @@ def baddbmm_out(
     return _add_product(ctx, self, batch1, batch2, beta, alpha, out)
 
 
-@kernel("aten::linear.out")
+@kernel("aten::linear.out", any_layout=True)
 def linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> Step:
     """``input`` (..., k) times the transpose of ``weight`` (m, k) or (k), plus ``bias``. Scratch: float32
     copies of 16-bit tensors.

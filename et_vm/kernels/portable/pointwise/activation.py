@@ -142,7 +142,7 @@ def leaky_relu_out(ctx: PrepareContext, self: Tensor, negative_slope: Scalar, ou
     """x above zero, ``negative_slope`` * x below. Scratch: one block."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     slope = float(negative_slope)
-    checked_constant(ctx, slope, self.scalar_type, arg="negative_slope")
+    checked_constant(ctx, slope, arithmetic(self.scalar_type), arg="negative_slope")
 
     def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
         x, (below,) = inputs[0], temporaries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -65,8 +65,11 @@ def _scaled(
     kinds: Sequence[int],
     reverse: bool = False,
     exact: bool = False,
+    unchecked: Collection[ScalarType] = (),
 ) -> Step:
-    """``a op alpha * b``, or for ``reverse`` ``b op alpha * a``."""
+    """``a op alpha * b``, or for ``reverse`` ``b op alpha * a``. In ``unchecked`` types upstream's kernel takes an
+    ``alpha`` that the type cannot hold.
+    """
     promoted = result_type(a, b)
     check_kinds(ctx, promoted, kinds, arg="self")
     too_wide = isinstance(alpha, float) and kind(promoted) < FLOAT
@@ -74,7 +77,9 @@ def _scaled(
         raise ctx.trap(arg="alpha", expected=f"a number of type {promoted.torch_name}", got=alpha)
     compute = arithmetic(promoted)
     first, second = (b, a) if reverse else (a, b)
-    scale = checked_constant(ctx, alpha, compute, arg="alpha")
+    scale = constant(alpha, compute)
+    if promoted not in unchecked:
+        scale = checked_constant(ctx, alpha, compute, arg="alpha")
     body = apply(ufunc) if alpha == 1 else _scaled_body(ufunc, scale)
     return elementwise(
         ctx, _operands(compute, first, second), out, body, compute=compute, promoted=promoted, exact=exact
@@ -112,7 +117,8 @@ def sub_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: Scalar, out
 @kernel("aten::sub.Scalar_out")
 def sub_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, alpha: Scalar, out: Tensor) -> Step:
     """``self - alpha * other``; not of bools."""
-    return _scaled(ctx, np.subtract, self, other, alpha, out, kinds=(INTEGER, FLOAT, COMPLEX), exact=True)
+    kinds = (INTEGER, FLOAT, COMPLEX)
+    return _scaled(ctx, np.subtract, self, other, alpha, out, kinds=kinds, exact=True, unchecked=REDUCED)
 
 
 @kernel("aten::rsub.Tensor_out")
@@ -124,8 +130,9 @@ def rsub_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: Scalar, ou
 @kernel("aten::rsub.Scalar_out")
 def rsub_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, alpha: Scalar, out: Tensor) -> Step:
     """``other - alpha * self``; not of bools."""
+    kinds, unchecked = (INTEGER, FLOAT, COMPLEX), (*REDUCED, ScalarType.FLOAT)
     return _scaled(
-        ctx, np.subtract, self, other, alpha, out, kinds=(INTEGER, FLOAT, COMPLEX), reverse=True, exact=True
+        ctx, np.subtract, self, other, alpha, out, kinds=kinds, reverse=True, exact=True, unchecked=unchecked
     )
 
 

@@ -187,8 +187,8 @@ def _extreme(
 ) -> Step:
     check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
     _check_reducible(ctx, self, axes)
-    if not (converts and can_cast(ScalarType.BOOL, out.scalar_type)):
-        check_type(ctx, self.scalar_type, out, arg="out")
+    check_result = check_out_type if converts else check_type
+    check_result(ctx, self.scalar_type, out, arg="out")
     out.resize(reduced_shape(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING

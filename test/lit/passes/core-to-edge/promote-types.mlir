@@ -67,3 +67,28 @@ func.func @uniform(%n: tensor<4xi64>, %w: tensor<8x2xf32>, %c: tensor<4xi1>) -> 
   %2 = aten.where.self %c, %n, %n : (tensor<4xi1>, tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
   func.return %0, %1, %2 : tensor<4x2xf32>, tensor<4xf32>, tensor<4xi64>
 }
+
+// -----
+
+// A mean of integers in a type of floats, and a complex sum of real numbers: torch converts first.
+// CHECK-LABEL: func.func @accumulate
+func.func @accumulate(%n: tensor<4xi64>, %x: tensor<4xf32>) -> (tensor<f32>, tensor<4xcomplex<f32>>) {
+  // CHECK-DAG: %[[X:.*]] = aten._to_copy %x {dtype = complex<f32>}
+  // CHECK-DAG: %[[N:.*]] = aten._to_copy %n {dtype = f32}
+  // CHECK: aten.mean %[[N]] {dtype = f32}
+  %0 = aten.mean %n {dtype = f32} : (tensor<4xi64>) -> tensor<f32>
+  // CHECK: aten.cumsum %[[X]] {dim = 0, dtype = complex<f32>} :
+  %1 = aten.cumsum %x {dim = 0, dtype = complex<f32>} : (tensor<4xf32>) -> tensor<4xcomplex<f32>>
+  func.return %0, %1 : tensor<f32>, tensor<4xcomplex<f32>>
+}
+
+// -----
+
+// Sums of integers and means of floats are accumulated in another type by the kernel itself.
+// CHECK-LABEL: func.func @accumulated_by_the_kernel
+// CHECK-NOT: _to_copy
+func.func @accumulated_by_the_kernel(%n: tensor<4xi64>, %x: tensor<4xf32>) -> (tensor<f32>, tensor<f64>) {
+  %0 = aten.sum %n {dtype = f32} : (tensor<4xi64>) -> tensor<f32>
+  %1 = aten.mean %x {dtype = f64} : (tensor<4xf32>) -> tensor<f64>
+  func.return %0, %1 : tensor<f32>, tensor<f64>
+}
