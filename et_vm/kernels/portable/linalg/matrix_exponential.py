@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -25,16 +26,17 @@ _REACH = 5.371920351148152
 """The largest norm of matrices that are not squared."""
 
 
-def exponential(linalg: Any, a: Array, ctx: PrepareContext | None = None) -> Array:
+def exponential(linalg: Any, a: Array, spend: Callable[[int], None] | None = None) -> Array:
     """The exponentials of ``a`` [..., n, n], float64 or complex128; NaN where it has elements that are not finite.
-    ``linalg`` is `scipy.linalg`. Each matrix is squared as often as its norm has bits, which ``ctx`` is told.
+    ``linalg`` is `scipy.linalg`. Each matrix is squared as often as its norm has bits, which ``spend`` is
+    told as work.
     """
     good = np.isfinite(a).all((-2, -1), keepdims=True)
     finite: Array = np.where(good, a, 0)
-    if ctx is not None:
+    if spend is not None:
         largest = float(np.abs(finite).sum(-2).max(initial=0))
         squarings = max(math.frexp(largest / _REACH)[1], 0)
-        ctx.spend(squarings * (a.size * a.shape[-1] + CALL))
+        spend(squarings * (a.size * a.shape[-1] + CALL))
     return np.where(good, linalg.expm(finite), np.nan)
 
 
@@ -51,5 +53,5 @@ def linalg_matrix_exp_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Ste
         return NOTHING
     ctx.work(self.numel * self.sizes[-1] * _PRODUCTS)
     wide = ScalarType.COMPLEXDOUBLE if self.scalar_type.is_complex else ScalarType.DOUBLE
-    function = partial(exponential, scipy_module(ctx, "scipy.linalg"), ctx=ctx)
+    function = partial(exponential, scipy_module(ctx, "scipy.linalg"), spend=ctx.spend)
     return evaluated(function, (self,), (out,), numpy_dtype(wide))

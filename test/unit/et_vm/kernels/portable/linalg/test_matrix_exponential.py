@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from et_vm.kernels.portable.linalg.matrix_exponential import exponential
+from et_vm.work import CALL
 
 
 def test_diagonal_and_nilpotent() -> None:
@@ -42,3 +43,14 @@ def test_what_is_not_finite() -> None:
     assert (got[0] == np.eye(2)).all()
     assert np.isnan(got[1]).all()
     assert exponential(scipy.linalg, np.zeros((0, 3, 3))).shape == (0, 3, 3)
+
+
+def test_work_grows_with_the_bits_of_the_largest_norm() -> None:
+    def work(*values: float) -> int:
+        told: list[int] = []
+        exponential(scipy.linalg, np.array([np.diag([value] * 4) for value in values]), told.append)
+        return sum(told)
+
+    assert work(1.0, 5.0) == 0
+    assert work(1.0, 600.0) - work(1.0, 300.0) == 2 * 4**3 + CALL
+    assert work(1.0, math.nan) == 0

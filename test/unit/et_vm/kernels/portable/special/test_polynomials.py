@@ -92,3 +92,21 @@ def test_degrees_that_would_take_hours() -> None:
     assert np.isfinite(evaluate(POLYNOMIALS["chebyshev_polynomial_t"], inside, far)).all()
     with pytest.raises(ExecutorchError, match="a polynomial of degree 1099511627776 by its recurrence"):
         evaluate(POLYNOMIALS["laguerre_polynomial_l"], outside, far)
+
+
+def test_work_is_that_of_recurrences() -> None:
+    def work(name: str, x: float, *degrees: float) -> int:
+        told: list[int] = []
+        polynomials.evaluate(
+            POLYNOMIALS[name],
+            np.dtype(np.float64),
+            scipy.special,
+            told.append,
+            np.array(x),
+            np.array(degrees),
+        )
+        return sum(told)
+
+    assert work("laguerre_polynomial_l", 0.5, 20.0, 30.0) == 50 * work("laguerre_polynomial_l", 0.5, 1.0)
+    assert work("chebyshev_polynomial_t", 0.5, 1e9) == 0
+    assert work("chebyshev_polynomial_t", 1.5, 20.0) == work("laguerre_polynomial_l", 0.5, 20.0) > 0
