@@ -106,7 +106,7 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,test,stock,examples,sentences]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,scipy,test,stock,examples,sentences]'
 	touch $@ $(VENV)/.demo
 
 clean:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bench.measure import median_ratio, print_table, set_threads, show_time, take_turns, verdict
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -86,7 +86,7 @@ def _runtimes() -> dict[str, Callable[[str, Tensor, Tensor], Any]]:
         return lambda method, ids, at: loaded[method].execute([ids, at])
 
     file = methods_file("cached_llama", cached_llama, "et-vm")
-    stock_file = methods_file("cached_llama", cached_llama, STOCK)
+    stock_file = methods_file("cached_llama", cached_llama, DEFAULT)
     with quiet():
         stock = on(StockRuntime.get().load_program(str(stock_file)))
     return {

@@ -14,6 +14,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
+from et_ir.targets.registry import find_target
 from et_schema import program as schema
 from et_schema.pte import read_pte, serialize_pte
 
@@ -206,7 +207,8 @@ def runner(target: str, program: bytes) -> Callable[[int], float]:
 def _loaded(target: str, data: bytes, plan: schema.ExecutionPlan) -> Callable[[], object]:
     """Executes a program on the runtime of a target, with inputs of ones: products of zeros may be faster."""
     tensors = [value for index in plan.inputs if isinstance(value := plan.values[index].val, schema.Tensor)]
-    if target.startswith("stock"):
+    kernels = find_target(target).vm_kernels
+    if kernels is None:
         import torch
         from executorch.runtime import Runtime as Stock
 
@@ -221,7 +223,6 @@ def _loaded(target: str, data: bytes, plan: schema.ExecutionPlan) -> Callable[[]
 
     from et_vm.runtime import Runtime
 
-    kernels = "aten" if target == "et-vm-aten" else "portable"
     arrays = [np.ones(list(tensor.sizes), np.float32) for tensor in tensors]
     loaded = Runtime.get().load_program(data, kernels=kernels).load_method("forward")
     return lambda: loaded.execute(arrays)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bench.measure import print_table, set_threads, show_time
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 COMMAND = "python -m bench.target_costs"
 ENOUGH = 0.02
@@ -132,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog=COMMAND, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("target", choices=[STOCK, "et-vm", "et-vm-aten"])
+    parser.add_argument("target", choices=[DEFAULT, "et-vm", "et-vm-aten"])
     parser.add_argument("--write", action="store_true", help="write the table to its place")
     parser.add_argument("--samples", action="store_true", help="print each sample")
     parser.add_argument(
@@ -140,7 +140,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     set_threads(1)  # which is why nothing above imports torch
-    from et_ir.targets.costs import costs_path, load_costs
+    from et_ir.targets.registry import find_target
 
     groups: dict[str, list[Sample]] = {}
     for sample in samples(options.target, options.only):
@@ -160,11 +160,13 @@ def main() -> None:
         ]
         print_table(["kernel", "shapes", "measured", "table", "ratio"], rows)
         print()
-    before = load_costs(options.target) if options.only else None
+    target = find_target(options.target)
+    before = target.costs if options.only else None
     text = table_text(options.target, {**(before.kernels if before else {}), **costs})
     print(text, end="")
     if options.write:
-        costs_path(options.target).write_text(text, encoding="utf-8")
+        assert target.tables.costs is not None
+        target.tables.costs.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

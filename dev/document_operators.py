@@ -16,7 +16,7 @@ from et_ir.dialects.aten import OP_BY_NAME as ATEN
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.edge.dtypes import rows
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
-from et_ir.targets.manifest import CURRENT_TARGETS, load_manifest
+from et_ir.targets.registry import CURRENT_TARGETS, find_target
 from et_ops.summaries import summary_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "operators.md"
@@ -48,7 +48,7 @@ def _lines() -> Iterator[str]:
             "; ".join(f"{', '.join(args)}: {label}" for args, _, label in row.columns) for row in rows(name)
         )
         kernel = op.operator.kernel
-        has = " | ".join("yes" if kernel in load_manifest(target) else "" for target in CURRENT_TARGETS)
+        has = " | ".join("yes" if kernel in find_target(target).kernels else "" for target in CURRENT_TARGETS)
         computes = op.operator.summary.replace("|", "\\|")
         yield f"| `{name}` | {types} | {has} | {computes} |"
     core = {name for name, op in ATEN.items() if op.operator.is_core}

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import et_ir.targets
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 FOLDER = Path(et_ir.targets.__file__).parent
 COMMAND = "python -m dev.targets"
@@ -81,8 +81,8 @@ def vm_backends() -> Iterable[str]:
 
 
 TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
-    STOCK: ("Operators that the executorch {wheel} wheel registers.", stock_operators),
-    f"{STOCK}-quantized": (
+    DEFAULT: ("Operators that the executorch {wheel} wheel registers.", stock_operators),
+    f"{DEFAULT}-quantized": (
         "Operators that the executorch {wheel} wheel registers with its library of quantised kernels.",
         quantized_stock_operators,
     ),
@@ -91,7 +91,7 @@ TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
         "Operators that et-vm with the kernels of torch has, and its primitive operators.",
         torch_operators,
     ),
-    f"{STOCK}-backends": ("Backends of the executorch {wheel} wheel for Linux.", stock_backends),
+    f"{DEFAULT}-backends": ("Backends of the executorch {wheel} wheel for Linux.", stock_backends),
     "et-vm-backends": ("Backends that come with et-vm.", vm_backends),
 }
 

@@ -7,7 +7,8 @@ import os
 import re
 
 from et_ir.driver.presets import DEFAULT, PRESETS
-from et_ir.targets.manifest import STOCK, TARGETS
+from et_ir.targets.registry import DEFAULT as DEFAULT_TARGET
+from et_ir.targets.registry import find_target, target_names
 from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output
@@ -40,7 +41,14 @@ def _parser(text: str) -> CommandParser:
     )
     add("-o", "--output", metavar="FILE", help="output ('-': standard output, where text goes without it)")
     add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
-    add("--target", default=STOCK, choices=TARGETS, help="whose kernels to use")
+    add(
+        "--target",
+        default=DEFAULT_TARGET,
+        type=_target,
+        metavar="NAME",
+        help=f"the runtime to compile for: {', '.join(target_names())}, or FILE.py:ATTRIBUTE "
+        "(default: %(default)s)",
+    )
     add(
         "-O",
         dest="level",
@@ -174,6 +182,15 @@ def _parser(text: str) -> CommandParser:
     return parser
 
 
+def _target(name: str) -> str:
+    """The name of a target that there is. Raises what argparse reports."""
+    try:
+        find_target(name)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return name
+
+
 def is_text(model: str) -> bool:
     """Whether a model is given as text, and not as a program of torch."""
     return model.endswith(".mlir") or model == "-"
@@ -218,9 +235,10 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
         if re.fullmatch(r"\w+::\w+(\.\w+)?", name) is None:
             raise UsageError(f"--extra-operators {name}: expected names as files have them, 'mylib::foo.out'")
     loaded = load_files(args.load)
-    if args.target.startswith("et-vm"):
+    runtime = find_target(args.target)
+    if runtime.vm_kernels is not None:
         names += [name for kernels in loaded for name in kernels.names]
-    if args.load and args.target == "et-vm-aten":
+    if args.load and runtime.vm_kernels == "aten":
         from et_vm.kernels.aten.schema import custom_operators
 
         names += custom_operators()
@@ -235,7 +253,7 @@ def extra_backends(args: argparse.Namespace) -> list[str]:
     for name in names:
         if re.fullmatch(r"[\w.:/-]+", name) is None:
             raise UsageError(f"--extra-backends {name}: expected ids as files have them, 'StripsBackend'")
-    if args.target.startswith("et-vm"):
+    if find_target(args.target).vm_kernels is not None:
         from et_tools.vm_backends import added_backends
 
         names += added_backends(args.load)

@@ -23,7 +23,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from et_ir.diagnostics import Diagnostic, diagnostics_of
 from et_ir.driver.pipelines import named_pipeline, named_pipelines
-from et_ir.targets.manifest import STOCK, TARGETS
+from et_ir.targets.registry import DEFAULT, find_target
 from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module
 from et_tools.exit_codes import ExitCode, UsageError
@@ -215,9 +215,13 @@ class EtOptMain(xDSLOptMain):
 
 def _standard_passes(spec: ArgSpec) -> list[ModulePass]:
     """The passes of a standard pipeline. Raises `UsageError`."""
-    targets = spec.parameters.get("target", (STOCK,))
-    if set(spec.parameters) - {"target"} or len(targets) != 1 or targets[0] not in TARGETS:
-        raise UsageError(f"pipeline '{spec.name}': its only option is 'target', one of {', '.join(TARGETS)}")
+    targets = spec.parameters.get("target", (DEFAULT,))
+    if set(spec.parameters) - {"target"} or len(targets) != 1:
+        raise UsageError(f"pipeline '{spec.name}': its only option is 'target', a name")
+    try:
+        find_target(str(targets[0]))
+    except ValueError as error:
+        raise UsageError(f"pipeline '{spec.name}': {error}") from None
     return named_pipeline(spec.name, str(targets[0]))
 
 

@@ -18,7 +18,8 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
-from et_ir.targets.costs import CostTable, Work, load_costs
+from et_ir.targets.costs import CostTable, Work
+from et_ir.targets.registry import find_target
 
 __all__ = ["CostModel", "work_of"]
 
@@ -81,7 +82,7 @@ class CostModel:
     @staticmethod
     def of(target: str) -> CostModel | None:
         """The model of a target, None if its kernels have not been measured."""
-        table = load_costs(target)
+        table = find_target(target).costs
         return None if table is None else CostModel(table)
 
     def seconds(self, ops: Iterable[Operation]) -> float | None:

@@ -20,7 +20,7 @@ from et_ir.dialects.program import GetOp
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_static, is_tensor
-from et_ir.targets.in_place import load_in_place
+from et_ir.targets.registry import find_target
 
 __all__ = ["Footprint", "footprint"]
 
@@ -70,7 +70,7 @@ def footprint(module: ModuleOp, target: str) -> Footprint:
 
 
 def _live(block: Block, target: str) -> int:
-    return LiveBytes(block, load_in_place(target)).peak
+    return LiveBytes(block, find_target(target).in_place).peak
 
 
 def _bytes(type: Attribute) -> int:

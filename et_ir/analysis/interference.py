@@ -28,7 +28,7 @@ __all__ = ["Interference", "Write", "may_write_over"]
 
 def may_write_over(op: KernelCallOp, argument: SSAValue, over: Mapping[str, frozenset[str]]) -> bool:
     """Whether a call may write its first result over an argument, wherever it is given that; `over` has the arguments
-    that each kernel may (`et_ir.targets.in_place`).
+    that each kernel may (`Target.in_place`).
     """
     schema = schema_of(op.key) if op.key in over else None
     if schema is None or op.list_out is not None or not op.outs or argument.type != op.outs[0].type:
@@ -64,7 +64,7 @@ NOTHING: Final[Mapping[Operation, Sequence[ByteCopy]]] = {}
 class Interference:
     """The registers of a plan that may not be one memory.
 
-    `over` says which arguments a kernel may write its first result over (`et_ir.targets.in_place`). Registers are roots
+    `over` says which arguments a kernel may write its first result over (`Target.in_place`). Registers are roots
     of alias sets throughout. The plan may change as `unite` and `Write.op` tell.
     """
 

@@ -33,7 +33,7 @@ def bytes_of_value(value: SSAValue) -> int:
 class LiveBytes:
     """The bytes that are needed at each op of a block; computed in two walks.
 
-    `over` says for each kernel which of its arguments a result may be written over (`et_ir.targets.in_place`): where
+    `over` says for each kernel which of its arguments a result may be written over (`Target.in_place`): where
     nothing needs such an argument afterwards, and it is no argument of the block, the result is counted as its memory.
     """
 

@@ -22,7 +22,7 @@ from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ir.planning.tasks import Problem, Storage
-from et_ir.targets.in_place import load_in_place
+from et_ir.targets.registry import find_target
 
 __all__ = ["MemoryGraph"]
 
@@ -43,7 +43,7 @@ class MemoryGraph:
 
     def __init__(self, block: Block, target: str):
         self.block = block
-        self.table = load_in_place(target)
+        self.table = find_target(target).in_place
         self.tasks = [op for op in block.ops if not _is_free(op)]
         self.number = {op: index for index, op in enumerate(self.tasks)}
         self.roots: dict[SSAValue, SSAValue] = {}

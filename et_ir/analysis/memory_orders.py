@@ -13,7 +13,7 @@ from et_ir.analysis.memory_graph import MemoryGraph
 from et_ir.dialects.edge import EdgeOp
 from et_ir.planning.schedule import least_peak
 from et_ir.planning.tasks import Problem, peak_of
-from et_ir.targets.in_place import load_in_place
+from et_ir.targets.registry import find_target
 
 __all__ = ["SMALL", "Order", "memory_graphs", "orders"]
 
@@ -27,7 +27,7 @@ def memory_graphs(module: ModuleOp, target: str, name: str) -> Iterator[MemoryGr
     Raises `PassFailedException` for an unknown target.
     """
     try:
-        load_in_place(target)
+        find_target(target)
     except ValueError as error:
         raise PassFailedException(f"{name}: {error}") from None
     blocks = [block for op in module.walk() for region in op.regions for block in region.blocks]

@@ -32,7 +32,7 @@ from et_ir.delegation.registry import Backend
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import EverythingSupported, OperatorSupport
 from et_ir.dialects.schema import SchemaOp
-from et_ir.targets.manifest import load_backends
+from et_ir.targets.registry import find_target
 
 __all__ = ["BACKEND", "NestedPartitioner", "NestedProgramBackend"]
 
@@ -155,7 +155,7 @@ def _share_constants(module: ModuleOp, store: NamedDataStore) -> None:
 def _partitioner(options: Mapping[str, str]) -> NestedPartitioner:
     check_options(options, ("without", "only", "target", "min", "share"))
     target = options.get("target", "et-vm")
-    load_backends(target)
+    find_target(target)
     if options.get("share", "1") not in ("0", "1"):
         raise ValueError(f"share={options['share']}: expected 0 or 1")
     return NestedPartitioner(

@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from et_ir.driver.method_passes import MethodPasses
 from et_ir.driver.observer import Observer
 from et_ir.driver.presets import DEFAULT
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT as DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -63,7 +63,7 @@ class EdgeCompileConfig:
 class ExecutorchBackendConfig:
     """How to lower from the edge level to a file."""
 
-    target: str = STOCK
+    target: str = DEFAULT_TARGET
     """The runtime whose kernels the program must make do with: `stock-1.5`; `stock-1.5-quantized`, the same with the
     library of quantised kernels; `et-vm`; or `et-vm-aten` for et-vm with the kernels of torch.
     """

@@ -21,7 +21,7 @@ from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.method_passes import PythonPass
 from et_ir.driver.presets import PRESETS, preset
 from et_ir.passes import load_pass
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT, find_target
 
 __all__ = [
     "LEVELS",
@@ -175,7 +175,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     target = config.target
     simplify = preset(config.level).simplify
     quantized: list[ModulePass] = []
-    if _is_stock(target):
+    if find_target(target).quantized_as_torch is not None:
         # Last, for what folds constants before it would make floats of quantised weights.
         quantized = [
             DecomposeQuantizedPass(target),
@@ -227,12 +227,12 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
     from et_ir.passes.memory.sink_concatenations import SinkConcatenationsPass
     from et_ir.passes.memory.split_channels import SplitChannelsPass
     from et_ir.passes.to_executorch.convolutions_to_products import ConvolutionsToProductsPass
-    from et_ir.passes.to_executorch.fit_kernels import FitKernelsPass
+    from et_ir.passes.to_executorch.legalize import LegalizePass
     from et_ir.passes.to_executorch.pools_to_maxima import PoolsToMaximaPass
     from et_ir.passes.to_executorch.select_kernels import SelectKernelsPass
 
     target, level = config.target, preset(config.level)
-    legalize: list[ModulePass] = [FitKernelsPass(target)] if _is_stock(target) else []
+    legalize: list[ModulePass] = [LegalizePass(target)] if find_target(target).legalizations else []
     if level.memory is None:
         return [*legalize, DcePass()]
     sparing = level.memory != "any"
@@ -243,7 +243,7 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
         *([RematerializePass(target)] if sparing else []),
         ReorderPass(target),
         # Each group copies what the groups share, which the fastest forms would not.
-        *([SplitChannelsPass(target)] if _is_stock(target) and sparing else []),
+        *([SplitChannelsPass(target)] if find_target(target).splits_channels and sparing else []),
         PoolsToMaximaPass(target, memory=level.memory, workspace=level.workspace),
         ConvolutionsToProductsPass(target, memory=level.memory, workspace=level.workspace),
         SelectKernelsPass(target),
@@ -273,10 +273,6 @@ def link_check(config: ExecutorchBackendConfig) -> ModulePass:
     from et_ir.passes.verify.link_check import LinkCheckPass
 
     return LinkCheckPass(config.target, tuple(config.extra_operators), tuple(config.extra_backends))
-
-
-def _is_stock(target: str) -> bool:
-    return target.startswith("stock")
 
 
 def split_preserved(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -313,7 +309,7 @@ def named_pipelines() -> Mapping[str, tuple[str, str]]:
     }
 
 
-def named_pipeline(name: str, target: str = STOCK) -> list[ModulePass]:
+def named_pipeline(name: str, target: str = DEFAULT) -> list[ModulePass]:
     """The passes of a standard pipeline. Raises `KeyError` for an unknown name."""
     level, reached = named_pipelines()[name]
     match reached:

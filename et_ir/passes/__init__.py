@@ -26,7 +26,7 @@ PASSES: Final[dict[str, str]] = {
     "decompose-quantized": "to_executorch.decompose_quantized:DecomposeQuantizedPass",
     "decompose-traced": "aten_to_core.decompose_traced:DecomposeTracedPass",
     "externalize-constants": "to_executorch.externalize_constants:ExternalizeConstantsPass",
-    "fit-kernels": "to_executorch.fit_kernels:FitKernelsPass",
+    "legalize": "to_executorch.legalize:LegalizePass",
     "fold-batch-norm": "aten_to_core.fold_batch_norm:FoldBatchNormPass",
     "fold-scales": "aten_to_core.fold_scales:FoldScalesPass",
     "fold-sizes": "aten_to_core.fold_sizes:FoldSizesPass",

@@ -1,4 +1,4 @@
-"""What calls of a target's kernels cost, in seconds of one processor.
+"""Cost tables of kernels, in seconds of one processor.
 
 A table is `<target>-costs.toml`, which `python -m bench.target_costs` measures. A kernel's time is taken to be linear
 in the work of a call: a fixed part, and so much per multiplication, per element read, per element written and per
@@ -13,13 +13,10 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final
 
-from et_ir.targets.manifest import base_target, load_manifest
-
-__all__ = ["TERMS", "CostTable", "KernelCost", "Work", "costs_path", "load_costs"]
+__all__ = ["TERMS", "CostTable", "KernelCost", "Work", "read_costs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +69,8 @@ class CostTable:
         return None if cost is None else cost.seconds(work)
 
 
-def costs_path(target: str) -> Path:
-    """Where the table of a target is, or would be."""
-    return Path(__file__).parent / f"{base_target(target)}-costs.toml"
-
-
-@cache
-def load_costs(target: str) -> CostTable | None:
-    """The table of a target, None if its kernels have not been measured.
-
-    Raises `ValueError` for an unknown target, and for a table with anything but times that are not negative.
-    """
-    load_manifest(target)
-    path = costs_path(target)
-    if not path.exists():
-        return None
+def read_costs(path: Path) -> dict[str, KernelCost]:
+    """The kernels of a table. Raises `ValueError` for one with anything but times that are not negative."""
     kernels: dict[str, KernelCost] = {}
     for name, times in tomllib.loads(path.read_text(encoding="utf-8")).items():
         if not isinstance(times, dict):
@@ -99,4 +83,4 @@ def load_costs(target: str) -> CostTable | None:
                 )
             terms[term] = float(value)
         kernels[name] = KernelCost(**terms)
-    return CostTable(target, kernels)
+    return kernels

@@ -11,7 +11,7 @@ from stock import StockRuntime
 from sweep.compare import difference
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 GENERATOR = torch.Generator().manual_seed(0)
 INDICES = torch.tensor([0, 1, 3, 2, 2, 0, 1, 1, 3])
@@ -48,5 +48,5 @@ def test_stock_gives_what_torch_gives(
     module = Bags(**options)
     program = to_edge(torch.export.export(module, inputs, strict=False))
     path = tmp_path / "bags.pte"
-    path.write_bytes(program.to_executorch(ExecutorchBackendConfig(target=STOCK)).buffer)
+    path.write_bytes(program.to_executorch(ExecutorchBackendConfig(target=DEFAULT)).buffer)
     assert difference(stock.run(path, inputs), [module(*inputs)]) is None

@@ -13,7 +13,7 @@ from torch import Tensor
 from whole_copies import whole_copies
 
 from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_vm.runtime import Runtime
 
 PLACES = (3, 0, 7)
@@ -40,7 +40,7 @@ def expected(form: Form) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-@pytest.mark.parametrize("target", [STOCK, "et-vm"])
+@pytest.mark.parametrize("target", [DEFAULT, "et-vm"])
 def test_no_instruction_copies_the_cache(form: Form, target: str) -> None:
     copies = whole_copies(compiled(form.name, target).module)
     if form.stock_in_place or target == "et-vm":
@@ -52,7 +52,7 @@ def test_no_instruction_copies_the_cache(form: Form, target: str) -> None:
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 @pytest.mark.parametrize("poison", [False, True], ids=["plain", "poisoned"])
 @pytest.mark.parametrize("kernels", ["portable", "aten"])
-@pytest.mark.parametrize("target", [STOCK, "et-vm"])
+@pytest.mark.parametrize("target", [DEFAULT, "et-vm"])
 def test_on_our_vm(form: Form, target: str, kernels: str, poison: bool) -> None:
     program = Runtime.get().load_program(compiled(form.name, target).buffer, kernels=kernels, poison=poison)
     assert program.core.clashes("forward") == []
@@ -63,5 +63,5 @@ def test_on_our_vm(form: Form, target: str, kernels: str, poison: bool) -> None:
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_on_the_stock_runtime(form: Form, stock: StockRuntime, tmp_path: Path) -> None:
     path = tmp_path / "cache.pte"
-    compiled(form.name, STOCK).save(path)
+    compiled(form.name, DEFAULT).save(path)
     torch.testing.assert_close([stock.run_on(path, step)[0] for step in steps()], expected(form))

@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.report import PassReport
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_schema import program as schema
 from et_schema.pte import read_pte
 from et_vm.interchange import to_torch
@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
     function: Callable[..., Any]
     inputs: Sequence[tuple[Tensor, ...]]
-    target: str = STOCK
+    target: str = DEFAULT
     """The narrowest target that has the kernels."""
 
 
@@ -205,7 +205,7 @@ def test_results(name: str, tmp_path: Path, stock: StockRuntime) -> None:
         method = Runtime.get().load_program(file, kernels=library, poison=True).load_method("forward")
         for inputs, results in zip(case.inputs, expected, strict=True):
             check(list(method.execute(list(inputs))), results)
-    if case.target == STOCK:
+    if case.target == DEFAULT:
         path = tmp_path / "model.pte"
         path.write_bytes(file)
         for inputs, results in zip(case.inputs, expected, strict=True):
@@ -228,7 +228,7 @@ def test_sizes_that_constants_tell(function: Callable[..., Any], tmp_path: Path,
     """They are known at compile time: no register of the file has a size of its own."""
     x = torch.rand(4, 2)
     path = tmp_path / "model.pte"
-    path.write_bytes(file := compiled(Case(function, [(x,)]), STOCK))
+    path.write_bytes(file := compiled(Case(function, [(x,)]), DEFAULT))
     values = [value.val for value in read_pte(file).program.execution_plan[0].values]
     assert {v.shape_dynamism for v in values if isinstance(v, schema.Tensor)} == {
         schema.TensorShapeDynamism.STATIC

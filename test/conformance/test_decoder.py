@@ -12,7 +12,7 @@ from torch import Tensor
 from whole_copies import whole_copies
 
 from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_vm.runtime import Runtime
 from examples.models.cached_llama import CachedLlama, Step, greedy, methods
 from examples.models.weights import initialise, seeded
@@ -71,7 +71,7 @@ def test_greedy_tokens_differ(decoder: Decoder) -> None:
 
 @pytest.mark.parametrize("poison", [False, True], ids=["plain", "poisoned"])
 @pytest.mark.parametrize("kernels", ["portable", "aten"])
-@pytest.mark.parametrize("target", [STOCK, "et-vm"])
+@pytest.mark.parametrize("target", [DEFAULT, "et-vm"])
 def test_on_our_vm(decoder: Decoder, target: str, kernels: str, poison: bool) -> None:
     program = Runtime.get().load_program(decoder.file(target).buffer, kernels=kernels, poison=poison)
     assert greedy(on(program), decoder.prompt, TOKENS) == decoder.expected
@@ -81,7 +81,7 @@ def test_on_our_vm(decoder: Decoder, target: str, kernels: str, poison: bool) ->
 
 def test_on_the_stock_runtime(decoder: Decoder, stock: StockRuntime, tmp_path: Path) -> None:
     path = tmp_path / "decoder.pte"
-    decoder.file(STOCK).save(path)
+    decoder.file(DEFAULT).save(path)
 
     def step(method: str, ids: Tensor, at: Tensor) -> Tensor:
         return stock.run_on(path, [ids, at], method)[0]
@@ -89,7 +89,7 @@ def test_on_the_stock_runtime(decoder: Decoder, stock: StockRuntime, tmp_path: P
     assert greedy(step, decoder.prompt, TOKENS) == decoder.expected
 
 
-@pytest.mark.parametrize("target", [STOCK, "et-vm"])
+@pytest.mark.parametrize("target", [DEFAULT, "et-vm"])
 def test_no_instruction_copies_a_cache(decoder: Decoder, target: str) -> None:
     module = decoder.file(target).module
     assert whole_copies(module, "decode", least=decoder.cache_bytes) == []

@@ -25,8 +25,7 @@ from et_ir.dialects.executorch.signatures import schema_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.driver.stages import run_pipeline
 from et_ir.emit import write
-from et_ir.targets.in_place import load_in_place, load_not_in_place, replaceable_everywhere
-from et_ir.targets.manifest import STOCK, load_manifest, load_refused_types
+from et_ir.targets.registry import DEFAULT, find_target, replaceable_everywhere
 from et_vm.runtime import Runtime
 
 DTYPES = {
@@ -59,7 +58,7 @@ CHANNELS = {
     "aten::_native_batch_norm_legit_no_training.out": lambda shape: shape[1:2],
 }
 """Kernels whose other tensors have a shape of their own."""
-TABLES = {"stock": STOCK, "portable": "et-vm", "aten": "et-vm-aten"}
+TABLES = {"stock": DEFAULT, "portable": "et-vm", "aten": "et-vm-aten"}
 TOLERANCES = {torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1e-2), torch.float32: (1e-4, 1e-5)}
 
 ROUGH = dict.fromkeys(CHANNELS, (5e-2, 5e-2)) | {"aten::cumsum.out": (5e-2, 5e-2)}
@@ -99,8 +98,8 @@ def cases(operator: str, target: str) -> Iterator[Case]:
     assert schema is not None
     declared = [arg for arg in schema.args if arg not in schema.out_args]
     torch_operator = functional(operator)
-    refused = load_refused_types(target).get(operator, {})
-    for over in sorted(load_in_place(target)[operator]):
+    refused = find_target(target).refused_types.get(operator, {})
+    for over in sorted(find_target(target).in_place[operator]):
         for name, dtype in DTYPES.items():
             for shape, others in SHAPES:
                 beside = CHANNELS[operator](shape) if operator in CHANNELS else others
@@ -192,9 +191,9 @@ def test_results_are_the_same(runtime: str, stock: StockRuntime, tmp_path: Path)
     torch.manual_seed(0)
     different: list[str] = []
     path = tmp_path / "calls.pte"
-    for operator in sorted(load_in_place(TABLES[runtime])):
+    for operator in sorted(find_target(TABLES[runtime]).in_place):
         calls = list(cases(operator, TABLES[runtime]))
-        untried = load_in_place(TABLES[runtime])[operator].difference(call.over for call in calls)
+        untried = find_target(TABLES[runtime]).in_place[operator].difference(call.over for call in calls)
         different += [f"{operator} over {name} has not been tried" for name in sorted(untried)]
         data, inputs = program(operator, calls)
         path.write_bytes(data)
@@ -221,7 +220,7 @@ def test_a_kernel_that_clears_its_result_first_is_not_in_the_table(
 ) -> None:
     """What the runs above would show."""
     value = random((3, 5), torch.float32)
-    assert "aten::tril.out" in load_not_in_place(STOCK)
+    assert "aten::tril.out" in find_target(DEFAULT).not_in_place
     call = Case("self", {"self": value, "diagonal": 0}, (value.tril(),))
     path = tmp_path / "tril.pte"
     path.write_bytes(program("aten::tril.out", [call])[0])
@@ -232,8 +231,8 @@ def test_a_kernel_that_clears_its_result_first_is_not_in_the_table(
 
 def test_every_kernel_of_stock_is_in_its_table() -> None:
     """With the arguments that it may write over, or the reason why there are none; prims have no tensors."""
-    kernels = {name for name in load_manifest(STOCK) if not name.startswith("executorch_prim::")}
-    allowed, refused = load_in_place(STOCK), load_not_in_place(STOCK)
+    kernels = {name for name in find_target(DEFAULT).kernels if not name.startswith("executorch_prim::")}
+    allowed, refused = find_target(DEFAULT).in_place, find_target(DEFAULT).not_in_place
     assert kernels == {*allowed, *refused}
     assert not allowed.keys() & refused.keys()
     assert all(refused.values())
@@ -241,10 +240,10 @@ def test_every_kernel_of_stock_is_in_its_table() -> None:
 
 def test_tables_are_about_kernels_that_there_are() -> None:
     for target in TABLES.values():
-        assert load_in_place(target).keys() <= load_manifest(target)
-        for kernel, arguments in load_in_place(target).items():
+        assert find_target(target).in_place.keys() <= find_target(target).kernels
+        for kernel, arguments in find_target(target).in_place.items():
             schema = schema_of(kernel)
             assert schema is not None
             assert arguments <= {arg.name for arg in schema.args if arg.type.is_tensor}
     assert "aten::add.out" in replaceable_everywhere()
-    assert load_in_place(f"{STOCK}-quantized") == load_in_place(STOCK)
+    assert find_target(f"{DEFAULT}-quantized").in_place == find_target(DEFAULT).in_place

@@ -12,7 +12,9 @@ from et_vm.kernels.portable.families import FAMILIES
 LIBRARIES = ("portable", "aten")
 OPERATORS = sorted(name for names in FAMILIES.values() for name in names if name.startswith("aten::"))
 ELEMENTWISE = {
-    name for family in ("unary", "binary", "comparison", "activation") for name in FAMILIES[family]
+    name
+    for family in ("unary", "binary", "comparison", "activation")
+    for name in FAMILIES[f"pointwise.{family}"]
 }
 
 # Writes its own argument instead of an output: tried in test_kernels_layouts.py.

@@ -29,7 +29,7 @@ from et_ir.driver.pipelines import executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.verify.verify_edge import VerifyEdgePass
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_ops import operator_of_kernel
 from et_vm.runtime import Runtime
 
@@ -80,7 +80,7 @@ def test_on_the_vm(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_arithmetic(name: str, stock: StockRuntime, tmp_path: Path) -> None:
-    program, inputs, expected = lowered(name, STOCK)
+    program, inputs, expected = lowered(name, DEFAULT)
     assert not kernels_of(program)
     for library in ("portable", "aten"):
         same(run(program.buffer, library, inputs), expected)
@@ -90,7 +90,7 @@ def test_as_arithmetic(name: str, stock: StockRuntime, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_with_stock_kernels(name: str, quantized_stock: StockRuntime, tmp_path: Path) -> None:
-    program, inputs, expected = lowered(name, f"{STOCK}-quantized")
+    program, inputs, expected = lowered(name, f"{DEFAULT}-quantized")
     program.save(tmp_path / "model.pte")
     same(quantized_stock.run(tmp_path / "model.pte", inputs), expected)
     for library in ("portable", "aten"):
@@ -136,8 +136,8 @@ def test_operators_that_only_runtimes_have(
         module, inputs = runtime_call(call)
         sums = "mixed" in call.operator
         for target, runtime in (
-            (STOCK, stock),
-            (f"{STOCK}-quantized", quantized_stock),
+            (DEFAULT, stock),
+            (f"{DEFAULT}-quantized", quantized_stock),
             ("et-vm", None),
         ):
             buffer = compiled(module, target)
@@ -171,7 +171,7 @@ class Weighted(torch.nn.Module):
         return torch.nn.functional.linear(x, weight)
 
 
-@pytest.mark.parametrize("target", [STOCK, f"{STOCK}-quantized", "et-vm"])
+@pytest.mark.parametrize("target", [DEFAULT, f"{DEFAULT}-quantized", "et-vm"])
 def test_weights_stay_integers_unless_asked_for(target: str) -> None:
     module, inputs = Weighted(), (torch.randn(2, 128),)
     exported = torch.export.export(module, inputs)

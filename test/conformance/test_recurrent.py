@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from whole_copies import whole_copies
 
 from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_vm.runtime import Runtime
 from examples.models import recurrent
 
@@ -57,7 +57,7 @@ def check(actual: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("poison", [False, True], ids=["plain", "poisoned"])
 @pytest.mark.parametrize("kernels", ["portable", "aten"])
-@pytest.mark.parametrize("target", [STOCK, "et-vm"])
+@pytest.mark.parametrize("target", [DEFAULT, "et-vm"])
 @pytest.mark.parametrize("name", ["lstm", "gru"])
 def test_sequences_on_our_vm(name: str, target: str, kernels: str, poison: bool) -> None:
     module, arguments = network(name)
@@ -69,14 +69,14 @@ def test_sequences_on_our_vm(name: str, target: str, kernels: str, poison: bool)
 @pytest.mark.parametrize("name", ["lstm", "gru"])
 def test_sequences_on_the_stock_runtime(name: str, stock: StockRuntime, tmp_path: Path) -> None:
     module, arguments = network(name)
-    compiled(name, STOCK).save(tmp_path / "net.pte")
+    compiled(name, DEFAULT).save(tmp_path / "net.pte")
     with torch.no_grad():
         check(stock.run(tmp_path / "net.pte", arguments), module(*arguments))
 
 
 @pytest.mark.parametrize("poison", [False, True], ids=["plain", "poisoned"])
 @pytest.mark.parametrize("kernels", ["portable", "aten"])
-@pytest.mark.parametrize("target", [STOCK, "et-vm"])
+@pytest.mark.parametrize("target", [DEFAULT, "et-vm"])
 def test_pieces_on_our_vm(target: str, kernels: str, poison: bool) -> None:
     expected = in_pieces()
     program = Runtime.get().load_program(compiled("streaming", target).buffer, kernels=kernels, poison=poison)
@@ -88,10 +88,10 @@ def test_pieces_on_our_vm(target: str, kernels: str, poison: bool) -> None:
 
 def test_pieces_on_the_stock_runtime(stock: StockRuntime, tmp_path: Path) -> None:
     expected = in_pieces()
-    compiled("streaming", STOCK).save(tmp_path / "net.pte")
+    compiled("streaming", DEFAULT).save(tmp_path / "net.pte")
     check([stock.run_on(tmp_path / "net.pte", [piece])[0] for piece in pieces()], expected)
 
 
-@pytest.mark.parametrize("target", [STOCK, "et-vm"])
+@pytest.mark.parametrize("target", [DEFAULT, "et-vm"])
 def test_new_states_are_computed_where_the_old_ones_were(target: str) -> None:
     assert "aten::copy_" not in whole_copies(compiled("streaming", target).module)

@@ -28,7 +28,7 @@ from et_ir.driver.pipelines import aten_passes, core_aten_passes, edge_passes
 from et_ir.driver.stages import run_passes
 from et_ir.frontend import import_program
 from et_ir.report import PassReport
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_ir.verification import verify_module
 from et_vm.runtime import Runtime
 
@@ -415,18 +415,18 @@ def test_one_file_for_all_sizes(name: str, tmp_path: Path, stock: StockRuntime) 
     case = CASES[name]
     program = to_edge(exported(case))
     runs: dict[str, Callable[[Sequence[Any]], Sequence[Any]]] = {}
-    for target in ("et-vm", STOCK):
+    for target in ("et-vm", DEFAULT):
         path = tmp_path / f"{target}.pte"
         options = ExecutorchBackendConfig(target=target)
-        if target == STOCK and name in NO_KERNEL:
-            with pytest.raises(PassReport, match=f"'aten::{NO_KERNEL[name]}': no kernel of '{STOCK}'"):
+        if target == DEFAULT and name in NO_KERNEL:
+            with pytest.raises(PassReport, match=f"'aten::{NO_KERNEL[name]}': no kernel of '{DEFAULT}'"):
                 program.to_executorch(options)
             continue
         path.write_bytes(program.to_executorch(options).buffer)
         for library in ("portable", "aten"):
             method = Runtime.get().load_program(path, kernels=library, poison=True).load_method("forward")
             runs[f"{library}, {target}"] = method.execute
-        if target == STOCK:
+        if target == DEFAULT:
             runs["stock"] = partial(stock.run, path)
     for size in RUN:
         inputs = case.inputs(size)
@@ -453,7 +453,7 @@ def test_no_rows(name: str, tmp_path: Path, stock: StockRuntime) -> None:
         Function(function), (r(4, 3),), dynamic_shapes=(({0: Dim("n", min=0, max=8)},),), strict=False
     )
     path = tmp_path / "model.pte"
-    path.write_bytes(to_edge(program).to_executorch(ExecutorchBackendConfig(target=STOCK)).buffer)
+    path.write_bytes(to_edge(program).to_executorch(ExecutorchBackendConfig(target=DEFAULT)).buffer)
     for size in (4, 0, 1, 8):
         x = r(size, 3)
         wanted = [function(x)]

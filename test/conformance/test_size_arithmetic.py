@@ -23,7 +23,7 @@ from et_ir.dialects.aten import ops as aten
 from et_ir.driver.pipelines import core_aten_passes, edge_passes
 from et_ir.driver.stages import run_passes
 from et_ir.frontend.size_arithmetic import SizeArithmetic
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_vm.runtime import Runtime
 
 Function = tuple[str, Callable[..., Any], tuple[Any, ...]]
@@ -129,7 +129,7 @@ def edge() -> EdgeProgramManager:
     return EdgeProgramManager(module)
 
 
-@pytest.mark.parametrize("target", ["et-vm", STOCK])
+@pytest.mark.parametrize("target", ["et-vm", DEFAULT])
 def test_as_in_python(edge: EdgeProgramManager, target: str, tmp_path: Path, stock: StockRuntime) -> None:
     path = tmp_path / "arithmetic.pte"
     path.write_bytes(edge.to_executorch(ExecutorchBackendConfig(target=target)).buffer)
@@ -137,7 +137,7 @@ def test_as_in_python(edge: EdgeProgramManager, target: str, tmp_path: Path, sto
         library: Runtime.get().load_program(path, kernels=library, poison=True).load_method("forward").execute
         for library in ("portable", "aten")
     }
-    if target == STOCK:
+    if target == DEFAULT:
         runs["stock"] = lambda given: stock.run(path, given)
     names = [f"{name}{arguments}" for name, _, arguments in FUNCTIONS] + ["truth"] * 7
     for inputs in INPUTS:

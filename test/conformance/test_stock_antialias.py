@@ -15,7 +15,7 @@ from stock import StockRuntime
 from sweep.faults import explanation, modelled
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 SCALES = [(None, None, False), (1.7, 0.9, False), (0.8, 1.0, True), (2.0, 0.5, False)]
 
@@ -73,7 +73,7 @@ def test_bytes(
 
     path = tmp_path / "model.pte"
     program = torch.export.export(module, (image,), strict=False)
-    path.write_bytes(file := to_edge(program).to_executorch(ExecutorchBackendConfig(target=STOCK)).buffer)
+    path.write_bytes(file := to_edge(program).to_executorch(ExecutorchBackendConfig(target=DEFAULT)).buffer)
     (stock_s,), ((model_s,), _) = stock.run(path, [image]), modelled(file, [image])
     assert off(module(image)) < 1.01
     assert off(stock_s) >= 2

@@ -1,6 +1,6 @@
 """What the stock runtime does to tensors that turn out empty at run time, where the VM does what torch does.
 
-Where a shape is known, `fit-kernels` leaves no such tensor to a kernel. Where a size is the caller's, the compiler
+Where a shape is known, `legalize` leaves no such tensor to a kernel. Where a size is the caller's, the compiler
 cannot tell that it will be zero.
 """
 
@@ -15,7 +15,7 @@ from stock import StockError, StockRuntime
 from sweep.compare import difference
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_vm.runtime import Runtime
 
 Function = Callable[[torch.Tensor], torch.Tensor]
@@ -38,7 +38,7 @@ def compiled(function: Function, rows: int | None) -> bytes:
     sizes = None if rows is not None else ({0: torch.export.Dim("n", min=0, max=8)},)
     example = torch.ones(4 if rows is None else rows, 3)
     program = torch.export.export(Calls(function), (example,), dynamic_shapes=sizes, strict=False)
-    return to_edge(program).to_executorch(ExecutorchBackendConfig(target=STOCK)).buffer
+    return to_edge(program).to_executorch(ExecutorchBackendConfig(target=DEFAULT)).buffer
 
 
 def on_vm(file: bytes, x: torch.Tensor) -> list[object]:

@@ -13,7 +13,7 @@ from sweep.compare import difference
 from sweep.faults import FAULT, explanation, modelled, same
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_schema.pte import read_pte
 from et_schema.scalar_type import ScalarType
 from et_vm.interchange import to_torch
@@ -102,7 +102,7 @@ def test_the_compiler_avoids_it(fault: Fault, kind: ScalarType, stock: StockRunt
     """A file that is made for the stock runtime gives torch's result there."""
     inputs = tuple(fault.inputs(getattr(torch, kind.torch_name)))
     path = tmp_path / "program.pte"
-    path.write_bytes(compiled(fault, inputs, STOCK))
+    path.write_bytes(compiled(fault, inputs, DEFAULT))
     assert exact(stock.run(path, inputs)[0], fault.program(*inputs))
 
 
@@ -110,6 +110,6 @@ def test_right_results_are_not_explained(stock: StockRuntime, tmp_path: Path) ->
     """A program without a faulty kernel has no explanation, whatever it gives."""
     inputs = (torch.ones(3),)
     fault = Fault("", (), "", "", FAULTS[0].model, lambda dtype: list(inputs), lambda x: x + 1)
-    file = compiled(fault, inputs, STOCK)
+    file = compiled(fault, inputs, DEFAULT)
     assert explanation(file, inputs, [torch.zeros(3)]) is None
     assert difference([on_vm(file, inputs)], [inputs[0] + 1]) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import lit.formats
 
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 config.name = "executorch-ir"  # noqa: F821  (lit provides `config`)
 config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
@@ -22,4 +22,4 @@ for name in ("HOME", "OMP_NUM_THREADS", "NO_COLOR", "PYTHONPATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]  # noqa: F821
 # The stock runtime that is the default target, where a command must name it.
-config.substitutions.append(("%stock", STOCK))  # noqa: F821
+config.substitutions.append(("%stock", DEFAULT))  # noqa: F821

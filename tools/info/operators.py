@@ -17,9 +17,9 @@ def facts(program: Program) -> dict[str, Any]:
     """``targets``: the runtimes known; ``operators``: name, calls in all methods, and the targets that have it;
     ``backends``: ids and how many delegates each has.
     """
-    from et_ir.targets.manifest import CURRENT_TARGETS, load_manifest
+    from et_ir.targets.registry import CURRENT_TARGETS, find_target
 
-    manifests = {target: load_manifest(target) for target in CURRENT_TARGETS}
+    manifests = {target: find_target(target).kernels for target in CURRENT_TARGETS}
     calls: Counter[str] = Counter()
     backends: Counter[str] = Counter()
     for index, plan in enumerate(program.pte.program.execution_plan):

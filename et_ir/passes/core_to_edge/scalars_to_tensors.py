@@ -40,7 +40,9 @@ from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
-from et_ir.targets.manifest import STOCK, load_manifest
+from et_ir.targets.registry import DEFAULT
+from et_ir.targets.rewriting import target_of
+from et_ir.targets.target import Target
 from et_ops import OPERATORS, Operator
 from et_ops.dtypes import DType
 
@@ -63,9 +65,9 @@ _DEFAULT: Final[dict[Attribute, Attribute]] = {i64: i64, f64: f32, i1: i1}
 class NumberToTensor(RewritePattern):
     """Rewrites one op that has a number in a tensor slot."""
 
-    def __init__(self, module: ModuleOp, target: str):
+    def __init__(self, module: ModuleOp, target: Target):
         self.globals = Globals(module)
-        self.kernels = load_manifest(target)
+        self.kernels = target.kernels
         self.symbols: dict[tuple[str, str], str] = {}
         """Constants made so far, by element type and text of the number."""
         self.read: dict[tuple[Block, str], SSAValue] = {}
@@ -182,8 +184,8 @@ class ScalarsToTensorsPass(ModulePass):
 
     name = "scalars-to-tensors"
 
-    target: str = STOCK
+    target: str = DEFAULT
     """The runtime whose kernels decide whether an overload that takes a number is used."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [NumberToTensor(op, self.target)])
+        rewrite(op, [NumberToTensor(op, target_of(self))])

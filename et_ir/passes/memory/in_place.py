@@ -29,14 +29,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.analysis.aliasing import extent_of
 from et_ir.analysis.interference import may_write_over
 from et_ir.dialects.executorch import AllocOp, KernelCallOp, PlanOp
 from et_ir.passes.memory.coalescing import Coalescing
-from et_ir.targets.in_place import load_in_place
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
+from et_ir.targets.rewriting import target_of
 
 __all__ = ["InPlacePass"]
 
@@ -47,14 +46,11 @@ class InPlacePass(ModulePass):
 
     name = "in-place"
 
-    target: str = STOCK
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        try:
-            table = load_in_place(self.target)
-        except ValueError as error:
-            raise PassFailedException(f"in-place: {error}") from None
+        table = target_of(self).in_place
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
                 _write_over_arguments(plan, table)

@@ -45,7 +45,7 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.planning.schedule import BUDGET
 from et_ir.planning.tasks import needs_of
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 __all__ = ["RematerializePass"]
 
@@ -70,7 +70,7 @@ class RematerializePass(ModulePass):
 
     name = "rematerialize"
 
-    target: str = STOCK
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
     budget: int = BUDGET
     """Steps of the search for an order for each block."""

@@ -28,7 +28,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.memory_orders import memory_graphs, orders
 from et_ir.planning.schedule import BUDGET
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 __all__ = ["ReorderPass"]
 
@@ -39,7 +39,7 @@ class ReorderPass(ModulePass):
 
     name = "reorder"
 
-    target: str = STOCK
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
     budget: int = BUDGET
     """Steps of the search for each block."""

@@ -49,7 +49,7 @@ from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.passes.to_executorch.convolutions_to_products.room import MEMORY
 from et_ir.planning.tasks import needs_of
 from et_ir.rewriting import rewrite
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 __all__ = ["SplitChannelsPass"]
 
@@ -70,7 +70,7 @@ class SplitChannelsPass(ModulePass):
 
     name = "split-channels"
 
-    target: str = STOCK
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
     most: int = 8
     """How many chains may be split in a block."""

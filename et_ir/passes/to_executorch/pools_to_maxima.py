@@ -39,7 +39,7 @@ from et_ir.passes.to_executorch.convolutions_to_products.pieces import Pieces
 from et_ir.passes.to_executorch.convolutions_to_products.room import Copies, Room, rooms
 from et_ir.passes.to_executorch.convolutions_to_products.window import is_plain, pair
 from et_ir.rewriting import rewrite
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 __all__ = ["PoolsToMaximaPass"]
 
@@ -140,7 +140,7 @@ class PoolsToMaximaPass(ModulePass):
 
     name = "pools-to-maxima"
 
-    target: str = STOCK
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
     workspace: int = 1 << 20
     """Bytes that the copies of one piece may take."""

@@ -7,10 +7,10 @@ executorch.delegate_call @lowered_0(%x) outs(%r)    // of "NestedProgramBackend"
 // error: 'stock-1.5' has no backend NestedProgramBackend
 ```
 
-Nor does the stock runtime find memory for `unbound` tensors while it runs.
+Nor do all runtimes find memory for `unbound` tensors while they run (`Target.allocates`).
 
-The operators of a target are listed in `et_ir/targets/<target>.txt`, its backends in `<target>-backends.txt`; `extra`
-and `backends` are those that a user adds. Everything that is missing is reported at once: of a backend, its first call.
+The operators and backends of a target are `Target.kernels` and `Target.backends`; `extra` and `backends` are those
+that a user adds. Everything that is missing is reported at once: of a backend, its first call.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from typing import ClassVar, Final
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, InputOp, KernelCallOp
 from et_ir.report import Finding, PassReport
-from et_ir.targets.manifest import STOCK, TARGETS, load_backends, load_manifest
+from et_ir.targets.registry import DEFAULT, TARGETS, find_target
+from et_ir.targets.rewriting import target_of
+from et_ir.targets.target import Target
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["LinkCheckPass", "MissingKernels"]
@@ -52,34 +53,32 @@ class LinkCheckPass(ModulePass):
 
     name = "link-check"
 
-    target: str = STOCK
+    target: str = DEFAULT
     extra: tuple[str, ...] = ()
     """Operators that the runtime has beside those of the target, as `mylib::foo.out`."""
     backends: tuple[str, ...] = ()
     """Backends that the runtime has beside those of the target, by their ids in files."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        try:
-            kernels = load_manifest(self.target) | frozenset(self.extra)
-            backends = load_backends(self.target) | frozenset(self.backends)
-        except ValueError as error:
-            raise PassFailedException(f"link-check: {error}") from None
+        target = target_of(self)
+        kernels = target.kernels | frozenset(self.extra)
+        backends = target.backends | frozenset(self.backends)
         findings = [
-            Finding(call.key, call.location, *_missing(call.key, self.target, kernels))
+            Finding(call.key, call.location, *_missing(call.key, target, kernels))
             for call in op.walk()
             if isinstance(call, KernelCallOp) and call.key not in kernels
         ]
-        if self.target.startswith("stock"):
-            UnboundTensors.raise_if(f"tensors without a largest size, for '{self.target}'", _unbound(op))
-        delegates = _missing_backends(op, self.target, backends)
-        parts = [f"operators without a kernel in '{self.target}'"] if findings else []
-        parts += [f"backends that '{self.target}' does not have"] if delegates else []
+        if not target.allocates:
+            UnboundTensors.raise_if(f"tensors without a largest size, for '{target}'", _unbound(op, target))
+        delegates = _missing_backends(op, target, backends)
+        parts = [f"operators without a kernel in '{target}'"] if findings else []
+        parts += [f"backends that '{target}' does not have"] if delegates else []
         MissingKernels.raise_if(" and ".join(parts), [*delegates, *findings])
 
 
-def _unbound(module: ModuleOp) -> list[Finding]:
+def _unbound(module: ModuleOp, target: Target) -> list[Finding]:
     """Tensors that get memory at run time."""
-    message = "it has no largest size, and the stock runtime finds no memory for tensors while it runs"
+    message = f"it has no largest size, and {target.runtime} finds no memory for tensors while it runs"
     fix = "give the sizes bounds (Dim(max=N), --default-bound, torch._check), or compile for et-vm: --target et-vm"
     unbound = {
         op.result: op
@@ -96,7 +95,7 @@ def _unbound(module: ModuleOp) -> list[Finding]:
     return [Finding.at(op, message, fix) for register, op in unbound.items() if register not in follows]
 
 
-def _missing_backends(module: ModuleOp, target: str, backends: frozenset[str]) -> list[Finding]:
+def _missing_backends(module: ModuleOp, target: Target, backends: frozenset[str]) -> list[Finding]:
     """The first call of each backend that is not among `backends`."""
     ids = {op.key: op.backend.data for op in module.body.block.ops if isinstance(op, LoweredOp)}
     calls: dict[str, list[DelegateCallOp]] = {}
@@ -114,11 +113,11 @@ def _missing_backends(module: ModuleOp, target: str, backends: frozenset[str]) -
     return findings
 
 
-def _backend_fix(backend: str, target: str) -> str:
+def _backend_fix(backend: str, target: Target) -> str:
     """What may help where a target does not have a backend."""
-    having = [other for other in TARGETS if backend in load_backends(other)]
+    having = [other for other in TARGETS if backend in find_target(other).backends]
     fixes = [f"compile for a target that has it: {' or '.join(having)}"] if having else []
-    if target.startswith("et-vm"):
+    if target.vm_kernels is not None:
         fixes.append(
             f"say which file has its runtime part, --load FILE, or that it is there: {_EXTRA} {backend}"
         )
@@ -130,24 +129,26 @@ def _backend_fix(backend: str, target: str) -> str:
 @cache
 def _namespaces() -> frozenset[str]:
     """The namespaces that some target has kernels of."""
-    return frozenset(name.partition("::")[0] for target in TARGETS for name in load_manifest(target))
+    return frozenset(name.partition("::")[0] for target in TARGETS for name in find_target(target).kernels)
 
 
-def _missing(operator: str, target: str, kernels: frozenset[str]) -> tuple[str, str]:
+def _missing(operator: str, target: Target, kernels: frozenset[str]) -> tuple[str, str]:
     """What is wrong with a call of an operator that a target has no kernel for, and what may help."""
     namespace = operator.partition("::")[0]
     if namespace in _namespaces():
         return f"no kernel of '{target}' implements it", _fix(operator, kernels)
     said = sorted(name for name in kernels if name.partition("::")[0] == namespace)
     also = f" (what is added of '{namespace}' is {', '.join(said)})" if said else ""
-    runtime = "et-vm" if target.startswith("et-vm") else "the runtime of the executorch wheel"
     kernel = (
         "say which file has the kernel: --load FILE, as for et-vm run"
-        if target.startswith("et-vm")
+        if target.vm_kernels is not None
         else f"if the runtime that you build has a kernel for it, say so: --extra-operators {operator}; "
         "et-vm takes kernels in Python: --target et-vm --load FILE"
     )
-    return f"it is an operator of a library of your own, which {runtime} has no kernel for{also}", kernel
+    return (
+        f"it is an operator of a library of your own, which {target.runtime} has no kernel for{also}",
+        kernel,
+    )
 
 
 def _fix(operator: str, kernels: frozenset[str]) -> str:
@@ -157,7 +158,7 @@ def _fix(operator: str, kernels: frozenset[str]) -> str:
     overloads = sorted(name for name in kernels if name.partition(".")[0] == packet)
     if overloads:
         fixes.append(f"the target has {', '.join(overloads)}: lower to that overload")
-    targets = [target for target in TARGETS if operator in load_manifest(target)]
+    targets = [target for target in TARGETS if operator in find_target(target).kernels]
     if targets:
         fixes.append(f"compile for a target that has a kernel for it: {' or '.join(targets)}")
     if fixes:

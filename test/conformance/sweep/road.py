@@ -18,7 +18,7 @@ from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.frontend import UnsupportedProgram
 from et_ir.passes.verify.link_check import MissingKernels
 from et_ir.report import PassReport
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 from sweep.compare import TIES, difference, same_elements
@@ -43,7 +43,7 @@ def first_line(problem: BaseException) -> str:
     return lines[0] if lines else type(problem).__name__
 
 
-TARGETS = {STOCK: "stock", "et-vm": "portable", "et-vm-aten": "aten"}
+TARGETS = {DEFAULT: "stock", "et-vm": "portable", "et-vm-aten": "aten"}
 """The targets, from the narrowest to the widest, and the column that each adds."""
 
 

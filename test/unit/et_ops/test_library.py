@@ -11,7 +11,7 @@ from et_ir.dialects.aten import OP_BY_NAME, Aten
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.edge import ops as edge
-from et_ir.targets.manifest import load_manifest
+from et_ir.targets.registry import find_target
 from et_ops import OPERATORS, operator, operator_of_kernel, parse_schema
 from et_ops.fact import Facts, declare
 from et_ops.facts import DECLARED
@@ -102,7 +102,7 @@ def test_a_dialect_has_no_other_class(name: str):
 
 def test_edge_has_what_runtimes_have_kernels_for():
     """And no more: Core ATen, leaves, and the operators of other namespaces."""
-    kernels = load_manifest("stock-1.5") | load_manifest("et-vm")
+    kernels = find_target("stock-1.5").kernels | find_target("et-vm").kernels
     for name, one in OPERATORS.items():
         if one.namespace != "aten":
             assert one.is_edge
@@ -121,7 +121,7 @@ def test_quantized_operators_are_those_of_torch_and_of_kernels():
     records = [one for one in OPERATORS.values() if one.namespace == "quantized_decomposed"]
     ours = {one.schema_text for one in records}
     defined = {s.removeprefix(prefix) for s in theirs if "qc" not in s}
-    kernels = {name for name in load_manifest("et-vm") if name.startswith(prefix)}
+    kernels = {name for name in find_target("et-vm").kernels if name.startswith(prefix)}
     beyond = {parse_schema(s).qualified_name for s in ours - defined}
     runtimes = {f"{name}{dtype}" for name in EMBEDDINGS for dtype in ("", ".dtype")}
     assert defined - ours <= {s for s in defined if s.startswith("add")}

@@ -10,7 +10,7 @@ import pytest
 from vm_commands import add, run
 from vm_programs import BOUND, Build
 
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_schema.program import CompileSpec, Frame, SubsegmentOffsets
 from et_schema.pte import serialize_pte
 from et_tools.info import delegates
@@ -143,12 +143,12 @@ class TestSections:
         assert add_ == facts["targets"]
         assert scale == []
         assert "et-vm" in sort
-        assert STOCK not in sort
+        assert DEFAULT not in sort
         assert facts["backends"] == {"Acme": 1}
         lines = [line.strip() for line in run(capsys, "info", file(build), "--ops").splitlines()]
         at = lines.index("2  aten::add.out")
         assert lines[at + 1 : at + 4] == ["1  acme::scale.out", "none of them", "1  aten::sort.values"]
-        assert lines[at + 4].startswith(f"not {STOCK}")
+        assert lines[at + 4].startswith(f"not {DEFAULT}")
 
     def test_plan(self, capsys, file):
         build = Build()

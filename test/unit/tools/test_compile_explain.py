@@ -7,12 +7,12 @@ import json
 from command_line import Command
 
 from et_ir.analysis.footprint import Footprint
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_tools.compile_explain import Explanation, Step
 
 
 def test_the_total_is_the_sum_of_what_each_pass_saves() -> None:
-    explanation = Explanation(STOCK, "1")
+    explanation = Explanation(DEFAULT, "1")
     explanation.steps = [
         Step("(as read)", Footprint(5, 5, None, 1000)),
         Step("aten-to-edge", Footprint(1503, 4, 100, 1000)),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Command
 
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 from et_schema.pte import open_pte
 
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch")
@@ -196,8 +196,8 @@ def test_kernels_that_the_target_lacks(command: Command) -> None:
     assert ran.code == 4
     source = Path("subjects.py").read_text().splitlines()
     number = next(n for n, text in enumerate(source, 1) if "cumprod" in text)
-    assert f"subjects.py:{number}: error: 'aten::cumprod.out': no kernel of '{STOCK}'" in ran.err
-    assert f"subjects.py:{number}: error: 'aten::mish.out': no kernel of '{STOCK}'" in ran.err
+    assert f"subjects.py:{number}: error: 'aten::cumprod.out': no kernel of '{DEFAULT}'" in ran.err
+    assert f"subjects.py:{number}: error: 'aten::mish.out': no kernel of '{DEFAULT}'" in ran.err
     assert not Path("x.pte").exists()
     assert command(*line, "--target", "et-vm").code == 0
     assert command("et-vm", "run", "x.pte").code == 0

@@ -30,7 +30,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.analysis.aliasing import Extent, extent_of, has_exact_size, root_of, size_of
 from et_ir.analysis.byte_copies import CLONE, copies_of
@@ -50,8 +49,8 @@ from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ir.passes.memory.update_in_place.updates import UPDATES, Part, Update, update_of
 from et_ir.passes.memory.update_in_place.writing import Emitter
 from et_ir.passes.memory.write_back import clone_call
-from et_ir.targets.in_place import load_in_place
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
+from et_ir.targets.rewriting import target_of
 from et_ops.calls import COPY
 from et_schema.program import TensorShapeDynamism
 
@@ -67,19 +66,17 @@ class UpdateInPlacePass(ModulePass):
 
     name = "update-in-place"
 
-    target: str = STOCK
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        try:
-            over = load_in_place(self.target)
-        except ValueError as error:
-            raise PassFailedException(f"update-in-place: {error}") from None
+        target = target_of(self)
         symbols = Globals(op)
         for plan in list(op.body.block.ops):
             if isinstance(plan, PlanOp) and any(_matters(call) for call in plan.instructions):
-                memory = Coalescing(plan, over)
-                _Updates(memory, Emitter(memory, symbols, stock=self.target.startswith("stock"))).run()
+                memory = Coalescing(plan, target.in_place)
+                emitter = Emitter(memory, symbols, general_index_put=target.general_index_put)
+                _Updates(memory, emitter).run()
 
 
 def _matters(op: Instruction) -> bool:

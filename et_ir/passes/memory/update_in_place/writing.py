@@ -1,8 +1,8 @@
 """Updates written in place.
 
-A part that lies in one piece is a view that is copied to, any other is written by `aten::index_put_`. That of the
-stock runtime takes one index of one dimension and values of the whole shape, adds nothing up and does not count from
-the end. For it, indices and values are brought into that form by operations on what is small.
+A part that lies in one piece is a view that is copied to, any other is written by `aten::index_put_`. That of some
+runtimes (`Target.general_index_put`) takes one index of one dimension and values of the whole shape, adds nothing up
+and does not count from the end. For it, indices and values are brought into that form by operations on what is small.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ KNOWN: Final = 64
 class Emitter:
     """Writes updates of one plan in place; what several of them share is computed once in a block."""
 
-    def __init__(self, memory: Coalescing, symbols: Globals, *, stock: bool):
+    def __init__(self, memory: Coalescing, symbols: Globals, *, general_index_put: bool):
         self._memory = memory
         self._plan = memory.plan
         self._symbols = symbols
-        self._stock = stock
+        self._general = general_index_put
         self._constants: dict[tuple[int, int, int], SSAValue] = {}
         self._known: dict[tuple[Block, SSAValue, object], SSAValue] = {}
         self._counted_from_front: set[SSAValue] = set()
 
     def can(self, update: Update, target: SSAValue) -> bool:
         """Whether there is a kernel for an update, or operations that lead to one."""
-        if isinstance(update, Part) or not self._stock:
+        if isinstance(update, Part) or self._general:
             return True
         indices = [index for index in update.indices if index is not None]
         if any(isinstance(index, Range) for index in indices):
@@ -96,7 +96,7 @@ class Emitter:
         values, accumulate = update.values, update.accumulate
         if update.sizes is not None:
             values = self._view(values, update.sizes)
-        if self._stock:
+        if not self._general:
             given = [index for index in indices if index is not None]
             if len(given) > 1:
                 shape = type_of(target).get_shape()
@@ -166,7 +166,7 @@ class Emitter:
         self._add(KernelCallOp(operator, arguments, returns=[value]))
         return value
 
-    # -- what the stock kernel takes
+    # -- what a kernel of one index takes
 
     def _fit(
         self, target: SSAValue, dim: int, index: SSAValue, values: SSAValue

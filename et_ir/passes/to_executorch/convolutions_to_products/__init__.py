@@ -59,7 +59,7 @@ from et_ir.passes.to_executorch.convolutions_to_products.forms import (
 from et_ir.passes.to_executorch.convolutions_to_products.room import MEMORY, Copies, rooms
 from et_ir.passes.to_executorch.convolutions_to_products.window import Window, window_of
 from et_ir.rewriting import rewrite
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 __all__ = ["ConvolutionsToProductsPass"]
 
@@ -70,7 +70,7 @@ class ConvolutionsToProductsPass(ModulePass):
 
     name = "convolutions-to-products"
 
-    target: str = STOCK
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
     workspace: int = 1 << 20
     """Bytes that the copies of one piece may take."""

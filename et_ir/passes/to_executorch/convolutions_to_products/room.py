@@ -13,7 +13,7 @@ from et_ir.analysis.live_bytes import LiveBytes, bytes_of_value
 from et_ir.analysis.memory_graph import MemoryGraph
 from et_ir.driver.presets import Memory
 from et_ir.planning.tasks import peak_of
-from et_ir.targets.in_place import load_in_place
+from et_ir.targets.registry import find_target
 
 __all__ = ["MEMORY", "Copies", "Room", "rooms"]
 
@@ -97,7 +97,7 @@ def rooms(
             by_block.setdefault(op.parent, {})[op] = found
     result: dict[Operation, Room] = {}
     for block, ops in by_block.items():
-        live = LiveBytes(block, load_in_place(target))
+        live = LiveBytes(block, find_target(target).in_place)
         free = {op: _room_at(op, live, workspace) for op in ops}
         around = block.parent_op()
         noted = around.attributes.get(MEMORY) if around is not None and memory != "peak" else None

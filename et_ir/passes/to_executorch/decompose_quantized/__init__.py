@@ -25,8 +25,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.pattern_rewriter import PatternRewriter
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.passes.to_executorch.decompose_quantized import (  # noqa: F401
@@ -36,26 +35,28 @@ from et_ir.passes.to_executorch.decompose_quantized import (  # noqa: F401
     pieces,  # pyright: ignore[reportUnusedImport]
 )
 from et_ir.passes.to_executorch.decompose_quantized.builder import DECOMPOSITIONS, Builder
-from et_ir.passes.to_executorch.decompose_quantized.stock_kernels import computes_as_torch
 from et_ir.rewriting import rewrite
-from et_ir.targets.manifest import STOCK, load_manifest
+from et_ir.targets.registry import DEFAULT
+from et_ir.targets.rewriting import TargetPattern, target_of
+from et_ir.targets.target import Target
 
 __all__ = ["DECOMPOSITIONS", "DecomposeQuantizedPass"]
 
 
-class ToArithmetic(RewritePattern):
+class ToArithmetic(TargetPattern):
     """Replaces an op that has no kernel, or one that computes otherwise than torch, by its decomposition."""
 
-    def __init__(self, target: str):
-        self.kernels = load_manifest(target)
-        self.is_stock = target.startswith("stock")
+    def __init__(self, target: Target):
+        super().__init__(target)
+        judged = target.quantized_as_torch is not None
         self.roots = tuple(
-            cls for cls in DECOMPOSITIONS if self.is_stock or cls.operator.kernel not in self.kernels
+            cls for cls in DECOMPOSITIONS if judged or cls.operator.kernel not in target.kernels
         )
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
-        if op.operator.kernel in self.kernels and (not self.is_stock or computes_as_torch(op)):
+        right = self.target.quantized_as_torch
+        if op.operator.kernel in self.target.kernels and (right is None or right(op)):
             return
         builder = Builder(op, rewriter)
         found = DECOMPOSITIONS[type(op)](builder, op)
@@ -72,12 +73,8 @@ class DecomposeQuantizedPass(ModulePass):
 
     name = "decompose-quantized"
 
-    target: str = STOCK
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        try:
-            pattern = ToArithmetic(self.target)
-        except ValueError as error:
-            raise PassFailedException(f"decompose-quantized: {error}") from None
-        rewrite(op, [pattern])
+        rewrite(op, [ToArithmetic(target_of(self))])

@@ -41,7 +41,7 @@ from et_ir.passes.to_executorch.select_kernels.products import (
 )
 from et_ir.passes.to_executorch.select_kernels.transpositions import Transposition
 from et_ir.rewriting import rewrite
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 __all__ = ["SelectKernelsPass"]
 
@@ -52,7 +52,7 @@ class SelectKernelsPass(ModulePass):
 
     name = "select-kernels"
 
-    target: str = STOCK
+    target: str = DEFAULT
     """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -53,7 +53,7 @@ from et_ir.dialects.executorch.arguments import Argument, Scalar
 from et_ir.dialects.executorch.layout import dim_order
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.registers import default_of
-from et_ir.targets.in_place import replaceable_everywhere
+from et_ir.targets.registry import replaceable_everywhere
 from et_schema.program import TensorShapeDynamism
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.linalg.factorization import adjoint, solve_triangular
 from et_vm.kernels.portable.linalg.linalg import check_matrix
 from et_vm.kernels.portable.linalg.symmetric_factorization import ldl, paired, solve_ldl
+from et_vm.kernels.portable.scipy_extra import scipy_module
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
@@ -41,8 +42,10 @@ def linalg_ldl_factor_ex_out(
     pivots.resize(self.sizes[:-1])
     info.resize(self.sizes[:-2])
 
+    lapack = scipy_module(ctx, "scipy.linalg.lapack")
+
     def compute(a: Array) -> tuple[Array, ...]:
-        made = ldl(a, hermitian)
+        made = ldl(lapack, a, hermitian)
         if check_errors and made[2].any():
             failed = int(np.flatnonzero(made[2].reshape(-1))[0])
             raise ctx.error(f"matrix {failed} of the batch has no factorization: D is singular")
@@ -64,6 +67,8 @@ def linalg_ldl_solve_out(
     ctx.check(B.sizes[-2] == n, arg="B", expected=f"{n} rows", got=list(B.sizes))
     out.resize((*broadcast_shapes(ctx, LD.sizes[:-2], B.sizes[:-2]), *B.sizes[-2:]))
 
+    lapack = scipy_module(ctx, "scipy.linalg.lapack")
+
     def compute(packed: Array, order: Array, b: Array) -> Array:
         rows = np.abs(order.astype(np.int64))
         wrong = (rows == 0) | (rows > n)
@@ -71,7 +76,7 @@ def linalg_ldl_solve_out(
             raise ctx.trap(arg="pivots", expected=f"rows in [1, {n}]", got=int(order[wrong][0]))
         if not paired(order):
             raise ctx.trap(arg="pivots", expected="negative numbers in equal pairs", got=order.tolist())
-        return solve_ldl(packed, order, b, hermitian)
+        return solve_ldl(lapack, packed, order, b, hermitian)
 
     return evaluated(compute, (LD, pivots, B), (out,))
 

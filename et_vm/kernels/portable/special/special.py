@@ -1,10 +1,10 @@
-"""Special functions, computed in float64 block by block and rounded once; :mod:`gamma`, :mod:`normal` and the modules
-of Bessel's functions have the formulas.
-"""
+"""Special functions, computed in float64 block by block and rounded once: `lgamma` by numpy, all others by scipy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from et_vm.kernels.portable.arguments import BOOL, FLOAT, INTEGER, check_kinds, 
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.elementwise import elementwise
 from et_vm.kernels.portable.promotion import arithmetic, floating, result_type
-from et_vm.kernels.portable.special import bessel, bessel_decaying, bessel_ordinary, gamma, normal
+from et_vm.kernels.portable.scipy_extra import scipy_module
+from et_vm.kernels.portable.special.gamma import lgamma
+from et_vm.kernels.portable.special.scipy_functions import airy, erfinv, incomplete_gamma, polygamma, zeta
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
@@ -40,90 +42,128 @@ def computed(
     return elementwise(ctx, arrays, out, body, compute=_DOUBLE, result=_DOUBLE, promoted=floating(promoted))
 
 
-def _of_one(name: str, function: Callable[[Array], Array]) -> None:
+Function: TypeAlias = Callable[..., Array]
+"""From the module `scipy.special` and float64 arrays to one."""
+
+
+def _with_scipy(ctx: PrepareContext, function: Function) -> Callable[..., Array]:
+    return partial(function, scipy_module(ctx, "scipy.special"))
+
+
+def _named(name: str) -> Function:
+    """The function of that name in `scipy.special`."""
+
+    def function(special: Any, x: Array) -> Array:
+        return getattr(special, name)(x)
+
+    function.__doc__ = f"The function `scipy.special.{name}`."
+    return function
+
+
+def _spherical_j0(special: Any, x: Array) -> Array:
+    """The spherical Bessel function of the first kind of order 0."""
+    return special.spherical_jn(0, x)
+
+
+def _igamma(special: Any, a: Array, x: Array) -> Array:
+    """The regularized lower incomplete gamma function P(a, x)."""
+    return incomplete_gamma(special, a, x, False)
+
+
+def _igammac(special: Any, a: Array, x: Array) -> Array:
+    """The regularized upper incomplete gamma function Q(a, x)."""
+    return incomplete_gamma(special, a, x, True)
+
+
+def _of_one(name: str, function: Function) -> None:
     @kernel(f"aten::{name}.out")
     def prepare(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
-        return computed(ctx, function, (self,), out)
+        return computed(ctx, _with_scipy(ctx, function), (self,), out)
 
     prepare.__doc__ = function.__doc__
 
 
-def _of_one_wide(name: str, function: Callable[[Array], Array]) -> None:
+def _of_one_wide(name: str, function: Function) -> None:
     @kernel(f"aten::special_{name}.out")
     def prepare(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
         check_not_reduced(ctx, self, arg="self")
-        return computed(ctx, function, (self,), out)
+        return computed(ctx, _with_scipy(ctx, function), (self,), out)
 
     prepare.__doc__ = function.__doc__
 
 
-def _of_x_wide(name: str, function: Callable[[Array], Array]) -> None:
+def _of_x_wide(name: str, function: Function) -> None:
     @kernel(f"aten::special_{name}.out")
     def prepare(ctx: PrepareContext, x: Tensor, out: Tensor) -> Step:
         check_not_reduced(ctx, x, arg="x")
-        return computed(ctx, function, (x,), out)
+        return computed(ctx, _with_scipy(ctx, function), (x,), out)
 
     prepare.__doc__ = function.__doc__
 
 
-def _of_two(name: str, function: Callable[[Array, Array], Array]) -> None:
+def _of_two(name: str, function: Function) -> None:
     @kernel(f"aten::{name}.out")
     def prepare(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> Step:
-        return computed(ctx, function, (self, other), out)
+        return computed(ctx, _with_scipy(ctx, function), (self, other), out)
 
     prepare.__doc__ = function.__doc__
+
+
+@kernel("aten::lgamma.out")
+def lgamma_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
+    """The logarithm of the magnitude of the gamma function, without scipy."""
+    return computed(ctx, lgamma, (self,), out)
 
 
 for _name, _one in {
-    "digamma": gamma.digamma,
-    "erfc": normal.erfc,
-    "erfinv": normal.erfinv,
-    "i0": bessel.i0,
-    "lgamma": gamma.lgamma,
-    "special_erfcx": normal.erfcx,
-    "special_i0e": bessel.i0e,
-    "special_i1": bessel.i1,
-    "special_i1e": bessel.i1e,
-    "special_log_ndtr": normal.log_ndtr,
-    "special_ndtri": normal.ndtri,
+    "digamma": _named("psi"),
+    "erfc": _named("erfc"),
+    "erfinv": erfinv,
+    "i0": _named("i0"),
+    "special_erfcx": _named("erfcx"),
+    "special_i0e": _named("i0e"),
+    "special_i1": _named("i1"),
+    "special_i1e": _named("i1e"),
+    "special_log_ndtr": _named("log_ndtr"),
+    "special_ndtri": _named("ndtri"),
 }.items():
     _of_one(_name, _one)
 
 # Torch has these for no 16-bit type, and calls the argument of some "x".
 for _name, _one in {
-    "bessel_j0": bessel_ordinary.j0,
-    "bessel_j1": bessel_ordinary.j1,
-    "bessel_y0": bessel_ordinary.y0,
-    "bessel_y1": bessel_ordinary.y1,
-    "modified_bessel_i0": bessel.i0,
-    "modified_bessel_i1": bessel.i1,
-    "modified_bessel_k0": bessel_decaying.k0,
-    "modified_bessel_k1": bessel_decaying.k1,
+    "bessel_j0": _named("j0"),
+    "bessel_j1": _named("j1"),
+    "bessel_y0": _named("y0"),
+    "bessel_y1": _named("y1"),
+    "modified_bessel_i0": _named("i0"),
+    "modified_bessel_i1": _named("i1"),
+    "modified_bessel_k0": _named("k0"),
+    "modified_bessel_k1": _named("k1"),
 }.items():
     _of_one_wide(_name, _one)
 
 for _name, _one in {
-    "airy_ai": bessel_decaying.airy,
-    "scaled_modified_bessel_k0": bessel_decaying.k0e,
-    "scaled_modified_bessel_k1": bessel_decaying.k1e,
-    "spherical_bessel_j0": bessel_ordinary.spherical_j0,
+    "airy_ai": airy,
+    "scaled_modified_bessel_k0": _named("k0e"),
+    "scaled_modified_bessel_k1": _named("k1e"),
+    "spherical_bessel_j0": _spherical_j0,
 }.items():
     _of_x_wide(_name, _one)
 
-for _name, _two in {"igamma": gamma.igamma, "igammac": gamma.igammac, "special_zeta": gamma.zeta}.items():
+for _name, _two in {"igamma": _igamma, "igammac": _igammac, "special_zeta": zeta}.items():
     _of_two(_name, _two)
 
 
 @kernel("aten::special_zeta.self_scalar_out")
 def zeta_self_scalar_out(ctx: PrepareContext, self: Scalar, other: Tensor, out: Tensor) -> Step:
     """The Hurwitz zeta function of a number and a tensor."""
-    return computed(ctx, gamma.zeta, (self, other), out)
+    return computed(ctx, _with_scipy(ctx, zeta), (self, other), out)
 
 
 @kernel("aten::special_zeta.other_scalar_out")
 def zeta_other_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, out: Tensor) -> Step:
     """The Hurwitz zeta function of a tensor and a number."""
-    return computed(ctx, gamma.zeta, (self, other), out)
+    return computed(ctx, _with_scipy(ctx, zeta), (self, other), out)
 
 
 @kernel("aten::polygamma.out")
@@ -133,7 +173,9 @@ def polygamma_out(ctx: PrepareContext, n: int, self: Tensor, out: Tensor) -> Ste
     single = numpy_dtype(arithmetic(floating(self.scalar_type))) == np.float32
     dtype = np.dtype(np.float32 if single else np.float64)
 
+    special = scipy_module(ctx, "scipy.special")
+
     def function(x: Array) -> Array:
-        return gamma.polygamma(n, x, dtype)
+        return polygamma(special, n, x, dtype)
 
     return computed(ctx, function, (self,), out)

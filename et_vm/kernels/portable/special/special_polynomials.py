@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
+from functools import partial
 
 from et_schema.scalar_type import numpy_dtype
 from et_vm.kernels.portable.arguments import BOOL, FLOAT, INTEGER, check_kinds, check_not_reduced
 from et_vm.kernels.portable.declare import Scalar, kernel
-from et_vm.kernels.portable.elementwise import elementwise
 from et_vm.kernels.portable.promotion import floating, result_type
+from et_vm.kernels.portable.scipy_extra import scipy_module
 from et_vm.kernels.portable.special.polynomials import POLYNOMIALS, Polynomial, evaluate
+from et_vm.kernels.portable.special.special import computed
 from et_vm.kernels.registry import PrepareContext, Step
-from et_vm.values import Array, Tensor
+from et_vm.values import Tensor
 
 
 def _computed(
     ctx: PrepareContext, family: Polynomial, x: Tensor | Scalar, n: Tensor | Scalar, out: Tensor
 ) -> Step:
-    """Scratch: a block of each operand that is of another type, and of the result; the polynomials allocate a dozen
-    blocks.
-    """
-    promoted = result_type(x, n)
+    """Scratch: a float64 block of each operand and of the result; the polynomials allocate a dozen blocks."""
     for arg, operand in (("x", x), ("n", n)):
         if isinstance(operand, Tensor):
             check_kinds(ctx, operand.scalar_type, (BOOL, INTEGER, FLOAT), arg=arg)
             check_not_reduced(ctx, operand, arg=arg)
-    compute = floating(promoted)
-
-    def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
-        return [(_store, (ctx, family, inputs[0], inputs[1], result))]
-
-    arrays = [
-        o if isinstance(o, Tensor) else np.array(o, np.float64).astype(numpy_dtype(compute)) for o in (x, n)
-    ]
-    return elementwise(ctx, arrays, out, body, compute=compute, promoted=compute)
-
-
-def _store(ctx: PrepareContext, family: Polynomial, x: Array, n: Array, out: Array) -> None:
-    np.copyto(out, evaluate(family, x, n, ctx))
+    dtype = numpy_dtype(floating(result_type(x, n)))
+    special = scipy_module(ctx, "scipy.special")
+    return computed(ctx, partial(evaluate, family, dtype, special, ctx.spend), (x, n), out)
 
 
 def _declare(name: str, family: Polynomial) -> None:

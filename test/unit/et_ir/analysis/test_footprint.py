@@ -3,7 +3,7 @@
 from modules import parse, run
 
 from et_ir.analysis.footprint import Footprint, footprint
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.registry import DEFAULT
 
 TEXT = """
 program.constant @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
@@ -20,13 +20,13 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<2x2xf32> {
 def test_what_is_counted_follows_the_program_down() -> None:
     module = parse(TEXT)
     # relu can write over its argument, a view has no memory, and constants have theirs in the file.
-    assert footprint(module, STOCK) == Footprint(2, 2, 32, 16)
+    assert footprint(module, DEFAULT) == Footprint(2, 2, 32, 16)
     run(module, "to-out-variant,write-back,views")
-    assert footprint(module, STOCK) == Footprint(2, 2, 32, 16)
+    assert footprint(module, DEFAULT) == Footprint(2, 2, 32, 16)
     run(module, "in-place")
-    assert footprint(module, STOCK) == Footprint(2, 1, 32, 16)
+    assert footprint(module, DEFAULT) == Footprint(2, 1, 32, 16)
     run(module, "plan-memory{algorithm=naive}")
-    assert footprint(module, STOCK) == Footprint(2, 1, 32, 16)
+    assert footprint(module, DEFAULT) == Footprint(2, 1, 32, 16)
 
 
 def test_above_edge_views_are_not_told_apart() -> None:
@@ -34,9 +34,9 @@ def test_above_edge_views_are_not_told_apart() -> None:
         "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> "
         "{ %0 = aten.relu %x : tensor<4xf32> func.return %0 : tensor<4xf32> }"
     )
-    assert footprint(module, STOCK) == Footprint(1, 1, None, 0)
+    assert footprint(module, DEFAULT) == Footprint(1, 1, None, 0)
 
 
 def test_constants_that_nothing_uses_do_not_count() -> None:
     module = parse(TEXT.replace("%w : (tensor", "%x : (tensor"))
-    assert footprint(module, STOCK).constants == 0
+    assert footprint(module, DEFAULT).constants == 0

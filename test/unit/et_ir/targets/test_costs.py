@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from et_ir.targets import costs
-from et_ir.targets.costs import KernelCost, Work, load_costs
-from et_ir.targets.manifest import STOCK, TARGETS, load_manifest
+from et_ir.targets.costs import KernelCost, Work, read_costs
+from et_ir.targets.registry import DEFAULT, TARGETS, find_target
 
 FORMS = (
     "aten::convolution.out",
@@ -29,16 +28,16 @@ FORMS = (
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_kernel_of_a_form_has_a_cost(target: str) -> None:
-    table = load_costs(target)
+    table = find_target(target).costs
     assert table is not None
     assert set(FORMS) <= set(table.kernels)
-    assert {name.partition(" ")[0] for name in table.kernels} <= load_manifest(target)
+    assert {name.partition(" ")[0] for name in table.kernels} <= find_target(target).kernels
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_costs_are_those_of_a_machine(target: str) -> None:
     """A measurement that noise has drowned says that a million elements take no time, or a second."""
-    table = load_costs(target)
+    table = find_target(target).costs
     assert table is not None
     for name, cost in table.kernels.items():
         seconds = cost.seconds(Work(name, macs=10**7, read=10**6, written=10**6, lines=10**3))
@@ -46,7 +45,7 @@ def test_costs_are_those_of_a_machine(target: str) -> None:
 
 
 def test_what_the_choices_for_stock_rest_on() -> None:
-    table = load_costs(STOCK)
+    table = find_target(DEFAULT).costs
     assert table is not None
 
     def seconds(name: str, **counts: int) -> float:
@@ -82,16 +81,8 @@ def test_a_call_is_the_sum_of_its_parts() -> None:
         ('"aten::mm.out" = 1', "aten::mm.out is no table"),
     ],
 )
-def test_tables_that_are_wrong(
-    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_that_are_wrong(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_text(text)
-    monkeypatch.setattr(costs, "costs_path", lambda _target: path)
     with pytest.raises(ValueError, match=message):
-        load_costs.__wrapped__(STOCK)
-
-
-def test_a_target_that_there_is_not() -> None:
-    with pytest.raises(ValueError, match="unknown target 'stock'"):
-        load_costs("stock")
+        read_costs(path)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
-from et_ir.passes.to_executorch.fit_kernels import FAMILIES
+from et_ir.passes.to_executorch.legalize import FAMILIES, made
 from et_ir.rewriting import root_classes
+from et_ir.targets.registry import DEFAULT, find_target
 
 LIT = Path(__file__).parents[4] / "lit" / "passes"
 
@@ -28,12 +29,12 @@ def test_every_decomposition_is_shown() -> None:
     )
 
 
-def test_every_pattern_that_fits_kernels_is_shown() -> None:
+def test_every_legalization_is_shown() -> None:
     """One of the ops that a pattern is for; that it gives torch's results on the runtime is a conformance test."""
-    shown = ops_of("fit-kernels*.mlir")
-    patterns = [pattern for family in FAMILIES for pattern in family.PATTERNS]
+    shown = ops_of("legalize*.mlir")
+    patterns = [made(cls, find_target(DEFAULT)) for family in FAMILIES.values() for cls in family.PATTERNS]
     classes = [EDGE[name.removeprefix("edge.")] for name in shown if name.startswith("edge.")]
-    missing = [p.__name__ for p in patterns if not any(issubclass(c, root_classes(p())) for c in classes)]
+    missing = [type(p).__name__ for p in patterns if not any(issubclass(c, root_classes(p)) for c in classes)]
     assert not missing
 
 

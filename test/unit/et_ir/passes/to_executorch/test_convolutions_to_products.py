@@ -10,14 +10,14 @@ from modules import call, run
 
 from et_ir.analysis.cost_model import CostModel
 from et_ir.dialects.edge import ops as edge
-from et_ir.targets.costs import CostTable, KernelCost, load_costs
-from et_ir.targets.manifest import STOCK
+from et_ir.targets.costs import CostTable, KernelCost
+from et_ir.targets.registry import DEFAULT, find_target
 
 
 @pytest.fixture(autouse=True)
 def slow_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each convolution that has another form takes it, whatever its size."""
-    table = load_costs(STOCK)
+    table = find_target(DEFAULT).costs
     assert table is not None
     slow = dict.fromkeys(("aten::convolution.out", "aten::convolution.out depthwise"), KernelCost(call=1e15))
     model = CostModel(CostTable("slow", {**table.kernels, **slow}))

@@ -19,7 +19,7 @@ from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.to_executorch.decompose_quantized import DECOMPOSITIONS
-from et_ir.passes.to_executorch.decompose_quantized.stock_kernels import computes_as_torch
+from et_ir.targets.stock_quantized import computes_as_torch
 from et_vm.runtime import Runtime
 
 EACH = 5

@@ -8,14 +8,34 @@ import mpmath
 import numpy as np
 import pytest
 
-from et_vm.kernels.portable.special import bessel, bessel_decaying, bessel_ordinary
-from et_vm.values import Array
+from et_schema.scalar_type import ScalarType
+from et_vm.kernels.libraries import load_library
+from et_vm.kernels.registry import PrepareContext
+from et_vm.values import Array, Tensor
 
 
 @pytest.fixture(autouse=True)
 def _as_in_a_method() -> Iterator[None]:
     with np.errstate(all="ignore"), mpmath.workdps(40):
         yield
+
+
+def kernel(name: str) -> Callable[[Array], Array]:
+    """The kernel of an operator as a function of a float64 array."""
+    operator = f"aten::{name}.out"
+    prepare = load_library("portable").lookup(operator, ())
+    assert prepare is not None
+
+    def function(x: Array) -> Array:
+        source, out = (
+            Tensor(ScalarType.DOUBLE, x.shape, storage=np.zeros(x.nbytes, np.uint8)) for _ in range(2)
+        )
+        source.array[...] = x
+        step, args = prepare(PrepareContext(operator), source, out)
+        step(*args)
+        return out.array
+
+    return function
 
 
 # Around the places where the methods change, 1 and 20, and far from them.
@@ -35,43 +55,52 @@ def _small(function: Callable[[Array], Array], true: Callable[[mpmath.mpf], mpma
 
 
 def test_ordinary_functions() -> None:
-    for order, function in enumerate((bessel_ordinary.j0, bessel_ordinary.j1)):
+    for order, function in enumerate(kernel(f"special_bessel_j{n}") for n in (0, 1)):
         assert _worst(function, lambda v, n=order: mpmath.besselj(n, v), X) < 1e-12
-    for order, function in enumerate((bessel_ordinary.y0, bessel_ordinary.y1)):
+    for order, function in enumerate(kernel(f"special_bessel_y{n}") for n in (0, 1)):
         assert _worst(function, lambda v, n=order: mpmath.bessely(n, v), X) < 1e-12
-    assert _small(bessel_ordinary.j1, lambda v: mpmath.besselj(1, v), np.geomspace(1e-300, 1, 20)) < 1e-14
-    assert _worst(bessel_ordinary.spherical_j0, mpmath.sinc, X) < 1e-13
+    assert (
+        _small(kernel("special_bessel_j1"), lambda v: mpmath.besselj(1, v), np.geomspace(1e-300, 1, 20))
+        < 1e-14
+    )
+    assert _worst(kernel("special_spherical_bessel_j0"), mpmath.sinc, X) < 1e-13
 
 
 def test_functions_that_decay() -> None:
-    for order, function in enumerate((bessel_decaying.k0, bessel_decaying.k1)):
+    for order, function in enumerate(
+        (kernel("special_modified_bessel_k0"), kernel("special_modified_bessel_k1"))
+    ):
         assert _small(function, lambda v, n=order: mpmath.besselk(n, v), X[:-1]) < 1e-13
-    for order, function in enumerate((bessel_decaying.k0e, bessel_decaying.k1e)):
+    for order, function in enumerate(
+        (kernel("special_scaled_modified_bessel_k0"), kernel("special_scaled_modified_bessel_k1"))
+    ):
         assert _small(function, lambda v, n=order: mpmath.besselk(n, v) * mpmath.exp(v), X) < 1e-13
 
 
 def test_functions_that_grow() -> None:
-    for order, function in enumerate((bessel.i0, bessel.i1)):
+    for order, function in enumerate(
+        (kernel("special_modified_bessel_i0"), kernel("special_modified_bessel_i1"))
+    ):
         assert _small(function, lambda v, n=order: mpmath.besseli(n, v), X[:-1]) < 1e-13
 
 
 def test_airy() -> None:
-    assert _worst(bessel_decaying.airy, mpmath.airyai, np.linspace(-20, 3, 93)) < 1e-12
-    assert _small(bessel_decaying.airy, mpmath.airyai, np.linspace(0, 30, 31)) < 1e-12
+    assert _worst(kernel("special_airy_ai"), mpmath.airyai, np.linspace(-20, 3, 93)) < 1e-12
+    assert _small(kernel("special_airy_ai"), mpmath.airyai, np.linspace(0, 30, 31)) < 1e-12
 
 
 @pytest.mark.parametrize(
     ("function", "wanted"),
     [
         # of NaN, inf, -inf, 0, -1
-        (bessel_ordinary.j0, [np.nan, np.nan, np.nan, 1, 0.7651976865579666]),
-        (bessel_ordinary.j1, [np.nan, np.nan, np.nan, 0, -0.44005058574493355]),
-        (bessel_ordinary.y0, [np.nan, np.nan, np.nan, -np.inf, np.nan]),
-        (bessel_ordinary.y1, [np.nan, np.nan, np.nan, -np.inf, np.nan]),
-        (bessel_ordinary.spherical_j0, [np.nan, 0, 0, 1, 0.8414709848078965]),
-        (bessel_decaying.k0, [np.nan, 0, np.nan, np.inf, np.nan]),
-        (bessel_decaying.k1e, [np.nan, 0, np.nan, np.inf, np.nan]),
-        (bessel_decaying.airy, [np.nan, np.nan, np.nan, 0.3550280538878172, 0.5355608832923521]),
+        (kernel("special_bessel_j0"), [np.nan, np.nan, np.nan, 1, 0.7651976865579666]),
+        (kernel("special_bessel_j1"), [np.nan, np.nan, np.nan, 0, -0.44005058574493355]),
+        (kernel("special_bessel_y0"), [np.nan, np.nan, np.nan, -np.inf, np.nan]),
+        (kernel("special_bessel_y1"), [np.nan, np.nan, np.nan, -np.inf, np.nan]),
+        (kernel("special_spherical_bessel_j0"), [np.nan, 0, 0, 1, 0.8414709848078965]),
+        (kernel("special_modified_bessel_k0"), [np.nan, 0, np.nan, np.inf, np.nan]),
+        (kernel("special_scaled_modified_bessel_k1"), [np.nan, 0, np.nan, np.inf, np.nan]),
+        (kernel("special_airy_ai"), [np.nan, np.nan, np.nan, 0.3550280538878172, 0.5355608832923521]),
     ],
 )
 def test_where_there_is_no_value(function: Callable[[Array], Array], wanted: list[float]) -> None:

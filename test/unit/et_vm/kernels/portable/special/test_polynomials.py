@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+import scipy.special
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre
 
 from et_schema.errors import ExecutorchError
-from et_vm.kernels.portable.special.polynomials import POLYNOMIALS, evaluate
+from et_vm.kernels.portable.special import polynomials
+from et_vm.kernels.portable.special.polynomials import POLYNOMIALS, Polynomial
 from et_vm.values import Array
 
 
@@ -17,6 +19,14 @@ from et_vm.values import Array
 def _as_in_a_method() -> Iterator[None]:
     with np.errstate(all="ignore"):
         yield
+
+
+def _ignore(_work: int) -> None:
+    pass
+
+
+def evaluate(family: Polynomial, x: Array, degree: Array) -> Array:
+    return polynomials.evaluate(family, np.dtype(np.float64), scipy.special, _ignore, x, degree)
 
 
 X = np.array([-2.5, -1.0, -0.7, 0.0, 0.1, 0.5, 1.0, 1.25])
@@ -82,3 +92,21 @@ def test_degrees_that_would_take_hours() -> None:
     assert np.isfinite(evaluate(POLYNOMIALS["chebyshev_polynomial_t"], inside, far)).all()
     with pytest.raises(ExecutorchError, match="a polynomial of degree 1099511627776 by its recurrence"):
         evaluate(POLYNOMIALS["laguerre_polynomial_l"], outside, far)
+
+
+def test_work_is_that_of_recurrences() -> None:
+    def work(name: str, x: float, *degrees: float) -> int:
+        told: list[int] = []
+        polynomials.evaluate(
+            POLYNOMIALS[name],
+            np.dtype(np.float64),
+            scipy.special,
+            told.append,
+            np.array(x),
+            np.array(degrees),
+        )
+        return sum(told)
+
+    assert work("laguerre_polynomial_l", 0.5, 20.0, 30.0) == 50 * work("laguerre_polynomial_l", 0.5, 1.0)
+    assert work("chebyshev_polynomial_t", 0.5, 1e9) == 0
+    assert work("chebyshev_polynomial_t", 1.5, 20.0) == work("laguerre_polynomial_l", 0.5, 20.0) > 0

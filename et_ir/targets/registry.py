@@ -1,0 +1,118 @@
+"""Targets by name: those that come with the compiler, those of installed packages, and those in a file.
+
+An installed package offers a target by an entry point of the group `executorch_ir.targets`; one in a file or a module
+is named `file.py:ATTRIBUTE` or `package.module:ATTRIBUTE`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Final
+
+from et_ir.targets.target import Target
+
+__all__ = [
+    "CURRENT_TARGETS",
+    "DEFAULT",
+    "GROUP",
+    "TARGETS",
+    "TargetError",
+    "find_target",
+    "replaceable_everywhere",
+    "target_names",
+]
+
+DEFAULT: Final = "stock-1.5"
+"""The target of commands, functions and passes that are not told another, and the stock runtime that the tests run: of
+the executorch wheel that `pyproject.toml` names.
+"""
+
+TARGETS: Final[dict[str, str]] = {
+    "stock-1.5": "et_ir.targets.stock:STOCK_1_5",
+    "stock-1.5-quantized": "et_ir.targets.stock:STOCK_1_5_QUANTIZED",
+    "et-vm": "et_ir.targets.vm:ET_VM",
+    "et-vm-aten": "et_ir.targets.vm:ET_VM_ATEN",
+    "stock-1.4": "et_ir.targets.stock:STOCK_1_4",
+    "stock-1.4-quantized": "et_ir.targets.stock:STOCK_1_4_QUANTIZED",
+}
+"""Where each target that comes with the compiler is: `module:attribute`.
+
+`stock-1.5` is the runtime of the executorch wheel as it starts, `stock-1.5-quantized` the same with the library of
+quantized kernels that comes with it (`import executorch.kernels.quantized`); `et-vm` is the VM with the kernels of its
+own, `et-vm-aten` with those of torch (`et-vm run --kernels aten`). Then come earlier versions of the stock runtime,
+whose tables stay as they were observed.
+"""
+
+CURRENT_TARGETS: Final = (DEFAULT, f"{DEFAULT}-quantized", "et-vm", "et-vm-aten")
+"""The runtimes that are at hand in the development environment."""
+
+GROUP: Final = "executorch_ir.targets"
+"""The group of entry points."""
+
+
+class TargetError(ValueError):
+    """There is no such target, or what was found under its name is none."""
+
+
+def target_names() -> list[str]:
+    """The names of the targets there are: those of the compiler, then those of installed packages."""
+    installed = sorted({entry.name for entry in entry_points(group=GROUP)})
+    return [*TARGETS, *(name for name in installed if name not in TARGETS)]
+
+
+@cache
+def find_target(name: str) -> Target:
+    """The target of that name. Raises `TargetError`, a `ValueError`, if there is none, naming those there are."""
+    if name in TARGETS:
+        return _loaded(name, TARGETS[name])
+    if ":" in name:
+        return _loaded(name, name)
+    offered = [entry for entry in entry_points(group=GROUP) if entry.name == name]
+    if len(offered) > 1:
+        places = ", ".join(entry.value for entry in offered)
+        raise TargetError(f"two packages install a target called '{name}': {places}; remove one")
+    if not offered:
+        names = target_names()
+        close = get_close_matches(name, names, n=1, cutoff=0.8)
+        hint = f", did you mean '{close[0]}'?" if close else ""
+        raise TargetError(f"unknown target '{name}', expected one of {', '.join(names)}{hint}")
+    return _loaded(name, offered[0].value)
+
+
+def _loaded(name: str, place: str) -> Target:
+    module, _, attribute = place.rpartition(":")
+    try:
+        found: object = getattr(_module(module), attribute)
+    except Exception as error:
+        # Loading runs the code of others, which may raise anything.
+        raise TargetError(f"the target {name} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(found, Target):
+        raise TargetError(f"the target {name} is a {type(found).__name__}, not a Target")
+    return found
+
+
+def _module(name: str) -> object:
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+    if spec is None or spec.loader is None:
+        raise TargetError(f"{name} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def replaceable_everywhere() -> dict[str, frozenset[str]]:
+    """What `Target.in_place` says of every target of the compiler alike."""
+    first, *others = (find_target(name).in_place for name in TARGETS)
+    common = {
+        kernel: arguments.intersection(*(table.get(kernel, ()) for table in others))
+        for kernel, arguments in first.items()
+    }
+    return {kernel: arguments for kernel, arguments in common.items() if arguments}
