@@ -88,7 +88,7 @@ class Program:
         return cls(MmapDataLoader(data), verification, platform=platform)
 
     def _verify_lifetimes(self) -> None:
-        from et_vm.verify.validation import clash_error
+        from et_vm.run.validation import clash_error
 
         for index, plan in enumerate(self.pte.program.execution_plan):
             liveness = self._liveness(index)

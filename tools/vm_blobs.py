@@ -47,7 +47,7 @@ def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
 
 
 def _nested(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
-    from et_vm.verify.validation import validate
+    from et_vm.run.validation import validate
 
     found = validate(blob, kernels)
     yield from found.problems

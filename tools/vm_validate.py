@@ -37,7 +37,7 @@ def validate_file(args: argparse.Namespace) -> int:
         raise UsageError("--no-kernels: kernels are loaded, --load names them")
     # Imported here because starting is part of the time that every verb takes.
     from et_vm.load.loader import MmapDataLoader
-    from et_vm.verify.validation import validate
+    from et_vm.run.validation import validate
 
     standard_input = args.file == "-"
     file = memoryview(sys.stdin.buffer.read()) if standard_input else MmapDataLoader(args.file).load_all()

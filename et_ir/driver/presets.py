@@ -1,23 +1,21 @@
-"""What the compiler does beyond what a program needs to run: the levels `-O0` to `-O2` and `-Os`.
+"""Optimization levels: the passes and budgets of `-O0`, `-O1`, `-O2` and `-Os`.
 
 | level | |
 |---|---|
-| `0` | what takes a program to a file, and nothing else: each operator is a call of its kernel |
-| `1` | what costs no accuracy, and memory only where an operator were a hundred times slower: folding, sharing, forms |
-| `2` | the fastest forms, whatever memory they take |
-| `s` | the least memory: forms of operators only where no more is needed at once; state that nothing reads goes |
+| `0` | plain lowering: each operator is a call of its kernel, no optional pass runs |
+| `1` | as fast and as small as is free: folding, CSE, fusion, memory sharing, faster forms of operators |
+| `2` | the fastest forms of operators, whatever memory they take |
+| `s` | the least memory: faster forms only within the peak, and state that nothing reads is removed |
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-__all__ = ["DEFAULT", "PRESETS", "Memory", "Preset", "preset"]
+from et_ir.analysis.memory_allowance import MemoryAllowance
 
-Memory = Literal["peak", "fast", "any"]
-"""What a program may need at once: what it needs anyway, so much that no operator is a hundred times too slow, or more.
-"""
+__all__ = ["DEFAULT", "PRESETS", "Preset", "preset"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Preset:
     summary: str
     simplify: bool = True
     """Whether passes run that programs do without: they fold, share and remove."""
-    memory: Memory | None = None
+    memory: MemoryAllowance | None = None
     """What operators may take to be computed in a faster form; None to leave them in the form they have."""
     workspace: int = 1 << 20
     """Bytes that the copies of a piece of an operator may take."""
@@ -46,7 +44,7 @@ PRESETS: Final = {
     one.level: one
     for one in (
         Preset("0", "plain lowering, no optional pass", simplify=False),
-        Preset("1", "what costs no accuracy and hardly memory", memory="fast", effort=20, slack=4),
+        Preset("1", "as fast and as small as is free", memory="fast", effort=20, slack=4),
         Preset("2", "speed, whatever memory it takes", memory="any"),
         Preset("s", "memory before speed", memory="peak", workspace=1 << 18, forget=True),
     )

@@ -28,7 +28,7 @@ from et_schema.program import (
 )
 from et_schema.scalar_type import ScalarType
 from et_vm.program import Program, Verification
-from et_vm.verify.validation import validate
+from et_vm.run.validation import validate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_vm"))
 

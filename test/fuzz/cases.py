@@ -25,7 +25,7 @@ from et_schema.scalar_type import numpy_dtype
 from et_vm.devtools.bundled import BundledProgram
 from et_vm.platform import Platform
 from et_vm.program import Program
-from et_vm.verify.validation import validate
+from et_vm.run.validation import validate
 from fuzz.corpus import backends, bundled, external_data, programs, registry
 from fuzz.mutations import mutated_bytes, mutated_program, mutated_values
 from fuzz.texts import TEXTS, garbled

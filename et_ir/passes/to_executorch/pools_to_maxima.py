@@ -29,12 +29,12 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.choices import CheapestForm, Form
 from et_ir.analysis.cost_model import CostModel
+from et_ir.analysis.memory_allowance import MemoryAllowance
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
-from et_ir.driver.presets import Memory
 from et_ir.passes.to_executorch.convolutions_to_products.pieces import Pieces
 from et_ir.passes.to_executorch.convolutions_to_products.room import Copies, Room, rooms
 from et_ir.passes.to_executorch.convolutions_to_products.window import is_plain, pair
@@ -146,7 +146,7 @@ class PoolsToMaximaPass(ModulePass):
     """Bytes that the copies of one piece may take."""
     room: int = 0
     """Bytes by which the program may need more memory at once."""
-    memory: Memory = "peak"
+    memory: MemoryAllowance = "peak"
     """What more the program may need at once: as for `convolutions-to-products`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

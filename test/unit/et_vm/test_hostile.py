@@ -74,7 +74,7 @@ from et_schema.scalar_type import ScalarType
 from et_vm.devtools.bundled import BundledProgram
 from et_vm.kernels.libraries import load_library
 from et_vm.program import Program, Verification
-from et_vm.verify.validation import validate
+from et_vm.run.validation import validate
 
 CLASSES: dict[str, tuple[str | Row, ...]] = {
     "missing arrays and names": (

@@ -29,8 +29,8 @@ from et_schema.pte import read_pte, serialize_pte
 from et_schema.scalar_type import ScalarType
 from et_schema.writer import Writer
 from et_vm.program import Program
+from et_vm.run.validation import validate
 from et_vm.verify.flow import WORK_FACTOR
-from et_vm.verify.validation import validate
 
 # Of lines, for each byte of a file, and of bytes of memory: what the worst of the files below take, and some more.
 LINES_PER_BYTE = 24

@@ -48,8 +48,8 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.choices import CheapestForm
 from et_ir.analysis.cost_model import CostModel
+from et_ir.analysis.memory_allowance import MemoryAllowance
 from et_ir.dialects.edge import ops as edge
-from et_ir.driver.presets import Memory
 from et_ir.passes.to_executorch.convolutions_to_products.forms import (
     GroupPatches,
     Pointwise,
@@ -76,7 +76,7 @@ class ConvolutionsToProductsPass(ModulePass):
     """Bytes that the copies of one piece may take."""
     room: int = 0
     """Bytes by which the program may need more memory at once."""
-    memory: Memory = "peak"
+    memory: MemoryAllowance = "peak"
     """What more the program may need at once."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

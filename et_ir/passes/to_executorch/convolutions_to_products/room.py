@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation
 
 from et_ir.analysis.live_bytes import LiveBytes, bytes_of_value
+from et_ir.analysis.memory_allowance import MemoryAllowance
 from et_ir.analysis.memory_graph import MemoryGraph
-from et_ir.driver.presets import Memory
 from et_ir.planning.tasks import peak_of
 from et_ir.targets.registry import find_target
 
@@ -82,7 +82,7 @@ def rooms(
     target: str,
     workspace: int,
     room: int,
-    memory: Memory,
+    memory: MemoryAllowance,
 ) -> dict[Operation, Room]:
     """The room at each op that copies something; `copies` says what, in each way that there is: nothing for ops that
     nothing is to be done to.

@@ -5,9 +5,9 @@ from vm_programs import Build, chain_of_adds
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.program import Program
+from et_vm.run.validation import validate
 from et_vm.verify.flow import Flow
 from et_vm.verify.liveness import Clash, Liveness
-from et_vm.verify.validation import validate
 
 
 def liveness(build: Build) -> Liveness:

@@ -13,7 +13,7 @@ from et_schema.program import EValue, FrameList, Instruction, KernelCall, MoveCa
 from et_schema.program import Program as Tables
 from et_schema.pte import read_pte
 from et_vm.program import Program
-from et_vm.verify.validation import validate
+from et_vm.run.validation import validate
 
 
 def places(file: bytes) -> list[tuple[str, str]]:
