@@ -1,4 +1,6 @@
-"""What a token costs: one step of the cached decoder on et-vm, beside eager with the same cache.
+"""Per-token latency of a cached decoder on et-vm and in eager mode.
+
+Both run one decoding step at a time with the same key-value cache.
 
     python -m bench.decode [--threads N] [--tokens 64]
 

@@ -1,4 +1,6 @@
-"""What it costs that sizes can change: runs of a file for any size, beside the same model exported for one size.
+"""Run-time overhead of dynamic shapes.
+
+Runs of a file for any size, beside the same model exported for one size.
 
     python -m bench.resize [--threads N] [MODEL …]
 

@@ -1,4 +1,6 @@
-"""How long a command takes as a whole process: ``et-vm run`` on a small file and ``et-opt --help``.
+"""Wall-clock time of whole commands.
+
+Measures the processes ``et-vm run`` on a small file and ``et-opt --help``.
 
     python -m bench.startup
 

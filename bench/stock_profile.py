@@ -1,4 +1,6 @@
-"""Which kernels of a file take the stock runtime's time: its wheel writes no traces.
+"""Per-kernel profile of a file on the stock runtime.
+
+The runtime's wheel writes no traces, so that the times have to be found from outside.
 
     python -m bench.stock_profile MODEL [--compiler stock] [--top 20]
     python -m bench.stock_profile FILE

@@ -1,4 +1,4 @@
-"""What the measurements run on: example models, compiled by both toolchains and kept between runs."""
+"""Benchmark models, compiled by both toolchains and cached between runs."""
 
 from __future__ import annotations
 

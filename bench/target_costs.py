@@ -1,4 +1,4 @@
-"""What kernels of a target cost: measures its table, `et_ir/targets/<target>-costs.toml`.
+"""Measurement of a target's kernel cost table, `et_ir/targets/<target>-costs.toml`.
 
     python -m bench.target_costs stock-1.5              # print the table
     python -m bench.target_costs stock-1.5 --write      # and check it in

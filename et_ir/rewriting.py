@@ -1,4 +1,4 @@
-"""What every rewriting pass is built on.
+"""Pattern rewriting driver of all rewriting passes.
 
 xDSL's walker calls each pattern on each op and gives new ops no location. `rewrite` calls only the patterns whose
 annotated op class is that of the op, and gives every op a pattern inserts the location of the op it matched, so that

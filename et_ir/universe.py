@@ -1,4 +1,6 @@
-"""What this package adds to xDSL's tools, published through the entry point `xdsl.universe`.
+"""xDSL universe of this package's dialects and passes.
+
+xDSL's tools find it by the entry point `xdsl.universe`.
 
 Dialects and passes are factories, so that a tool loads those it meets.
 """

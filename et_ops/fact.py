@@ -1,4 +1,7 @@
-"""What can be declared of an operator, and how its family declares it."""
+"""Declarable facts of operators.
+
+The family of an operator declares them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every operator computes, in one sentence: `summaries.txt`.
+"""One-sentence summaries of all operators: `summaries.txt`.
 
 Each line is the name of an operator without its overload, a tab, and the sentence; lines are sorted. A name has its
 namespace where that is not `aten`.

@@ -1,5 +1,6 @@
-"""What a program says about its methods, without loading them. Method names are those of upstream's Python
-bindings.
+"""Method metadata of a program, read without loading the methods.
+
+Method names are those of upstream's Python bindings.
 """
 
 from __future__ import annotations

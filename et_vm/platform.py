@@ -1,5 +1,6 @@
-"""What the VM asks of the system it runs on: a clock, a log and memory. Replace it by passing another one
-to ``load_program``.
+"""Platform abstraction of the VM: clock, log and memory.
+
+Replace it by passing another one to ``load_program``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a register of a method holds.
+"""Value representation of registers.
 
 A register holds a Python ``int``, ``float``, ``bool``, ``str`` or ``None``, a :class:`Tensor`, a plain
 ``list`` of floats or bools, or a :class:`ListRegister` (integer and tensor lists, whose items are registers

@@ -1,4 +1,4 @@
-"""What `et-compile --explain` says: what was chosen for operators, and what passes saved."""
+"""Report of `et-compile --explain`: operator choices and pass savings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What et-compile writes: the text of a level, the program, and where its instructions come from."""
+"""Outputs of et-compile: level text, program, and debug information.
+
+The last says where instructions come from.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often each op occurs at each level, as a table for a person."""
+"""Table of op counts by level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `et-opt` does: xDSL's driver with the manners of `mlir-opt`."""
+"""Driver of `et-opt`: xDSL's, with the conventions of `mlir-opt`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the commands write."""
+"""Output destinations of the commands."""
 
 from __future__ import annotations
 

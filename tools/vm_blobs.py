@@ -1,4 +1,4 @@
-"""What is wrong with the blobs of delegates, as far as their format is known here."""
+"""Verification of delegate blobs in known formats."""
 
 from __future__ import annotations
 

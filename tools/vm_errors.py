@@ -1,4 +1,4 @@
-"""What the runtime and the reader of files raise, as messages and exit codes."""
+"""Messages and exit codes for runtime and reader errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the verbs of et-vm share: opening a program, and numbers as text."""
+"""Program opening and number formatting for the et-vm verbs."""
 
 from __future__ import annotations
 

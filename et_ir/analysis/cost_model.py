@@ -1,4 +1,4 @@
-"""What edge operators cost on a target.
+"""Cost model of edge operators on a target.
 
 The work of an operator is counted from the shapes of its tensors and priced by the target's table
 (`et_ir/targets/costs.py`). Views cost nothing, since they become other names of memory, and neither does what new

@@ -1,4 +1,7 @@
-"""How large a program is at a stage of its lowering: what passes are to make smaller, or say why they do not."""
+"""Size statistics of a program at a stage of its lowering.
+
+They are what passes are to reduce, or say why they do not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory the tensors of a block need at once, before it is planned.
+"""Peak live bytes of a block before memory planning.
 
 A value is needed from the op that makes it to the last op that uses it or a view of it; arguments are needed from the
 start. Constants and state have memory of their own, and what is computed at run time only is not counted.

@@ -1,4 +1,4 @@
-"""What the ops of a block need of the arena, as a problem of tasks and storages.
+"""Arena demand of a block as a graph of tasks and storages.
 
 Memory is shared as it will be planned: views have the memory of what they view, kernels of the target write over an
 argument that nothing needs any more, and what is concatenated along the outermost dimension is computed in its place.

@@ -1,4 +1,6 @@
-"""What must be computed before what in a block: by values, also those that regions use, and by effects on state.
+"""Dependence graph of a block.
+
+Ops depend on each other by values, also those that regions use, and by effects on state.
 
 Ops that are copied to wherever they are used (`is_copied`) are no nodes of the graph. What they need is needed by who
 uses them.

@@ -1,4 +1,7 @@
-"""What a backend does ahead of time: it makes bytes of a partition."""
+"""Ahead-of-time interface of a backend.
+
+It serializes a partition into bytes.
+"""
 
 from __future__ import annotations
 

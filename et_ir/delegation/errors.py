@@ -1,4 +1,4 @@
-"""What is wrong with a request for a backend."""
+"""Errors in requests for a backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ops that a backend takes become one partition.
+"""Partitioning of supported ops into convex sets.
 
 A set of ops can be one partition if it is *convex*: no path leads out of it and back, for then something outside would
 need its results and give it inputs. Several partitions at once must not need each other in a circle either.

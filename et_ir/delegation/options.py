@@ -1,4 +1,4 @@
-"""What users tell partitioners: operators by name, and numbers."""
+"""User options of partitioners: operators by name, and numbers."""
 
 from __future__ import annotations
 

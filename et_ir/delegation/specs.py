@@ -1,4 +1,7 @@
-"""What is said to a backend: settings, and which parts of a program go to it with which settings."""
+"""Compile specs, delegation specs and partition results of backends.
+
+They hold the settings of a backend, and which parts of a program go to it with which settings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a backend can do with an op: a capability says so for each, or why not."""
+"""Capabilities of a backend.
+
+A capability says for each op whether the backend can compute it, or why not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is not delegated, and why: by op with its source line, and in sum by reason."""
+"""Report of ops left undelegated, with reasons.
+
+It lists each op with its source line, and sums up by reason.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which ops of a plan become instructions of the file, and at which index."""
+"""Instruction order of a planned method.
+
+It says which ops of a plan become instructions of the file, and at which index.
+"""
 
 from __future__ import annotations
 

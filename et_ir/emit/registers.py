@@ -1,4 +1,4 @@
-"""What each register of a disassembled method is, as far as its instructions tell.
+"""Register roles inferred from the instructions of a disassembled method.
 
 A file has tensors with memory and does not say what they are for. It is found out from the order of
 instructions:

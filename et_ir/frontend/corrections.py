@@ -1,4 +1,4 @@
-"""What torch's tracing gets wrong of a result, and what is right.
+"""Corrections of wrong shapes in torch's traces.
 
 Programs run nonetheless: torch does not look at the shapes that it has traced when it runs them, but memory is planned
 by them.

@@ -1,4 +1,4 @@
-"""What `torch.export` demands of the sizes of inputs, in the words of `et_schema.guards`.
+"""Translation of `torch.export` size constraints into `et_schema.guards`.
 
 A size is an expression of symbols: one that is a symbol, or the first from which it can be made out, stands for it;
 all others have to be what they are for it. Symbols have ranges. What the trace asked of sizes beside that, such as that

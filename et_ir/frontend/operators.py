@@ -1,4 +1,4 @@
-"""What torch's registry says of an operator."""
+"""Operator properties from torch's registry."""
 
 from __future__ import annotations
 

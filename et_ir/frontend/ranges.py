@@ -1,4 +1,6 @@
-"""What `torch.export` knows of sizes that only the data or the caller tells: their smallest and largest values.
+"""Value ranges of the symbols of `torch.export`.
+
+They are of sizes that only the data or the caller tells.
 
 Export names such a number by a symbol and keeps the symbol's range, from what operators can give (`nonzero` finds
 at most as many elements as there are), from the program's `torch._check` and from the user's `Dim`. A node that

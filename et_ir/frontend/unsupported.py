@@ -1,4 +1,7 @@
-"""What the frontend cannot import, collected so that the user sees all of it at once."""
+"""Diagnostics of constructs that the frontend cannot import.
+
+They are collected so that the user sees all of them at once.
+"""
 
 from __future__ import annotations
 

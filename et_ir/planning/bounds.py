@@ -1,4 +1,6 @@
-"""What no layout can be smaller than.
+"""Lower bounds of arena sizes.
+
+No layout can be smaller.
 
 All offsets are multiples of the smallest alignment, the granule, if alignments are powers of two: so are, for all that
 others can have of them, sizes, and so is an arena's size here.

@@ -1,4 +1,7 @@
-"""What a planner is given and what it gives back: buffers with lifetimes, offsets in an arena."""
+"""Memory planning problems and solutions.
+
+A planner is given buffers with live ranges and gives back offsets in an arena.
+"""
 
 from __future__ import annotations
 

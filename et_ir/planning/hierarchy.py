@@ -1,4 +1,6 @@
-"""Which bank each buffer comes into, where memory is fast and small or slow and large.
+"""Bank assignment of buffers in a memory hierarchy.
+
+Memory is fast and small, or slow and large.
 
 The cost of a buffer in a bank is its bytes, times how often it is used, divided by the bank's speed; the sum of all is
 to be small, and what each bank holds has to fit. Banks are filled from the fastest to the slowest. All that is left

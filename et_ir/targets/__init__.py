@@ -1,1 +1,4 @@
-"""What target runtimes can execute: one manifest of kernels per target, kept as sorted text."""
+"""Kernel manifests of target runtimes.
+
+There is one for each target, kept as sorted text.
+"""

@@ -1,4 +1,6 @@
-"""What the stock runtime's library of quantised kernels computes as torch does.
+"""Correct kernels of the stock runtime's quantized library.
+
+A kernel is correct here if it computes what torch does.
 
 Observed on the library of the executorch 1.4.1 wheel, one call of each operator for each combination of element types.
 Others end the process, or give wrong numbers: they are taken apart. Infinities, which `quantize_per_tensor` takes to

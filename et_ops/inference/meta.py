@@ -1,4 +1,4 @@
-"""What shape rules know of an operand, and the table of the rules."""
+"""Operand metadata of shape inference, and the table of shape rules."""
 
 from __future__ import annotations
 

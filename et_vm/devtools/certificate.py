@@ -1,4 +1,6 @@
-"""How good a memory plan is, found from the file alone: what the arenas of a method cannot be smaller than.
+"""Optimality certificate of a memory plan, from the file alone.
+
+It gives lower bounds of the sizes of a method's arenas.
 
 What an instruction needs at once has to lie somewhere: the most that any does is a lower bound of the arena, whoever
 planned it and however. An arena of that size is optimal. One that is larger need not be too large: the bound is not

@@ -1,4 +1,4 @@
-"""Where the bytes of a program come from."""
+"""Data loaders of program bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the observed loop does around each instruction: events for the tracer, poison for dead bytes."""
+"""Per-instruction hooks of the observed loop.
+
+They send events to the tracer and poison dead bytes.
+"""
 
 from __future__ import annotations
 

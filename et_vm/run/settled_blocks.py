@@ -1,4 +1,6 @@
-"""What is left of a method with jumps, of which nobody knows which way it will go next time, nor how often.
+"""Specialization of methods with jumps to fixed sizes.
+
+Nobody knows which way a jump will go next time, nor how often.
 
 A register is settled if it can only come to be what it is now, whatever way an execution takes:
 

@@ -1,4 +1,7 @@
-"""What is left of a method without jumps: each register is what the instructions before make it."""
+"""Specialization of straight-line methods to fixed sizes.
+
+Each register is what the instructions before make it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of a method when sizes stay what they are.
+"""Specialization of methods to fixed sizes by partial evaluation.
 
 A method for any size looks at each call before it runs: are its arguments what they were when it was prepared? It also
 reads sizes off tensors, computes with them, and makes views. None of that can come out differently as long as the

@@ -1,4 +1,6 @@
-"""What registers can hold where they are used: types and data, followed through moves, jumps and frees.
+"""Type and data-flow verification of registers.
+
+It follows types and data through moves, jumps and frees to where registers are used.
 
 A forward data-flow analysis over the instruction list. The state of a register is the set of things it may
 hold, as bits: one for each value kind, with a tensor split in three: with data that may be written, with constant

@@ -1,4 +1,6 @@
-"""What a program demands of its inputs' sizes, checked when an input has another size than before.
+"""Input size guard checks.
+
+They run when an input has another size than before.
 
 The schema has upper bounds only; the rest is named data (:mod:`et_schema.guards`) that other runtimes leave alone.
 """

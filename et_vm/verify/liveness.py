@@ -1,4 +1,6 @@
-"""Which arena bytes are needed when: what dies after which instruction, what is written over too early.
+"""Liveness verification of arena bytes.
+
+It finds what dies after which instruction, and what is written over too early.
 
 When a register is read for the last time follows from a backward data-flow analysis over the instruction list
 (Aho et al., "Compilers", 9.2.5), run twice. Over registers: one that is always written before it is read dies

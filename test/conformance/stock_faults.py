@@ -1,4 +1,4 @@
-"""What kernels of the stock runtime (executorch 1.5.1) compute wrongly.
+"""Known wrong results of kernels of the stock runtime (executorch 1.5.1).
 
 ``test_stock_faults.py`` proves each entry: a program with that one kernel gives on the stock runtime what the entry's
 model gives on the VM, which is not what torch gives. The sweep counts a wrong result of the stock runtime as a fault

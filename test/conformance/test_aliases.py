@@ -1,4 +1,6 @@
-"""What is concatenated is computed in its place, and what is taken apart is read where it lies: in every runtime with
+"""In-place concatenation and splitting against eager results.
+
+What is concatenated is computed in its place, and what is taken apart is read where it lies: in every runtime with
 the results of eager, after the file has been read and planned again, too.
 """
 

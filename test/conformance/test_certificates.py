@@ -1,4 +1,7 @@
-"""What et-vm finds of a plan in a file alone, against what the planner knows of it: for files of both compilers."""
+"""Plan certificates of et-vm against the planner's own bounds.
+
+The certificates are found in the file alone, for files of both compilers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What torch refuses, kernels refuse: the calls that OpInfo's ``error_inputs`` come down to are typed traps.
+"""Typed traps for OpInfo's ``error_inputs``.
+
+The calls that they come down to, which torch refuses, are refused by kernels.
 
 The samples are run with torch, and the aten call that raises is made again with the kernel of each library, into
 outputs that would take any shape, once for each element type the result could have: none of them may go through, or

@@ -1,4 +1,6 @@
-"""What folds and what does not: the kernels that are left of small programs, and their results to the bit.
+"""Bitwise correctness and residual kernels of folding.
+
+Small programs show what folds and what does not, by the kernels that are left of them.
 
 Inputs have infinities, both zeros and NaN: a rewrite that is right for numbers only would show.
 """

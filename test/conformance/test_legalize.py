@@ -1,4 +1,7 @@
-"""What `legalize` rewrites runs on the stock runtime and gives torch's results, which it would not otherwise."""
+"""Results of legalized programs on the stock runtime.
+
+They are torch's, which they would not be without `legalize`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``torch.export`` does not take is explained in words."""
+"""Diagnostics for programs that ``torch.export`` rejects."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,7 @@
-"""What ``et-vm ops`` says against the tool of stock ExecuTorch that reads the operators of a program."""
+"""Operator lists of ``et-vm ops`` against stock ExecuTorch's tool.
+
+That tool reads the operators of a program for selective builds.
+"""
 
 from __future__ import annotations
 

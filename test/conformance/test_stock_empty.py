@@ -1,4 +1,6 @@
-"""What the stock runtime does to tensors that turn out empty at run time, where the VM does what torch does.
+"""Dynamically empty tensors on the stock runtime.
+
+The VM does with them what torch does.
 
 Where a shape is known, `legalize` leaves no such tensor to a kernel. Where a size is the caller's, the compiler
 cannot tell that it will be zero.

@@ -1,4 +1,6 @@
-"""Where random programs grow: a block of nodes, the values it sees, and what is known of them.
+"""Insertion block of random programs.
+
+It holds nodes, the values that they see, and what is known of them.
 
 Of every number it is known in which range it lies, so that what is computed stays small, indices are in range, and
 nothing is divided by zero. Loops keep what they carry in its range.

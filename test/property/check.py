@@ -1,4 +1,6 @@
-"""What has to hold of a program: its levels verify and are text, its file is reproducible and computes what torch does.
+"""Invariants of random programs.
+
+Levels verify and are text, the file is reproducible, and it computes what torch does.
 
 The checks stand in the order of their stages, which a failure names.
 """

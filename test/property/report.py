@@ -1,4 +1,7 @@
-"""What is said of a failure: the smallest program that fails so, as Python and as MLIR, and how to see it again."""
+"""Failure report of a minimized random program.
+
+It shows the smallest program that fails so, as Python and as MLIR, and how to see it again.
+"""
 
 from __future__ import annotations
 

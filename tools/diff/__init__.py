@@ -1,1 +1,4 @@
-"""What ``et-vm diff`` compares: programs, in terms that neither numbering nor the layout of the file touches."""
+"""Program comparison of ``et-vm diff``.
+
+Programs are compared in terms that neither numbering nor the layout of the file touches.
+"""

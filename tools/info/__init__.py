@@ -1,4 +1,4 @@
-"""What ``et-vm info`` shows, a section a module.
+"""Sections of ``et-vm info``, one per module.
 
 Each has ``facts``, what is in a program as objects that JSON has, and ``lines``, the same as text of at most 80
 columns.

@@ -1,4 +1,7 @@
-"""Where the bytes of a file go (``--size``): parts of the file, and constants by the operator that reads them."""
+"""File size breakdown (``--size``).
+
+It lists the parts of the file, and constants by the operator that reads them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How large tensors can get whose sizes only the data or the caller tells.
+"""Upper bounds of dynamic tensor sizes.
+
+It is for sizes that only the data or the caller tells.
 
 `SizeBounds` derives, for every value of a method, the largest size of each dimension, and for every number the range
 that it lies in. What it starts from is stated in the program: types with known sizes, and `program.range`. What it

@@ -1,4 +1,6 @@
-"""Which sizes are the same, whatever they are at run time.
+"""Equality of dynamic sizes.
+
+Sizes are found to be the same, whatever they are at run time.
 
 In `view(x, [-1, x.shape[1]])` the first size is that of the dimensions of x but the second: not all elements, as one
 would have to assume for want of knowing where the number comes from.

@@ -1,4 +1,6 @@
-"""Where a size of a result comes from: what is known of the result is known of its operand.
+"""Provenance of result sizes in operands.
+
+What is known of the size of a result is then known of its operand.
 
 A check stands behind the operator that the program calls. What that comes down to makes the size elsewhere:
 `repeat_interleave(x, n)` is a selection of rows by indices, of which there are as many as the result has rows.

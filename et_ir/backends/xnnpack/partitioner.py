@@ -1,4 +1,4 @@
-"""Which ops go to XNNPACK."""
+"""Partitioner of the XNNPACK backend."""
 
 from __future__ import annotations
 

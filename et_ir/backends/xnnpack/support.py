@@ -1,4 +1,7 @@
-"""What XNNPACK takes of a program: operators there is a rule for, of element types and shapes that it knows."""
+"""Operator support of the XNNPACK backend.
+
+An op is supported if there is a rule for its operator and XNNPACK knows its element types and shapes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which values may stand where a type is declared: types that differ in what they know of sizes alone."""
+"""Type compatibility up to static shape information.
+
+A value may stand where a type is declared if the two types differ in what they know of sizes alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a method demands of the sizes of its inputs."""
+"""Input size guards of a method."""
 
 from __future__ import annotations
 

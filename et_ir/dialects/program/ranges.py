@@ -1,4 +1,4 @@
-"""What is known of numbers that only the data tells."""
+"""Value ranges of data-dependent numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How nested inputs and outputs flatten, short enough to read.
+"""Compact notation of pytree specs for nested inputs and outputs.
 
 Files hold torch's pytree specs as JSON, some eighty characters a node. `#program.tree<"((*, *), {mask: *})">` is the
 same for tuples, lists and dicts with names as keys: `*` is a leaf. The attribute holds the JSON text, to the letter;

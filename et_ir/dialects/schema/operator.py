@@ -1,4 +1,7 @@
-"""What the op classes of `aten` and `edge` share beside their schema: custom syntax, effects, the out variant."""
+"""Base of the op classes of `aten` and `edge`.
+
+They share custom syntax, effects and the out variant, beside their schema.
+"""
 
 from __future__ import annotations
 

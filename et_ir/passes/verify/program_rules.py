@@ -1,5 +1,6 @@
-"""What holds for a program at every level above `executorch`: symbols, methods, and whose ops may stand in
-them.
+"""Program invariants at every level above `executorch`.
+
+They are about symbols, methods, and the dialects whose ops may stand in them.
 
 The rules are part of the contract of each level and are checked by its `verify-<level>` pass:
 

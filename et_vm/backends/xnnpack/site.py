@@ -1,4 +1,7 @@
-"""What the translation of a node sees: its values as tensors, and where its results go."""
+"""Translation context of an XNNPACK node.
+
+It gives the values of the node as tensors, and says where its results go.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How a module of this package declares kernels of its own, in place of the generic one."""
+"""Declaration of specialized aten kernels.
+
+They take the place of the generic kernel.
+"""
 
 from __future__ import annotations
 

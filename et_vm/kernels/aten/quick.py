@@ -1,4 +1,4 @@
-"""Which of torch's fast functions lead to which operator.
+"""Fast Python entry points of torch by operator.
 
 Torch reaches one C++ function by several Python doors. ``torch.ops`` is always open but takes 1.7 us to
 parse a call; the functions of the ``torch`` module parse theirs in 0.7 us, and choose among overloads by the

@@ -1,4 +1,4 @@
-"""How a kernel of this library is declared: ``@kernel("aten::add.out")`` on its prepare function."""
+"""Kernel declaration: ``@kernel("aten::add.out")`` on its prepare function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which module has the kernel of which operator, so that a program imports only the families it uses."""
+"""Index of kernel modules by operator.
+
+With it a program imports only the families that it uses.
+"""
 
 from __future__ import annotations
 

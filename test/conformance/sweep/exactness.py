@@ -1,4 +1,6 @@
-"""Which of two results in 16 bits is nearer to the truth.
+"""Error comparison of two 16-bit results.
+
+It says which of them is nearer to the truth.
 
 A softmax of large numbers, or a sum that cancels, makes much of the last bit of what goes into it. Torch's results in
 16 bits are then no measure: two sound orders of the same operations differ by more than any tolerance.

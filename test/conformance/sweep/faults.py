@@ -1,4 +1,4 @@
-"""Which wrong results of the stock runtime are faults of its kernels that are known."""
+"""Matching of wrong results with known stock kernel faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What torch itself computes wrongly, and what is expected in place of its results.
+"""Known wrong results of torch, and the values expected instead.
 
 ``test_torch_faults.py`` proves each entry against values of many digits. The portable kernels are held against the
 results that torch has of the same numbers in float64, rounded once; the aten library, which is torch, against torch's.

@@ -1,4 +1,4 @@
-"""Which schema is the out variant of another, and the text of the one that is missing."""
+"""Out variants of schemas, and the text of missing ones."""
 
 from __future__ import annotations
 

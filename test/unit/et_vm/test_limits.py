@@ -1,4 +1,7 @@
-"""What loading and executing may cost: memory and work of :class:`et_vm.platform.Platform`."""
+"""Memory and work limits of :class:`et_vm.platform.Platform`.
+
+They hold for loading and for executing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the tests of the commands share: programs to compile, and how a command ended."""
+"""Fixtures of the command-line tests.
+
+They are programs to compile, and how a command ended.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `et-compile --explain` says that passes save."""
+"""Pass savings reported by `et-compile --explain`."""
 
 from __future__ import annotations
 

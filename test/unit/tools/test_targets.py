@@ -1,4 +1,4 @@
-"""What the manifests of the targets say is what the runtimes have."""
+"""Target manifests against the kernels of the runtimes."""
 
 import warnings
 

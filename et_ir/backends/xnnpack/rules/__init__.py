@@ -1,4 +1,7 @@
-"""What XNNPACK computes of the edge level, by operator: a module for each family."""
+"""Conversion rules from edge operators to XNNPACK nodes.
+
+There is a module for each family of operators.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a rule is: how nodes compute one operator, and which of its ops none can."""
+"""Interface of an XNNPACK conversion rule.
+
+A rule says how nodes compute one operator, and which of its ops no node can compute.
+"""
 
 from __future__ import annotations
 

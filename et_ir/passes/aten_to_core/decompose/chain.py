@@ -1,4 +1,4 @@
-"""How decompositions are written.
+"""Builder of operator decompositions.
 
 A decomposition is a function from an op to the values that take the place of its results. It builds ops with
 a `Chain`, which puts them before the op, at its source location, and decomposes those that are not core

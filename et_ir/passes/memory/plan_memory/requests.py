@@ -1,4 +1,6 @@
-"""What a program says itself of the memory of its registers, in attributes that only memory planning reads.
+"""User constraints on memory planning, given as attributes of registers.
+
+Only memory planning reads them.
 
 ```mlir
 %a = executorch.alloc attributes {plan.bank = "sram"} : tensor<4xf32>

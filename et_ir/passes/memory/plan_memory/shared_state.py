@@ -1,4 +1,7 @@
-"""Where the state of several methods lies: in the same place in each, as runtimes may give them the same arenas."""
+"""Common memory layout of state shared between methods.
+
+State lies in the same place in each method, as runtimes may give them the same arenas.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What update operators write: the part of a tensor that the results of their calls differ in.
+"""Written regions of update operators.
+
+The region is the part of a tensor that the results of their calls differ in.
 
 `index_put`, `slice_scatter`, `select_scatter`, `scatter` and `scatter_add` give a copy of their first argument with a
 part of it replaced. A part that lies in one piece is a range of bytes; any other is indices and values.

@@ -1,4 +1,7 @@
-"""How much of an operator of windows may be computed at a time, for the memory that its copies take."""
+"""Tile sizes of windowed operators under a memory limit.
+
+The limit is on the memory that the copies of a tile take.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the arithmetic of quantised operators is written at the edge level.
+"""Builder of quantized arithmetic at the edge level.
 
 A decomposition is a function from a `Builder` and an op to the values that take the place of its results. Every
 operation is rounded to the element type that torch's own kernel, which is written in steps, gives it.

@@ -1,4 +1,7 @@
-"""What has no elements is not computed, and a product over no elements is zero."""
+"""Legalization of empty tensors and empty contractions.
+
+What has no elements is not computed, and a product over no elements is zero.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where kernels look up the size of a dimension, a tensor without dimensions becomes one of one element."""
+"""Legalization of rank-0 operands.
+
+Where kernels look up the size of a dimension, a tensor without dimensions becomes one of one element.
+"""
 
 from __future__ import annotations
 

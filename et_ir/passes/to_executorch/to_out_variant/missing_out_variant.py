@@ -1,4 +1,7 @@
-"""What to say of an operator that has no out variant, where a kernel has to be called."""
+"""Diagnostics for operators without an out variant.
+
+They are for operators of which a kernel has to be called.
+"""
 
 from __future__ import annotations
 

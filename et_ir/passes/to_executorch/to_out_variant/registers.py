@@ -1,4 +1,4 @@
-"""What registers of numbers hold before anything has been written to them."""
+"""Initial values of scalar registers."""
 
 from __future__ import annotations
 

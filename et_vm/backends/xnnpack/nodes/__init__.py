@@ -1,4 +1,7 @@
-"""What each kind of node of an XNNPACK graph becomes: steps of our own kernels, one module for each family."""
+"""Lowering of XNNPACK nodes to steps of the VM's kernels.
+
+There is one module for each family of nodes.
+"""
 
 from __future__ import annotations
 

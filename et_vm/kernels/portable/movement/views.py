@@ -1,5 +1,6 @@
-"""What torch calls views: the ``*_copy`` operators, which store a reshaped, permuted or cut view of a
-tensor.
+"""Kernels of the ``*_copy`` view operators.
+
+They store a reshaped, permuted or cut view of a tensor.
 
 When the planner has given the output the memory of its input and the view is the whole of it, the step does
 nothing.

@@ -1,4 +1,7 @@
-"""What sorting tells: medians, order statistics, modes, running extremes, places in a sorted sequence."""
+"""Kernels of order statistics.
+
+Medians, k-th values, modes, running extremes, and places in a sorted sequence.
+"""
 
 from __future__ import annotations
 

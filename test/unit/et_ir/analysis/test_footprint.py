@@ -1,4 +1,4 @@
-"""What a program takes at each stage."""
+"""Program footprint at each stage."""
 
 from modules import parse, run
 

@@ -1,4 +1,4 @@
-"""What the tensors of a block need at once: views, constants, regions, values never used."""
+"""Peak live bytes of a block: views, constants, regions, unused values."""
 
 from modules import parse
 from xdsl.dialects.func import FuncOp

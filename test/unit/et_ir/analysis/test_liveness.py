@@ -1,4 +1,4 @@
-"""When registers' memory is needed, on plans small enough to see it."""
+"""Live ranges of register memory, on small plans."""
 
 from __future__ import annotations
 

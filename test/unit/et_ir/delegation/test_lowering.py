@@ -1,4 +1,4 @@
-"""What a backend gets, and what becomes of what it returns, or raises."""
+"""Backend inputs, results and errors in delegation."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What later stages find is in the report of the first that fails."""
+"""Faults of later stages in the first failing stage's report."""
 
 from __future__ import annotations
 

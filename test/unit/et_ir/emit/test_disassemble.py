@@ -1,6 +1,4 @@
-"""What the disassembler makes of tables, the roles it finds for registers, and what it says of files that
-make no sense.
-"""
+"""Disassembly of file tables, register roles, and malformed files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the emitter writes for each op, as the file's tables."""
+"""File tables emitted for each op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What export demands of sizes, in the words of guards: all of it, and nothing that follows from the rest."""
+"""Guards imported from the size constraints of export.
+
+They are all of the constraints, and nothing that follows from the rest.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What orders of tasks need, counted anew for each task."""
+"""Memory demand of task orders, recounted for each task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program demands of its inputs' sizes is checked when they have another size than before."""
+"""Guard checks on changed input sizes."""
 
 import json
 

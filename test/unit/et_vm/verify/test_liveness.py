@@ -1,4 +1,4 @@
-"""When bytes die, and where a plan lets them be written over too early."""
+"""Byte liveness, and premature overwrites in a plan."""
 
 import pytest
 from vm_programs import Build, chain_of_adds

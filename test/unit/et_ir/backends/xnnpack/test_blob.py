@@ -1,4 +1,7 @@
-"""Which nodes a program becomes: what is fused, what is moved, and what is not."""
+"""XNNPACK nodes of lowered programs.
+
+The tests show what is fused, what is moved, and what is not.
+"""
 
 import pytest
 from modules import parse

@@ -1,4 +1,7 @@
-"""What a node may cost is bounded by what the graph declares: a size that is not is refused before memory is taken."""
+"""Resource limits of XNNPACK nodes from declared sizes.
+
+A size that the graph does not declare is refused before memory is taken.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the generic kernel finds shapes and functions."""
+"""Shape and function lookup of the generic kernel."""
 
 from __future__ import annotations
 

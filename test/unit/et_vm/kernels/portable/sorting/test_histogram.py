@@ -1,4 +1,4 @@
-"""Where elements are counted."""
+"""Bin assignment of histogram kernels."""
 
 from __future__ import annotations
 
