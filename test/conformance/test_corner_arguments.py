@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from et_ir import to_edge
+from et_ir import ExecutorchBackendConfig, to_edge
 from et_vm.runtime import Runtime
 
 
@@ -27,7 +27,8 @@ class Calls(nn.Module):
 def check(library: str, function: Callable[..., Any], *inputs: Tensor) -> None:
     """The compiled function gives what the eager one gives."""
     expected = function(*inputs)
-    program = to_edge(torch.export.export(Calls(function), inputs)).to_executorch().buffer
+    config = ExecutorchBackendConfig(target="et-vm-aten" if library == "aten" else "et-vm")
+    program = to_edge(torch.export.export(Calls(function), inputs)).to_executorch(config).buffer
     outputs = Runtime.get().load_program(program, kernels=library).load_method("forward").execute(inputs)
     wanted = expected if isinstance(expected, tuple) else (expected,)
     for got, want in zip(outputs, wanted, strict=True):

@@ -284,7 +284,6 @@ def elements() -> dict[str, Case]:
         "diag_embed": of(torch.diag_embed, lambda n: (r(n, 4),), BATCH),
         "matrix_norm": of(torch.linalg.matrix_norm, lambda n: (r(n, 4),), BATCH),
         "rfft": of(lambda x: torch.view_as_real(torch.fft.rfft(x)), lambda n: (r(n, 8),), BATCH),
-        "ndtr": of(lambda x: (torch.special.ndtr(x), torch.special.log_ndtr(x)), lambda n: (r(n, 6),), BATCH),
         "new tensors": of(lambda x: torch.empty(x.shape[0], 3).fill_(2.0), lambda n: (r(n),), BATCH),
     }
 

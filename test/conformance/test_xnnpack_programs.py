@@ -114,7 +114,7 @@ class Layered(torch.nn.Module):
         self.layer = layer
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(torch.erfinv(self.layer(x).tanh() * 0.5))
+        return self.layer(torch.erf(self.layer(x).tanh() * 0.5))
 
 
 class Branches(torch.nn.Module):
@@ -129,7 +129,7 @@ class Branches(torch.nn.Module):
             return self.inner(x).relu()
 
         def no(x: torch.Tensor) -> torch.Tensor:
-            return torch.erfinv(self.inner(x).tanh() * 0.5)
+            return torch.erf(self.inner(x).tanh() * 0.5)
 
         return cond(p, yes, no, (x,)) + 1
 

@@ -24,7 +24,11 @@ def _tensors(values: object) -> Iterator[torch.Tensor]:
 
 
 def _expressible(call: Recorded) -> bool:
-    """Whether a file can have the call: its types are swept, and no number is complex."""
+    """Whether a file can have the call: its types are swept, no number is complex, and no copy is asynchronous, which
+    upstream's kernels refuse.
+    """
+    if call.operator == "aten::_to_copy.out" and call.arguments[1] is True:
+        return False
     tensors = [*_tensors(call.arguments), *call.results]
     return all(tensor.dtype in KNOWN for tensor in tensors) and not any(
         isinstance(value, complex) for value in call.arguments
