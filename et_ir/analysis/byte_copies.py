@@ -244,6 +244,6 @@ _SPLITS: Final[dict[str, int]] = {
 """Kernels whose results are the pieces of their first argument in order, and which argument is the dimension."""
 
 _RESHAPES: Final = frozenset({"aten::view_copy.out"})
-"""Those of them that take the result's sizes, as a view at run time does."""
+"""View kernels that take the result's sizes, as a view at run time does."""
 
 _COPIES: Final = frozenset({COPY, CAT, *_STARTS, *_SPLITS})

@@ -40,7 +40,7 @@ TARGETS: Final[dict[str, str]] = {
     "stock-1.4": "et_ir.targets.stock:STOCK_1_4",
     "stock-1.4-quantized": "et_ir.targets.stock:STOCK_1_4_QUANTIZED",
 }
-"""Where each target that comes with the compiler is: `module:attribute`.
+"""Targets that come with the compiler, by place: `module:attribute`.
 
 `stock-1.5` is the runtime of the executorch wheel as it starts, `stock-1.5-quantized` the same with the library of
 quantized kernels that comes with it (`import executorch.kernels.quantized`); `et-vm` is the VM with the kernels of its

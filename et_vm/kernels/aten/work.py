@@ -17,7 +17,7 @@ from et_vm.values import Tensor
 __all__ = ["units_of_work"]
 
 _CUBIC = ("linalg_", "_linalg_", "cholesky", "geqrf", "lu_", "ormqr", "triangular_solve")
-"""How the names of operators on matrices begin."""
+"""Prefixes of the names of operators on matrices."""
 _PASSES = 16
 """As many products of matrices take about as long as a factorization in LAPACK's slowest form, that with vectors."""
 _PRODUCTS = frozenset({"_int_mm", "dot", "linear", "matmul", "mv", "vdot"})

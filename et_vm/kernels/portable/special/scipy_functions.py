@@ -17,7 +17,7 @@ __all__ = ["airy", "erfinv", "incomplete_gamma", "polygamma", "zeta"]
 _FAR = 64
 """Arguments below minus this are summed in two parts: scipy adds as many terms as their size."""
 _NO_AIRY = 200.0
-"""Where Airy's function is zero in float64; scipy has NaN for very large arguments."""
+"""Arguments above which Airy's function is zero in float64; scipy has NaN for very large arguments."""
 _FIRST_INFINITE_FACTORIAL = 171
 
 
