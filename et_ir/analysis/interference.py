@@ -74,7 +74,7 @@ class Interference:
         """The times of the instructions as the plan was."""
         self.outputs = {root_of(register) for register in plan.return_op.outputs}
         """The roots that the plan returns."""
-        self._over = over
+        self.over = over
         self._members: dict[SSAValue, list[_Member]] = {}
         self._writes: dict[SSAValue, list[Write]] = {}
         self._viewed_at_run_time = {
@@ -226,7 +226,7 @@ class Interference:
             and [root_of(out) is written.root for out in op.outs].count(True) == 1
             and root_of(op.outs[0]) is written.root
             and register not in op.outs
-            and may_write_over(op, register, self._over)
+            and may_write_over(op, register, self.over)
         )
         return not over
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.analysis.aliasing import has_exact_size, root_of
+from et_ir.analysis.aliasing import extent_of, has_exact_size, root_of
 from et_ir.analysis.byte_copies import copies_of, is_copy
-from et_ir.analysis.interference import Interference
-from et_ir.dialects.executorch import AllocOp, PlanOp, RegisterOp, ViewOp
+from et_ir.analysis.interference import Interference, may_write_over
+from et_ir.dialects.executorch import AllocOp, KernelCallOp, PlanOp, RegisterOp, ViewOp
 
 __all__ = ["Coalescing"]
 
@@ -61,8 +61,11 @@ class Coalescing(Interference):
             insert_before(owner, alloc)
             self.position[owner] = self.position[alloc]
 
-    def erase_copies(self) -> None:
-        """Erase calls that copy bytes to where they are."""
+    def finish(self) -> None:
+        """Erase calls that copy bytes to where they are, and name the result of a call that writes over an argument in
+        that argument's place: what runs a plan takes two registers of the same bytes for a clash.
+        """
+        self._name_overwritten()
         for block in self.plan.blocks:
             for op in list(block.ops):
                 if not is_copy(op) or len({root_of(register) for register in op.operands}) != 1:
@@ -72,6 +75,20 @@ class Coalescing(Interference):
                 same = len({*op.operands}) == 1 or has_exact_size(*op.operands)
                 if same and copies and all(copy.target == copy.source for copy in copies):
                     erase(op)
+
+    def _name_overwritten(self) -> None:
+        for block in self.plan.blocks:
+            for op in block.ops:
+                if not isinstance(op, KernelCallOp) or op.key not in self.over or not op.outs:
+                    continue
+                result = op.outs[0]
+                for at, argument in enumerate(op.operands):
+                    if (
+                        argument is not result
+                        and extent_of(argument) == extent_of(result)
+                        and may_write_over(op, argument, self.over)
+                    ):
+                        op.operands[at] = result
 
 
 def insert_before(op: Operation, anchor: Operation) -> None:

@@ -74,7 +74,7 @@ def _write_over_arguments(plan: PlanOp, over: Mapping[str, frozenset[str]]) -> N
                 memory.coalesce(result, extent.root, extent.first, argument)
                 break
     if memory is not None:
-        memory.erase_copies()
+        memory.finish()
 
 
 def _is_allocated(register: SSAValue) -> bool:

@@ -77,7 +77,7 @@ class ViewsPass(ModulePass):
                     assert elision is not None
                     elision.elide(call)
                 if elision is not None:
-                    elision.memory.erase_copies()
+                    elision.memory.finish()
 
 
 class _Elision:

@@ -98,7 +98,7 @@ class _Updates:
                     self._update(op)
                 elif op.key in STORES:
                     self._copy(op)
-        self.memory.erase_copies()
+        self.memory.finish()
 
     # -- updates
 

@@ -333,3 +333,29 @@ executorch.plan @branches {
   executorch.kernel_call "aten::copy_"(%k, %r, false) returns(%k)
   executorch.return %o
 }
+
+// -----
+
+// A kernel that writes over a view of the same bytes is given its result instead: the two are one register.
+// CHECK-LABEL: executorch.plan @over_a_view
+// CHECK:       %[[V:.*]] = executorch.view %o : tensor<f32>
+// CHECK:       outs(%[[V]])
+// CHECK:       executorch.kernel_call "aten::minimum.out"(%o, %x) outs(%o)
+// CHECK-NOT:   clone
+executorch.plan @over_a_view {
+  %p = executorch.input : tensor<i1>
+  %x = executorch.input : tensor<f32>
+  %a = executorch.alloc : tensor<f32>
+  executorch.kernel_call "aten::neg.out"(%x) outs(%a)
+  %v = executorch.view %a : tensor<1xf32>
+  %o = executorch.alloc : tensor<1xf32>
+  executorch.jump_false %p, ^else, ^then
+^then:
+  executorch.kernel_call "aten::minimum.out"(%v, %x) outs(%o)
+  executorch.jump ^join
+^else:
+  executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%v, false, [0]) outs(%o)
+  executorch.jump ^join
+^join:
+  executorch.return %o
+}
