@@ -16,7 +16,7 @@ from et_ir.data import Blob
 from et_ir.data.blob import KEEP
 from et_ir.evaluation import torch_kernels
 from et_ir.evaluation.arrays import Array, array_of, bytes_of, numpy_dtype
-from et_ir.evaluation.call import Call, Kernel
+from et_ir.evaluation.call import ConstantCall, Kernel
 from et_ir.evaluation.numpy_kernels import REARRANGEMENTS
 
 __all__ = ["Expression", "Leaf", "Operand", "Part"]
@@ -53,7 +53,7 @@ class Expression:
     `call.args` holds the literals; `tensors` what stands in the tensor slots.
     """
 
-    call: Call
+    call: ConstantCall
     tensors: Mapping[str, Operand]
     kernel: Kernel | None
     blobs: dict[int, Blob] = field(default_factory=dict[int, Blob])
@@ -77,7 +77,7 @@ class Expression:
                 return [value(item) for item in cast("Sequence[Any]", operand)]
             return operand
 
-        call = Call(
+        call = ConstantCall(
             self.call.op,
             {**self.call.args, **{name: value(operand) for name, operand in self.tensors.items()}},
             self.call.types,

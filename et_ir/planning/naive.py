@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.planning.bounds import granule_of, layout_size
 from et_ir.planning.buffer import Buffer, Layout, align_up
+from et_ir.planning.lower_bounds import granule_of, layout_size
 
 __all__ = ["plan_naive"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.planning.bounds import layout_size
 from et_ir.planning.buffer import Buffer, Layout, align_up
+from et_ir.planning.lower_bounds import layout_size
 
 __all__ = ["plan_upstream"]
 

@@ -46,7 +46,7 @@ from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.evaluation import torch_kernels
 from et_ir.evaluation.arrays import has_numpy_dtype, numpy_dtype
-from et_ir.evaluation.call import Call
+from et_ir.evaluation.call import ConstantCall
 from et_ir.evaluation.expression import Expression, Leaf, Operand, Part
 from et_ir.evaluation.numpy_kernels import kernel_for
 from et_ops.inference.pointwise import promoted
@@ -149,7 +149,9 @@ class _Folder:
                 )
             else:
                 tensors[arg.name] = None if value is None else self.values[value]
-        expression = self._intern(op, Expression(Call(cls, literals, types, _computed(op)), tensors, kernel))
+        expression = self._intern(
+            op, Expression(ConstantCall(cls, literals, types, _computed(op)), tensors, kernel)
+        )
         self.candidates[op] = _Candidate(op, expression, self._leaves_of(expression))
         for index, result in enumerate(op.results):
             self.values[result] = Part(expression, index)

@@ -42,7 +42,7 @@ from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of
 from et_ir.analysis.liveness import Interval
 from et_ir.dialects.executorch import AllocOp, KernelCallOp, MemoryRegisterOp, PlanOp, ViewOp
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
-from et_ir.passes.memory.views import ALIGNMENT
+from et_ir.passes.memory.copies_to_views import ALIGNMENT
 from et_ir.passes.memory.write_back import clone_call
 
 __all__ = ["ConcatenateInPlacePass"]

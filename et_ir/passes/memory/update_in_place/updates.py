@@ -20,7 +20,7 @@ from et_ir.analysis.aliasing import has_exact_size, root_of
 from et_ir.dialects.executorch import AllocOp, InputOp, KernelCallOp, ListValue
 from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor, is_contiguous, nbytes
-from et_ir.passes.memory.views import ALIGNMENT
+from et_ir.passes.memory.copies_to_views import ALIGNMENT
 
 __all__ = ["UPDATES", "Index", "Part", "Put", "Range", "Update", "numel", "type_of", "update_of"]
 

@@ -16,7 +16,7 @@ from xdsl.dialects import test as xdsl_test
 from xdsl.dialects.builtin import TensorType, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
-from dev.calls import Call, module_of, result_type
+from dev.calls import RecordedCall, module_of, result_type
 from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.dialects.edge import ops as edge
@@ -25,14 +25,16 @@ from et_ir.dialects.schema.inference import infer
 from et_ops.inference import RULES
 
 
-def called(case: tuple[Any, ...]) -> Call:
+def called(case: tuple[Any, ...]) -> RecordedCall:
     target, *args = case
     kwargs: dict[str, Any] = args.pop() if args and isinstance(args[-1], dict) else {}
     overload = target.default if isinstance(target, OpOverloadPacket) else target
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         found = overload(*args, **kwargs)
-    return Call(overload, tuple(args), kwargs, tuple(found) if isinstance(found, list | tuple) else (found,))
+    return RecordedCall(
+        overload, tuple(args), kwargs, tuple(found) if isinstance(found, list | tuple) else (found,)
+    )
 
 
 def collected() -> list[Any]:
