@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation
 
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import DelegateCallOp, KernelCallOp, PlanOp
-from et_ir.emit.order import instruction_order
+from et_ir.emit.basic_blocks import instruction_order
 from et_ir.locations import Frame, frames_of, module_path
 
 __all__ = [

@@ -56,7 +56,7 @@ from et_ir.dialects.executorch.registers import dynamism_property
 from et_ir.dialects.program import DataAttr, Guards, GuardsAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
-from et_ir.emit.blocks import block_ranges
+from et_ir.emit.basic_blocks import block_ranges
 from et_ir.emit.emit import SEGMENT_ALIGNMENT, TENSOR_ALIGNMENT
 from et_ir.emit.plan_reader import DecodedInstruction, PlanReader
 from et_ir.emit.register_roles import RegisterRoles, find_roles
