@@ -114,7 +114,7 @@ class Explanation(Observer):
         from rich.table import Table
 
         table = Table("pass", box=None, pad_edge=False)
-        for column in ("instructions", "", "buffers", "", "bytes at once", "", "bytes of constants", ""):
+        for column in ("instructions", "", "buffers", "", "bytes peak", "", "bytes of constants", ""):
             table.add_column(column, justify="right")
         before: Footprint | None = None
         for step in self.steps:

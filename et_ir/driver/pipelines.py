@@ -292,9 +292,7 @@ def _check_preserved(names: Sequence[str]) -> None:
     for name in names:
         if name not in OP_BY_NAME:
             close = get_close_matches(name, OP_BY_NAME, n=1)
-            raise ValueError(
-                f"there is no operator {name}" + (f", did you mean {close[0]}?" if close else "")
-            )
+            raise ValueError(f"unknown operator {name}" + (f", did you mean {close[0]}?" if close else ""))
 
 
 def named_pipelines() -> Mapping[str, tuple[str, str]]:

@@ -127,7 +127,7 @@ class PlanReader:
             return None
         if details.memory_id < 1:
             raise InvalidFile(
-                "arenas are counted from 1",
+                "memory ids start at 1",
                 code=Error.InvalidArgument,
                 where=f"{self.where}.values[{index}].val.allocation_info",
             )
@@ -147,7 +147,8 @@ class PlanReader:
         order = list(value.dim_order)
         if sorted(order) != list(range(len(value.sizes))):
             raise InvalidFile(
-                f"dim order {order} is no permutation of {len(value.sizes)} axes", where=f"{where}.dim_order"
+                f"dim order {order} is not a permutation of {len(value.sizes)} axes",
+                where=f"{where}.dim_order",
             )
         found = self._types[index] = tensor_type(value.scalar_type, value.sizes, order)
         return found
@@ -168,7 +169,7 @@ class PlanReader:
             self.steps.append(self._step(instruction.instr_args, place, first, count))
         if chain.stacktrace and len(chain.stacktrace) != count:
             raise InvalidFile(
-                f"{len(chain.stacktrace)} stack traces for {count} instructions", where=f"{where}.stacktrace"
+                f"{len(chain.stacktrace)} stack traces, but {count} instructions", where=f"{where}.stacktrace"
             )
         if any(trace.items for trace in chain.stacktrace):
             self.traces.extend(FrameList() for _ in range(first - len(self.traces)))

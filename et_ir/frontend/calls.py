@@ -148,7 +148,7 @@ class CallBuilder:
             self._operands.place(literal)
             return literal.result
         raise UnsupportedNode(
-            f"a value of type {type(item).__name__} stands where a tensor is expected", "pass a tensor"
+            f"a value of type {type(item).__name__} is given where a tensor is expected", "pass a tensor"
         )
 
     def _literal(
@@ -166,7 +166,7 @@ class CallBuilder:
             case SSAValue():
                 if not arg.type.may_be_symbolic:
                     raise UnsupportedNode(
-                        f"its argument '{arg.name}' is known at run time only", "make it a Python constant"
+                        f"its argument '{arg.name}' is known only at run time", "make it a Python constant"
                     )
                 symbols.append(cast("SSAValue[Attribute]", item))
                 return DYNAMIC_ATTR
@@ -212,7 +212,7 @@ class CallBuilder:
                     return attribute_of(item, arg.type)
                 except TypeError:
                     raise UnsupportedNode(
-                        f"its argument '{arg.name}' is {item!r}, which is no {arg.type}",
+                        f"its argument '{arg.name}' is {item!r}, which is not of type {arg.type}",
                         "pass a plain Python value",
                     ) from None
 
@@ -223,10 +223,8 @@ def _result_types(info: OpInfo, value: Any) -> list[Attribute]:
         return []
     if len(returns) == 1 and not info.variadic_results:
         if value is None:
-            raise UnsupportedNode(
-                "the node has no metadata to take its type from", "export the program again"
-            )
+            raise UnsupportedNode("the node has no metadata that gives its type", "export the program again")
         return [result_type(value)]
     if not isinstance(value, list | tuple):
-        raise UnsupportedNode("the node has no metadata to take its types from", "export the program again")
+        raise UnsupportedNode("the node has no metadata that gives its types", "export the program again")
     return [result_type(item) for item in cast("Sequence[Any]", value)]

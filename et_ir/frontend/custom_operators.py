@@ -90,7 +90,7 @@ def find_out_variant(op: Operator) -> OutVariant:
         other = _schema(candidate)
         problem = out_variant_problem(schema, other)
         if candidate.namespace != op.namespace:
-            problem = f"it is not of the namespace '{op.namespace}'"
+            problem = f"it is not in the namespace '{op.namespace}'"
         if problem is None:
             fitting.append(other)
         else:
@@ -109,14 +109,14 @@ def write_refusal(op: Operator, form: Operator | None = None) -> UnsupportedNode
     if form is not None:
         call = f"torch.ops.{form.name().replace('::', '.')}"
         return UnsupportedNode(
-            "it writes through a view that is no slice of a tensor",
+            "it writes through a view that is not a slice",
             f"write the new value: view.copy_({call}(view, …))",
         )
     name = schema_of(op).name
     written = [a.name for a in schema_of(op).arguments if a.alias_info is not None and a.alias_info.is_write]
     functional = name.removesuffix("_")
     return UnsupportedNode(
-        f"it writes to its argument '{', '.join(written)}', and is no form of an operator that returns the new value",
+        f"it writes to its argument '{', '.join(written)}', and has no functional form",
         f"define one that returns it, with an out variant, and copy: {written[0] if written else 'x'}.copy_("
         f"torch.ops.{functional.replace('::', '.')}{'_new' if functional == name else ''}(…))",
     )
@@ -140,7 +140,7 @@ class CustomOperators:
         """Raises `ValueError` for a name that torch's registry does not have."""
         for name in preserve:
             if not _is_registered(name):
-                raise ValueError(f"there is no operator {name}")
+                raise ValueError(f"unknown operator {name}")
         self._preserve = frozenset(name.replace("::", ".") for name in preserve)
         self._known: dict[Operator, type[AtenOp] | None] = {}
 
@@ -172,10 +172,8 @@ class CustomOperators:
         schema = _schema(op)
         problem = functional_problem(schema)
         if problem is not None:
-            raise UnsupportedNode(
-                f"{problem}, which no op can stand for", "return new tensors, and nothing else"
-            )
+            raise UnsupportedNode(f"{problem}, which no op can represent", "return only new tensors")
         if name_of(op) in OP_BY_NAME:
-            raise UnsupportedNode("an operator of torch has its name", "register it in another namespace")
+            raise UnsupportedNode("its name is that of an ATen operator", "register it in another namespace")
         random = torch.Tag.nondeterministic_seeded in op.tags
         return custom_class(AtenOp, "aten", schema.text, out, random=random)

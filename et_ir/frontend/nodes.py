@@ -57,8 +57,8 @@ _DROPPED: Final = frozenset(
 )
 # Operators that no value stands for: why, and what to do.
 _RESIZES: Final = (
-    "it gives a tensor another size in place",
-    "make a tensor of the new size: slice or pad the flat elements, and view them",
+    "it resizes a tensor in place",
+    "create a tensor of the new size: slice or pad the flattened elements and view them",
 )
 _REFUSED: Final = {"aten::resize": _RESIZES, "aten::resize_": _RESIZES}
 _SET_GRAD: Final = "wrap_with_set_grad_enabled"
@@ -121,8 +121,8 @@ class NodeConverter:
                 case _:
                     self.reasons.add(
                         f"{node.op} {node.target}",
-                        "is no node of an exported program",
-                        "pass what torch.export.export returns",
+                        "is not a node of an exported program",
+                        "pass the result of torch.export.export",
                         self.locate(node),
                     )
         raise ValueError("the graph has no output node")
@@ -169,8 +169,8 @@ class NodeConverter:
                 name = getattr(target, "__name__", str(target))
                 if not isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool):
                     raise UnsupportedNode(
-                        f"a call of the Python function {name}, which is no operator, is left in the program",
-                        "write what calls it with operators of torch",
+                        f"the graph calls the Python function {name}, which is not an operator",
+                        "rewrite its caller with torch operators",
                     )
                 self._computed[node] = location
         except UnsupportedNode as problem:
@@ -228,7 +228,7 @@ class NodeConverter:
                 return computed
             self.reasons.add(
                 _subject(node.target),
-                f"arithmetic on sizes known at run time only ({_subject(node.target)}) is not supported",
+                f"arithmetic on dynamic sizes ({_subject(node.target)}) is not supported",
                 "export with static shapes, or compute the size from constants",
                 self._computed[node],
             )
@@ -279,7 +279,7 @@ class NodeConverter:
             if not is_known_namespace(target):
                 raise write_refusal(target)
             raise UnsupportedNode(
-                "it writes into a tensor that others can see, which has no functional form",
+                "it writes into an aliased tensor, which cannot be functionalized",
                 "return a new tensor instead of writing in place",
             )
         cls = op_class(target)
@@ -330,13 +330,13 @@ class NodeConverter:
             cls = self.custom.opaque(target)
             return self._builder.create(cls, node.args, node.kwargs, node.meta.get("val"))
         if "quantize" in schema_of(target).name:
-            raise UnsupportedNode("quantised tensors of torch's eager mode are not supported", QUANTISED_FIX)
+            raise UnsupportedNode("quantized tensors of torch's eager mode are not supported", QUANTISED_FIX)
         refused = _REFUSED.get(schema_of(target).name)
         if refused is not None:
             raise UnsupportedNode(*refused)
         raise UnsupportedNode(
-            "the aten dialect has no such operator, and it does not decompose into others",
-            "use other operators; et_ops/schemas.txt lists those that can be imported",
+            "the operator is not in the aten dialect and does not decompose",
+            "use operators listed in et_ops/schemas.txt",
         )
 
     def _rename(self, node: Node, value: Converted) -> None:

@@ -89,16 +89,16 @@ class SymbolTable:
         """The symbol for a tensor of a method; `None` if it cannot be one, which has then been reported."""
         subject = f'{kind} "{fqn}"'
         if not isinstance(tensor, torch.Tensor):
-            self.reasons.add(subject, "its value is no tensor", "keep it outside of the module's forward")
+            self.reasons.add(subject, "its value is not a tensor", "keep it outside forward")
             return None
         if isinstance(tensor, FakeTensor) or tensor.device.type == "meta":
-            self.reasons.add(subject, "it has no data", "materialise the module before export")
+            self.reasons.add(subject, "it has no data", "materialize the module before export")
             return None
         if is_traceable_wrapper_subclass(tensor):
             self.reasons.add(
                 subject,
-                f"it is a {type(tensor).__name__}, a tensor made of other tensors",
-                "unwrap it before export with torchao.utils.unwrap_tensor_subclass",
+                f"it is a tensor subclass, {type(tensor).__name__}",
+                "unwrap it with torchao.utils.unwrap_tensor_subclass before export",
             )
             return None
         try:
@@ -142,7 +142,7 @@ class SymbolTable:
                 self.reasons.add(
                     f'{kind} "{fqn}"',
                     f"it is state of the methods {', '.join(sorted({*known.methods, method}))}, "
-                    "which start it with different values",
+                    "which initialize it differently",
                     "export all methods from one module, or give the buffers different names",
                 )
                 return known
@@ -168,6 +168,6 @@ class SymbolTable:
             if owner is not None and owner is not symbol and symbol.tensor.numel():
                 self.reasons.add(
                     f'{owner.kind} "{owner.name}"',
-                    f'it is written, and shares memory with {symbol.kind} "{symbol.name}"',
-                    "register a copy: .clone()",
+                    f'it is mutated and shares memory with {symbol.kind} "{symbol.name}"',
+                    "register a clone()",
                 )

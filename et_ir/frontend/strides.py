@@ -32,6 +32,6 @@ def check_strided(target: Operator, node: Node) -> None:
     )
     if not fits:
         raise UnsupportedNode(
-            "it addresses memory outside of its operand, or by strides that the operand's value does not have",
-            "call contiguous() on the operand first, or use narrow, unfold and expand",
+            "its strides or offset do not fit its operand",
+            "call contiguous() on the operand first, or use narrow, unfold or expand",
         )

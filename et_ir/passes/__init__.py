@@ -72,7 +72,7 @@ def load_pass(name: str) -> type[ModulePass]:
     module, _, attribute = PASSES[name].partition(":")
     loaded = cast("type[ModulePass]", getattr(import_module(f"{__name__}.{module}"), attribute))
     if loaded.name != name:
-        raise AssertionError(f"pass '{name}' is registered for a class that calls itself '{loaded.name}'")
+        raise AssertionError(f"pass '{name}' is registered for a class named '{loaded.name}'")
     return loaded
 
 

@@ -26,7 +26,9 @@ from et_ops.inference.shapes import (
 def permute(self: Meta, dims: Sequence[int]) -> Meta:
     order = wrap_dims(dims, self.rank, empty_is_all=False)
     if sorted(order) != list(range(self.rank)):
-        raise ValueError(f"{tuple(dims)} is no permutation of the dimensions of a tensor of rank {self.rank}")
+        raise ValueError(
+            f"{tuple(dims)} is not a permutation of the dimensions of a tensor of rank {self.rank}"
+        )
     return Meta(tuple(self.shape[i] for i in order), self.dtype)
 
 

@@ -108,9 +108,7 @@ class KernelCall:
         for register in self.written:
             value = self.registers[register]
             if isinstance(value, Tensor) and value.storage is not None and not value.storage.flags.writeable:
-                raise self.context.error(
-                    f"value {register} has the bytes of a constant, which nothing may write"
-                )
+                raise self.context.error(f"value {register} aliases a constant and cannot be written")
         before = [
             (value, value.sizes)
             for register in self._repeated
@@ -122,7 +120,7 @@ class KernelCall:
             if value.sizes != sizes:
                 raise self.context.trap(
                     arg="out",
-                    expected=f"a tensor of its own, or of the shape {list(sizes)} that it has as an argument",
+                    expected=f"a separate tensor, or the shape {list(sizes)} that it has as an argument",
                     got=list(value.sizes),
                 )
         meter = self.context.meter

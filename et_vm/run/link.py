@@ -162,7 +162,7 @@ class _OwnKernels(Problems):
         self.name = ""
 
     def add(self, problem: ExecutorchError) -> None:
-        hint = f"{self._origins[self.name]}: its annotations are the types of the operator's out variant"
+        hint = f"{self._origins[self.name]}: annotate parameters with the types of the operator's out variant"
         self._problems.add(ExecutorchError(problem.code, problem.message, where=problem.where, hint=hint))
 
 
@@ -174,7 +174,7 @@ def _missing_hint(operators: Sequence[str]) -> str | None:
     custom = [name for name in operators if name.partition("::")[0] not in _NAMESPACES]
     if not custom:
         return None
-    return f"write the kernel in Python, @et_vm.kernel({custom[0]!r}), and load it: et-vm run --load FILE"
+    return f"write the kernel in Python with @et_vm.kernel({custom[0]!r}), and load it: et-vm run --load FILE"
 
 
 def _arity_fault(
@@ -190,7 +190,7 @@ def _arity_fault(
             f"the kernel of {instruction.name} takes {len(params)} arguments "
             f"({', '.join(param.name for param in params)}), the call has {len(args) - 1}",
             where=f"{instruction.where}.args",
-            hint=f"{origin}: its parameters are those of the operator's out variant, in order",
+            hint=f"{origin}: declare the parameters of the operator's out variant, in order",
         )
     if params is not None and len(args) != len(params) + 1:
         return InvalidFile(

@@ -154,7 +154,7 @@ class RegisterFile:
                 f"the data of tensor {name!r} is not in the file",
                 code=Error.InvalidExternalData,
                 where=path,
-                hint="give its data file too (et-vm run --data FILE.ptd)",
+                hint="give its data file (et-vm run --data FILE.ptd)",
             )
         if data.nbytes < nbytes:
             raise InvalidFile(

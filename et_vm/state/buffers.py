@@ -124,7 +124,7 @@ class State(Mapping[str, Array]):
         missing = [name for name in self._buffers if complete and name not in names]
         if not unknown and not missing:
             return
-        problems = [f"there is no buffer {name!r}" for name in unknown]
+        problems = [f"no buffer named {name!r}" for name in unknown]
         problems += [f"buffer {name!r} is missing" for name in missing]
         known = ", ".join(self._buffers) or "none"
         raise InputError("; ".join(problems), where=self._where, hint=f"the buffers are {known}")

@@ -89,7 +89,7 @@ def _argument(args: Sequence[object], graph: XnnpackGraph, value: int) -> Tensor
     arg = args[number] if number < len(args) else None
     if not isinstance(arg, Tensor):
         raise ExecutorchError(
-            Error.InvalidArgument, f"argument {number} of {len(args)} is to be a tensor, not {arg!r}"
+            Error.InvalidArgument, f"argument {number} of {len(args)} must be a tensor, not {arg!r}"
         )
     return arg
 

@@ -161,7 +161,7 @@ class GraphPlan:
             error.where = where
             raise
         except MemoryError:
-            raise OutOfMemory("no memory to work in", where=where) from None
+            raise OutOfMemory("no workspace", where=where) from None
         except ExecutorchError as error:
             message = f"{item.name}: {error.message}"
             raise InvalidFile(message, code=Error.DelegateInvalidCompatibility, where=where) from error
@@ -203,7 +203,7 @@ class GraphPlan:
         if self._as_declared and math.prod(sizes) > math.prod(info.dims):
             raise ExecutorchError(
                 Error.InvalidArgument,
-                f"the result has the shape {list(sizes)}, value {value} is declared with {list(info.dims)}",
+                f"the result has the shape {list(sizes)}, value {value} is declared as {list(info.dims)}",
             )
         tensor = Tensor(info.scalar_type, sizes, name=f"value {value}")
         block = self._shared(value, tensor, like)

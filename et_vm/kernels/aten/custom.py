@@ -91,8 +91,8 @@ class CustomVariant:
             if shapes is None:
                 if compute is None:
                     raise ctx.error(
-                        "the sizes of its results are not known before it is called",
-                        hint="register_fake its functional form, or implement that",
+                        "its result sizes are unknown before the call",
+                        hint="call register_fake for its functional form, or implement it",
                     )
                 return _run_and_resize, (ctx, call, compute)
             for out, shape in zip(call.outs, shapes, strict=True):
@@ -130,7 +130,7 @@ class CustomVariant:
 def _check_types(ctx: PrepareContext, call: AtenCall, results: Sequence[torch.Tensor]) -> None:
     if len(results) != len(call.outs):
         raise ctx.error(
-            f"torch's operator gives {len(results)} results, the call has {len(call.outs)} outputs"
+            f"torch's operator returns {len(results)} results, but the call has {len(call.outs)} outputs"
         )
     for out, result in zip(call.outs, results, strict=True):
         if not torch.can_cast(result.dtype, torch_dtype(out.scalar_type)):

@@ -165,7 +165,7 @@ WRONG: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "cat": ("cat", ((value(2, 3), value(2, 4)),), "sizes 3 and 4 differ"),
     "cat rank": ("cat", ((value(2, 3), value(2)),), "ranks 2 and 1"),
     "full": ("full", ((-3,), 0), "size -3 is negative"),
-    "arange": ("arange.start_step", (0, 5, -1), "never arrives"),
+    "arange": ("arange.start_step", (0, 5, -1), "has the wrong sign of step"),
     "convolution": ("conv2d", (value(1, 3, 8, 8), value(4, 2, 3, 3)), "takes 2 channels, got 3"),
     "window": ("conv2d", (value(1, 3, 2, 2), value(4, 3, 3, 3)), "a window of 3 does not fit"),
     "pool rank": ("max_pool2d", (value(8, 8), (2, 2)), "pooling over 2 dimensions"),
