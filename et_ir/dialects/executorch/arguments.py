@@ -163,10 +163,10 @@ def decode(attribute: ArrayAttr[Attribute], operands: Sequence[SSAValue]) -> lis
         return found
 
     arguments = [
-        ListValue(attr.list_kind, tuple(item(a) for a in attr.items))
-        if isinstance(attr, ListAttr)
+        ListValue(attr.list_kind, tuple([item(a) for a in attr.items.data]))
+        if type(attr) is ListAttr
         else item(attr)
-        for attr in attribute
+        for attr in attribute.data
     ]
     if next(rest, None) is not None:
         raise VerifyException(f"there are fewer arguments than the {len(operands)} operands")
@@ -179,8 +179,8 @@ def operand_count(attribute: Attribute) -> int:
     for attr in cast("ArrayAttr[Attribute]", attribute).data:
         if type(attr) is OperandAttr:
             count += 1
-        elif isinstance(attr, ListAttr):
-            count += sum(type(item) is OperandAttr for item in attr.items.data)
+        elif type(attr) is ListAttr:
+            count += sum([type(item) is OperandAttr for item in attr.items.data])
     return count
 
 
