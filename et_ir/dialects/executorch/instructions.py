@@ -61,6 +61,7 @@ from et_ir.dialects.executorch.arguments import (
     parse_optional_arguments,
     parse_register,
     print_arguments,
+    text_attribute,
     verify_arguments,
 )
 from et_ops.calls import COPY, ET_VIEW, mutated_arguments
@@ -162,7 +163,7 @@ class KernelCallOp(IRDLOperation, RegisterAccess):
         location: LocationAttr | None = None,
     ):
         attr, operands = encode(arguments)
-        properties: dict[str, Attribute] = {"operator": StringAttr(operator), "arguments": attr}
+        properties: dict[str, Attribute] = {"operator": text_attribute(operator), "arguments": attr}
         if list_out:
             properties["list_out"] = UnitAttr()
         if returns:
