@@ -17,6 +17,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
 
 from xdsl.ir import Block, SSAValue
 
@@ -61,6 +63,8 @@ class _Access:
     bound: frozenset[int] = frozenset()
 
 
+_BY_TIME: Final = attrgetter("first", "last")
+
 References = dict[int, frozenset[int]]
 """The roots whose memory a root may refer to; one that is not there refers to its own."""
 Range = tuple[int, int]
@@ -90,11 +94,12 @@ class Liveness:
         self._numbers: dict[SSAValue, int] = {}
         views: list[SSAValue] = []
         for op in self.registers:
+            register = op.result
             if isinstance(op, ViewOp):
-                views.append(op.result)
+                views.append(register)
             else:
-                self._numbers[op.result] = len(self._roots)
-                self._roots.append(op.result)
+                self._numbers[register] = len(self._roots)
+                self._roots.append(register)
         self._numbers |= {view: self._numbers[root_of(view)] for view in views}
         self._views = frozenset(views)
         self._accesses = [self._access(op) for op in self.instructions]
@@ -106,10 +111,12 @@ class Liveness:
         self._content: list[list[LiveInterval]] = [[] for _ in range(count)]
         """When what each root holds is needed, in order; an interval reaches from a write to the last read."""
         self._written: list[list[int]] = [[] for _ in range(count)]
+        self._given = [op for op in self.registers if isinstance(op, (InputOp, StateOp))]
+        """The registers that hold something before the plan runs."""
         self._kept = frozenset(
             self._numbers[op.result]
-            for op in self.registers
-            if isinstance(op, StateOp) or (isinstance(op, InputOp) and op.aliased is not None)
+            for op in self._given
+            if isinstance(op, StateOp) or op.aliased is not None
         )
         """The roots whose content is needed when the plan has ended."""
         self.live_at_entry: list[SSAValue] = []
@@ -152,8 +159,9 @@ class Liveness:
                 parts.pop(self._numbers[view], None)
         if not parts:
             return
+        followed = set(parts)  # to find what is not there in a dict takes as long as the dict is
         for place, (op, access) in enumerate(zip(self.instructions, self._accesses, strict=True)):
-            if access.reads.isdisjoint(parts) and access.writes.isdisjoint(parts):
+            if access.reads.isdisjoint(followed) and access.writes.isdisjoint(followed):
                 continue
             # What an instruction reads, it reads before it writes.
             for registers, writes in ((op.reads, False), (op.writes, True)):
@@ -180,11 +188,10 @@ class Liveness:
         entry = live_in[self._blocks[0]]
         for root in entry:
             self._needed[root].append(LiveInterval(0, 0))
-        for op in self.registers:
-            if isinstance(op, InputOp | StateOp):
-                root = self._numbers[op.result]
-                self._needed[root].append(LiveInterval(0, self.end if isinstance(op, StateOp) else 0))
-                self._written[root].append(0)
+        for op in self._given:
+            root = self._numbers[op.result]
+            self._needed[root].append(LiveInterval(0, self.end if isinstance(op, StateOp) else 0))
+            self._written[root].append(0)
         self._needed = [_merged(needed, 1) for needed in self._needed]
         self.live_at_entry.extend(self._roots[root] for root in sorted(entry))
 
@@ -347,8 +354,8 @@ class _Parts:
     def access(self, place: int, op: Instruction, register: SSAValue, writes: bool) -> bool:
         """Note an access. Whether it is one to what the block has written."""
         if self.block is None:
-            self.block = op.parent_block()
-        if op.parent_block() is not self.block:
+            self.block = op.parent
+        if op.parent is not self.block:
             return False
         extent = extent_of(register)
         if writes:
@@ -379,7 +386,7 @@ def _merged(intervals: list[LiveInterval], gap: int) -> list[LiveInterval]:
     if len(intervals) < 2:
         return intervals
     merged: list[LiveInterval] = []
-    for interval in sorted(intervals, key=lambda interval: (interval.first, interval.last)):
+    for interval in sorted(intervals, key=_BY_TIME):
         if merged and interval.first <= merged[-1].last + gap:
             if interval.last > merged[-1].last:
                 merged[-1] = LiveInterval(merged[-1].first, interval.last)

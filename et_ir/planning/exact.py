@@ -99,10 +99,16 @@ def plan_best(buffers: Sequence[Buffer], slack: int = 0) -> Plan:
     if not slack:
         return plan_exact(buffers, budget=budget)
     goal = lower_bound(buffers) * (1000 + slack) // 1000
-    layout = plan_greedy(buffers, goal)
+    layout = plan_greedy(buffers, goal, rounds=1)
     if layout.size <= goal:
         return plan_of(buffers, layout)
-    return plan_exact(buffers, budget=budget, greedy=layout)
+    # A search takes less time than more rounds do, and is more likely to get there.
+    plan = plan_exact(buffers, budget=budget, greedy=layout)
+    if plan.size > goal:
+        layout = plan_greedy(buffers, goal)
+        if layout.size < plan.size:
+            return Plan(layout, plan.bound, plan.nodes)
+    return plan
 
 
 class _Clock:
