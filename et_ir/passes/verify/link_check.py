@@ -107,11 +107,11 @@ def _missing_backends(ops: Sequence[Operation], target: Target, backends: frozen
             if backend is not None and backend not in backends:
                 calls.setdefault(backend, []).append(op)
     findings: list[Finding] = []
-    for backend, ops in calls.items():
-        count = "1 call" if len(ops) == 1 else f"{len(ops)} calls"
+    for backend, delegated in calls.items():
+        count = "1 call" if len(delegated) == 1 else f"{len(delegated)} calls"
         there = ", ".join(sorted(backends)) or "none"
-        message = f"'{target}' has no backend {backend}, it has: {there} ({count} calls)"
-        findings.append(Finding.at(ops[0], message, _backend_fix(backend, target)))
+        message = f"'{target}' has no backend {backend}, it has: {there} ({count})"
+        findings.append(Finding.at(delegated[0], message, _backend_fix(backend, target)))
     return findings
 
 
