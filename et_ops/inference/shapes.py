@@ -18,6 +18,7 @@ __all__ = [
     "sized",
     "sliced",
     "spatial",
+    "spread",
     "window",
     "with_size",
     "wrap_dim",
@@ -158,6 +159,13 @@ def window(
     if ceil_mode and (count - 1) * stride >= size + padding[0]:
         count -= 1
     return count
+
+
+def spread(size: int, kernel: int, stride: int, padding: int, dilation: int, extra: int) -> int:
+    """The size that a transposed convolution makes, whose `window` has `size` positions; `extra` is at the end."""
+    if not known(size, kernel) or UNKNOWN in (stride, padding, dilation, extra):
+        return UNKNOWN
+    return (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + extra + 1
 
 
 def spatial(values: Sequence[int], rank: int) -> tuple[int, ...]:
