@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from et_ops.dtypes import I64
-from et_ops.inference.meta import UNKNOWN, Meta, rule
-from et_ops.inference.shapes import Shape, ceil_div, known, spatial, spread, window
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, rule
+from et_ops.inference.shapes import Shape, ceil_div, differ, known, spatial, spread, window
 
 
 @rule("convolution")
@@ -257,6 +257,9 @@ def upsample_antialiased(
 
 @rule("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
 def grid_sampler(input: Meta, grid: Meta, *_: object) -> Meta:
+    axes = input.rank - 2
+    if grid.rank != input.rank or differ(grid.shape[0], input.shape[0]) or differ(grid.shape[-1], axes):
+        raise Mismatch("grid", f"[{input.shape[0]}, ..., {axes}]", grid)
     return Meta((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
 
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from et_ops.dtypes import F32, I32, DType, as_float
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, rule
-from et_ops.inference.shapes import Shape, broadcast, known, wrap_dim
+from et_ops.inference.shapes import Shape, broadcast, differ, known, wrap_dim
 
 __all__ = ["matmul_shape"]
 
 
 def _contract(size: int, meta: Meta, dim: int, arg: str) -> None:
     """Check that a dimension of `arg` has the `size` of the one that it is summed with."""
-    if known(size, meta.shape[dim]) and size != meta.shape[dim]:
+    if differ(size, meta.shape[dim]):
         at = dim if dim < 0 else dim - meta.rank
         what = (
             {-1: "columns", -2: "rows"}.get(at, f"elements in dimension {dim}")
@@ -104,7 +104,7 @@ def addr(self: Meta, vec1: Meta, vec2: Meta, beta: Number, alpha: Number) -> Met
 def _added(term: Meta, product: Shape) -> Shape:
     """The shape of a product to which a term that may broadcast, but not grow it, was added."""
     shape = broadcast(term.shape, product)
-    if len(shape) != len(product) or any(known(a, b) and a != b for a, b in zip(shape, product, strict=True)):
+    if len(shape) != len(product) or any(map(differ, shape, product)):
         raise ValueError(f"shape {term.shape} does not broadcast to {product}")
     return shape
 
@@ -121,7 +121,7 @@ def matmul_shape(a: Shape, b: Shape) -> Shape:
     rows = a[-2:-1]
     columns = b[-1:] if len(b) > 1 else ()
     rows_of_b = b[max(len(b) - 2, 0)]
-    if known(a[-1], rows_of_b) and a[-1] != rows_of_b:
+    if differ(a[-1], rows_of_b):
         raise Mismatch("other", f"{a[-1]} rows", list(b))
     return (*broadcast(a[:-2], b[:-2]), *rows, *columns)
 
@@ -214,8 +214,18 @@ def cross(self: Meta, other: Meta, dim: int | None) -> Meta | None:
     return Meta(broadcast(self.shape, other.shape), self.dtype) if self.dtype is other.dtype else None
 
 
+def _order(p: float) -> None:
+    if not p >= 0:
+        raise Mismatch("p", "a non-negative order", p)
+
+
 @rule("cdist")
 def cdist(x1: Meta, x2: Meta, p: float, compute_mode: int | None) -> Meta:
+    for arg, meta in (("x1", x1), ("x2", x2)):
+        if meta.rank < 2:
+            raise Mismatch(arg, "at least 2 dimensions", meta)
+    _contract(x1.shape[-1], x2, -1, "x2")
+    _order(p)
     return Meta((*broadcast(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype)
 
 
@@ -226,5 +236,7 @@ def cdist_forward(x1: Meta, x2: Meta, p: float, compute_mode: int | None) -> Met
 
 @rule("pdist", "_pdist_forward")
 def pdist(self: Meta, p: float) -> Meta:
+    _rank(self, 2, "self")
+    _order(p)
     rows = self.shape[0]
     return Meta((rows * (rows - 1) // 2 if known(rows) else UNKNOWN,), self.dtype)
