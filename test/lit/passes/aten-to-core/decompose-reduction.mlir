@@ -13,44 +13,6 @@ func.func @forward(%x: tensor<2x3xf32>) -> (tensor<f32>, tensor<2xf32>) {
 
 // -----
 
-// All are true where none is false.
-func.func @forward(%x: tensor<2x3xi1>) -> (tensor<2xi1>, tensor<i1>) {
-  %0 = aten.all.dim %x {dim = 1} : (tensor<2x3xi1>) -> tensor<2xi1>
-  %1 = aten.all %x : (tensor<2x3xi1>) -> tensor<i1>
-  func.return %0, %1 : tensor<2xi1>, tensor<i1>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[LOGICAL_NOT:.*]] = aten.logical_not %x
-// CHECK-NEXT: %[[ANY:.*]] = aten.any.dim %[[LOGICAL_NOT]] {dim = 1} : (tensor<2x3xi1>) -> tensor<2xi1>
-// CHECK-NEXT: %[[LOGICAL_NOT2:.*]] = aten.logical_not %[[ANY]]
-// CHECK-NEXT: %[[LOGICAL_NOT3:.*]] = aten.logical_not %x
-// CHECK-NEXT: %[[ANY2:.*]] = aten.any %[[LOGICAL_NOT3]] : (tensor<2x3xi1>) -> tensor<i1>
-// CHECK-NEXT: %[[LOGICAL_NOT4:.*]] = aten.logical_not %[[ANY2]]
-// CHECK-NEXT: func.return %[[LOGICAL_NOT2]], %[[LOGICAL_NOT4]]
-
-// -----
-
-// The common norms have no powers.
-func.func @forward(%x: tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2xf32>, tensor<2xf32>) {
-  %0 = aten.linalg_vector_norm %x {dim = [1], keepdim = true} : (tensor<2x3xf32>) -> tensor<2x1xf32>
-  %1 = aten.linalg_vector_norm %x {ord = inf, dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
-  %2 = aten.linalg_vector_norm %x {ord = 3, dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
-  func.return %0, %1, %2 : tensor<2x1xf32>, tensor<2xf32>, tensor<2xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Tensor %x, %x
-// CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList %[[MUL]] {dim = [1], keepdim = true} : (tensor<2x3xf32>) -> tensor<2x1xf32>
-// CHECK-NEXT: %[[SQRT:.*]] = aten.sqrt %[[SUM]]
-// CHECK-NEXT: %[[ABS:.*]] = aten.abs %x
-// CHECK-NEXT: %[[AMAX:.*]] = aten.amax %[[ABS]] {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
-// CHECK-NEXT: %[[ABS2:.*]] = aten.abs %x
-// CHECK-NEXT: %[[POW:.*]] = aten.pow.Tensor_Scalar %[[ABS2]] {exponent = 3}
-// CHECK-NEXT: %[[SUM2:.*]] = aten.sum.dim_IntList %[[POW]] {dim = [1]} : (tensor<2x3xf32>) -> tensor<2xf32>
-// CHECK-NEXT: %[[POW2:.*]] = aten.pow.Tensor_Scalar %[[SUM2]] {exponent = 0.3333333333333333}
-// CHECK-NEXT: func.return %[[SQRT]], %[[AMAX]], %[[POW2]]
-
-// -----
-
 func.func @forward(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<f32>) {
   %0 = aten.logsumexp %x {dim = [-1]} : (tensor<2x3xf32>) -> tensor<2xf32>
   %1 = aten.max %0 : (tensor<2xf32>) -> tensor<f32>

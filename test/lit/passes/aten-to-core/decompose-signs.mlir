@@ -68,17 +68,6 @@ func.func @forward(%x: tensor<3x4xi64>, %y: tensor<3x4xf32>) -> tensor<3x4xf32> 
 
 // -----
 
-func.func @forward(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
-  %0 = aten.copysign.Scalar %x {other = -1.0} : (tensor<3x4xf32>) -> tensor<3x4xf32>
-  func.return %0 : tensor<3x4xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[ABS:.*]] = aten.abs %x
-// CHECK-NEXT: %[[NEG:.*]] = aten.neg %[[ABS]]
-// CHECK-NEXT: func.return %[[NEG]]
-
-// -----
-
 func.func @forward(%x: tensor<3x4xf32>, %y: tensor<3x4xf32>) -> tensor<3x4xf32> {
   %0 = aten.hypot %x, %y : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
   func.return %0 : tensor<3x4xf32>
@@ -102,27 +91,6 @@ func.func @forward(%x: tensor<3x4xf32>, %y: tensor<3x4xf32>) -> tensor<3x4xf32> 
 // CHECK-NEXT: %[[FULL2:.*]] = aten.full {size = [], fill_value = inf, dtype = f32}
 // CHECK-NEXT: %[[WHERE2:.*]] = aten.where.self %[[LOGICAL_OR]], %[[FULL2]], %[[MUL2]]
 // CHECK-NEXT: func.return %[[WHERE2]]
-
-// -----
-
-func.func @forward(%x: tensor<3x4xf32>, %y: tensor<3x4xf32>) -> tensor<3x4xf32> {
-  %0 = aten.logaddexp2 %x, %y : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
-  func.return %0 : tensor<3x4xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[MAXIMUM:.*]] = aten.maximum %x, %y
-// CHECK-NEXT: %[[SUB:.*]] = aten.sub.Tensor %x, %y
-// CHECK-NEXT: %[[ABS:.*]] = aten.abs %[[SUB]]
-// CHECK-NEXT: %[[NEG:.*]] = aten.neg %[[ABS]]
-// CHECK-NEXT: %[[POW:.*]] = aten.pow.Scalar %[[NEG]] {self = 2.0}
-// CHECK-NEXT: %[[LOG1P:.*]] = aten.log1p %[[POW]]
-// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Scalar %[[LOG1P]] {other = 1.4426950408889634}
-// CHECK-NEXT: %[[EQ:.*]] = aten.eq.Tensor %x, %y
-// CHECK-NEXT: %[[ISINF:.*]] = aten.isinf %x
-// CHECK-NEXT: %[[LOGICAL_AND:.*]] = aten.logical_and %[[EQ]], %[[ISINF]]
-// CHECK-NEXT: %[[ADD:.*]] = aten.add.Tensor %[[MAXIMUM]], %[[MUL]]
-// CHECK-NEXT: %[[WHERE:.*]] = aten.where.self %[[LOGICAL_AND]], %[[MAXIMUM]], %[[ADD]]
-// CHECK-NEXT: func.return %[[WHERE]]
 
 // -----
 

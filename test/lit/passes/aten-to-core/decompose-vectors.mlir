@@ -66,29 +66,3 @@ func.func @forward(%x: tensor<2xf32>, %mat: tensor<2x3xf32>, %v: tensor<3xf32>, 
 // CHECK-NEXT: %[[MUL2:.*]] = aten.mul.Scalar %[[MUL]] {other = 3}
 // CHECK-NEXT: %[[ADD:.*]] = aten.add.Tensor %y, %[[MUL2]]
 // CHECK-NEXT: func.return %[[VIEW]], %[[ADD]]
-
-// -----
-
-func.func @forward(%x: tensor<2x3xf32>, %y: tensor<5x4x3xf32>) -> tensor<2x5x4xf32> {
-  %0 = aten.inner %x, %y : (tensor<2x3xf32>, tensor<5x4x3xf32>) -> tensor<2x5x4xf32>
-  func.return %0 : tensor<2x5x4xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[VIEW:.*]] = aten.view %y {size = [20, 3]}
-// CHECK-NEXT: %[[PERMUTE:.*]] = aten.permute %[[VIEW]] {dims = [1, 0]}
-// CHECK-NEXT: %[[MM:.*]] = aten.mm %x, %[[PERMUTE]]
-// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %[[MM]] {size = [2, 5, 4]}
-// CHECK-NEXT: func.return %[[VIEW2]]
-
-// -----
-
-func.func @forward(%x: tensor<2x3x4xf32>, %y: tensor<4x5x3xf32>) -> tensor<2x5xf32> {
-  %0 = aten.tensordot %x, %y {dims_self = [1, 2], dims_other = [2, 0]} : (tensor<2x3x4xf32>, tensor<4x5x3xf32>) -> tensor<2x5xf32>
-  func.return %0 : tensor<2x5xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[VIEW:.*]] = aten.view %x {size = [2, 12]}
-// CHECK-NEXT: %[[PERMUTE:.*]] = aten.permute %y {dims = [2, 0, 1]}
-// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %[[PERMUTE]] {size = [12, 5]}
-// CHECK-NEXT: %[[MM:.*]] = aten.mm %[[VIEW]], %[[VIEW2]]
-// CHECK-NEXT: func.return %[[MM]]

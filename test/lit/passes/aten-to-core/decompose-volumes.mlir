@@ -61,20 +61,6 @@ func.func @forward(%x: tensor<1x2x6x6x6xf32>) -> tensor<1x2x3x3x3xf32> {
 
 // -----
 
-func.func @forward(%x: tensor<1x2x6x6x6xf32>) -> tensor<1x2x3x3x3xf32> {
-  %0 = aten.avg_pool3d %x {kernel_size = [2, 2, 2]} : (tensor<1x2x6x6x6xf32>) -> tensor<1x2x3x3x3xf32>
-  func.return %0 : tensor<1x2x3x3x3xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[VIEW:.*]] = aten.view %x {size = [1, 12, 6, 6]}
-// CHECK-NEXT: %[[AVG_POOL2D:.*]] = aten.avg_pool2d %[[VIEW]] {kernel_size = [2, 2], stride = [2, 2]}
-// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %[[AVG_POOL2D]] {size = [1, 2, 6, 9]}
-// CHECK-NEXT: %[[AVG_POOL2D2:.*]] = aten.avg_pool2d %[[VIEW2]] {kernel_size = [2, 1], stride = [2, 1]}
-// CHECK-NEXT: %[[VIEW3:.*]] = aten.view %[[AVG_POOL2D2]] {size = [1, 2, 3, 3, 3]}
-// CHECK-NEXT: func.return %[[VIEW3]]
-
-// -----
-
 // Means over windows of several sizes are no mean of means.
 func.func @forward(%x: tensor<1x2x5x5x5xf32>) -> tensor<1x2x3x3x3xf32> {
   %0 = aten.avg_pool3d %x {kernel_size = [2, 2, 2], padding = [1, 1, 1], count_include_pad = false} : (tensor<1x2x5x5x5xf32>) -> tensor<1x2x3x3x3xf32>
