@@ -3,33 +3,26 @@
 // Views and broadcasts under other names.
 
 // What has a view's sizes.
-func.func @forward(%x: tensor<2x6xf32>, %y: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<12xf32>, tensor<3x4xf32>, tensor<3x4xf32>) {
-  %0 = aten._unsafe_view %x {size = [3, -1]} : (tensor<2x6xf32>) -> tensor<3x4xf32>
-  %1 = aten._reshape_alias %x {size = [12], stride = [1]} : (tensor<2x6xf32>) -> tensor<12xf32>
+func.func @forward(%x: tensor<2x6xf32>, %y: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
   %2 = aten.view_as %x, %y : (tensor<2x6xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
   %3 = aten.reshape_as %x, %y : (tensor<2x6xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
-  func.return %0, %1, %2, %3 : tensor<3x4xf32>, tensor<12xf32>, tensor<3x4xf32>, tensor<3x4xf32>
+  func.return %2, %3 : tensor<3x4xf32>, tensor<3x4xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[VIEW:.*]] = aten.view %x {size = [3, 4]}
-// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %x {size = [12]}
-// CHECK-NEXT: %[[VIEW3:.*]] = aten.view %x {size = [3, 4]}
-// CHECK-NEXT: %[[VIEW4:.*]] = aten.view %x {size = [3, 4]}
-// CHECK-NEXT: func.return %[[VIEW]], %[[VIEW2]], %[[VIEW3]], %[[VIEW4]]
+// CHECK-NEXT: %[[VIEW:.*]] = aten.view %x {size = [3, 4]} : (tensor<2x6xf32>) -> tensor<3x4xf32>
+// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %x {size = [3, 4]} : (tensor<2x6xf32>) -> tensor<3x4xf32>
+// CHECK-NEXT: func.return %[[VIEW]], %[[VIEW2]]
 
 // -----
 
 // Broadcasts.
-func.func @forward(%x: tensor<3x1xf32>, %tensors0: tensor<3x1xf32>, %tensors1: tensor<4xf32>) -> (tensor<2x3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) {
+func.func @forward(%x: tensor<3x1xf32>, %tensors0: tensor<3x1xf32>, %tensors1: tensor<4xf32>) -> tensor<2x3x4xf32> {
   %0 = aten.broadcast_to %x {size = [2, 3, 4]} : (tensor<3x1xf32>) -> tensor<2x3x4xf32>
-  %1, %2 = aten.broadcast_tensors [%tensors0, %tensors1] : (tensor<3x1xf32>, tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>)
-  func.return %0, %1, %2 : tensor<2x3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>
+  func.return %0 : tensor<2x3x4xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[EXPAND:.*]] = aten.expand %x {size = [2, 3, 4]}
-// CHECK-NEXT: %[[EXPAND2:.*]] = aten.expand %tensors0 {size = [3, 4]}
-// CHECK-NEXT: %[[EXPAND3:.*]] = aten.expand %tensors1 {size = [3, 4]}
-// CHECK-NEXT: func.return %[[EXPAND]], %[[EXPAND2]], %[[EXPAND3]]
+// CHECK-NEXT: %[[EXPAND:.*]] = aten.expand %x {size = [2, 3, 4]} : (tensor<3x1xf32>) -> tensor<2x3x4xf32>
+// CHECK-NEXT: func.return %[[EXPAND]]
 
 // -----
 

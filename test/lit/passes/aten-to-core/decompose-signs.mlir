@@ -109,9 +109,8 @@ func.func @forward(%x: tensor<3xf32>, %y: tensor<3xf32>) -> i1 {
   func.return %0 : i1
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[EQ:.*]] = aten.eq.Tensor %x, %y
-// CHECK-NEXT: %[[LOGICAL_NOT:.*]] = aten.logical_not %[[EQ]]
-// CHECK-NEXT: %[[ANY:.*]] = aten.any %[[LOGICAL_NOT]]
-// CHECK-NEXT: %[[LOGICAL_NOT2:.*]] = aten.logical_not %[[ANY]]
-// CHECK-NEXT: %[[LOCAL_SCALAR_DENSE:.*]] = aten._local_scalar_dense %[[LOGICAL_NOT2]]
+// CHECK-NEXT: %[[NE:.*]] = aten.ne.Tensor %x, %y : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+// CHECK-NEXT: %[[ANY:.*]] = aten.any %[[NE]] : (tensor<3xi1>) -> tensor<i1>
+// CHECK-NEXT: %[[LOGICAL_NOT:.*]] = aten.logical_not %[[ANY]] : tensor<i1>
+// CHECK-NEXT: %[[LOCAL_SCALAR_DENSE:.*]] = aten._local_scalar_dense %[[LOGICAL_NOT]] : (tensor<i1>) -> i1
 // CHECK-NEXT: func.return %[[LOCAL_SCALAR_DENSE]]

@@ -1,4 +1,7 @@
-"""Decomposition by patterns: the result is Core ATen and computes what torch computes."""
+"""Decomposition by patterns: the result is Core ATen and computes what torch computes.
+
+Operators without a pattern go through torch's own decomposition, and are held to the same.
+"""
 
 from __future__ import annotations
 
