@@ -262,6 +262,7 @@ def test_integers_by_zero_are_refused(
         run(call, stock, tmp_path / "model.pte", fitted=True)
 
 
+@pytest.mark.slow
 def test_most_would_not(stock: StockRuntime, tmp_path: Path) -> None:
     """The rewrites are needed: what stock is right about without them is little, and listed."""
     right: list[str] = []
