@@ -43,7 +43,7 @@ def backends_of(module: ModuleType) -> dict[str, Backend]:
         try:
             found[backend_id] = value()
         except Exception as error:
-            text = f"the backend {backend_id!r} cannot be made: {type(error).__name__}: {error}"
+            text = f"the backend {backend_id!r} cannot be created: {type(error).__name__}: {error}"
             where = f"{module.__name__}.{value.__name__}"
             raise ExecutorchError(Error.Internal, text, where=where) from error
     return found

@@ -112,7 +112,7 @@ def test_what_would_change_other_methods(programs):
     plain = to_edge(programs)
     text = str(plain.module)
     with pytest.raises(
-        PassFailedException, match=r"of 'one': @shared.calls is state of other methods as well"
+        PassFailedException, match=r"of 'one': @shared.calls is shared with other methods"
     ):
         plain.transform({"one": [Scale("shared.calls")]})
     with pytest.raises(
