@@ -348,7 +348,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         ),
     ),
     "what shared parts expand to": (
-        program("mentions", built(mentions_without_end), "more than the file can mean"),
+        program("mentions", built(mentions_without_end), "too many for a file of this size"),
     ),
 }
 

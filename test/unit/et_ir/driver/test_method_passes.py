@@ -119,7 +119,7 @@ def test_what_would_change_other_methods(programs):
         PassFailedException, match=r"of 'two': the passes must keep exactly this method; methods are: x"
     ):
         plain.transform({"two": [Rename()]})
-    with pytest.raises(PassFailedException, match=r"no method is called 'three'; there are: one, two"):
+    with pytest.raises(PassFailedException, match=r"no method named 'three'; methods are: one, two"):
         plain.transform({"three": []})
     assert str(plain.module) == text
 
