@@ -1,4 +1,4 @@
-"""Tables of the program in a ``.pte`` file, schema generation ET12.
+"""Tables of the program in a `.pte` file, schema generation ET12.
 
 Names, types and defaults are the wire format and agree with what ExecuTorch reads and writes.
 """

@@ -12,7 +12,7 @@ __all__ = ["backend_classes", "backends_of"]
 
 
 def backend_classes(module: ModuleType) -> dict[str, type[Backend]]:
-    """The backends that a module defines with a ``backend_id``, by that id.
+    """The backends that a module defines with a `backend_id`, by that id.
 
     Raises ExecutorchError(RegistrationAlreadyRegistered) for two of one id.
     """
@@ -34,7 +34,7 @@ def backend_classes(module: ModuleType) -> dict[str, type[Backend]]:
 
 
 def backends_of(module: ModuleType) -> dict[str, Backend]:
-    """An instance of each backend that a module defines with a ``backend_id``, by that id.
+    """An instance of each backend that a module defines with a `backend_id`, by that id.
 
     Raises ExecutorchError: RegistrationAlreadyRegistered for two of one id, Internal for one whose constructor raises.
     """

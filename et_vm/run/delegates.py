@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Delegates:
-    """The initialised delegates of one plan, whose table path is ``where``. Dropping the object destroys
+    """The initialised delegates of one plan, whose table path is `where`. Dropping the object destroys
     them, also those that were initialised before another one failed.
 
     Raises MissingBackend when a backend is not registered or not available, and what the backends raise; what is no
-    ExecutorchError becomes one that names the backend. ``arguments`` are what backends are told of the first calls
-    (:func:`first_arguments`).
+    ExecutorchError becomes one that names the backend. `arguments` are what backends are told of the first calls
+    (`first_arguments`).
     """
 
     def __init__(

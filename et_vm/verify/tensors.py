@@ -26,7 +26,7 @@ _CONTIGUOUS = [bytes(range(rank)) for rank in range(MAX_RANK + 1)]
 
 
 class Place(NamedTuple):
-    """Bytes ``start`` to ``end`` of an arena."""
+    """Bytes `start` to `end` of an arena."""
 
     memory_id: int
     start: int
@@ -64,7 +64,7 @@ class BoolConstants:
     """
 
     def __init__(self, budget: int) -> None:
-        """``budget`` is how many bytes may be looked at."""
+        """`budget` is how many bytes may be looked at."""
         self._budget = budget
         self._known: dict[tuple[int, int], str] = {}
 
@@ -86,7 +86,7 @@ class BoolConstants:
 def verify_tensor(
     table: Tensor, plan: ExecutionPlan, pte: PteFile, bools: BoolConstants, where: str, problems: Problems
 ) -> bool:
-    """Check one tensor of ``plan``, whose table path is ``where``; returns whether its number of bytes is known."""
+    """Check one tensor of `plan`, whose table path is `where`; returns whether its number of bytes is known."""
 
     def report(message: str, field: str, code: Error = Error.InvalidProgram) -> None:
         problems.add(InvalidFile(message, code=code, where=f"{where}.{field}"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """One instruction: ``text`` with every value described, and the registers that are no constants in order."""
+    """One instruction: `text` with every value described, and the registers that are no constants in order."""
 
     text: str
     registers: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""The ``quantized_decomposed`` operators by torch's own functions, which have no out variants: the results are
+"""The `quantized_decomposed` operators by torch's own functions, which have no out variants: the results are
 copied. Sums, embeddings and mixed products, which torch does not define, are put together from what it does.
 """
 
@@ -111,7 +111,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def quantized_kernel(name: str) -> Prepare:
-    """The kernel of the operator ``name``; the portable one checks the call and shapes the outputs."""
+    """The kernel of the operator `name`; the portable one checks the call and shapes the outputs."""
     check = KernelRegistry([portable.register]).lookup(name, ())
     if check is None:
         raise KeyError(name)

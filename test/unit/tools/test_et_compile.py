@@ -230,9 +230,18 @@ def test_outputs_are_checked_before_the_work(command: Command) -> None:
         (("relu.mlir", "-o", "x.pte", "--preserve", "nope"), "--preserve: unknown operator nope"),
         (("relu.mlir", "--emit", "edge", "--debug-map", "m.json"), "which --emit edge does not have"),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "no/m.json"), "no/m.json: the folder "),
-        (("relu.mlir", "--emit", "edge", "--tensor-alignment", "64"), "alignment options apply to .pte files only"),
-        (("relu.mlir", "-o", "x.pte", "--segment-alignment", "3"), "not a valid alignment: expected a power of two"),
-        (("relu.mlir", "-o", "x.pte", "--delegate-alignment", "0"), "not a valid alignment: expected a power of two"),
+        (
+            ("relu.mlir", "--emit", "edge", "--tensor-alignment", "64"),
+            "alignment options apply to .pte files only",
+        ),
+        (
+            ("relu.mlir", "-o", "x.pte", "--segment-alignment", "3"),
+            "not a valid alignment: expected a power of two",
+        ),
+        (
+            ("relu.mlir", "-o", "x.pte", "--delegate-alignment", "0"),
+            "not a valid alignment: expected a power of two",
+        ),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "./x.pte"), "is also the input or output file"),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "relu.mlir"), "is also the input or output file"),
         (("relu.mlir", "-o", "relu.mlir"), "would overwrite the input"),

@@ -111,9 +111,7 @@ def test_constants_that_one_method_changes_are_its_own(programs):
 def test_what_would_change_other_methods(programs):
     plain = to_edge(programs)
     text = str(plain.module)
-    with pytest.raises(
-        PassFailedException, match=r"of 'one': @shared.calls is shared with other methods"
-    ):
+    with pytest.raises(PassFailedException, match=r"of 'one': @shared.calls is shared with other methods"):
         plain.transform({"one": [Scale("shared.calls")]})
     with pytest.raises(
         PassFailedException, match=r"of 'two': the passes must keep exactly this method; methods are: x"

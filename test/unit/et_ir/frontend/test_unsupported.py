@@ -238,5 +238,7 @@ def test_numbers_that_the_caller_chooses():
             return x[:n] * n
 
     shapes = {"x": None, "n": torch.export.Dim.DYNAMIC}
-    with pytest.raises(UnsupportedProgram, match='input "n" of method forward: runtimes do not accept variable scalar inputs'):
+    with pytest.raises(
+        UnsupportedProgram, match='input "n" of method forward: runtimes do not accept variable scalar inputs'
+    ):
         import_program(torch.export.export(Net(), (torch.ones(8), 3), dynamic_shapes=shapes))
