@@ -73,7 +73,7 @@ class Operator:
 
     @cached_property
     def summary(self) -> str:
-        """What it computes, in one sentence. Raises `KeyError` for an operator that the library does not know."""
+        """One-sentence summary. Raises `KeyError` for an operator that the library does not know."""
         return summary_of(self.namespace, self.overload_name.partition(".")[0])
 
     # -- classes of operators
@@ -151,7 +151,7 @@ class Operator:
 
     @cached_property
     def facts(self) -> Facts:
-        """What its family declares of it."""
+        """Facts declared by its family."""
         from et_ops.facts import DECLARED
 
         return DECLARED.get(self.name, _NO_FACTS)

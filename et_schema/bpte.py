@@ -11,7 +11,7 @@ from et_schema.reader import Reader, Source
 from et_schema.segments import OutputStream
 
 VERSION = 2
-"""What stock ExecuTorch 1.4 writes."""
+"""Schema generation written by stock ExecuTorch 1.4."""
 
 _MINIMUM = 16
 

@@ -16,7 +16,7 @@ FILE_IDENTIFIER = b"ET12"
 
 @table
 class ContainerMetadata:
-    """How nested inputs and outputs flatten: torch pytree specs as JSON."""
+    """Flattening of nested inputs and outputs: torch pytree specs as JSON."""
 
     encoded_inp_str: str = ""
     encoded_out_str: str = ""
@@ -334,7 +334,7 @@ class DataSegment:
 
 @table
 class SubsegmentOffsets:
-    """Where each constant starts in a segment. Entry 0 is reserved."""
+    """Offsets of constants in a segment. Entry 0 is reserved."""
 
     segment_index: UInt32 = 0
     offsets: list[UInt64] = []

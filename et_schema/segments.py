@@ -53,7 +53,7 @@ class OutputStream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where segments go: (offset, size) of each from a base that needs `alignment`; `size` is the sum."""
+    """Segment layout: (offset, size) of each from a base that needs `alignment`; `size` is the sum."""
 
     extents: list[tuple[int, int]]
     alignment: int

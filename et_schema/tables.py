@@ -108,7 +108,7 @@ class Slot(NamedTuple):
 
 
 class Kind(Enum):
-    """What a field holds."""
+    """Wire type of a field."""
 
     SCALAR = auto()
     BOOL = auto()

@@ -114,7 +114,7 @@ class XValue:
 
 @table
 class OutputMinMax:
-    """What is done to an output last."""
+    """Output clamp of a node."""
 
     output_min: Float32 = 0.0
     output_max: Float32 = 0.0

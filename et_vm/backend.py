@@ -25,7 +25,7 @@ MAX_OPTION_VALUE = 256
 
 
 class BackendInitContext(NamedTuple):
-    """What a backend may use while it initialises one delegate."""
+    """Context of a delegate's initialization."""
 
     platform: Platform
     tracer: EventTracer | None
@@ -45,7 +45,7 @@ class BackendInitContext(NamedTuple):
 
 
 class BackendExecuteContext(NamedTuple):
-    """What a backend may use while it executes one call."""
+    """Context of a delegate call."""
 
     platform: Platform
     tracer: EventTracer | None

@@ -171,7 +171,7 @@ class Program:
         return self.liveness(name).clashes()
 
     def liveness(self, name: str) -> Liveness:
-        """Which arena bytes of a method are needed when.
+        """Live ranges of a method's arena bytes.
 
         Raises ExecutorchError(InvalidArgument) for an unknown name, InvalidFile when the plan is not valid.
         """

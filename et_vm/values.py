@@ -59,7 +59,7 @@ def addresses(sizes: Sequence[int], itemsize: int) -> bool:
 
 
 class Layout(NamedTuple):
-    """What the shape and the dim order of a dense tensor say, with elements of some size."""
+    """Layout of a dense tensor: shape, dim order and element size."""
 
     strides: tuple[int, ...]
     """In elements, by logical dimension: `contiguous_strides`."""

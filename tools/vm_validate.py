@@ -79,7 +79,7 @@ def _with_way_out(problem: ExecutorchError, args: argparse.Namespace) -> Executo
 def _load_methods(
     file: memoryview, kernels: KernelRegistry, backends: BackendRegistry, data: list[str] | None
 ) -> list[ExecutorchError]:
-    """What loading each method raises."""
+    """Errors of loading each method."""
     from et_vm.program import Program
 
     program = Program.load(file)

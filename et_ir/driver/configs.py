@@ -30,7 +30,7 @@ def operator_name(operator: str | OpOverload) -> str:
 
 @dataclass(frozen=True)
 class EdgeCompileConfig:
-    """How to lower to the edge level."""
+    """Options of the lowering to the edge level."""
 
     _check_ir_validity: bool = True
     """Whether to check the edge level's contract. What breaks it fails later, with a less telling message."""
@@ -61,7 +61,7 @@ class EdgeCompileConfig:
 
 @dataclass(frozen=True)
 class ExecutorchBackendConfig:
-    """How to lower from the edge level to a file."""
+    """Options of the lowering from the edge level to a file."""
 
     target: str = DEFAULT_TARGET
     """The runtime whose kernels the program must make do with: `stock-1.5`; `stock-1.5-quantized`, the same with the

@@ -43,7 +43,7 @@ class Part:
 
 
 Operand: TypeAlias = "Leaf | Part | int | float | bool | Sequence[Leaf | Part | None] | None"
-"""What stands in a tensor slot: a constant, a number, nothing, or a list of constants."""
+"""Operand of a tensor slot: a constant, a number, nothing, or a list of constants."""
 
 
 @dataclass(eq=False)

@@ -46,7 +46,7 @@ def conflicts(buffers: Sequence[Buffer], offsets: Sequence[int]) -> list[tuple[i
 
 
 def layout_problems(buffers: Sequence[Buffer], layout: Layout) -> list[str]:
-    """What is wrong with a layout, one message each; empty if nothing is."""
+    """Violations in a layout, one message each; empty if it is valid."""
     offsets = layout.offsets
     if len(offsets) != len(buffers):
         return [f"{len(offsets)} offsets for {len(buffers)} buffers"]

@@ -72,7 +72,7 @@ class Problem:
         """The buffers of each section."""
         self.flat: Indices = np.concatenate(self.live)
         self.starts: Indices = np.cumsum([0, *map(len, live)]).astype(np.intp)
-        """Where the buffers of each section begin in `flat`."""
+        """Start of each section's buffers in `flat`."""
         self.of: list[list[int]] = [[] for _ in buffers]
         """The sections of each buffer."""
         for section, indices in enumerate(live):
@@ -84,9 +84,9 @@ class Problem:
         self.units: Numbers | None = np.array(units, np.int64) if max(units) > 1 else None
         """The alignments, if there are several."""
         self.left: Numbers = np.zeros(len(live), np.int64)
-        """What is to be placed in each section."""
+        """Buffers to place in each section."""
         self.crossing: Numbers = np.zeros(len(live), np.int64)
-        """How many buffers are needed on both sides of each section's end."""
+        """Number of buffers live across each section's end."""
         alike: dict[tuple[tuple[int, ...], int, int], int] = {}
         self.kind: list[int] = []
         """Equal for interchangeable buffers."""
@@ -125,7 +125,7 @@ class _Node:
     left: Numbers
     crossing: Numbers
     parts: tuple[_Part, ...]
-    """What is to be solved; the last is being solved."""
+    """Stack of subproblems; the last is being solved."""
     choices: list[int]
     """Buffers to place at their floors, and `-1 - section`: none of those with the lowest floor comes there."""
     level: int

@@ -50,7 +50,7 @@ class Prim(NamedTuple):
 
     @property
     def arity(self) -> int:
-        """How many arguments a call has."""
+        """Number of arguments of a call."""
         return len(self.params) + (not self.in_place)
 
 

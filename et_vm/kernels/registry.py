@@ -146,7 +146,7 @@ class Scratch:
 
 
 class PrepareContext:
-    """What a prepare function may ask of the method it prepares a call for.
+    """Context of a prepare function.
 
     Tests of a kernel make their own: `PrepareContext("aten::add.out")`.
     """
@@ -164,7 +164,7 @@ class PrepareContext:
     )
 
     declared_work: int
-    """What kernels said with `work` since `restart`."""
+    """Work reported by kernels since `restart`."""
 
     def __init__(
         self,
@@ -360,7 +360,7 @@ class KernelRegistry:
     """Asked, in order, for the kernel of an operator that has none; what they find is kept."""
 
     origins: dict[str, str]
-    """Where the kernels are that users have written, for messages."""
+    """Source places of user kernels, for messages."""
 
     def __init__(self, libraries: Iterable[KernelLibrary] = ()) -> None:
         self.compiled = False

@@ -142,7 +142,7 @@ class DynamicCall:
     __slots__ = ("_call", "_kept", "_key", "_step", "_versions")
 
     _MOST = 64
-    """How many steps are kept at most."""
+    """Maximum number of cached steps."""
 
     def __init__(self, call: Call) -> None:
         self._call = call

@@ -146,7 +146,7 @@ def _values(args: Sequence[int], registers: Sequence[object]) -> list[object]:
 
 
 def _hint(backend_id: str, backends: BackendRegistry) -> str:
-    """What to do about a backend that is missing."""
+    """Hint for a missing backend."""
     names = backends.registered_backend_names
     if backend_id in names:
         return "it is registered, but not available on this machine"

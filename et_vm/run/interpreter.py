@@ -29,7 +29,7 @@ MAX_INSTRUCTIONS = 10_000_000
 
 Hook: TypeAlias = "Callable[[Instruction], None]"
 Hooks: TypeAlias = tuple[Hook, Hook]
-"""What is called before and after each instruction."""
+"""Callbacks before and after each instruction."""
 
 
 def _unobserved(instruction: Instruction) -> None:

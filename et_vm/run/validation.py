@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Validation:
-    """What `validate` found.
+    """Result of `validate`.
 
     `problems` are faults for which a file, or with kernels one of its methods, is not loaded; `clashes` are places
     where a well-formed plan lets instructions overwrite what is still needed. All have a path, and a byte where there

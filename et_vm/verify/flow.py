@@ -171,7 +171,7 @@ class Flow:
         return rebound
 
     def state(self, state: State, register: int) -> int:
-        """What `register` may hold in `state`."""
+        """Possible contents of `register` in `state`."""
         bits = state.get(register)
         return self._initial[register] if bits is None else bits
 

@@ -49,7 +49,7 @@ def verify_guards(pte: PteFile, problems: Problems = FIRST) -> None:
 
 
 def _fault(guards: MethodGuards, plan: ExecutionPlan) -> str | None:
-    """What is wrong with the guards of a method."""
+    """Fault in the guards of a method."""
     if len(guards.inputs) != len(plan.inputs):
         return f"{len(guards.inputs)} inputs, the method has {len(plan.inputs)}"
     ranks: dict[str, int | None] = {}

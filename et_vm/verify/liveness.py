@@ -50,7 +50,7 @@ class Clash(NamedTuple):
 
 
 class Liveness:
-    """Which arena bytes die at which instruction of a plan.
+    """Live ranges of arena bytes in a plan.
 
     `dead_after[i]` are the ranges that instruction `i` reads for the last time, `overwritten_by[i]` those that
     it writes without having been given them to read; `state` are those that live from one execution to the

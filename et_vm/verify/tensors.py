@@ -39,7 +39,7 @@ def tensor_bytes(table: Tensor) -> int:
 
 
 def tensor_place(table: Tensor) -> Place | None:
-    """Where a tensor is planned; None if it is not."""
+    """Planned place of a tensor; None if it has none."""
     allocation = table.allocation_info
     if allocation is None:
         return None
@@ -69,7 +69,7 @@ class BoolConstants:
         self._known: dict[tuple[int, int], str] = {}
 
     def fault(self, data: memoryview) -> str:
-        """What is wrong with the bytes of a tensor; empty if nothing is."""
+        """Faults in the bytes of a tensor; empty if there are none."""
         if not data.nbytes:
             return ""
         key = (int(np.frombuffer(data, np.uint8).ctypes.data), data.nbytes)

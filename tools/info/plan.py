@@ -124,7 +124,7 @@ def lines(arenas: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def certainty(arena: dict[str, Any]) -> str:
-    """What is known of how good an arena's size is, in words."""
+    """Optimality of an arena's size, in words."""
     if arena["optimal"]:
         return f"optimal: no smaller arena exists with tensors at multiples of {arena['alignment']}"
     return (

@@ -456,7 +456,7 @@ class ViewOp(TensorRegisterOp):
 
     @property
     def first_byte(self) -> int:
-        """Where the view starts in its base, in bytes."""
+        """Offset of the view in its base, in bytes."""
         return 0 if self.start is None else self.start.value.data
 
     def print_subject(self, printer: Printer) -> None:

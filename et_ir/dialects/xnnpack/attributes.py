@@ -59,7 +59,7 @@ class ValueType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def quantized_by(self) -> schema.XNNQuantParams | None:
-        """How the value is quantized."""
+        """Quantization of the value."""
         found = dict(self.quantization.data)
         kind = found.pop("by", None)
         if not isinstance(kind, StringAttr):

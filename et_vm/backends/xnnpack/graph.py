@@ -23,7 +23,7 @@ from et_vm.values import Tensor
 
 
 class ValueInfo(NamedTuple):
-    """What is known of a value whatever its size."""
+    """Size-independent facts of a value."""
 
     scalar_type: ScalarType
     dims: tuple[int, ...]

@@ -20,7 +20,7 @@ def aligned(nbytes: int) -> Array:
 
 
 def address(array: Array) -> int:
-    """Where an array begins."""
+    """Address of an array."""
     place: int = array.__array_interface__["data"][0]
     return place
 

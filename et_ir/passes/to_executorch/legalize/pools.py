@@ -93,7 +93,7 @@ class VolumeAverage(RewritePattern):
 def _window_sizes(
     size: int, count: int, kernel: int, stride: int, padding: int, *, with_padding: bool
 ) -> list[int]:
-    """How many elements each window counts, as torch counts them."""
+    """Element count of each window, as torch defines it."""
     found: list[int] = []
     for at in range(count):
         start = at * stride - padding

@@ -34,7 +34,7 @@ class Axis(NamedTuple):
 
     @property
     def out(self) -> int:
-        """How many places there are."""
+        """Number of window positions."""
         return (self.size + self.before + self.after - self.reach) // self.stride + 1
 
     @property
