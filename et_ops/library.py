@@ -1,4 +1,4 @@
-"""One record per operator: its schema, and the facts that the compiler and the runtime derive their behaviour from.
+"""One record per operator: its schema, and the facts that the compiler and the runtime derive their behavior from.
 
 `schemas.txt` holds torch's functional operators that programs may hold, `extra_schemas.txt` those of other
 namespaces. Each line is the functional schema, torch's tags, and the schema of the out variant, separated by tabs.

@@ -80,7 +80,7 @@ class Tensor:
     0                 absent            none until set: an input, or the target of a move
     0                 present           the arena
     > 0               absent            a constant, read where it lies in the file
-    > 0               present           the arena, initialised from the file: a mutable buffer
+    > 0               present           the arena, initialized from the file: a mutable buffer
     """
 
     scalar_type: ScalarType = ScalarType.BYTE

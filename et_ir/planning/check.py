@@ -1,7 +1,7 @@
 """A checker of layouts that shares no code with the planners: it walks through time and looks at what lies where.
 
 At each time the live buffers are kept in the order of their offsets, and a new one is compared with its
-neighbours, which is enough because those that are there do not overlap: O(n log n) comparisons.
+neighbors, which is enough because those that are there do not overlap: O(n log n) comparisons.
 """
 
 from __future__ import annotations

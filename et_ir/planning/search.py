@@ -10,7 +10,7 @@ lowest floor of all and at a section that has it: either one of the buffers with
 come higher, and then on top of something that is not placed yet, which gives them their next floors. Buffers of equal
 size and times are interchangeable: only the first is tried. What has failed before in the same state, reached by
 another order, is not tried again. Where no buffer that is left crosses a time, the sides have nothing to do with each
-other: they are solved one after the other, and if one fails, no other solution of its neighbour is tried but the
+other: they are solved one after the other, and if one fails, no other solution of its neighbor is tried but the
 choice that parted them is taken back.
 
 After Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning" (ASPLOS 2023),

@@ -406,7 +406,7 @@ class Liveness:
         )
 
     def _ranges(self, pieces: int, users: int) -> list[Range]:
-        """The byte ranges of a set of pieces that `users` use, neighbours joined."""
+        """The byte ranges of a set of pieces that `users` use, neighbors joined."""
         floats = self._pieces_of(users & self._floats)
         ranges: list[Range] = []
         for piece in _members(pieces):

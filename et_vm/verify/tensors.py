@@ -195,8 +195,8 @@ def initial_state(table: Tensor) -> object | None:
 
 
 def verify_initial_states(tensors: Sequence[tuple[int, Tensor]], where: str, problems: Problems) -> None:
-    """Report the tensors of a plan, given with their indices, that the file initialises in arena bytes which it
-    initialises with something else too.
+    """Report the tensors of a plan, given with their indices, that the file initializes in arena bytes which it
+    initializes with something else too.
 
     What such bytes start with would depend on the order of the values, and copying them could cost the product of
     the numbers of tensors and bytes. Several registers of one buffer are no fault.

@@ -13,7 +13,7 @@ ALIGNMENT = 64
 
 
 def aligned(nbytes: int) -> Array:
-    """Uninitialised bytes that begin where a line of the cache does."""
+    """Uninitialized bytes that begin where a line of the cache does."""
     raw = np.empty(nbytes + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + nbytes]

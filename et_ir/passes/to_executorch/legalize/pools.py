@@ -26,7 +26,7 @@ def _known(values: Sequence[object], count: int) -> tuple[int, ...] | None:
 
 
 def _line(b: Lines, numbers: Sequence[int], element: Attribute, shape: Sequence[int]) -> SSAValue:
-    """Numbers that are known, of which neighbours are mostly equal, in a shape that broadcasts."""
+    """Numbers that are known, of which neighbors are mostly equal, in a shape that broadcasts."""
     runs = [b.full([len(list(run))], number, element) for number, run in groupby(numbers)]
     return b.view(runs[0] if len(runs) == 1 else b(edge.CatOp, runs, 0), shape)
 
