@@ -160,7 +160,7 @@ FAULTS = {
     "aten.to.dtype ": ("short = ", "convert to a signed integer type"),
     "aten.quantize_per_tensor": ("bytes = ", "quantise with PT2E"),
     "aten.dequantize.self": ("bytes = ", "quantise with PT2E"),
-    "edge.nonzero": ("waves = ", "convert to another type around it"),
+    "edge.nonzero": ("waves = ", "convert its operands to another type"),
     "aten::_linalg_eigh.eigenvalues": ("modes = ", "compile for a target that has a kernel for it"),
 }
 """What is at fault in `Faulty`, the line's beginning and the fix's; the stages that find it are three."""
