@@ -192,7 +192,7 @@ def padded(shape: Shape, pad: Sequence[int]) -> Shape:
             continue
         sizes[-1 - i] = size + before + after
         if sizes[-1 - i] < 0:
-            raise ValueError(f"padding {tuple(pad)} takes more than there is of shape {shape}")
+            raise ValueError(f"padding {tuple(pad)} crops more than the size of shape {shape}")
     return tuple(sizes)
 
 

@@ -87,7 +87,7 @@ def arange(start: Number, end: Number, step: Number, dtype: DType | None, *_: ob
     if dtype is I64:
         start, end, step = int(start), int(end), int(step)
     if step == 0 or (end - start) * step < 0:
-        raise ValueError(f"arange from {start} to {end} by {step} never arrives")
+        raise ValueError(f"arange from {start} to {end} by {step} has the wrong sign of step")
     if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         return Meta((ceil_div(end - start, step),), dtype)
     return Meta((math.ceil((end - start) / step),), dtype)

@@ -27,7 +27,9 @@ from et_ops.inference.shapes import (
 def permute(self: Meta, dims: Sequence[int]) -> Meta:
     order = tuple(wrap_dim(dim, self.rank) for dim in dims)
     if sorted(order) != list(range(self.rank)):
-        raise ValueError(f"{tuple(dims)} is no permutation of the dimensions of a tensor of rank {self.rank}")
+        raise ValueError(
+            f"{tuple(dims)} is not a permutation of the dimensions of a tensor of rank {self.rank}"
+        )
     return Meta(tuple(self.shape[i] for i in order), self.dtype)
 
 

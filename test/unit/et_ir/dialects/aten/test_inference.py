@@ -16,7 +16,7 @@ from xdsl.dialects import test as xdsl_test
 from xdsl.dialects.builtin import TensorType, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
-from dev.calls import Call, module_of, result_type
+from dev.calls import RecordedCall, module_of, result_type
 from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.dialects.edge import ops as edge
@@ -25,14 +25,16 @@ from et_ir.dialects.schema.inference import infer
 from et_ops.inference import RULES
 
 
-def called(case: tuple[Any, ...]) -> Call:
+def called(case: tuple[Any, ...]) -> RecordedCall:
     target, *args = case
     kwargs: dict[str, Any] = args.pop() if args and isinstance(args[-1], dict) else {}
     overload = target.default if isinstance(target, OpOverloadPacket) else target
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         found = overload(*args, **kwargs)
-    return Call(overload, tuple(args), kwargs, tuple(found) if isinstance(found, list | tuple) else (found,))
+    return RecordedCall(
+        overload, tuple(args), kwargs, tuple(found) if isinstance(found, list | tuple) else (found,)
+    )
 
 
 def collected() -> list[Any]:
@@ -163,7 +165,7 @@ WRONG: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "cat": ("cat", ((value(2, 3), value(2, 4)),), "sizes 3 and 4 differ"),
     "cat rank": ("cat", ((value(2, 3), value(2)),), "ranks 2 and 1"),
     "full": ("full", ((-3,), 0), "size -3 is negative"),
-    "arange": ("arange.start_step", (0, 5, -1), "never arrives"),
+    "arange": ("arange.start_step", (0, 5, -1), "has the wrong sign of step"),
     "convolution": ("conv2d", (value(1, 3, 8, 8), value(4, 2, 3, 3)), "takes 2 channels, got 3"),
     "window": ("conv2d", (value(1, 3, 2, 2), value(4, 3, 3, 3)), "a window of 3 does not fit"),
     "pool rank": ("max_pool2d", (value(8, 8), (2, 2)), "pooling over 2 dimensions"),
