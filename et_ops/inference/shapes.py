@@ -31,7 +31,7 @@ Shape = tuple[int, ...]
 
 def known(*sizes: int) -> bool:
     """Whether all sizes are known."""
-    return all(size >= 0 for size in sizes)
+    return not sizes or min(sizes) >= 0
 
 
 def differ(a: int, b: int) -> bool:
@@ -95,7 +95,10 @@ def broadcast(*shapes: Shape) -> Shape:
     """The shape that all shapes broadcast to. Raises `ValueError` if they do not."""
     result: Shape = ()
     for shape in shapes:
-        if shape == result:
+        if shape == result or not shape:
+            continue
+        if not result:
+            result = shape
             continue
         rank = max(len(shape), len(result))
         left = (1,) * (rank - len(result)) + result
@@ -119,7 +122,7 @@ def reshaped(shape: Shape, size: Sequence[int], arg: str = "size") -> Shape:
     count = numel(shape)
     if size.count(-1) > 1:
         raise Mismatch(arg, "only one size of -1", list(size))
-    if any(item < -1 and item != UNKNOWN for item in size):
+    if size and min(size) < -1 and any(item < -1 and item != UNKNOWN for item in size):
         raise Mismatch(arg, "no negative size but one of -1", list(size))
     if UNKNOWN in size or count is None:
         return tuple(UNKNOWN if item == -1 else item for item in size)

@@ -9,40 +9,60 @@ from typing import TypeVar, cast
 from et_ops.dtypes import DType
 from et_ops.inference.meta import Meta, Mismatch, Rule
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import check_kinds, check_out_type, check_type, describe
-from et_vm.kernels.portable.promotion import dtype_of, scalar_type_of
+from et_vm.kernels.portable.arguments import (
+    check_kinds,
+    check_out_type,
+    check_same_type,
+    check_type,
+    describe,
+)
+from et_vm.kernels.portable.promotion import DTYPES, SCALAR_TYPES, dtype_of
 from et_vm.kernels.registry import NOTHING, Prepare, PrepareContext, Step, parameters_of
 from et_vm.values import Tensor
 
 __all__ = ["infer", "inferred"]
 
 _P = TypeVar("_P", bound=Prepare)
+_TENSORS = frozenset({"Tensor", "TensorList"})
 
 
-def infer(ctx: PrepareContext, rule: Rule, names: Sequence[str], arguments: Sequence[object]) -> list[Meta]:
+def infer(
+    ctx: PrepareContext, rule: Rule, names: Sequence[str], arguments: Sequence[object]
+) -> Sequence[Meta]:
     """The results that a rule infers from the arguments of a call, ``names`` for messages. Element types among the
     arguments are `DType`.
 
     Raises Trap for arguments that the rule refuses, and where a size is negative or cannot be told.
     """
+    return _results(ctx, rule, [_operand(value) for value in arguments], names, arguments)
+
+
+def _results(
+    ctx: PrepareContext,
+    rule: Rule,
+    operands: Sequence[object],
+    names: Sequence[str],
+    arguments: Sequence[object],
+) -> Sequence[Meta]:
     try:
-        found = rule(*map(_operand, arguments))
+        found = rule(*operands)
     except Mismatch as error:
         raise ctx.error(str(error)) from None
     except ValueError as error:
         raise _refused(ctx, str(error), names, arguments) from None
-    results = [found] if isinstance(found, Meta) else found
-    if not isinstance(results, list | tuple):
+    results = (found,) if isinstance(found, Meta) else found
+    if results is None or isinstance(results, DType):
         raise _refused(ctx, "the results have no type", names, arguments)
     for result in results:
         if result.shape and min(result.shape) < 0:
             raise _refused(ctx, f"the result would have the shape {list(result.shape)}", names, arguments)
-    return cast("list[Meta]", results)
+    return results
 
 
 def _operand(value: object) -> object:
     if isinstance(value, Tensor):
-        return Meta(value.sizes, dtype_of(value.scalar_type))
+        dtype = DTYPES.get(value.scalar_type)
+        return Meta(value.sizes, dtype_of(value.scalar_type) if dtype is None else dtype)
     if isinstance(value, list):
         items = cast("list[object]", value)
         return [_operand(item) for item in items] if items and not isinstance(items[0], int) else items
@@ -51,7 +71,7 @@ def _operand(value: object) -> object:
 
 def _refused(ctx: PrepareContext, why: str, names: Sequence[str], arguments: Sequence[object]) -> Exception:
     got = ", ".join(
-        f"argument '{name}': {_shown(value)}" for name, value in zip(names, arguments, strict=True)
+        f"argument '{name}': {_shown(value)}" for name, value in zip(names, arguments, strict=False)
     )
     return ctx.error(f"{why}; {got}")
 
@@ -78,31 +98,49 @@ def inferred(
     check_result = check_out_type if casts else check_type
 
     def wrap(prepare: _P) -> _P:
-        names = [param.name for param in parameters_of(prepare) or ()]
+        params = list(parameters_of(prepare) or ())
+        names = [param.name for param in params]
         given, results = names[:-outs], names[-outs:]
         typed = [at for at, name in enumerate(given) if name == "dtype"]
+        single = outs == 1 and "Tensor" in params[-1].kinds
+        tensors = [at for at in range(len(given)) if params[at].kinds & _TENSORS]
 
         @functools.wraps(prepare)
         def shaped(ctx: PrepareContext, *arguments: object) -> Step:
             values = list(arguments[:-outs])
+            if kinds or same_type:
+                first = cast("Tensor", values[tensors[0]])
+                if kinds:
+                    check_kinds(ctx, first.scalar_type, kinds, arg=given[tensors[0]])
+                if same_type:
+                    for at in tensors[1:]:
+                        check_same_type(ctx, first, (given[at], cast("Tensor | None", values[at])))
+            for at in tensors:
+                values[at] = _operand(values[at])
             for at in typed:
                 values[at] = _dtype(values[at])
-            if kinds or same_type:
-                _check_types(ctx, given, values, kinds, same_type=same_type)
-            metas = infer(ctx, rule, given, values)
-            targets, labels = cast("Sequence[Tensor]", arguments[-outs:]), results
+            metas = _results(ctx, rule, values, given, arguments)
+            if single:
+                target, (meta,) = cast("Tensor", arguments[-1]), metas
+                if target.scalar_type != SCALAR_TYPES[meta.dtype]:
+                    check_result(ctx, SCALAR_TYPES[meta.dtype], target, arg=results[0])
+                target.resize(meta.shape)
+                return prepare(ctx, *arguments) if target.array.size else NOTHING
+            targets = arguments[-outs:]
+            labels = results
             if isinstance(targets[0], list):
-                targets = cast("list[Tensor]", targets[0])
+                targets = cast("list[object]", targets[0])
                 labels = results * len(targets)
                 good = len(targets) == len(metas)
                 ctx.check(good, arg=results[0], expected=f"{len(metas)} tensors", got=len(targets))
-            for label, meta, target in zip(labels, metas, targets, strict=True):
-                check_result(ctx, scalar_type_of(meta.dtype), target, arg=label)
-            for meta, target in zip(metas, targets, strict=True):
+            shapes = list(zip(labels, metas, cast("Sequence[Tensor]", targets), strict=True))
+            for label, meta, target in shapes:
+                check_result(ctx, SCALAR_TYPES[meta.dtype], target, arg=label)
+            for _, meta, target in shapes:
                 target.resize(meta.shape)
-            return prepare(ctx, *arguments) if any(target.numel for target in targets) else NOTHING
+            return prepare(ctx, *arguments) if any(target.array.size for *_, target in shapes) else NOTHING
 
-        shaped.parameters = parameters_of(prepare)  # pyright: ignore[reportAttributeAccessIssue] the verifier reads it
+        shaped.parameters = tuple(params)  # pyright: ignore[reportAttributeAccessIssue] the verifier reads it
         return cast("_P", shaped)
 
     return wrap
@@ -110,25 +148,3 @@ def inferred(
 
 def _dtype(value: object) -> DType | None:
     return None if value is None else dtype_of(ScalarType(cast("int", value)))
-
-
-def _check_types(
-    ctx: PrepareContext,
-    names: Sequence[str],
-    values: Sequence[object],
-    kinds: Sequence[int],
-    *,
-    same_type: bool,
-) -> None:
-    first: Tensor | None = None
-    for name, value in zip(names, values, strict=True):
-        if not isinstance(value, Tensor):
-            continue
-        if first is not None:
-            check_type(ctx, first.scalar_type, value, arg=name)
-            continue
-        first = value
-        if kinds:
-            check_kinds(ctx, value.scalar_type, kinds, arg=name)
-        if not same_type:
-            return

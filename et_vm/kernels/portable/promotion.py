@@ -28,25 +28,23 @@ def _described() -> dict[ScalarType, DType]:
     return found
 
 
-_DTYPES: Final = _described()
-_SCALAR_TYPES: Final = {dtype: scalar_type for scalar_type, dtype in _DTYPES.items()}
+DTYPES: Final = _described()
+"""The element types of the operator library by scalar type; quantized types have none."""
+SCALAR_TYPES: Final = {dtype: scalar_type for scalar_type, dtype in DTYPES.items()}
 _KINDS: Final = {
-    scalar_type: int(_DTYPES[scalar_type].category) if scalar_type in _DTYPES else int(Category.INTEGER)
+    scalar_type: int(DTYPES[scalar_type].category) if scalar_type in DTYPES else int(Category.INTEGER)
     for scalar_type in ScalarType
 }
 
 
 def dtype_of(scalar_type: ScalarType) -> DType:
     """The element type of the operator library. Raises ExecutorchError(InvalidType) for quantized types."""
-    found = _DTYPES.get(scalar_type)
-    if found is None:
-        raise ExecutorchError(Error.InvalidType, f"{scalar_type.name} is not promoted to other types")
-    return found
-
-
-def scalar_type_of(dtype: DType) -> ScalarType:
-    """The scalar type of an element type of the operator library."""
-    return _SCALAR_TYPES[dtype]
+    try:
+        return DTYPES[scalar_type]
+    except KeyError:
+        raise ExecutorchError(
+            Error.InvalidType, f"{scalar_type.name} is not promoted to other types"
+        ) from None
 
 
 def kind(scalar_type: ScalarType) -> int:
@@ -60,7 +58,7 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
 
     Raises ``ExecutorchError(InvalidType)`` for a quantized type and another one.
     """
-    return a if a == b else _SCALAR_TYPES[dtypes.promote(dtype_of(a), dtype_of(b))]
+    return a if a == b else SCALAR_TYPES[dtypes.promote(dtype_of(a), dtype_of(b))]
 
 
 def _of_scalar(value: Scalar) -> DType:
@@ -86,7 +84,7 @@ def result_type(*operands: Tensor | Scalar) -> ScalarType:
     )
     if result is None:
         raise ValueError("result_type of no operand")
-    return _SCALAR_TYPES[result]
+    return SCALAR_TYPES[result]
 
 
 def promote_all(types: Iterable[ScalarType]) -> ScalarType:
@@ -106,7 +104,7 @@ def floating(scalar_type: ScalarType) -> ScalarType:
 
 def real_of(scalar_type: ScalarType) -> ScalarType:
     """The type of the parts of a complex number, any other type itself."""
-    return _SCALAR_TYPES[dtypes.real_of(_DTYPES[scalar_type])] if scalar_type.is_complex else scalar_type
+    return SCALAR_TYPES[dtypes.real_of(DTYPES[scalar_type])] if scalar_type.is_complex else scalar_type
 
 
 def arithmetic(scalar_type: ScalarType) -> ScalarType:
@@ -122,4 +120,4 @@ def can_cast(source: ScalarType, target: ScalarType) -> bool:
     """
     if source == target:
         return True
-    return source in _DTYPES and target in _DTYPES and dtypes.can_cast(_DTYPES[source], _DTYPES[target])
+    return source in DTYPES and target in DTYPES and dtypes.can_cast(DTYPES[source], DTYPES[target])

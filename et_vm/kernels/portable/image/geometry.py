@@ -51,8 +51,8 @@ def numbers_for(
 ) -> tuple[int, ...]:
     """``values``, one for each of ``count`` dimensions or one for all, checked to be from ``lowest`` to 2^31 - 1."""
     full = tuple(values) * count if len(values) == 1 else tuple(values)
-    good = len(full) == count and all(lowest <= value <= _MOST for value in full)
-    ctx.check(good, arg=arg, expected=f"{count} numbers from {lowest} to {_MOST}", got=list(values))
+    if len(full) != count or not lowest <= min(full) <= max(full) <= _MOST:
+        raise ctx.trap(arg=arg, expected=f"{count} numbers from {lowest} to {_MOST}", got=list(values))
     return full
 
 
