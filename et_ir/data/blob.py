@@ -41,7 +41,7 @@ class Blob:
     and where these are equal SHA-256 decides.
     """
 
-    __slots__ = ("_compute", "_head", "_rearranged", "_sha256", "_view", "key", "nbytes")
+    __slots__ = ("_begin", "_compute", "_head", "_rearranged", "_sha256", "_view", "key", "nbytes")
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Blob:
         compute: Callable[[], memoryview] | None = None,
         sha256: str | None = None,
         rearranged: tuple[Hashable, Blob] | None = None,
+        begin: Callable[[int], bytes] | None = None,
     ):
         self.key = key
         self.nbytes = nbytes
@@ -59,6 +60,7 @@ class Blob:
         self._compute = compute
         self._sha256 = sha256
         self._rearranged = rearranged
+        self._begin = begin
         self._head: bytes | None = None
 
     @staticmethod
@@ -74,13 +76,14 @@ class Blob:
         compute: Callable[[], memoryview],
         *,
         rearranged: tuple[Hashable, Blob] | None = None,
+        begin: Callable[[int], bytes] | None = None,
     ) -> Blob:
         """A blob whose bytes are computed when needed; `compute` must give the same bytes every time.
 
-        `rearranged` says that they are those of another blob, each once, in an order that a key determines. It spares
-        computing them to tell two such blobs apart.
+        `rearranged` says that they are those of another blob, each once, in an order that a key determines; `begin`
+        computes the first bytes, as many as it is asked for. They spare computing all to tell two such blobs apart.
         """
-        return Blob(key, nbytes, compute=compute, rearranged=rearranged)
+        return Blob(key, nbytes, compute=compute, rearranged=rearranged, begin=begin)
 
     @staticmethod
     def unresolved(key: str, nbytes: int, sha256: str) -> Blob:
@@ -126,8 +129,16 @@ class Blob:
     def _first_bytes(self) -> bytes | None:
         """The first bytes, None for an unresolved blob; computed once."""
         if self._head is None and self.is_resolved:
-            self._head = bytes(self.view()[:_HEAD])
+            if self._view is None and self._begin is not None:
+                self._head = self._begin(min(_HEAD, self.nbytes))
+            else:
+                self._head = bytes(self.view()[:_HEAD])
         return self._head
+
+    @property
+    def head(self) -> bytes | None:
+        """The first bytes, where they are in memory: equal blobs have the same."""
+        return None if self._view is None else self._first_bytes()
 
     @property
     def sha256(self) -> str:

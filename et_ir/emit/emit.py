@@ -42,8 +42,8 @@ from et_ir.dialects.executorch.arguments import literal_value
 from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.executorch.layout import device, dim_order, scalar_type
 from et_ir.dialects.program import Globals
+from et_ir.emit.basic_blocks import instruction_order
 from et_ir.emit.data import DataPool, SegmentList
-from et_ir.emit.order import instruction_order
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import frames_of
 from et_ir.report import Finding, PassReport

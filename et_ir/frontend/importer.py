@@ -66,7 +66,7 @@ from et_ir.frontend.mutation import (
 from et_ir.frontend.nodes import NodeConverter
 from et_ir.frontend.ranges import Ranges, with_ranges
 from et_ir.frontend.sources import Frames, locate
-from et_ir.frontend.state import State, Symbol
+from et_ir.frontend.state import Symbol, SymbolTable
 from et_ir.frontend.types import UnsupportedType, dim_order_of, result_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -130,7 +130,7 @@ def import_program(
         if not isinstance(each, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"method {name} is a {type(each).__name__}, expected an ExportedProgram")
     reasons = Reasons()
-    state = State(reasons)
+    state = SymbolTable(reasons)
     custom = CustomOperators(preserve)
     methods = [_prepare(name, each, state, reasons) for name, each in programs.items()]
     state.check_aliases()
@@ -197,7 +197,7 @@ def _functionalise(
     return functionalised, Mutations()
 
 
-def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons) -> _Method:
+def _prepare(name: str, program: ExportedProgram, state: SymbolTable, reasons: Reasons) -> _Method:
     guards = cast("list[str]", getattr(program, "_guards_code", None) or [])
     program, mutations = _functionalise(name, program, reasons)
     signature = program.graph_signature
@@ -243,7 +243,7 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
 
 def _import_method(
     method: _Method,
-    state: State,
+    state: SymbolTable,
     reasons: Reasons,
     frames: Frames,
     custom: CustomOperators,

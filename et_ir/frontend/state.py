@@ -23,7 +23,7 @@ from et_ir.frontend.unsupported import Reasons
 if TYPE_CHECKING:
     from et_ir.dialects.program import GlobalOp
 
-__all__ = ["State", "Symbol"]
+__all__ = ["Symbol", "SymbolTable"]
 
 _KINDS: dict[str, type[GlobalOp]] = {"parameter": ParameterOp, "buffer": BufferOp, "constant": ConstantOp}
 
@@ -74,7 +74,7 @@ def _same_content(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.numel() == 0 or torch.equal(_flat_bytes(a), _flat_bytes(b))
 
 
-class State:
+class SymbolTable:
     """The symbols of a program, found by (method, name) and declared in the order in which they were first
     met.
     """

@@ -12,7 +12,7 @@ from et_schema.program import Tensor
 from et_vm.kernels.registry import PrepareContext, parameters_of
 from et_vm.load.instructions import call_outputs
 from et_vm.platform import LogLevel
-from et_vm.run.calls import Call
+from et_vm.run.calls import KernelCall
 from et_vm.verify.flow import REGISTER_LISTS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def link(
     scratch: Scratch,
     memo: dict[object, object],
     meter: WorkMeter | None = None,
-) -> dict[int, Call]:
+) -> dict[int, KernelCall]:
     """The kernel calls of a plan by the index of their instruction. Prims are no kernel calls.
 
     `scratch` and `memo` are what the kernels may take working memory from, and keep derived data in;
@@ -52,7 +52,7 @@ def link(
             platform.log(LogLevel.INFO, f"no kernel for {name} in method {plan.name!r}")
         raise
     signature = cache(parameters_of)
-    linked: dict[int, Call] = {}
+    linked: dict[int, KernelCall] = {}
     for instruction in calls:
         context = PrepareContext(
             instruction.name,
@@ -65,7 +65,7 @@ def link(
             meter=meter,
         )
         prepare = found[instruction.index]
-        linked[instruction.index] = Call(
+        linked[instruction.index] = KernelCall(
             instruction, prepare, signature(prepare), registers, context, call_outputs(instruction, plan)
         )
     return linked

@@ -25,7 +25,7 @@ _HELD_TYPES = frozenset(ScalarType) - {
 _CONTIGUOUS = [bytes(range(rank)) for rank in range(MAX_RANK + 1)]
 
 
-class Place(NamedTuple):
+class ArenaRange(NamedTuple):
     """Bytes `start` to `end` of an arena."""
 
     memory_id: int
@@ -38,13 +38,13 @@ def tensor_bytes(table: Tensor) -> int:
     return element_count(table.sizes) * table.scalar_type.itemsize
 
 
-def tensor_place(table: Tensor) -> Place | None:
+def tensor_place(table: Tensor) -> ArenaRange | None:
     """Planned place of a tensor; None if it has none."""
     allocation = table.allocation_info
     if allocation is None:
         return None
     start = allocation.memory_offset_high << 32 | allocation.memory_offset_low
-    return Place(allocation.memory_id, start, start + tensor_bytes(table))
+    return ArenaRange(allocation.memory_id, start, start + tensor_bytes(table))
 
 
 def tensor_data(table: Tensor, nbytes: int, pte: PteFile) -> memoryview:
@@ -201,7 +201,7 @@ def verify_initial_states(tensors: Sequence[tuple[int, Tensor]], where: str, pro
     What such bytes start with would depend on the order of the values, and copying them could cost the product of
     the numbers of tensors and bytes. Several registers of one buffer are no fault.
     """
-    found: list[tuple[Place, int, object]] = []
+    found: list[tuple[ArenaRange, int, object]] = []
     for index, table in tensors:
         state = initial_state(table)
         place = None if state is None else tensor_place(table)

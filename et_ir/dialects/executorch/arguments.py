@@ -55,6 +55,7 @@ __all__ = [
     "parse_register",
     "print_arguments",
     "print_literal",
+    "text_attribute",
     "verify_arguments",
 ]
 
@@ -81,6 +82,17 @@ Argument: TypeAlias = Scalar | SSAValue | ListValue
 @lru_cache(maxsize=4096)
 def _int(value: int) -> Attribute:
     return IntegerAttr(value, i64)
+
+
+@lru_cache(maxsize=4096)
+def _ints(values: tuple[int, ...]) -> Attribute:
+    return ListAttr.of(ListKind.INTS, [_int(value) for value in values])
+
+
+@lru_cache(maxsize=4096)
+def text_attribute(value: str) -> StringAttr:
+    """The attribute of a string that many operations share, such as an operator's name."""
+    return StringAttr(value)
 
 
 _TRUE: Final = IntegerAttr(1, i1)
@@ -141,12 +153,14 @@ def encode(arguments: Sequence[Argument]) -> tuple[ArrayAttr[Attribute], list[SS
     operands: list[SSAValue] = []
     attrs: list[Attribute] = []
     for argument in arguments:
-        if isinstance(argument, ListValue):
+        if not isinstance(argument, ListValue):
+            attrs.append(_encode_item(argument, operands))
+        elif argument.kind is ListKind.INTS and all(type(item) is int for item in argument.items):
+            attrs.append(_ints(cast("tuple[int, ...]", argument.items)))
+        else:
             attrs.append(
                 ListAttr.of(argument.kind, [_encode_item(item, operands) for item in argument.items])
             )
-        else:
-            attrs.append(_encode_item(argument, operands))
     return ArrayAttr(attrs), operands
 
 
@@ -163,10 +177,10 @@ def decode(attribute: ArrayAttr[Attribute], operands: Sequence[SSAValue]) -> lis
         return found
 
     arguments = [
-        ListValue(attr.list_kind, tuple(item(a) for a in attr.items))
-        if isinstance(attr, ListAttr)
+        ListValue(attr.list_kind, tuple([item(a) for a in attr.items.data]))
+        if type(attr) is ListAttr
         else item(attr)
-        for attr in attribute
+        for attr in attribute.data
     ]
     if next(rest, None) is not None:
         raise VerifyException(f"fewer arguments than the {len(operands)} operands")
@@ -179,8 +193,8 @@ def operand_count(attribute: Attribute) -> int:
     for attr in cast("ArrayAttr[Attribute]", attribute).data:
         if type(attr) is OperandAttr:
             count += 1
-        elif isinstance(attr, ListAttr):
-            count += sum(type(item) is OperandAttr for item in attr.items.data)
+        elif type(attr) is ListAttr:
+            count += sum([type(item) is OperandAttr for item in attr.items.data])
     return count
 
 

@@ -97,10 +97,17 @@ class AllocatesRegister(MemoryEffect):
 class RegisterOp(IRDLOperation, ABC):
     """A declaration of one register."""
 
-    result = result_def()
+    declared = result_def()
 
     FLAGS: ClassVar[tuple[str, ...]] = ()
     """The flags that this kind of register takes."""
+
+    @property
+    def result(self) -> SSAValue:
+        """The register."""
+        # Asked for more than anything else in a plan: IRDL's accessor takes eight times as long.
+        (register,) = self.results
+        return register
 
     # -- text: one syntax for all kinds; what is special to a kind is its subject
 
@@ -442,7 +449,7 @@ class ViewOp(TensorRegisterOp):
     """
 
     name = "executorch.view"
-    base = operand_def(TensorType)
+    viewed = operand_def(TensorType)
     start = opt_prop_def(IntegerAttr.constr(i64))
     traits = traits_def(AllocatesRegister())
 
@@ -455,9 +462,16 @@ class ViewOp(TensorRegisterOp):
         Operation.__init__(self, operands=[base], properties=properties, result_types=[type])
 
     @property
+    def base(self) -> SSAValue:
+        """The register that the view shares memory with."""
+        (base,) = self._operands
+        return base
+
+    @property
     def first_byte(self) -> int:
         """Offset of the view in its base, in bytes."""
-        return 0 if self.start is None else self.start.value.data
+        start = self.start
+        return 0 if start is None else start.value.data
 
     def print_subject(self, printer: Printer) -> None:
         printer.print_string(" ")

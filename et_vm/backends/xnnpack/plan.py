@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_schema.xnnpack_graph import XNNCopy, XNNStaticReshape
 from et_schema.xnnpack_nodes import NO_VALUE
-from et_vm.backends.xnnpack.graph import Graph, NodeInfo
+from et_vm.backends.xnnpack.graph import NodeInfo, XnnpackGraph
 from et_vm.backends.xnnpack.grid import Limits, snap
 from et_vm.backends.xnnpack.memory import Pool
 from et_vm.backends.xnnpack.site import Site
@@ -18,7 +18,7 @@ from et_vm.values import Array, Tensor
 from et_vm.work import WorkMeter, elements_of
 
 
-class Plan:
+class GraphPlan:
     """What to call, in order, and on which tensors: those of the inputs are to be filled before.
 
     `tensors` are the values by id. The memory of a value goes to others behind its last use.
@@ -49,7 +49,7 @@ class Plan:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: XnnpackGraph,
         sizes: Sequence[tuple[int, ...]],
         memo: dict[object, object],
         scratch: Scratch,
@@ -247,7 +247,7 @@ class Plan:
             self._pool.give(block)
 
 
-def _destined(graph: Graph, given: Mapping[int, Array]) -> dict[int, int]:
+def _destined(graph: XnnpackGraph, given: Mapping[int, Array]) -> dict[int, int]:
     """The values that become an output with memory of its own by having other sizes, and nothing else: they have this
     memory from the beginning.
     """
