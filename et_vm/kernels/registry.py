@@ -397,13 +397,13 @@ class KernelRegistry:
         keyed[key] = prepare
 
     def register_lazy(self, name: str, load: Callable[[], Prepare]) -> None:
-        """Add a fallback kernel that ``load`` imports when it is first looked up."""
+        """Add a fallback kernel that `load` imports when it is first looked up."""
         if self._has_fallback(name):
             raise self._twice(name)
         self._lazy[name] = load
 
     def register_family(self, packets: Iterable[str], load: Callable[[], Mapping[str, Prepare]]) -> None:
-        """Add fallback kernels of operators whose names without overloads are ``packets`` (``aten::add``). ``load``
+        """Add fallback kernels of operators whose names without overloads are `packets` (`aten::add`). `load`
         imports them when the first is looked up, and returns kernels by full names, others among them.
         """
         for packet in packets:

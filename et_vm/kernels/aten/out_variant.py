@@ -95,7 +95,7 @@ def _is_pointwise(overload: Any) -> bool:
 
 
 def _on_contiguous(compute: Any, positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """AtenCall ``compute`` with contiguous copies of the tensors that are not contiguous."""
+    """Call `compute` with contiguous copies of the tensors that are not contiguous."""
     tensors = [value.contiguous() if isinstance(value, torch.Tensor) else value for value in positional]
     return compute(*tensors, **keywords)
 

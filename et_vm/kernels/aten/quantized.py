@@ -119,7 +119,7 @@ def quantized_kernels() -> dict[str, Prepare]:
 
 
 def _kernel(name: str, check: Prepare) -> Prepare:
-    """The kernel of the operator ``name``; the portable one, ``check``, checks the call and shapes the outputs."""
+    """The kernel of the operator `name`; the portable one, `check`, checks the call and shapes the outputs."""
     parameters = parameters_of(check) or ()
     compute = _function(name)
 

@@ -150,7 +150,7 @@ WRONG: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "addmm": ("addmm", (value(7), value(2, 3), value(3, 5)), "sizes 7 and 5 do not broadcast"),
     "addmm growing": ("addmm", (value(3, 2, 5), value(2, 3), value(3, 5)), "does not broadcast to"),
     "linear": ("linear", (value(2, 3), value(4, 5)), "argument 'weight': expected 3 columns"),
-    "permutation": ("permute", (value(2, 3), (0, 0)), "no permutation"),
+    "permutation": ("permute", (value(2, 3), (0, 0)), "not a permutation"),
     "transpose": ("transpose.int", (value(2, 3), 0, 2), "dimension 2 is out of range for rank 2"),
     "view": ("view", (value(2, 3), (4,)), "expected a shape of 6 elements"),
     "view rest": ("view", (value(2, 3), (4, -1)), "expected a shape of 6 elements"),
