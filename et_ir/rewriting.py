@@ -24,7 +24,8 @@ from xdsl.pattern_rewriter import (
 )
 from xdsl.utils.exceptions import DiagnosticException
 
-from et_ir.report import Finding, PassReport
+from et_ir.diagnostics import PassReport, diagnose
+from et_schema.diagnostics import Report
 
 __all__ = ["rewrite", "root_classes"]
 
@@ -66,17 +67,17 @@ class _PatternRaised(BaseException):
         What is no error of the user's may be a mistake in the pattern or arguments that no program of torch's
         has and no verifier rejects: the report says where in the pattern it was raised.
         """
-        if getattr(self.error, "findings", None) or getattr(self.error, "problems", None):
+        if isinstance(self.error, Report):
             return self.error
         if isinstance(self.error, (ImportError, OSError, MemoryError)):
             return self.error  # of the machine, not of the op
         if isinstance(self.error, DiagnosticException):
-            return PassReport("a pattern failed", [Finding.at(self.op, str(self.error))])
+            return PassReport("a pattern failed", [diagnose(self.op, str(self.error))])
         frame = traceback.extract_tb(self.error.__traceback__)[-1]
         place = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
         message = f"{type(self.error).__name__}: {self.error} ({place})"
         fix = "compare its arguments with its schema; if they are right, the pattern is not"
-        return PassReport("a pattern failed", [Finding.at(self.op, message, fix)])
+        return PassReport("a pattern failed", [diagnose(self.op, message, fix)])
 
 
 class _Dispatch(RewritePattern):

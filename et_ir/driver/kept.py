@@ -13,11 +13,11 @@ from xdsl.ir import Operation
 
 from et_ir.delegation.errors import BackendError
 from et_ir.delegation.partitioner import KeepFilter, Partitioners, all_partitioners
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.edge import EdgeOp
 from et_ir.driver.method_passes import PythonPass
-from et_ir.report import Finding, PassReport
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -99,7 +99,7 @@ class KeptOperators:
             return filters is None or any(keep is None or keep(op) for keep in filters)
         except Exception as error:
             text = f"a filter of ops_to_not_decompose raised {type(error).__name__}: {error}"
-            finding = Finding.at(op, text, "mend the partitioner, or leave it out")
+            finding = diagnose(op, text, "mend the partitioner, or leave it out")
             raise PassReport("a partitioner failed", [finding]) from error
 
 

@@ -24,9 +24,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, InputOp, KernelCallOp
-from et_ir.report import Finding, PassReport
 from et_ir.targets.registry import DEFAULT, TARGETS, find_target
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
@@ -64,7 +64,7 @@ class LinkCheckPass(ModulePass):
         kernels = target.kernels | frozenset(self.extra)
         backends = target.backends | frozenset(self.backends)
         findings = [
-            Finding(call.key, call.location, *_missing(call.key, target, kernels))
+            diagnose(call, *_missing(call.key, target, kernels), subject=call.key)
             for call in op.walk()
             if isinstance(call, KernelCallOp) and call.key not in kernels
         ]
@@ -76,7 +76,7 @@ class LinkCheckPass(ModulePass):
         MissingKernels.raise_if(" and ".join(parts), [*delegates, *findings])
 
 
-def _unbound(module: ModuleOp, target: Target) -> list[Finding]:
+def _unbound(module: ModuleOp, target: Target) -> list[Diagnostic]:
     """Tensors that get memory at run time."""
     message = f"it has no largest size, and {target.runtime} finds no memory for tensors while it runs"
     fix = "give the sizes bounds (Dim(max=N), --default-bound, torch._check), or compile for et-vm: --target et-vm"
@@ -92,10 +92,10 @@ def _unbound(module: ModuleOp, target: Target) -> list[Finding]:
         if isinstance(op, KernelCallOp) and any(read in unbound for read in op.reads)
         for written in op.writes
     }
-    return [Finding.at(op, message, fix) for register, op in unbound.items() if register not in follows]
+    return [diagnose(op, message, fix) for register, op in unbound.items() if register not in follows]
 
 
-def _missing_backends(module: ModuleOp, target: Target, backends: frozenset[str]) -> list[Finding]:
+def _missing_backends(module: ModuleOp, target: Target, backends: frozenset[str]) -> list[Diagnostic]:
     """The first call of each backend that is not among `backends`."""
     ids = {op.key: op.backend.data for op in module.body.block.ops if isinstance(op, LoweredOp)}
     calls: dict[str, list[DelegateCallOp]] = {}
@@ -104,12 +104,12 @@ def _missing_backends(module: ModuleOp, target: Target, backends: frozenset[str]
             backend = ids.get(op.callee.string_value())
             if backend is not None and backend not in backends:
                 calls.setdefault(backend, []).append(op)
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for backend, ops in calls.items():
         count = "1 call" if len(ops) == 1 else f"{len(ops)} calls"
         there = ", ".join(sorted(backends)) or "none"
         message = f"'{target}' has no backend {backend}, there are: {there} ({count} of it)"
-        findings.append(Finding.at(ops[0], message, _backend_fix(backend, target)))
+        findings.append(diagnose(ops[0], message, _backend_fix(backend, target)))
     return findings
 
 

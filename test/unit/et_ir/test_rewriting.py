@@ -10,9 +10,9 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from et_ir.diagnostics import PassReport
 from et_ir.dialects.aten import Aten
 from et_ir.dialects.aten import ops as aten
-from et_ir.report import PassReport
 from et_ir.rewriting import rewrite, root_classes
 
 TEXT = """

@@ -122,7 +122,7 @@ def test_every_problem_is_reported_at_once() -> None:
     """)
     with pytest.raises(InvalidModule) as caught:
         verify_module(module)
-    assert len(caught.value.problems) == 2
+    assert len(caught.value.diagnostics) == 2
 
 
 def test_a_block_without_a_terminator() -> None:

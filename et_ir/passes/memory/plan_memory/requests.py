@@ -20,8 +20,8 @@ from typing import Final
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr
 
+from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.executorch import InputOp, MemoryRegisterOp, PlanOp, RegisterOp, StateOp, ViewOp
-from et_ir.report import Finding
 
 __all__ = ["ALIGNMENT", "BANK", "CALLER", "alignment_of", "bank_of", "given_by_caller", "request_problems"]
 
@@ -49,7 +49,7 @@ def given_by_caller(op: RegisterOp) -> bool:
 
 def request_problems(
     plan: PlanOp, banks: Collection[str], unplanned: Collection[RegisterOp] = ()
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     """What registers ask for that cannot be; `banks` are the names of those that there are, `unplanned` the registers
     that get no memory in any.
     """
@@ -59,30 +59,28 @@ def request_problems(
         if not asked:
             continue
         if isinstance(op, ViewOp):
-            yield Finding.at(op, f"{asked[0]}: a view has the memory of what it views", "ask it of that")
+            yield diagnose(op, f"{asked[0]}: a view has the memory of what it views", "ask it of that")
             continue
         bank, alignment = op.attributes.get(BANK), op.attributes.get(ALIGNMENT)
         if bank is not None and (not isinstance(bank, StringAttr) or bank.data not in banks):
             known = ", ".join(banks) or "none"
-            yield Finding.at(op, f"{BANK}: {bank} is no bank", f"the banks of plan-memory are: {known}")
+            yield diagnose(op, f"{BANK}: {bank} is no bank", f"the banks of plan-memory are: {known}")
         elif bank is not None and op in unplanned:
-            yield Finding.at(
+            yield diagnose(
                 op, f"{BANK}: this is no planned memory", "it is the caller's, or found at run time"
             )
         elif bank is not None and not isinstance(op, MemoryRegisterOp):
-            yield Finding.at(
-                op, f"{BANK}: a bank has inputs, state and what is computed", "copy it to pin it"
-            )
+            yield diagnose(op, f"{BANK}: a bank has inputs, state and what is computed", "copy it to pin it")
         if alignment is not None and (
             not isinstance(alignment, IntegerAttr)
             or alignment.value.data < 1
             or alignment.value.data & (alignment.value.data - 1)
         ):
-            yield Finding.at(op, f"{ALIGNMENT}: {alignment} is no power of two")
+            yield diagnose(op, f"{ALIGNMENT}: {alignment} is no power of two")
         caller = op.attributes.get(CALLER)
         if caller is not None and (
             not isinstance(caller, UnitAttr)
             or isinstance(op, StateOp)
             or not (isinstance(op, InputOp) or op.result in outputs)
         ):
-            yield Finding.at(op, f"{CALLER}: only inputs and what is returned can be the caller's memory")
+            yield diagnose(op, f"{CALLER}: only inputs and what is returned can be the caller's memory")

@@ -15,8 +15,8 @@ from et_ir.backends import (
     Value,
     partition_module,
 )
+from et_ir.diagnostics import PassReport
 from et_ir.dialects.edge import ops as edge
-from et_ir.report import PassReport
 from et_ir.verification import verify_module
 
 TEXT = """
@@ -58,7 +58,7 @@ def found(parse, *patterns):
 def test_a_rewrite_pattern_claims_its_class(parse):
     names, report = found(parse, TakeRelu())
     assert names == [["relu"]]
-    reasons = {(one.op_name, str(one.refusals[0])) for one in report.left_out}
+    reasons = {(one.subject, one.notes[0].text) for one in report.left_out}
     assert ("edge.relu", "element type: f64") in reasons
     assert ("edge.mm", "no pattern of the backend takes it: edge.mm") in reasons
 
