@@ -15,6 +15,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.diagnostics import Diagnostic, diagnose
+from et_ir.dialects.discardable import discardable_faults
 from et_schema.diagnostics import Report
 
 __all__ = ["InvalidModule", "check_module", "dominator_tree", "verify_module"]
@@ -44,6 +45,9 @@ def _check_op(op: Operation, visible: set[SSAValue]) -> Iterator[Diagnostic]:
         op.verify_()
     except VerifyException as error:
         yield diagnose(op, str(error))
+    if op.attributes:
+        for fault in discardable_faults(op):
+            yield diagnose(op, fault)
     if op.regions:
         inner: set[SSAValue] = set() if _isolated(op) else visible
         for region in op.regions:

@@ -44,9 +44,10 @@ if TYPE_CHECKING:
     )
     from et_ir.delegation.specs import CompileSpec, DelegationSpec, PartitionResult
     from et_ir.delegation.support import AnyOf, EverythingSupported, OperatorSupport, SupportTable
-    from et_ir.delegation.tags import DELEGATION_TAG, tag, tag_of
+    from et_ir.delegation.tags import tag, tag_of
     from et_ir.delegation.why_not import DelegationReport
     from et_ir.diagnostics import Diagnostic
+    from et_ir.dialects.backend.attributes import DELEGATION_TAG
     from et_ir.driver.delegate import delegate_module
     from et_ir.driver.kept import KeptOperators
 
@@ -109,7 +110,7 @@ _MODULES = {
     "CapabilityPartitioner": "delegation.capability",
     "ClaimPattern": "delegation.claims",
     "CompileSpec": "delegation.specs",
-    "DELEGATION_TAG": "delegation.tags",
+    "DELEGATION_TAG": "dialects.backend.attributes",
     "DataEntry": "delegation.named_data",
     "DelegateMappingBuilder": "delegation.delegate_mapping",
     "DelegationReport": "delegation.why_not",

@@ -15,9 +15,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from et_ir.delegation.dependences import Dependences, is_copied, is_statement, outer_operands
 from et_ir.delegation.specs import DelegationSpec
-from et_ir.delegation.tags import DELEGATION_TAG, clear_tags, tag_of
+from et_ir.delegation.tags import clear_tags, tag_of
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import PartitionOp, YieldOp
+from et_ir.dialects.backend.attributes import DELEGATION_TAG
 from et_ir.dialects.program import RangeOp
 
 __all__ = ["PartitionError", "form_partitions"]

@@ -40,7 +40,7 @@ from et_ir.dialects.executorch import (
     ViewOp,
 )
 from et_ir.dialects.executorch.arguments import literal_value
-from et_ir.dialects.executorch.attributes import DATA_FILE
+from et_ir.dialects.executorch.attributes import DATA_FILE, SEGMENT_ALIGNMENT, TENSOR_ALIGNMENT
 from et_ir.dialects.executorch.layout import device, dim_order, scalar_type
 from et_ir.dialects.program import Globals
 from et_ir.emit.data import DataPool, SegmentList
@@ -78,9 +78,6 @@ from et_schema.pte import write_pte
 from et_schema.segments import Segment
 
 __all__ = ["EmitError", "EmitOptions", "Emitted", "emit", "write"]
-
-TENSOR_ALIGNMENT = "executorch.tensor_alignment"
-SEGMENT_ALIGNMENT = "executorch.segment_alignment"
 
 
 class EmitError(PassReport):

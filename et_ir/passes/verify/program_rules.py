@@ -45,6 +45,7 @@ from et_ir.dialects.program import (
     StoreOp,
     StringType,
 )
+from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.dialects.schema.operator import OperatorOp
 
@@ -149,7 +150,7 @@ class ProgramRules:
                 f"[program_c6] method @{name} has {len(op.body.blocks)} blocks, expected one",
                 "express control flow by ops with regions",
             )
-        guards = op.attributes.get("program.guards")
+        guards = op.attributes.get(GUARDS)
         if guards is not None:
             yield from _guards(op, guards)
         for kind, types in (("input", op.function_type.inputs), ("output", op.function_type.outputs)):

@@ -3,31 +3,27 @@
 Only memory planning reads them.
 
 ```mlir
-%a = executorch.alloc attributes {plan.bank = "sram"} : tensor<4xf32>
-%b = executorch.alloc attributes {plan.alignment = 64 : i64} : tensor<4xf32>
-%x = executorch.input attributes {plan.caller} : tensor<4xf32>
+%a = executorch.alloc attributes {executorch.bank = "sram"} : tensor<4xf32>
+%b = executorch.alloc attributes {executorch.alignment = 64 : i64} : tensor<4xf32>
+%x = executorch.input attributes {executorch.caller} : tensor<4xf32>
 ```
 
-- `plan.bank`: the bank that a register has to be in, of those that `plan-memory` is given.
-- `plan.alignment`: what its offset is a multiple of, a power of two; at least that of the pass.
-- `plan.caller`: an input, or what the method returns, has no memory of its own: the caller gives it.
+- `executorch.bank`: the bank that a register has to be in, of those that `plan-memory` is given.
+- `executorch.alignment`: what its offset is a multiple of, a power of two; at least that of the pass.
+- `executorch.caller`: an input, or what the method returns, has no memory of its own: the caller gives it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Final
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr
 
 from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.executorch import InputOp, MemoryRegisterOp, PlanOp, RegisterOp, StateOp, ViewOp
+from et_ir.dialects.executorch.attributes import ALIGNMENT, BANK, CALLER
 
-__all__ = ["ALIGNMENT", "BANK", "CALLER", "alignment_of", "bank_of", "given_by_caller", "request_problems"]
-
-BANK: Final = "plan.bank"
-ALIGNMENT: Final = "plan.alignment"
-CALLER: Final = "plan.caller"
+__all__ = ["alignment_of", "bank_of", "given_by_caller", "request_problems"]
 
 
 def bank_of(op: RegisterOp) -> str | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation
@@ -15,10 +14,11 @@ from xdsl.ir import Block, Operation
 from et_ir.analysis.live_bytes import LiveBytes, bytes_of_value
 from et_ir.analysis.memory_allowance import MemoryAllowance
 from et_ir.analysis.memory_graph import MemoryGraph
+from et_ir.dialects.edge.attributes import MEMORY
 from et_ir.planning.tasks import peak_of
 from et_ir.targets.registry import find_target
 
-__all__ = ["MEMORY", "Copies", "Room", "rooms"]
+__all__ = ["Copies", "Room", "rooms"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,6 @@ class Room:
         return self.others + max(self.image + copies.whole, min(one, pieces))
 
 
-MEMORY: Final = "memory"
 """An attribute of a function: bytes that it may need at once, whatever its ops do; set by `split-channels`."""
 
 

@@ -46,6 +46,8 @@ from et_ir.dialects.program import (
     TreeAttr,
 )
 from et_ir.dialects.program.arithmetic import primitive
+from et_ir.dialects.program.guards import GUARDS
+from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.control_flow import lower_control
 from et_ir.passes.to_executorch.to_out_variant.missing_out_variant import missing_out_variant
@@ -90,12 +92,12 @@ class Method:
             self._input(index, argument, attributes[index].data if index < len(attributes) else EMPTY)
         for op in function.body.block.ops if function.body.blocks else ():
             self.lower(op)
-        guards = function.attributes.get("program.guards")
+        guards = function.attributes.get(GUARDS)
         plan = PlanOp(
             function.sym_name.data,
             self._body,
-            in_spec=_text(function.attributes.get("program.in_spec")),
-            out_spec=_text(function.attributes.get("program.out_spec")),
+            in_spec=_text(function.attributes.get(IN_SPEC)),
+            out_spec=_text(function.attributes.get(OUT_SPEC)),
             guards=guards.data if isinstance(guards, GuardsAttr) else None,
         )
         plan.location = function.location

@@ -2,7 +2,7 @@
 
 import pytest
 from xdsl.dialects.builtin import f32
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from et_ir.backends import (
     ANY,
@@ -17,6 +17,7 @@ from et_ir.backends import (
 )
 from et_ir.diagnostics import PassReport
 from et_ir.dialects.edge import ops as edge
+from et_ir.rewriting import op_type_rewrite_pattern
 from et_ir.verification import verify_module
 
 TEXT = """
