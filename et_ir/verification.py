@@ -111,7 +111,7 @@ def _check_block(
         defined.extend(op.results)
         visible.update(op.results)
     if last is not None and needs_terminator and not last.has_trait(IsTerminator):
-        yield diagnose(last, "[block_c1] ends its block, but is no terminator")
+        yield diagnose(last, "[block_c1] ends its block, but is not a terminator")
     if not keep:
         visible.difference_update(defined)
 

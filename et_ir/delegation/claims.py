@@ -45,7 +45,7 @@ class _Claims(OperatorSupport):
     def refusal(self, op: Operation) -> Diagnostic | None:
         if op in self.taken:
             return None
-        return self.refusals.get(op) or Diagnostic("no pattern of the backend takes it", op.name)
+        return self.refusals.get(op) or Diagnostic("matches no pattern of the backend", op.name)
 
 
 class ClaimPattern(RewritePattern):

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from et_ir.locations import place_of
 from et_schema.diagnostics import Diagnostic, Report
 
-__all__ = ["Reasons", "Unknown", "UnsupportedProgram"]
+__all__ = ["Reasons", "UnsupportedNode", "UnsupportedProgram"]
 
 
 class UnsupportedProgram(Report):
@@ -43,7 +43,7 @@ class Reasons(list[Diagnostic]):
             raise UnsupportedProgram(self, module)
 
 
-class Unknown(Exception):
+class UnsupportedNode(Exception):
     """A node cannot be converted; `fix` says what the user can do. Without a message, because an operand
     already was.
     """

@@ -53,7 +53,7 @@ def _batch_norm(t: Translation, op: SchemaOp) -> None:
 def _refuse(op: SchemaOp) -> Diagnostic | None:
     for name in _CONSTANTS:
         if op.arg(name) is not None and not is_constant(op.arg(name)):
-            return Diagnostic("its statistics are no constants", name)
+            return Diagnostic("its statistics are not constants", name)
     if len(shape_of(op.arg("input"))) < 2:
         return Diagnostic("no channels", str(op.operand_types[0]))
     if any(result.uses for result in op.results[1:]):
@@ -96,10 +96,10 @@ def _layer_norm(t: Translation, op: SchemaOp) -> None:
 def _refuse_layer_norm(op: SchemaOp) -> Diagnostic | None:
     for name in ("weight", "bias"):
         if op.arg(name) is not None and not is_constant(op.arg(name)):
-            return Diagnostic("its weights are no constants", name)
+            return Diagnostic("its weights are not constants", name)
     shape = shape_of(op.arg("input"))
     if len(op.arg("normalized_shape")) != 1 or len(shape) < 2 or shape[-1] < 0:
-        return Diagnostic("more than the last dimension", str(op.operand_types[0]))
+        return Diagnostic("normalizes more than the last dimension", str(op.operand_types[0]))
     if any(result.uses for result in op.results[1:]):
         return Diagnostic("its statistics are used")
     return None

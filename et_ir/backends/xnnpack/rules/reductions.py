@@ -71,9 +71,9 @@ def _refuse_mean(op: SchemaOp) -> Diagnostic | None:
     elif len(dims) != 1 or len(shape) < 2:
         return Diagnostic("more than one dimension", f"{dims} of {len(shape)}")
     elif shape[dims[0]] < 0:
-        return Diagnostic("along a size that is known at run time only", str(op.operand_types[0]))
+        return Diagnostic("reduces a dynamic dimension", str(op.operand_types[0]))
     if not op.arg("keepdim") and sum(size < 0 for size in shape_of(op.result)) > 1:
-        return Diagnostic("several sizes are known at run time only", str(op.result.type))
+        return Diagnostic("more than one dynamic size", str(op.result.type))
     return None
 
 
@@ -169,12 +169,12 @@ def _refuse_maximum(op: SchemaOp) -> Diagnostic | None:
             return Diagnostic("its indices are used", "with the dimensions in another order")
     shape, dims = shape_of(op.operands[0]), _maximum_dims(op)
     if len(dims) != 1 or len(shape) < 2:
-        return Diagnostic("other than one dimension of several", f"{dims} of {len(shape)}")
+        return Diagnostic("reduces other than one of several dimensions", f"{dims} of {len(shape)}")
     others = [size for dim, size in enumerate(shape) if dim != dims[0]]
     if shape[dims[0]] < 0 or others[-1] < 0 or sum(size < 0 for size in others) > 1:
-        return Diagnostic("along, or of, sizes that are known at run time only", str(op.operand_types[0]))
+        return Diagnostic("dynamic sizes", str(op.operand_types[0]))
     if shape[dims[0]] == 1:
-        return Diagnostic("a window of one element")
+        return Diagnostic("window of one element")
     return None
 
 
