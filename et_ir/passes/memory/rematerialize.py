@@ -9,7 +9,7 @@
 %r = edge.relu %x : tensor<1x64x32x32xf32>
 %a = edge.sum.dim_IntList %r {…} : (tensor<1x64x32x32xf32>) -> tensor<64xf32>
 …
-%0 = edge.relu %x {…} {again = 0 : i64} : tensor<1x64x32x32xf32>
+%0 = edge.relu %x {…} {edge.apart = 0 : i64} : tensor<1x64x32x32xf32>
 %b = edge.amax %0 {…} : (tensor<1x64x32x32xf32>) -> tensor<64xf32>
 ```
 

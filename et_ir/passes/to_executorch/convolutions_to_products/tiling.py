@@ -74,9 +74,6 @@ class TileBudget:
         return self.others + max(self.image + copies.whole, min(one, tiled))
 
 
-"""An attribute of a function: bytes that it may need at once, whatever its ops do; set by `split-channels`."""
-
-
 def tile_budgets(
     module: ModuleOp,
     copies: Callable[[Operation], Sequence[Copies]],
@@ -88,7 +85,7 @@ def tile_budgets(
     """The budget of each op that may be tiled; `copies` gives what it copies in each of its forms, nothing for others.
 
     The limit is that of its block: the peak of its live bytes, and `headroom` bytes, or more if `memory` says so,
-    or the attribute of that name of the function.
+    or the attribute `edge.memory` of the op around it.
     """
     by_block: dict[Block, dict[Operation, Sequence[Copies]]] = {}
     for op in module.walk():
