@@ -75,7 +75,7 @@ def stock_backends() -> Iterable[str]:
 
 def vm_backends() -> Iterable[str]:
     """The backends that come with the VM."""
-    from et_vm.backends import BACKENDS
+    from et_vm.backend import BACKENDS
 
     return BACKENDS
 

@@ -12,7 +12,6 @@ locations is read as far as it goes: the first frame or path that a fused locati
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
@@ -30,24 +29,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-__all__ = ["Frame", "frames_of", "location_of", "module_path", "source_line"]
+from et_schema.diagnostics import Frame, Location
 
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One line of a Python traceback: `name` is the function, `context` the text of the line; both may be
-    empty.
-    """
-
-    filename: str
-    lineno: int
-    name: str = ""
-    context: str = ""
+__all__ = ["Frame", "frames_of", "location_of", "module_path", "place_of", "source_line"]
 
 
 @lru_cache(maxsize=4096)
 def _frame_location(frame: Frame) -> LocationAttr:
-    line = FileLineColLoc(StringAttr(frame.filename), IntAttr(frame.lineno), IntAttr(0))
+    line = FileLineColLoc(StringAttr(frame.filename), IntAttr(frame.lineno), IntAttr(frame.column))
     if not frame.context and not frame.name:
         return line
     parts = (NameLoc(StringAttr(frame.name), line), NameLoc(StringAttr(frame.context), NoneAttr()))
@@ -72,7 +61,7 @@ def _frame_of(location: Attribute) -> Frame | None:
     """The frame that a location is, if it is one frame."""
     match location:
         case FileLineColLoc():
-            return Frame(location.filename.data, location.line.data)
+            return Frame(location.filename.data, location.line.data, column=location.column.data)
         case FusedLoc():
             match cast("ArrayAttr[Attribute]", location.locations).data:
                 case (
@@ -125,16 +114,11 @@ def module_path(location: Attribute) -> str:
             return ""
 
 
-def source_line(location: Attribute) -> str:
-    """Source location of an op for messages: `model.py:12 in fc`.
+def place_of(location: Attribute) -> Location:
+    """The place that a location is, for diagnostics."""
+    return Location(tuple(frames_of(location)), module_path(location))
 
-    The place after `in` is the module path, or the function's name where there is none. Without a frame the
-    text is the module path alone, and `unknown location` without either.
-    """
-    frames = frames_of(location)
-    path = module_path(location)
-    if not frames:
-        return path or "unknown location"
-    frame = frames[-1]
-    place = path or frame.name
-    return f"{frame.filename}:{frame.lineno}" + (f" in {place}" if place else "")
+
+def source_line(location: Attribute) -> str:
+    """Where an op comes from, for messages: `model.py:12 in fc`; see `Location.source`."""
+    return place_of(location).source

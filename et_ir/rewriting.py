@@ -7,12 +7,12 @@ source lines survive every pass.
 
 from __future__ import annotations
 
-import inspect
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 from xdsl.ir import Operation, Region
@@ -22,11 +22,26 @@ from xdsl.pattern_rewriter import (
     PatternRewriteWalker,
     RewritePattern,
 )
+from xdsl.pattern_rewriter import op_type_rewrite_pattern as _for_annotated_type
 from xdsl.utils.exceptions import DiagnosticException
 
-from et_ir.report import Finding, PassReport
+from et_ir.diagnostics import PassReport, diagnose
+from et_schema.diagnostics import Report
 
-__all__ = ["rewrite", "root_classes"]
+__all__ = ["op_type_rewrite_pattern", "rewrite", "root_classes"]
+
+_Pattern = TypeVar("_Pattern", bound=RewritePattern)
+_Op = TypeVar("_Op", bound=Operation)
+
+
+def op_type_rewrite_pattern(
+    function: Callable[[_Pattern, _Op, PatternRewriter], None],
+) -> Callable[[_Pattern, Operation, PatternRewriter], None]:
+    """xDSL's decorator of the same name, whose result keeps the annotations: they are what dispatch goes by.
+
+    A pattern with xDSL's own is called on every op, and looks for itself whether it is for it.
+    """
+    return wraps(function)(_for_annotated_type(function))
 
 
 def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
@@ -38,15 +53,10 @@ def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
     declared: Any = getattr(pattern, "roots", None)
     if declared is not None:
         return tuple(declared)
-    function = type(pattern).match_and_rewrite
-    # `op_type_rewrite_pattern` returns a function that keeps what it found annotated in a variable of this name.
-    hint: Any = inspect.getclosurevars(function).nonlocals.get("expected_type")
-    if hint is None:
-        hints = get_type_hints(function)
-        hint = next(
-            (hints[name] for name in list(inspect.signature(function).parameters)[1:2] if name in hints),
-            Operation,
-        )
+    hints = get_type_hints(type(pattern).match_and_rewrite)
+    # xDSL's own decorator annotates `self`, with a type variable.
+    given = (hint for hint in hints.values() if not isinstance(hint, TypeVar))
+    hint = next((hint for hint in given if hint not in (PatternRewriter, NoneType)), Operation)
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if not all(isinstance(option, type) and issubclass(option, Operation) for option in options):
         raise TypeError(f"{type(pattern).__name__} rewrites {hint}, which is not an op class")
@@ -66,17 +76,17 @@ class _PatternRaised(BaseException):
         What is no error of the user's may be a mistake in the pattern or arguments that no program of torch's
         has and no verifier rejects: the report says where in the pattern it was raised.
         """
-        if getattr(self.error, "findings", None) or getattr(self.error, "problems", None):
+        if isinstance(self.error, Report):
             return self.error
         if isinstance(self.error, (ImportError, OSError, MemoryError)):
             return self.error  # of the machine, not of the op
         if isinstance(self.error, DiagnosticException):
-            return PassReport("a pattern failed", [Finding.at(self.op, str(self.error))])
+            return PassReport("a pattern failed", [diagnose(self.op, str(self.error))])
         frame = traceback.extract_tb(self.error.__traceback__)[-1]
         place = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
         message = f"{type(self.error).__name__}: {self.error} ({place})"
         fix = "check its arguments against its schema; if they match, the pattern is at fault"
-        return PassReport("a pattern failed", [Finding.at(self.op, message, fix)])
+        return PassReport("a pattern failed", [diagnose(self.op, message, fix)])
 
 
 class _Dispatch(RewritePattern):

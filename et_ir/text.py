@@ -72,6 +72,9 @@ class _LocatingParser(Parser):
 
     A tensor type is parsed once for all places where it is written in the same way: types are most of what there is to
     parse.
+
+    xDSL has no interface for what a parser of its language does in another way, so this overrides methods that it keeps
+    for itself: tests in `test_text.py` hold them to what xDSL's own parser reads.
     """
 
     _plain_tensor = re.compile(r'tensor<[^<>"#!]*>')

@@ -8,54 +8,46 @@ use.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-__all__ = ["InvalidModule", "Problem", "check_module", "dominator_tree", "verify_module"]
+from et_ir.diagnostics import Diagnostic, diagnose
+from et_ir.dialects.discardable import discardable_faults
+from et_schema.diagnostics import Report
+
+__all__ = ["InvalidModule", "check_module", "dominator_tree", "verify_module"]
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One violation: the op it is at and what is wrong."""
-
-    op: Operation
-    message: str
-
-
-class InvalidModule(VerifyException):
-    """A module does not verify; `problems` lists every violation in program order."""
-
-    def __init__(self, problems: Sequence[Problem]):
-        super().__init__("\n".join(f"'{p.op.name}': {p.message}" for p in problems))
-        self.problems = tuple(problems)
+class InvalidModule(Report, VerifyException):
+    """A module does not verify; `diagnostics` lists every violation in program order."""
 
 
 def verify_module(module: ModuleOp) -> None:
     """Raise `InvalidModule` with every problem of the module, if there is any."""
-    problems = list(check_module(module))
-    if problems:
-        raise InvalidModule(problems)
+    InvalidModule.raise_if("the module does not verify", check_module(module))
 
 
-def check_module(module: ModuleOp) -> Iterator[Problem]:
+def check_module(module: ModuleOp) -> Iterator[Diagnostic]:
     """The problems of a module in program order; see `verify_module`."""
     yield from _check_op(module, set())
 
 
-def _check_op(op: Operation, visible: set[SSAValue]) -> Iterator[Problem]:
+def _check_op(op: Operation, visible: set[SSAValue]) -> Iterator[Diagnostic]:
     for index, operand in enumerate(op.operands):
         if operand not in visible:
-            yield Problem(
+            yield diagnose(
                 op, f"[dominance_c1] operand {index} {_describe(operand)} does not dominate this use"
             )
     try:
         op.verify_()
     except VerifyException as error:
-        yield Problem(op, str(error))
+        yield diagnose(op, str(error))
+    if op.attributes:
+        for fault in discardable_faults(op):
+            yield diagnose(op, fault)
     if op.regions:
         inner: set[SSAValue] = set() if _isolated(op) else visible
         for region in op.regions:
@@ -73,7 +65,7 @@ def _describe(value: SSAValue) -> str:
     return f"{name}, a result of '{value.owner.name}'," if isinstance(value.owner, Operation) else name
 
 
-def _check_region(region: Region, parent: Operation, visible: set[SSAValue]) -> Iterator[Problem]:
+def _check_region(region: Region, parent: Operation, visible: set[SSAValue]) -> Iterator[Diagnostic]:
     blocks = list(region.blocks)
     if not blocks:
         return
@@ -102,24 +94,24 @@ def _check_block(
     alone: bool,
     defined: list[SSAValue],
     keep: bool = False,
-) -> Iterator[Problem]:
+) -> Iterator[Diagnostic]:
     defined.extend(block.args)
     visible.update(block.args)
     last = block.last_op
     needs_terminator = not alone or not (isinstance(parent, UnregisteredOp) or parent.has_trait(NoTerminator))
     if last is None and needs_terminator:
-        yield Problem(parent, "[block_c1] has an empty block that needs a terminator")
+        yield diagnose(parent, "[block_c1] has an empty block that needs a terminator")
     for op in block.ops:
         yield from _check_op(op, visible)
         if op is not last and op.has_trait(IsTerminator, value_if_unregistered=False):
-            yield Problem(op, "[block_c2] is a terminator in the middle of its block")
+            yield diagnose(op, "[block_c2] is a terminator in the middle of its block")
         for successor in op.successors:
             if successor.parent is not block.parent:
-                yield Problem(op, "[block_c3] branches to a block of another region")
+                yield diagnose(op, "[block_c3] branches to a block of another region")
         defined.extend(op.results)
         visible.update(op.results)
     if last is not None and needs_terminator and not last.has_trait(IsTerminator):
-        yield Problem(last, "[block_c1] ends its block, but is not a terminator")
+        yield diagnose(last, "[block_c1] ends its block, but is not a terminator")
     if not keep:
         visible.difference_update(defined)
 

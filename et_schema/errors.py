@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Protocol
 
+from et_schema.diagnostics import Diagnostic, Frame, Location
+
 
 class Error(IntEnum):
     """Result codes, grouped by the high nibble: system, logical, resources, delegates."""
@@ -56,6 +58,9 @@ class ExecutorchError(Exception):
     hint``.
     """
 
+    frames: tuple[SourceFrame, ...] = ()
+    """The Python source that it comes from, outermost first, when the file records it."""
+
     def __init__(
         self,
         code: Error,
@@ -72,16 +77,19 @@ class ExecutorchError(Exception):
         self.offset = offset
         self.hint = hint
 
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The fault as compiler and commands report it."""
+        frames = tuple(
+            Frame(frame.filename, frame.lineno, frame.name, getattr(frame, "context", ""))
+            for frame in self.frames
+        )
+        place = Location(frames, path=self.where or "", offset=self.offset)
+        return Diagnostic(self.message, fix=self.hint or "", at=place, code=self.code)
+
     def __str__(self) -> str:
-        text = f"{self.code.name} (0x{self.code:02x}): {self.message}"
-        place = [self.where] if self.where else []
-        if self.offset is not None:
-            place.append(f"byte 0x{self.offset:x}")
-        if place:
-            text += " at " + ", ".join(place)
-        if self.hint:
-            text += f"; {self.hint}"
-        return text
+        told = self.diagnostic
+        return f"{told.text}; {told.fix}" if told.fix else told.text
 
 
 class InvalidFile(ExecutorchError):
@@ -197,35 +205,25 @@ class OutOfMemory(ExecutorchError):
 
 
 class Problems:
-    """Takes problems. This one raises the first it is given, which is how files are loaded.
+    """Takes the problems of a file: keeps them in ``found`` in the order in which they are found, or, unless it
+    ``collects``, raises the first, which is how files are loaded.
 
     A check reports a problem with `add` and goes on with what does not depend on the faulty part, or returns
     when everything after it would only repeat the fault in other words.
     """
 
-    __slots__ = ()
+    __slots__ = ("collects", "found")
 
-    collects = False
-    """Whether `add` returns."""
-
-    def add(self, problem: ExecutorchError) -> None:
-        """Report `problem`."""
-        raise problem
-
-
-class ProblemList(Problems):
-    """Keeps the problems, in the order in which they are found."""
-
-    __slots__ = ("found",)
-
-    collects = True
-
-    def __init__(self) -> None:
+    def __init__(self, *, collects: bool = True) -> None:
+        self.collects = collects
         self.found: list[ExecutorchError] = []
 
     def add(self, problem: ExecutorchError) -> None:
+        """Report ``problem``; does not return unless problems are collected."""
+        if not self.collects:
+            raise problem
         self.found.append(problem)
 
 
-FIRST = Problems()
+FIRST = Problems(collects=False)
 """Raises the first problem."""

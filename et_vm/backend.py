@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from et_schema.errors import Error, ExecutorchError
 
@@ -111,6 +111,16 @@ class Backend(ABC):
         raise ExecutorchError(Error.NotFound, f"the backend has no option {key!r}")
 
 
+BACKENDS: Final[dict[str, str]] = {
+    "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
+    "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
+}
+"""Where each backend that comes with the VM is, by the id that files call it: `module:class`."""
+
+ENTRY_POINTS: Final = "et_vm.backends"
+"""The group of entry points by which packages publish backends: the name is the backend's id, the value its class."""
+
+
 class BackendRegistry:
     """The backends one runtime has, by id. Registering is not thread-safe; looking up is."""
 
@@ -125,8 +135,6 @@ class BackendRegistry:
         """A registry of the backends that come with the VM, each loaded when it is looked up, and of those that
         packages publish (entry points of the group `et_vm.backends`).
         """
-        from et_vm.backends import BACKENDS
-
         registry = cls()
         registry._places.update(BACKENDS)
         registry._published = True
@@ -212,7 +220,5 @@ class BackendRegistry:
 def _published(backend_id: str) -> str | None:
     """Where a package that is installed has a backend. Looked for last, as asking all packages takes long."""
     from importlib.metadata import entry_points
-
-    from et_vm.backends import ENTRY_POINTS
 
     return next((point.value for point in entry_points(group=ENTRY_POINTS, name=backend_id)), None)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import BinaryIO
 
 from et_schema.errors import Error, ExecutorchError
@@ -54,36 +55,25 @@ class OperatorRegistry:
 
 
 class Program:
-    """A loaded program with its methods. All of them share one set of arenas, each as large as the largest
-    method needs, and so do mutable buffers that the file places in the same bytes; they must not execute at
-    the same time.
+    """A loaded program with its methods, each of which is loaded once.
+
+    They have one :class:`et_vm.MemoryManager`, as upstream's do: they share arenas, each as large as the largest method
+    needs, and mutable buffers that the file places in the same bytes, and must not execute at the same time.
+    ``core.load_method`` is for methods with memory of their own.
     """
 
-    def __init__(
-        self,
-        program: CoreProgram,
-        kernels: KernelRegistry,
-        backends: BackendRegistry,
-        *,
-        tracer: EventTracer | None,
-        poison: bool,
-        external: Mapping[str, memoryview] | None,
-        instruction_limit: int,
-    ) -> None:
+    def __init__(self, program: CoreProgram, load: Callable[..., Method], *, poison: bool) -> None:
+        """``load`` is the program's ``load_method`` with all settings but the name and the memory."""
         self._program = program
-        self._kernels = kernels
-        self._backends = backends
-        self._tracer = tracer
+        self._load = load
         self._poison = poison
-        self._external = external
-        self._instruction_limit = instruction_limit
         self._memory: MemoryManager | None = None
         self._methods: dict[str, Method] = {}
         self._lock = threading.Lock()
 
     @property
     def core(self) -> CoreProgram:
-        """The program beneath, whose `load_method` gives each method arenas of its own."""
+        """The program beneath, whose ``load_method`` makes a method at each call, in the memory that it is given."""
         return self._program
 
     @property
@@ -99,21 +89,11 @@ class Program:
         if name not in self.method_names:
             raise KeyError(name)
         with self._lock:
-            method = self._methods.get(name)
-            if method is None:
+            if name not in self._methods:
                 if self._memory is None:
                     self._memory = self._program.new_memory(poison=self._poison)
-                method = self._methods[name] = self._program.load_method(
-                    name,
-                    kernels=self._kernels,
-                    memory=self._memory,
-                    backends=self._backends,
-                    tracer=self._tracer,
-                    poison=self._poison,
-                    external=self._external,
-                    instruction_limit=self._instruction_limit,
-                )
-            return method
+                self._methods[name] = self._load(name, memory=self._memory)
+            return self._methods[name]
 
     def metadata(self, method_name: str) -> MethodMeta:
         """Inputs, outputs and memory of a method. Raises ExecutorchError(InvalidArgument) for an unknown
@@ -234,12 +214,13 @@ class Runtime:
         else:
             loader = BytesDataLoader(data.read(), getattr(data, "name", "<file>"))
             core = CoreProgram(loader, verification, platform=self._platform)
-        return Program(
-            core,
-            self.kernels(kernels) if isinstance(kernels, str) else kernels,
-            self.backend_registry,
+        load = partial(
+            core.load_method,
+            kernels=self.kernels(kernels) if isinstance(kernels, str) else kernels,
+            backends=self.backend_registry,
             tracer=tracer,
             poison=poison,
             external=external,
             instruction_limit=instruction_limit,
         )
+        return Program(core, load, poison=poison)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from et_ir.diagnostics import Diagnostic
+from et_schema.diagnostics import Diagnostic, Frame, Location
 
 __all__ = ["check_expected"]
 
@@ -48,22 +48,23 @@ def check_expected(chunk: str, found: Sequence[Diagnostic], name: str, first_lin
                 for expected in open_
                 if expected[0] == line
                 and expected[2].startswith(f"{diagnostic.severity}: ")
-                and expected[1].search(diagnostic.message)
+                and expected[1].search(diagnostic.text)
             ),
             None,
         )
         if partner is None:
             problems.append(
                 Diagnostic(
-                    f"unexpected error: {diagnostic.message}",
-                    diagnostic.file,
-                    diagnostic.line,
-                    diagnostic.column,
+                    f"unexpected error: {diagnostic.text}",
+                    at=Location(diagnostic.place.frames),
                 )
             )
         else:
             open_.remove(partner)
-    problems.extend(Diagnostic(f"expected {text!r} was not produced", name, line) for line, _, text in open_)
+    problems.extend(
+        Diagnostic(f"expected {text!r} was not produced", at=Location((Frame(name, line),)))
+        for line, _, text in open_
+    )
     return problems
 
 

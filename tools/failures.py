@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from et_ir.data import MissingData
 from et_ir.data.store import StoreError
 from et_ir.delegation.errors import BackendError, MissingBackend
-from et_ir.diagnostics import Diagnostic, diagnostics_of, render
+from et_ir.diagnostics import diagnostics_of
 from et_ir.frontend.unsupported import UnsupportedProgram
+from et_schema.diagnostics import Diagnostic, render
 from et_schema.errors import Error, ExecutorchError
 from et_tools.exit_codes import ExitCode
 from et_tools.loading import ProgramError
@@ -56,7 +57,7 @@ def print_diagnostics(
     command: str, diagnostics: Iterable[Diagnostic], sources: Mapping[str, str] | None = None
 ) -> None:
     """Print diagnostics to stderr; those that have no place say which command they are from."""
-    placed = [d if d.file else replace(d, file=command) for d in diagnostics]
+    placed = [diagnostic.in_file(command) for diagnostic in diagnostics]
     if placed:
         print(render(placed, sources), file=sys.stderr)
 

@@ -37,7 +37,7 @@ def added_backends(places: list[str] | None) -> list[str]:
     """
     from importlib.metadata import entry_points
 
-    from et_vm.backends import ENTRY_POINTS
+    from et_vm.backend import ENTRY_POINTS
 
     ids = [point.name for point in entry_points(group=ENTRY_POINTS)]
     for place in places or ():

@@ -14,14 +14,8 @@ __all__ = ["describe", "exit_code_of_error"]
 
 def describe(error: ExecutorchError, file: str) -> str:
     """The message of an error, with the source lines that a trap comes from when the file has them."""
-    from et_schema.errors import Trap
-
-    text = f"{file}: {error}"
-    for frame in error.frames if isinstance(error, Trap) else ():
-        context: str = getattr(frame, "context", "").strip()
-        if context:
-            text += f"\n    {context}"
-    return text
+    lines = (frame.context.strip() for frame in error.diagnostic.place.frames)
+    return "\n    ".join([f"{file}: {error}", *filter(None, lines)])
 
 
 def exit_code_of_error(error: ExecutorchError) -> ExitCode:

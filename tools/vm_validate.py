@@ -97,14 +97,7 @@ def _load_methods(
 
 
 def _facts(error: ExecutorchError) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "name": error.code.name,
-        "code": int(error.code),
-        "message": error.message,
-        "where": error.where,
-        "offset": error.offset,
-        "hint": error.hint,
-    }
+    facts = error.diagnostic.json()
     if isinstance(error, MissingOperator):
         facts["operators"] = list(error.operators)
     return facts

@@ -23,6 +23,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.analysis.cost_model import CostModel
 from et_ir.dialects.edge import EdgeOp
+from et_ir.dialects.edge.attributes import APART
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = ["Candidate", "CheapestForm", "Choice", "ExplainingContext", "Form"]
@@ -131,7 +132,7 @@ class CheapestForm(RewritePattern):
                 # What keeps an operator apart from equal ones keeps what it becomes apart.
                 one.attributes.update(op.attributes)
                 if number is not None:
-                    one.attributes["form"] = number
+                    one.attributes[APART] = number
             rewriter.replace(op, best[2], [*made, *(None,) * (len(op.results) - len(made))])
 
 

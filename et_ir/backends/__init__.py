@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from et_ir.delegation.named_data import DataEntry, NamedDataConflict, NamedDataStore, NamedDataStoreOutput
     from et_ir.delegation.partitioner import Partitioner, Partitioners
     from et_ir.delegation.partitioning import partition_module
-    from et_ir.delegation.refusals import Refusal
     from et_ir.delegation.regions import PartitionError, form_partitions
     from et_ir.delegation.registry import (
         Backend,
@@ -45,8 +44,10 @@ if TYPE_CHECKING:
     )
     from et_ir.delegation.specs import CompileSpec, DelegationSpec, PartitionResult
     from et_ir.delegation.support import AnyOf, EverythingSupported, OperatorSupport, SupportTable
-    from et_ir.delegation.tags import DELEGATION_TAG, tag, tag_of
-    from et_ir.delegation.why_not import DelegationReport, LeftOut
+    from et_ir.delegation.tags import tag, tag_of
+    from et_ir.delegation.why_not import DelegationReport
+    from et_ir.diagnostics import Diagnostic
+    from et_ir.dialects.backend.attributes import DELEGATION_TAG
     from et_ir.driver.delegate import delegate_module
     from et_ir.driver.kept import KeptOperators
 
@@ -66,11 +67,11 @@ __all__ = [
     "DelegateMappingBuilder",
     "DelegationReport",
     "DelegationSpec",
+    "Diagnostic",
     "EverythingSupported",
     "Graph",
     "GraphClaim",
     "KeptOperators",
-    "LeftOut",
     "Match",
     "MissingBackend",
     "NamedDataConflict",
@@ -83,7 +84,6 @@ __all__ = [
     "Partitioners",
     "PatternPartitioner",
     "PreprocessResult",
-    "Refusal",
     "SupportTable",
     "Value",
     "backend_names",
@@ -110,7 +110,7 @@ _MODULES = {
     "CapabilityPartitioner": "delegation.capability",
     "ClaimPattern": "delegation.claims",
     "CompileSpec": "delegation.specs",
-    "DELEGATION_TAG": "delegation.tags",
+    "DELEGATION_TAG": "dialects.backend.attributes",
     "DataEntry": "delegation.named_data",
     "DelegateMappingBuilder": "delegation.delegate_mapping",
     "DelegationReport": "delegation.why_not",
@@ -119,7 +119,6 @@ _MODULES = {
     "Graph": "delegation.graphs",
     "GraphClaim": "delegation.claims",
     "KeptOperators": "driver.kept",
-    "LeftOut": "delegation.why_not",
     "Match": "delegation.graphs",
     "MissingBackend": "delegation.errors",
     "NamedDataConflict": "delegation.named_data",
@@ -132,7 +131,7 @@ _MODULES = {
     "Partitioners": "delegation.partitioner",
     "PatternPartitioner": "delegation.claims",
     "PreprocessResult": "delegation.details",
-    "Refusal": "delegation.refusals",
+    "Diagnostic": "diagnostics",
     "SupportTable": "delegation.support",
     "Value": "delegation.graphs",
     "backend_names": "delegation.registry",

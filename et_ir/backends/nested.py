@@ -27,10 +27,10 @@ from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
-from et_ir.delegation.refusals import Refusal
 from et_ir.delegation.registry import Backend
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import EverythingSupported, OperatorSupport
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.targets.registry import find_target
 
@@ -53,11 +53,11 @@ class _Chosen(EverythingSupported):
         self._only = only
         self._without = without
 
-    def refusal(self, op: Operation) -> Refusal | None:
+    def refusal(self, op: Operation) -> Diagnostic | None:
         if isinstance(op, SchemaOp):
             name = op.operator.view_form
             if name in self._without or (self._only and name not in self._only):
-                return Refusal("left out by the user", name)
+                return Diagnostic("left out by the user", name)
         return super().refusal(op)
 
 

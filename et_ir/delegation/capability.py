@@ -10,14 +10,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from et_ir.delegation.dependences import Dependences
 from et_ir.delegation.grouping import NO_COLOUR, group
 from et_ir.delegation.partitioner import Partitioner
-from et_ir.delegation.refusals import Refusal
 from et_ir.delegation.specs import DelegationSpec, PartitionResult
 from et_ir.delegation.state import owned_state
 from et_ir.delegation.support import OperatorSupport, number_refusal, supports_what_is_in
 from et_ir.delegation.tags import tag
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.program import LoadOp, OverwriteOp, StoreOp
-from et_ir.report import Finding, PassReport
 
 __all__ = ["CapabilityPartitioner"]
 
@@ -56,10 +55,10 @@ class CapabilityPartitioner(Partitioner):
         """
         return ()
 
-    def refuse_partition(self, ops: Sequence[Operation]) -> Refusal | None:
+    def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         """Why a partition is not worth it, None if it is."""
         if len(ops) < self.min_ops:
-            return Refusal("partition too small", f"{len(ops)} ops, at least {self.min_ops} required")
+            return Diagnostic("partition too small", f"{len(ops)} ops, at least {self.min_ops} required")
         return None
 
     def partition(self, method: FuncOp) -> PartitionResult:
@@ -77,7 +76,7 @@ class _Finder:
         self.partitioner = partitioner
         self.support = partitioner.support(method)
         self.tags: list[str] = []
-        self.refusals: dict[Operation, Refusal] = {}
+        self.refusals: dict[Operation, Diagnostic] = {}
         self.prefix = f"{method.sym_name.data}_"
         self.owned = owned_state(method) if partitioner.takes_state else frozenset[str]()
         self.in_pattern: dict[Operation, int] = {}
@@ -110,35 +109,35 @@ class _Finder:
         found = group(graph.before, colours, patterns, list(users.values()))
         for number in found.parted:
             for op in here[number]:
-                self.refusals[op] = Refusal("a path leaves the pattern and re-enters it")
+                self.refusals[op] = Diagnostic("a path leaves the pattern and re-enters it")
         for nodes in found.groups:
             self._group([graph.ops[node] for node in nodes])
 
-    def _refusal(self, op: Operation) -> Refusal | None:
+    def _refusal(self, op: Operation) -> Diagnostic | None:
         if isinstance(op, LoadOp | StoreOp):
             if op.symbol.string_value() in self.owned:
                 return None
-            return Refusal("mutable state", f"@{op.symbol.string_value()}")
+            return Diagnostic("mutable state", f"@{op.symbol.string_value()}")
         if isinstance(op, OverwriteOp):
-            return Refusal("writes to an input")
+            return Diagnostic("writes to an input")
         if isinstance(op, ControlOp):
             numbers = number_refusal(op)
             if not self.partitioner.takes_control_flow:
-                return Refusal("control flow")
+                return Diagnostic("control flow")
             return numbers or supports_what_is_in(self.support, op)
         numbers = number_refusal(op)
         if numbers is not None:
             return numbers
         return None if op in self.in_pattern else self._asked(op)
 
-    def _asked(self, op: Operation) -> Refusal | None:
+    def _asked(self, op: Operation) -> Diagnostic | None:
         try:
             return self.support.refusal(op)
         except PassReport:
             raise
         except Exception as error:
             who = type(self.partitioner).__name__
-            finding = Finding.at(
+            finding = diagnose(
                 op,
                 f"{who} raised {type(error).__name__}: {error}",
                 f"fix the partitioner, or compile without the backend {self.partitioner.delegation_spec.backend_id}",
@@ -147,11 +146,11 @@ class _Finder:
 
     def _group(self, ops: list[Operation]) -> None:
         everything, ops = ops, _without_lone_state(ops)
-        lone = Refusal("mutable state", "its reads and writes are not in one partition")
+        lone = Diagnostic("mutable state", "its reads and writes are not in one partition")
         self.refusals.update(dict.fromkeys(set(everything) - set(ops), lone))
         computing = [op for op in ops if not isinstance(op, LoadOp | StoreOp)]
         if not computing:
-            self.refusals.update(dict.fromkeys(ops, Refusal("mutable state", "its value is unused")))
+            self.refusals.update(dict.fromkeys(ops, Diagnostic("mutable state", "its value is unused")))
             return
         refusal = self.partitioner.refuse_partition(computing)
         if refusal is not None:

@@ -25,9 +25,9 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.graphs import Graph
-from et_ir.delegation.refusals import Refusal
 from et_ir.delegation.specs import DelegationSpec
 from et_ir.delegation.support import OperatorSupport
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.counterparts import forms
 from et_ir.rewriting import root_classes
 
@@ -40,12 +40,12 @@ class _Claims(OperatorSupport):
     def __init__(self) -> None:
         self.taken: set[Operation] = set()
         self.together: list[list[Operation]] = []
-        self.refusals: dict[Operation, Refusal] = {}
+        self.refusals: dict[Operation, Diagnostic] = {}
 
-    def refusal(self, op: Operation) -> Refusal | None:
+    def refusal(self, op: Operation) -> Diagnostic | None:
         if op in self.taken:
             return None
-        return self.refusals.get(op) or Refusal("matches no pattern of the backend", op.name)
+        return self.refusals.get(op) or Diagnostic("matches no pattern of the backend", op.name)
 
 
 class ClaimPattern(RewritePattern):
@@ -65,7 +65,7 @@ class ClaimPattern(RewritePattern):
 
     def refuse(self, op: Operation, reason: str, detail: str = "") -> None:
         """Say why an op is not claimed, if no other pattern claims it."""
-        self._claims.refusals[op] = Refusal(reason, detail)
+        self._claims.refusals[op] = Diagnostic(reason, detail)
 
 
 class GraphClaim(ClaimPattern):

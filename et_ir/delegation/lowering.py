@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, ModuleOp, StringAttr
@@ -15,12 +16,12 @@ from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataConflict, NamedDataStore
 from et_ir.delegation.specs import CompileSpec
 from et_ir.delegation.subprogram import state_bounds, subprogram
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp, PartitionOp
 from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.program import DataAttr, Globals, StoreOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.locations import source_line
-from et_ir.report import Finding, PassReport
+from et_schema.diagnostics import Report
 
 __all__ = ["BackendFailed", "lower_partitions"]
 
@@ -109,17 +110,16 @@ def _guarded(details: type[BackendDetails], ones: Sequence[PartitionOp], call: C
     except MissingData:
         raise
     except (Exception, SystemExit) as error:
-        inner = getattr(error, "findings", None)
         text = f"{type(error).__name__}: {error}"
-        if inner:
-            text = "\n".join(f"{source_line(f.location)}: '{f.op_name}': {f.message}" for f in inner)
+        if isinstance(error, Report):
+            text = "\n".join(str(replace(inner, fix="")) for inner in error.diagnostics)
         raise _failed(details, ones, text) from error
 
 
 def _failed(details: type[BackendDetails], ones: Sequence[PartitionOp], text: str) -> BackendFailed:
     fix = "compile without the backend, or exclude the ops that it cannot compile; its message is above"
     message = f"the backend '{details.backend_id}' cannot compile it: {text}"
-    return BackendFailed("partitions cannot be lowered", [Finding.at(one, message, fix) for one in ones])
+    return BackendFailed("partitions cannot be lowered", [diagnose(one, message, fix) for one in ones])
 
 
 def _method(partition: PartitionOp) -> FuncOp:
@@ -153,7 +153,7 @@ def _named_data(module: ModuleOp, results: Mapping[PartitionOp, PreprocessResult
                 store.merge_named_data_store(result.data_store_output)
             except (NamedDataConflict, ValueError) as error:
                 message = f"the backend '{partition.backend.data}' adds invalid named data: {error}"
-                finding = Finding.at(partition, message, "name data by a hash of its content")
+                finding = diagnose(partition, message, "name data by a hash of its content")
                 raise BackendFailed("partitions cannot be lowered", [finding]) from error
     return store
 

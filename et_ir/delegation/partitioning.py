@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,14 +13,14 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.delegation.partitioner import Partitioner, Partitioners, all_partitioners
-from et_ir.delegation.refusals import Refusal
 from et_ir.delegation.regions import PartitionError, form_partitions
 from et_ir.delegation.specs import PartitionResult
 from et_ir.delegation.tags import clear_tags
-from et_ir.delegation.why_not import DelegationReport, LeftOut
+from et_ir.delegation.why_not import DelegationReport
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import CallOp, PartitionOp
 from et_ir.dialects.control import YieldOp
-from et_ir.report import Finding, PassReport
+from et_ir.locations import place_of
 
 __all__ = ["partition_module"]
 
@@ -41,7 +42,7 @@ def partition_module(module: ModuleOp, partitioners: Partitioners) -> Delegation
     report = DelegationReport()
     for name, method in methods.items():
         chosen = partitioners.get(name, ()) if isinstance(partitioners, Mapping) else partitioners
-        refusals: dict[Operation, list[Refusal]] = {}
+        refusals: dict[Operation, list[Diagnostic]] = {}
         for partitioner in [chosen] if isinstance(chosen, Partitioner) else chosen:
             for op, refusal in _partition(partitioner, method).refusals.items():
                 refusals.setdefault(op, []).append(refusal)
@@ -71,13 +72,13 @@ def _partition(partitioner: Partitioner, method: FuncOp) -> PartitionResult:
     except Exception as error:
         clear_tags(method)
         text = f"{type(partitioner).__name__} raised {type(error).__name__}: {error}"
-        finding = Finding.at(method, text, "fix the partitioner, or compile without it")
+        finding = diagnose(method, text, "fix the partitioner, or compile without it")
         raise PassReport("a partitioner failed", [finding]) from error
     return result
 
 
 def _report(
-    report: DelegationReport, name: str, method: FuncOp, refusals: Mapping[Operation, Sequence[Refusal]]
+    report: DelegationReport, name: str, method: FuncOp, refusals: Mapping[Operation, Sequence[Diagnostic]]
 ) -> None:
     """Note what of a method is in no partition."""
     pending = [op for region in method.regions for op in region.block.ops]
@@ -88,8 +89,11 @@ def _report(
             continue
         if isinstance(op, CallOp) or not _counts(op):
             continue
-        reasons = refusals.get(op) or [Refusal("no partitioner given")]
-        report.left_out.append(LeftOut(name, op.name, op.location, tuple(reasons)))
+        reasons = refusals.get(op) or [Diagnostic("no partitioner given")]
+        at = replace(place_of(op.location), path=f"@{name}")
+        report.left_out.append(
+            Diagnostic("is not delegated", subject=op.name, at=at, severity="remark", notes=tuple(reasons))
+        )
         pending = [inner for region in op.regions for inner in region.block.ops] + pending
 
 

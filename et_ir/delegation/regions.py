@@ -15,10 +15,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from et_ir.delegation.dependences import Dependences, is_copied, is_statement, outer_operands
 from et_ir.delegation.specs import DelegationSpec
-from et_ir.delegation.tags import DELEGATION_TAG, clear_tags, tag_of
+from et_ir.delegation.tags import clear_tags, tag_of
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import PartitionOp, YieldOp
+from et_ir.dialects.backend.attributes import DELEGATION_TAG
 from et_ir.dialects.program import RangeOp
-from et_ir.report import Finding, PassReport
 
 __all__ = ["PartitionError", "form_partitions"]
 
@@ -35,21 +36,21 @@ def form_partitions(method: FuncOp, specs: Mapping[str, DelegationSpec]) -> list
     (`partition_t3`), and for partitions that are not convex (`partition_t4`).
     """
     blocks = _tagged_blocks(method)
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     home: dict[str, Block] = {}
     for block, tagged in blocks:
         for name, ops in tagged.items():
             if name not in specs:
                 message = f"[partition_t1] the tag '{name}' has no delegation spec"
-                findings.append(Finding.at(ops[0], message, "add it to PartitionResult.partition_tags"))
+                findings.append(diagnose(ops[0], message, "add it to PartitionResult.partition_tags"))
             if home.setdefault(name, block) is not block:
                 message = f"[partition_t2] the tag '{name}' occurs in another block as well"
-                findings.append(Finding.at(ops[0], message, "use a separate tag for the ops of each block"))
+                findings.append(diagnose(ops[0], message, "use a separate tag for the ops of each block"))
             for op in ops:
                 if is_copied(op) or is_statement(op) or op is block.last_op:
                     message = f"[partition_t3] is tagged '{name}', but cannot be in a partition"
                     fix = "tag only ops that compute: partitions read constants and sizes themselves"
-                    findings.append(Finding.at(op, message, fix))
+                    findings.append(diagnose(op, message, fix))
     PartitionError.raise_if("invalid partitions", findings)
     orders = [_Order(block, tagged) for block, tagged in blocks]
     findings = [order.circle for order in orders if order.circle is not None]
@@ -122,7 +123,7 @@ class _Order:
         left = {one for one, count in missing.items() if count}
         self.circle = self._circle(left, needs) if left else None
 
-    def _circle(self, left: set[str | int], needs: Mapping[str | int, set[str | int]]) -> Finding:
+    def _circle(self, left: set[str | int], needs: Mapping[str | int, set[str | int]]) -> Diagnostic:
         one = min(left, key=self.first.__getitem__)
         path: list[str | int] = []
         while one not in path:
@@ -135,7 +136,7 @@ class _Order:
         names = [self._say(step) for step in (*path[at:], *path[:at], tag)]
         message = f"[partition_t4] {' needs '.join(names)}: the partition is not convex"
         fix = "exclude one of these ops, or derive from CapabilityPartitioner, whose partitions are convex"
-        return Finding.at(self.tagged[tag][0], message, fix)
+        return diagnose(self.tagged[tag][0], message, fix)
 
     def _say(self, unit: str | int) -> str:
         if isinstance(unit, str):

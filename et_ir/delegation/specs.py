@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.backend import CompileSpecAttr
 
 __all__ = ["CompileSpec", "DelegationSpec", "PartitionResult"]
@@ -48,6 +48,6 @@ class PartitionResult:
 
     tagged: FuncOp
     partition_tags: Mapping[str, DelegationSpec]
-    """Delegation spec of each tag."""
-    refusals: Mapping[Operation, Refusal] = field(default_factory=dict[Operation, Refusal])
+    """Where the partition of each tag goes."""
+    refusals: Mapping[Operation, Diagnostic] = field(default_factory=dict[Operation, Diagnostic])
     """Why ops that have no tag have none, as far as the partitioner says."""

@@ -12,7 +12,7 @@ from typing import Final
 from xdsl.ir import Attribute, Operation
 
 from et_ir.delegation.dependences import outer_operands
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
@@ -25,7 +25,7 @@ class OperatorSupport(ABC):
     """Says of each op whether a backend takes it."""
 
     @abstractmethod
-    def refusal(self, op: Operation) -> Refusal | None:
+    def refusal(self, op: Operation) -> Diagnostic | None:
         """Why the backend does not take an op, None if it does."""
 
     def is_node_supported(self, op: Operation) -> bool:
@@ -36,10 +36,10 @@ class OperatorSupport(ABC):
 class EverythingSupported(OperatorSupport):
     """All operators of the edge level, of any element type."""
 
-    def refusal(self, op: Operation) -> Refusal | None:
+    def refusal(self, op: Operation) -> Diagnostic | None:
         if isinstance(op, SchemaOp):
             return None
-        return Refusal("no operator", op.name)
+        return Diagnostic("no operator", op.name)
 
 
 class SupportTable(OperatorSupport):
@@ -62,25 +62,25 @@ class SupportTable(OperatorSupport):
             key if isinstance(key, str) else key.operator.view_form: types for key, types in table.items()
         }
 
-    def refusal(self, op: Operation) -> Refusal | None:
+    def refusal(self, op: Operation) -> Diagnostic | None:
         name = op.operator.view_form if isinstance(op, SchemaOp) else op.name
         if name not in self._table:
-            return Refusal("operator not supported by the backend", name)
+            return Diagnostic("operator not supported by the backend", name)
         types = self._table[name]
         for argument, wanted in self._literals.items():
             if isinstance(op, SchemaOp) and argument in op.info().schema.by_name:
                 given = op.arg(argument)
                 if given != wanted:
-                    return Refusal("argument", f"{argument} = {given}, it takes {wanted}")
+                    return Diagnostic("argument", f"{argument} = {given}, it takes {wanted}")
         for value in (*op.operands, *op.results):
             tensor = value.type
             if not is_tensor(tensor):
                 continue
             if self._static and not tensor.has_static_shape():
-                return Refusal("dynamic size", str(tensor))
+                return Diagnostic("dynamic size", str(tensor))
             if types is not None and tensor.element_type not in types:
                 taken = ", ".join(map(element_type_name, types))
-                return Refusal(
+                return Diagnostic(
                     "element type", f"{element_type_name(tensor.element_type)}, not one of {taken}"
                 )
         return None
@@ -92,8 +92,8 @@ class AnyOf(OperatorSupport):
     def __init__(self, *supports: OperatorSupport):
         self._supports = supports
 
-    def refusal(self, op: Operation) -> Refusal | None:
-        refusal: Refusal | None = Refusal("operator not supported by the backend", op.name)
+    def refusal(self, op: Operation) -> Diagnostic | None:
+        refusal: Diagnostic | None = Diagnostic("operator not supported by the backend", op.name)
         for support in self._supports:
             refusal = support.refusal(op)
             if refusal is None:
@@ -101,7 +101,7 @@ class AnyOf(OperatorSupport):
         return refusal
 
 
-def supports_what_is_in(support: OperatorSupport, op: ControlOp) -> Refusal | None:
+def supports_what_is_in(support: OperatorSupport, op: ControlOp) -> Diagnostic | None:
     """Why a backend that runs control flow does not take an op of it: the first op in it that it does not take."""
     from et_ir.delegation.dependences import is_copied, is_statement
     from et_ir.dialects.control import YieldOp
@@ -116,11 +116,11 @@ def supports_what_is_in(support: OperatorSupport, op: ControlOp) -> Refusal | No
                 else number_refusal(inner) or support.refusal(inner)
             )
             if refusal is not None:
-                return Refusal("an op in its body is not supported", f"{inner.name}, {refusal}")
+                return Diagnostic("an op in its body is not supported", f"{inner.name}, {refusal}")
     return None
 
 
-def number_refusal(op: Operation) -> Refusal | None:
+def number_refusal(op: Operation) -> Diagnostic | None:
     """Why an op cannot be in a partition because of the numbers it uses or makes: only tensors go in and out, and
     a partition computes sizes, but nothing that a tensor holds.
     """
@@ -128,7 +128,7 @@ def number_refusal(op: Operation) -> Refusal | None:
 
     for result in op.results:
         if not is_tensor(result.type):
-            return Refusal("returns a scalar", f"its result is {result.type}")
+            return Diagnostic("returns a scalar", f"its result is {result.type}")
     pending = [value for value in outer_operands(op) if not is_tensor(value.type)]
     while pending:
         value = pending.pop()
@@ -136,5 +136,5 @@ def number_refusal(op: Operation) -> Refusal | None:
         if isinstance(owner, Operation) and is_copied(owner):
             pending.extend(operand for operand in owner.operands if not is_tensor(operand.type))
         elif isinstance(owner, Operation) or not isinstance(owner.parent_op(), ControlOp):
-            return Refusal("takes a dynamic scalar", f"of type {value.type}")
+            return Diagnostic("takes a dynamic scalar", f"of type {value.type}")
     return None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
-__all__ = ["DELEGATION_TAG", "clear_tags", "tag", "tag_of"]
+from et_ir.dialects.backend.attributes import DELEGATION_TAG
 
-DELEGATION_TAG: Final = "delegation_tag"
+__all__ = ["DELEGATION_TAG", "clear_tags", "tag", "tag_of"]
 
 
 def tag(ops: Iterable[Operation], name: str) -> None:

@@ -9,23 +9,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from xdsl.dialects.builtin import LocationAttr
+from et_schema.diagnostics import Diagnostic
 
-from et_ir.delegation.refusals import Refusal
-from et_ir.locations import frames_of, module_path, source_line
-
-__all__ = ["DelegationReport", "LeftOut"]
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """An op that is in no partition."""
-
-    method: str
-    op_name: str
-    location: LocationAttr
-    refusals: tuple[Refusal, ...]
-    """Refusals of each partitioner, in query order."""
+__all__ = ["DelegationReport"]
 
 
 @dataclass
@@ -34,7 +20,10 @@ class DelegationReport:
 
     partitions: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
     """Method, backend and number of ops of each partition."""
-    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    left_out: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    """The ops that are in no partition: their paths are the methods, their notes what each partitioner says, in the
+    order in which they were asked.
+    """
 
     @property
     def delegated(self) -> int:
@@ -45,8 +34,8 @@ class DelegationReport:
         """Each reason with the number of ops it holds for, most first, and how many of each operator these are."""
         ops: dict[str, Counter[str]] = {}
         for one in self.left_out:
-            for refusal in one.refusals:
-                ops.setdefault(refusal.reason, Counter())[one.op_name] += 1
+            for note in one.notes:
+                ops.setdefault(note.message, Counter())[one.subject] += 1
         rows = [(reason, counts.total(), counts.most_common()) for reason, counts in ops.items()]
         return sorted(rows, key=lambda row: (-row[1], row[0]))
 
@@ -54,11 +43,14 @@ class DelegationReport:
         """The report as lines to read."""
         total = self.delegated + len(self.left_out)
         lines = [f"{self.delegated} of {total} ops delegated, in {_count(len(self.partitions), 'partition')}"]
-        several = len({one.method for one in self.left_out} | {name for name, _, _ in self.partitions}) > 1
+        several = (
+            len({one.place.path for one in self.left_out} | {f"@{name}" for name, _, _ in self.partitions})
+            > 1
+        )
         for one in self.left_out:
-            reasons = "; ".join(map(str, one.refusals))
-            method = f"@{one.method}: " if several else ""
-            lines.append(f"{source_line(one.location)}: {method}{one.op_name}: {reasons}")
+            reasons = "; ".join(note.text for note in one.notes)
+            method = f"{one.place.path}: " if several else ""
+            lines.append(f"{one.place.source}: {method}{one.subject}: {reasons}")
         if self.left_out:
             lines.append("by reason:")
         for reason, count, ops in self.by_reason():
@@ -76,14 +68,11 @@ class DelegationReport:
             ],
             "left_out": [
                 {
-                    "method": one.method,
-                    "op": one.op_name,
-                    "module": module_path(one.location),
-                    "source": [
-                        {"file": f.filename, "line": f.lineno, "function": f.name, "code": f.context}
-                        for f in frames_of(one.location)
-                    ],
-                    "reasons": [{"reason": r.reason, "detail": r.detail} for r in one.refusals],
+                    "method": one.place.path.removeprefix("@"),
+                    "op": one.subject,
+                    "module": one.place.module,
+                    "source": one.place.json(),
+                    "reasons": [{"reason": note.message, "detail": note.detail} for note in one.notes],
                 }
                 for one in self.left_out
             ],

@@ -16,7 +16,7 @@ from et_ir.delegation.partitioner import Partitioners
 from et_ir.delegation.partitioning import partition_module
 from et_ir.delegation.registry import details_of
 from et_ir.delegation.why_not import DelegationReport
-from et_ir.driver.kept import KeptOperators, clear_marks
+from et_ir.driver.kept import KeptOperators
 from et_ir.driver.method_passes import PythonPass
 from et_ir.driver.pipelines import edge_passes
 from et_ir.driver.stages import run_passes
@@ -66,12 +66,10 @@ def delegate_module(
     """
     work = module.clone()
     for _ in range(_ROUNDS):
-        if kept is not None:
-            kept.mark(work)
         trial = work.clone()
+        copies = {} if kept is None else kept.copies(work, trial)
         report = partition_module(trial, partitioners)
-        if kept is None or not kept.decompose_left(work, trial):
-            clear_marks(trial)
+        if kept is None or not kept.decompose_left(work, trial, copies):
             break
         _lower_again(work)
     else:

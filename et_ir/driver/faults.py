@@ -6,17 +6,18 @@ with the rest of the program: what they report as well belongs to the same repor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.schema import SchemaOp
-from et_ir.report import Finding, PassReport
+from et_ir.locations import place_of
+from et_schema.diagnostics import Report
 
 __all__ = ["ProgramFaults", "with_later_faults"]
 
@@ -27,17 +28,9 @@ _ROUNDS = 8
 class ProgramFaults(PassReport):
     """Report of several stages. Its exit code is that of the first."""
 
-    def __init__(self, findings: Sequence[Finding], exit_code: int):
+    def __init__(self, findings: Sequence[Diagnostic], exit_code: int):
         super().__init__("the program cannot be compiled", findings)
         self.exit_code = exit_code
-
-
-def findings_of(error: Exception) -> list[Finding]:
-    """Findings of an exception, none if it is not a report."""
-    reported: Iterable[Any] = getattr(error, "findings", ())
-    reasons: Iterable[Any] = getattr(error, "reasons", ())
-    imported = [Finding(r.subject, r.location or UNKNOWN_LOC, r.message, r.fix) for r in reasons]
-    return [*imported, *cast("Iterable[Finding]", reported)]
 
 
 def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequence[ModulePass]) -> Exception:
@@ -47,10 +40,10 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
     made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, and
     where it is no report.
     """
-    found = findings_of(error)
-    count = len(found)
-    if module is None or not found:
+    if module is None or not isinstance(error, Report):
         return error
+    found = list(error.diagnostics)
+    count = len(found)
     latest = found
     remaining = list(passes)
     for _ in range(_ROUNDS):
@@ -61,7 +54,7 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
                 remaining.pop(0)
             break
         except PassReport as report:
-            latest = [f for f in report.findings if f.op_name != FuncOp.name and f not in found]
+            latest = [f for f in report.diagnostics if f.subject != FuncOp.name and f not in found]
             if not latest:
                 break
             found.extend(latest)
@@ -70,14 +63,14 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
             break
     if len(found) == count:
         return error
-    return ProgramFaults(found, int(getattr(error, "exit_code", 3)))
+    return ProgramFaults(found, error.exit_code)
 
 
-def _stand_in(module: ModuleOp, findings: Sequence[Finding]) -> None:
+def _stand_in(module: ModuleOp, findings: Sequence[Diagnostic]) -> None:
     """Replace the results of ops that findings are about by inputs of their methods."""
-    blamed = {(finding.op_name, finding.location) for finding in findings}
+    blamed = {(finding.subject, finding.at) for finding in findings}
     for op in list(module.walk()):
-        if isinstance(op, SchemaOp) and (op.name, op.location) in blamed:
+        if isinstance(op, SchemaOp) and (op.name, place_of(op.location)) in blamed:
             block = _entry(op)
             if block is None:
                 continue

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from et_ir.delegation.errors import BackendError
 from et_ir.delegation.partitioner import KeepFilter, Partitioners, all_partitioners
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.edge import EdgeOp
 from et_ir.driver.method_passes import PythonPass
-from et_ir.report import Finding, PassReport
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
-__all__ = ["DecomposeRefusedPass", "KeptOperators", "clear_marks"]
-
-MARK: Final = "kept_for_backend"
+__all__ = ["DecomposeRefusedPass", "KeptOperators"]
 
 
 @dataclass(frozen=True)
@@ -69,27 +67,23 @@ class KeptOperators:
         }
         _decompose(module, refused, self.names)
 
-    def mark(self, module: ModuleOp) -> None:
-        """Number the kept ops of a module of the edge level, so that they are known in copies of it."""
-        for number, op in enumerate(module.walk()):
-            if isinstance(op, EdgeOp) and _aten_name(op) in self.wanted:
-                op.attributes[MARK] = IntegerAttr(number, i64)
-
-    def decompose_left(self, module: ModuleOp, partitioned: ModuleOp) -> bool:
-        """Decompose the kept ops of a module that no partition has in a copy of it; returns whether there were any.
-
-        What they come down to may be at the aten level. Takes the marks away.
-        """
-        left = {
-            op.attributes[MARK]
-            for op in partitioned.walk()
-            if MARK in op.attributes and not _is_partitioned(op)
+    def copies(self, module: ModuleOp, copy: ModuleOp) -> dict[Operation, Operation]:
+        """The kept ops of a module of the edge level by their copies in one that was just cloned from it."""
+        return {
+            copied: op
+            for op, copied in zip(module.walk(), copy.walk(), strict=True)
+            if isinstance(op, EdgeOp) and _aten_name(op) in self.wanted
         }
-        chosen: set[Operation] = set()
-        for op in list(module.walk()):
-            mark = op.attributes.pop(MARK, None)
-            if mark in left and not OP_BY_NAME[_aten_name(op)].operator.is_core:
-                chosen.add(_as_aten(op))
+
+    def decompose_left(
+        self, module: ModuleOp, partitioned: ModuleOp, copies: Mapping[Operation, Operation]
+    ) -> bool:
+        """Decompose the kept ops of a module whose copies no partition has; returns whether there were any.
+
+        What they come down to may be at the aten level.
+        """
+        left = [copies[op] for op in partitioned.walk() if op in copies and not _is_partitioned(op)]
+        chosen = {_as_aten(op) for op in left if not OP_BY_NAME[_aten_name(op)].operator.is_core}
         _decompose(module, chosen, self.names)
         return bool(chosen)
 
@@ -99,7 +93,7 @@ class KeptOperators:
             return filters is None or any(keep is None or keep(op) for keep in filters)
         except Exception as error:
             text = f"a filter of ops_to_not_decompose raised {type(error).__name__}: {error}"
-            finding = Finding.at(op, text, "fix the partitioner, or compile without it")
+            finding = diagnose(op, text, "fix the partitioner, or compile without it")
             raise PassReport("a partitioner failed", [finding]) from error
 
 
@@ -113,12 +107,6 @@ class DecomposeRefusedPass(PythonPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self.kept.decompose_refused(op)
-
-
-def clear_marks(module: ModuleOp) -> None:
-    """Take the marks away."""
-    for op in module.walk():
-        op.attributes.pop(MARK, None)
 
 
 def _is_partitioned(op: Operation) -> bool:

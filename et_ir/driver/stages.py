@@ -16,6 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from et_ir.diagnostics import PassReport
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.faults import with_later_faults
 from et_ir.driver.method_passes import MethodPasses, TransformPass
@@ -28,7 +29,6 @@ from et_ir.driver.pipelines import (
     executorch_passes,
     parse_passes,
 )
-from et_ir.report import PassReport
 
 if TYPE_CHECKING:
     from et_ir.frontend import UnsupportedProgram

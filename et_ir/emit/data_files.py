@@ -7,13 +7,13 @@ from typing import IO, NamedTuple
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from et_ir.data import Blob
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import NamedDataOp
 from et_ir.dialects.executorch import PlanOp, SymbolRegisterOp
 from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.executorch.layout import dim_order, nbytes, scalar_type
 from et_ir.dialects.program import DataAttr, Globals
 from et_ir.emit.data import SegmentList
-from et_ir.report import Finding, PassReport
 from et_schema.errors import Error, InvalidFile
 from et_schema.flat_tensor import FlatTensor, NamedData, TensorLayout
 from et_schema.ptd import PtdFile, write_ptd
@@ -47,7 +47,7 @@ def data_files(module: ModuleOp) -> dict[str, list[Entry]]:
     symbols = Globals(module).by_name
     files: dict[str, dict[str, Entry]] = {}
     seen: dict[str, Blob] = {}
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for op in module.body.block.ops:
         file = op.attributes.get(DATA_FILE)
         if isinstance(op, NamedDataOp) and isinstance(file, StringAttr):
@@ -66,7 +66,7 @@ def data_files(module: ModuleOp) -> dict[str, list[Entry]]:
             blob = symbol.value.blob
             if seen.setdefault(register.key, blob) != blob:
                 message = f"a backend has different data named '{register.key}'"
-                findings.append(Finding.at(register, message, "rename one, or keep one in the program file"))
+                findings.append(diagnose(register, message, "rename one, or keep one in the program file"))
             name = symbol.attributes.get(DATA_FILE)
             file = name.data if isinstance(name, StringAttr) else DEFAULT
             type = register.type

@@ -51,13 +51,13 @@ from et_ir.dialects.executorch import (
     ViewOp,
 )
 from et_ir.dialects.executorch.arguments import Scalar, literal_attribute, literal_type
+from et_ir.dialects.executorch.attributes import SEGMENT_ALIGNMENT, TENSOR_ALIGNMENT
 from et_ir.dialects.executorch.layout import Tensor as TensorOfRegister
 from et_ir.dialects.executorch.registers import dynamism_property
 from et_ir.dialects.program import DataAttr, Guards, GuardsAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
 from et_ir.emit.basic_blocks import block_ranges
-from et_ir.emit.emit import SEGMENT_ALIGNMENT, TENSOR_ALIGNMENT
 from et_ir.emit.plan_reader import DecodedInstruction, PlanReader
 from et_ir.emit.register_roles import RegisterRoles, find_roles
 from et_ir.emit.symbols import FileSymbols

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from et_ir.data import Blob
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import LoweredOp, NamedDataOp
 from et_ir.dialects.executorch import (
     ConstantOp,
@@ -39,14 +40,13 @@ from et_ir.dialects.executorch import (
     ViewOp,
 )
 from et_ir.dialects.executorch.arguments import literal_value
-from et_ir.dialects.executorch.attributes import DATA_FILE
+from et_ir.dialects.executorch.attributes import DATA_FILE, SEGMENT_ALIGNMENT, TENSOR_ALIGNMENT
 from et_ir.dialects.executorch.layout import device, dim_order, scalar_type
 from et_ir.dialects.program import Globals
 from et_ir.emit.basic_blocks import instruction_order
 from et_ir.emit.data import DataPool, SegmentList
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import frames_of
-from et_ir.report import Finding, PassReport
 from et_schema import guards as guard_data
 from et_schema.program import (
     AllocationDetails,
@@ -78,9 +78,6 @@ from et_schema.pte import write_pte
 from et_schema.segments import Segment
 
 __all__ = ["EmitError", "EmitOptions", "Emitted", "emit", "write"]
-
-TENSOR_ALIGNMENT = "executorch.tensor_alignment"
-SEGMENT_ALIGNMENT = "executorch.segment_alignment"
 
 
 class EmitError(PassReport):
@@ -160,7 +157,7 @@ class _Emitter:
         self.state = DataPool(self.tensor_alignment)
         self.lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
         self.delegate_references: list[tuple[BackendDelegateDataReference, LoweredOp]] = []
-        self.findings: list[Finding] = []
+        self.diagnostics: list[Diagnostic] = []
 
     def run(self) -> Emitted:
         plans = sorted(
@@ -168,7 +165,7 @@ class _Emitter:
         )
         self._check(plans)
         tables = [_PlanEmitter(self, plan).run() for plan in plans]
-        EmitError.raise_if("the program cannot be written", self.findings)
+        EmitError.raise_if("the program cannot be written", self.diagnostics)
         segments = SegmentList()
         constant_segment = segments.add_pool(self.constants)
         mutable_data = [segments.add_pool(self.state)] if len(self.state) else []
@@ -205,17 +202,17 @@ class _Emitter:
 
     def _check(self, plans: list[PlanOp]) -> None:
         if not plans:
-            self.findings.append(
-                Finding.at(self.module, "the module has no executorch.plan", "run to-out-variant first")
+            self.diagnostics.append(
+                diagnose(self.module, "the module has no executorch.plan", "run to-out-variant first")
             )
         for plan in plans:
             if plan.arenas is None:
-                self.findings.append(
-                    Finding.at(plan, f"the memory of @{plan.key} is not planned", "run plan-memory first")
+                self.diagnostics.append(
+                    diagnose(plan, f"the memory of @{plan.key} is not planned", "run plan-memory first")
                 )
 
     def problem(self, op: Operation, message: str, fix: str) -> None:
-        self.findings.append(Finding.at(op, message, fix))
+        self.diagnostics.append(diagnose(op, message, fix))
 
 
 class _PlanEmitter:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from et_ir.frontend.unsupported import Reason, UnsupportedProgram
+from et_ir.frontend.unsupported import UnsupportedProgram
 
 if TYPE_CHECKING:
     from et_ir.frontend.importer import import_program
 
-__all__ = ["Reason", "UnsupportedProgram", "import_program"]
+__all__ = ["UnsupportedProgram", "import_program"]
 
 
 def __getattr__(name: str) -> Any:

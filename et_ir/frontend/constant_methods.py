@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from et_ir.dialects.program import GetOp, LiteralOp
-from et_ir.dialects.program.trees import tree_attribute
+from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC, tree_attribute
 from et_ir.frontend.state import SymbolTable
 from et_ir.frontend.unsupported import Reasons
 
@@ -48,6 +48,6 @@ def constant_method(name: str, value: Any, state: SymbolTable, reasons: Reasons)
     block = Block([*ops, ReturnOp(*results)])
     function = FuncOp(name, FunctionType.from_lists([], [result.type for result in results]), Region(block))
     _, nothing = pytree.tree_flatten(((), {}))
-    for key, tree in (("program.in_spec", nothing), ("program.out_spec", spec)):
+    for key, tree in ((IN_SPEC, nothing), (OUT_SPEC, spec)):
         function.attributes[key] = tree_attribute(treespec_dumps(tree))
     return function

@@ -48,8 +48,9 @@ from et_ir.dialects.program import (
     StoreOp,
     declare_operators,
 )
+from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.program.ops import literal_attribute
-from et_ir.dialects.program.trees import tree_attribute
+from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC, tree_attribute
 from et_ir.frontend.complex_numbers import with_lifted_complex_numbers
 from et_ir.frontend.constant_methods import constant_method
 from et_ir.frontend.custom_operators import CustomOperators
@@ -297,15 +298,15 @@ def _import_method(
         Region(block),
         arg_attrs=ArrayAttr([DictionaryAttr(entry) for entry in attributes]) if attributes else None,
     )
-    for name, spec in (
-        ("in_spec", method.program.call_spec.in_spec),
-        ("out_spec", method.program.call_spec.out_spec),
+    for key, spec in (
+        (IN_SPEC, method.program.call_spec.in_spec),
+        (OUT_SPEC, method.program.call_spec.out_spec),
     ):
-        text = _dump_spec(spec, f"{name} of method {method.name}", reasons)
+        text = _dump_spec(spec, f"{key.partition('.')[2]} of method {method.name}", reasons)
         if text is not None:
-            function.attributes[f"program.{name}"] = tree_attribute(text)
+            function.attributes[key] = tree_attribute(text)
     if guards is not None and guards.conditions:
-        function.attributes["program.guards"] = GuardsAttr(guards)
+        function.attributes[GUARDS] = GuardsAttr(guards)
     return function
 
 

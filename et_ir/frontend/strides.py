@@ -32,6 +32,6 @@ def check_strided(target: Operator, node: Node) -> None:
     )
     if not fits:
         raise UnsupportedNode(
-            "its strides or offset do not fit its operand",
+            "it addresses memory outside of its operand",
             "call contiguous() on the operand first, or use narrow, unfold or expand",
         )

@@ -5,65 +5,42 @@ They are collected so that the user sees all of them at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterable
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 
-from et_ir.locations import source_line
+from et_ir.locations import place_of
+from et_schema.diagnostics import Diagnostic, Report
 
-__all__ = ["Reason", "Reasons", "UnsupportedNode", "UnsupportedProgram"]
-
-
-@dataclass(frozen=True)
-class Reason:
-    """One thing that cannot be imported: the operator or input it is about, where it stands, and what to
-    do.
-    """
-
-    subject: str
-    location: LocationAttr | None
-    message: str
-    fix: str
-
-    def __str__(self) -> str:
-        place = "" if self.location is None else f" at {source_line(self.location)}"
-        return f"{self.subject}{place}: {self.message}\n      fix: {self.fix}"
+__all__ = ["Reasons", "UnsupportedNode", "UnsupportedProgram"]
 
 
-class UnsupportedProgram(Exception):
-    """The exported program cannot be imported. `reasons` lists everything in the way.
+class UnsupportedProgram(Report):
+    """The exported program cannot be imported. `diagnostics` lists everything in the way, equal ones once.
 
     `module` is the rest of it, in which inputs stand in for the results that could not be made: good for finding what
     else is wrong.
     """
 
-    exit_code: ClassVar[int] = 4
+    exit_code = 4
 
-    def __init__(self, reasons: list[Reason], module: ModuleOp | None = None):
-        count = f"{len(reasons)} reason" + ("s" if len(reasons) != 1 else "")
-        lines = [f"  {number}. {reason}" for number, reason in enumerate(reasons, 1)]
-        super().__init__("\n".join([f"the exported program is not supported, for {count}:", *lines]))
-        self.reasons = reasons
+    def __init__(self, diagnostics: Iterable[Diagnostic], module: ModuleOp | None = None):
+        super().__init__("the exported program is not supported", dict.fromkeys(diagnostics))
         self.module = module
 
 
-class Reasons:
-    """Collects reasons; equal ones count once."""
-
-    def __init__(self) -> None:
-        self._found: dict[Reason, None] = {}
+class Reasons(list[Diagnostic]):
+    """What is in the way of an import, as it is found."""
 
     def add(self, subject: str, message: str, fix: str, location: LocationAttr | None = None) -> None:
-        self._found.setdefault(Reason(subject, location, message, fix))
-
-    def __bool__(self) -> bool:
-        return bool(self._found)
+        """Add a reason: the operator or input it is about, where it stands, and what to do."""
+        place = None if location is None else place_of(location)
+        self.append(Diagnostic(message, subject=subject, fix=fix, at=place))
 
     def check(self, module: ModuleOp | None = None) -> None:
         """Raise `UnsupportedProgram` if anything was collected."""
-        if self._found:
-            raise UnsupportedProgram(list(self._found), module)
+        if self:
+            raise UnsupportedProgram(self, module)
 
 
 class UnsupportedNode(Exception):

@@ -157,6 +157,7 @@ class _OwnKernels(Problems):
     __slots__ = ("_origins", "_problems", "name")
 
     def __init__(self, problems: Problems, origins: Mapping[str, str]) -> None:
+        super().__init__()
         self._problems = problems
         self._origins = origins
         self.name = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from et_schema.errors import ExecutorchError, InvalidFile, MissingOperator, ProblemList
+from et_schema.errors import ExecutorchError, InvalidFile, MissingOperator, Problems
 from et_schema.pte import read_pte
 from et_schema.reader import Locations
 from et_vm.run.link import kernel_calls, resolve_calls
@@ -59,7 +59,7 @@ def validate(file: memoryview, kernels: KernelRegistry | None = None) -> Validat
     lifetimes are only looked at where everything else is right.
     """
     result = Validation()
-    problems = ProblemList()
+    problems = Problems()
     try:
         pte = read_pte(file, problems=problems)
     except InvalidFile as error:

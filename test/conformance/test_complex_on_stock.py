@@ -173,7 +173,7 @@ def test_names_what_has_no_rule() -> None:
     program = torch.export.export(Twice(), (numbers(3),), dynamic_shapes=shapes)
     with pytest.raises(MissingKernels) as caught:
         to_edge(program).to_executorch(ExecutorchBackendConfig(target=DEFAULT))
-    assert [finding.message for finding in caught.value.findings] == [
+    assert [finding.message for finding in caught.value.diagnostics] == [
         f"the kernel 'aten::add.out' of '{DEFAULT}' takes no complex<f32> for 'self'",
         f"the kernel 'dim_order_ops::_to_dim_order_copy.out' of '{DEFAULT}' does not convert complex numbers",
     ]

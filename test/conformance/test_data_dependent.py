@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.report import PassReport
+from et_ir.diagnostics import PassReport
 from et_ir.targets.registry import DEFAULT
 from et_schema import program as schema
 from et_schema.pte import read_pte

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from et_ir import to_edge
-from et_ir.report import PassReport
+from et_ir.diagnostics import PassReport
 from et_schema.errors import InputError
 from et_vm.runtime import Runtime
 

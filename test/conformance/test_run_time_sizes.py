@@ -24,10 +24,10 @@ from torch.export import Dim, export
 from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.diagnostics import PassReport
 from et_ir.driver.pipelines import aten_passes, core_aten_passes, edge_passes
 from et_ir.driver.stages import run_passes
 from et_ir.frontend import import_program
-from et_ir.report import PassReport
 from et_ir.targets.registry import DEFAULT
 from et_ir.verification import verify_module
 from et_vm.runtime import Runtime

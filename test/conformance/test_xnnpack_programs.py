@@ -39,7 +39,7 @@ def run(manager: EdgeProgramManager, inputs: Sequence[Any], stock: StockRuntime,
 
 def left_out(manager: EdgeProgramManager) -> list[tuple[str, str]]:
     assert manager.delegation is not None
-    return [(one.op_name, str(one.refusals[0])) for one in manager.delegation.left_out]
+    return [(one.subject, one.notes[0].text) for one in manager.delegation.left_out]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

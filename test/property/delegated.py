@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from et_ir.backends import OperatorSupport, Refusal, delegate_module, partition_module
+from et_ir.backends import Diagnostic, OperatorSupport, delegate_module, partition_module
 from et_ir.backends.nested import NestedPartitioner
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.schema import SchemaOp
@@ -35,10 +35,10 @@ class _Some(OperatorSupport):
     def __init__(self, method: FuncOp, random: Random, share: float):
         self._taken = {op for op in method.walk() if random.random() < share}
 
-    def refusal(self, op: Operation) -> Refusal | None:
+    def refusal(self, op: Operation) -> Diagnostic | None:
         if not isinstance(op, SchemaOp):
-            return Refusal("no operator", op.name)
-        return None if op in self._taken else Refusal("the coin says no")
+            return Diagnostic("no operator", op.name)
+        return None if op in self._taken else Diagnostic("the coin says no")
 
 
 class _Random(NestedPartitioner):

@@ -15,10 +15,10 @@ from et_ir.backends.xnnpack.support import XnnpackSupport
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
 from et_ir.delegation.partitioner import KeepFilter
-from et_ir.delegation.refusals import Refusal
 from et_ir.delegation.registry import Backend
 from et_ir.delegation.specs import DelegationSpec
 from et_ir.delegation.support import OperatorSupport
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ class XnnpackPartitioner(CapabilityPartitioner):
             return ()
         return [found.ops for found in prelus(method.body.block)]
 
-    def refuse_partition(self, ops: Sequence[Operation]) -> Refusal | None:
+    def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         if all(isinstance(op, SchemaOp) and op.name.removeprefix("edge.") in _MOVES for op in ops):
-            return Refusal("the partition computes nothing", "it only moves elements")
+            return Diagnostic("the partition computes nothing", "it only moves elements")
         return super().refuse_partition(ops)
 
 
@@ -87,11 +87,11 @@ class _Chosen(XnnpackSupport):
         self._only = only
         self._without = without
 
-    def refusal(self, op: Operation) -> Refusal | None:
+    def refusal(self, op: Operation) -> Diagnostic | None:
         if isinstance(op, SchemaOp):
             name = op.operator.view_form
             if name in self._without or (self._only and name not in self._only):
-                return Refusal("left out by the user", name)
+                return Diagnostic("left out by the user", name)
         return super().refusal(op)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from xdsl.dialects.builtin import BytesAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
@@ -10,7 +11,12 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-__all__ = ["CompileSpecAttr"]
+from et_ir.dialects.discardable import discardable
+
+__all__ = ["DELEGATION_TAG", "CompileSpecAttr"]
+
+DELEGATION_TAG: Final = discardable("backend.delegation_tag", StringAttr)
+"""The partition that an op belongs to, between the decision and the region that is made of it."""
 
 
 @irdl_attr_definition

@@ -6,21 +6,34 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from et_ir.dialects.discardable import discardable
+
 __all__ = [
+    "APART",
     "CHANNELS_LAST",
+    "MEMORY",
     "DimOrderAttr",
     "contiguous",
     "dim_order_of",
     "is_channels_last",
     "with_dim_order",
 ]
+
+APART: Final = discardable("edge.apart", IntegerAttr)
+"""A number by which equal ops differ, so that they stay apart: what is computed again or in groups costs less memory
+than what is kept. It has no other meaning.
+"""
+MEMORY: Final = discardable("edge.memory", IntegerAttr)
+"""Bytes that what convolutions are lowered to may use in the regions of an op. `split-channels` leaves it, as it knows
+the peak before there were groups, and `convolutions-to-products` takes it away.
+"""
 
 
 @irdl_attr_definition

@@ -345,6 +345,11 @@ def _parse_argument(parser: Parser) -> Argument:
     return ListValue(kind, tuple(items))
 
 
+def is_next(parser: Parser, *texts: str) -> bool:
+    """Whether one of some texts is what comes next; nothing is read."""
+    return str(parser.lexer.input.content).startswith(texts, parser.pos)
+
+
 def parse_arguments(parser: Parser) -> list[Argument]:
     """Parse arguments in parentheses."""
     return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_argument(parser))
@@ -352,6 +357,6 @@ def parse_arguments(parser: Parser) -> list[Argument]:
 
 def parse_optional_arguments(parser: Parser) -> list[Argument]:
     """Parse arguments without parentheses, up to the end of a block."""
-    if parser._current_token.text in ("}", "loc", "attributes"):  # pyright: ignore[reportPrivateUsage]
+    if is_next(parser, "}", "loc", "attributes"):
         return []
     return parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_argument(parser))

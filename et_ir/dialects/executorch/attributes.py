@@ -6,16 +6,23 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from et_ir.dialects.discardable import discardable
+
 __all__ = [
+    "ALIGNMENT",
+    "BANK",
+    "CALLER",
     "DATA_FILE",
     "OPERAND",
+    "SEGMENT_ALIGNMENT",
+    "TENSOR_ALIGNMENT",
     "ArenaDeviceAttr",
     "ElementType",
     "ListAttr",
@@ -23,8 +30,18 @@ __all__ = [
     "OperandAttr",
 ]
 
-DATA_FILE: Final = "executorch.data_file"
-"""The attribute of a symbol that names the data file its bytes are written to."""
+DATA_FILE: Final = discardable("executorch.data_file", StringAttr)
+"""The data file that the bytes of a symbol are written to."""
+TENSOR_ALIGNMENT: Final = discardable("executorch.tensor_alignment", IntegerAttr)
+"""The alignment of each constant in the file of a module, in bytes."""
+SEGMENT_ALIGNMENT: Final = discardable("executorch.segment_alignment", IntegerAttr)
+"""The alignment of each segment in the file of a module, in bytes."""
+BANK: Final = discardable("executorch.bank", StringAttr)
+"""The memory bank that a register has to be in."""
+ALIGNMENT: Final = discardable("executorch.alignment", IntegerAttr)
+"""What the offset of a register is a multiple of, in bytes: a power of two."""
+CALLER: Final = discardable("executorch.caller", UnitAttr)
+"""The caller gives the memory of an input or output."""
 
 
 @irdl_attr_definition

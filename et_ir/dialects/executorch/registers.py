@@ -53,6 +53,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.executorch.arguments import (
     Scalar,
+    is_next,
     literal_attribute,
     literal_type,
     literal_value,
@@ -345,7 +346,7 @@ class InputOp(MemoryRegisterOp):
     @classmethod
     def parse_subject(cls, parser: Parser) -> tuple[list[SSAValue], dict[str, Attribute]]:
         # A place or the type follows where there is no literal.
-        if parser._current_token.text in ("{", ":", "attributes"):  # pyright: ignore[reportPrivateUsage]
+        if is_next(parser, "{", ":", "attributes"):
             return [], {}
         return [], {"value": literal_attribute(parse_literal(parser))}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Data
@@ -11,9 +11,10 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from et_ir.dialects.discardable import discardable
 from et_schema.guards import MethodGuards, checked
 
-__all__ = ["Guards", "GuardsAttr"]
+__all__ = ["GUARDS", "Guards", "GuardsAttr"]
 
 
 class Guards(NamedTuple):
@@ -78,3 +79,7 @@ class GuardsAttr(Data[Guards]):
                     raise VerifyException(
                         f"[guards_c1] {condition.text!r} is not about an input of type {type}"
                     )
+
+
+GUARDS: Final = discardable("program.guards", GuardsAttr)
+"""What a method demands of the sizes of its inputs."""

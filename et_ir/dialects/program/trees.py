@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Data
@@ -17,7 +17,9 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-__all__ = ["TreeAttr", "compact_tree", "expand_tree", "tree_attribute"]
+from et_ir.dialects.discardable import discardable
+
+__all__ = ["IN_SPEC", "OUT_SPEC", "TreeAttr", "compact_tree", "expand_tree", "tree_attribute"]
 
 _TOKEN = re.compile(r"\s*([A-Za-z_]\w*|[*()\[\]{},:])")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -46,6 +48,12 @@ class TreeAttr(Data[str]):
             raise ValueError(f"the tree {self.data} has no short form")
         with printer.in_angle_brackets():
             printer.print_string_literal(short)
+
+
+IN_SPEC: Final = discardable("program.in_spec", TreeAttr, StringAttr)
+"""The structure of a method's arguments."""
+OUT_SPEC: Final = discardable("program.out_spec", TreeAttr, StringAttr)
+"""The structure of what a method returns."""
 
 
 def tree_attribute(text: str) -> TreeAttr | StringAttr:

@@ -285,15 +285,14 @@ _ABSENT: Any = object()
 
 def _parse_first(parser: Parser, arg: Arg) -> Any:
     if arg.type.is_list:
-        return _parse_tensor(parser, arg) if _at_bracket(parser) else _ABSENT
+        found = parser.parse_optional_comma_separated_list(
+            parser.Delimiter.SQUARE, lambda: _parse_operand(parser)
+        )
+        return _ABSENT if found is None else found
     if parser.parse_optional_keyword("none"):
         return None
     operand = parser.parse_optional_unresolved_operand()
     return _ABSENT if operand is None else operand
-
-
-def _at_bracket(parser: Parser) -> bool:
-    return parser._current_token.text == "["  # pyright: ignore[reportPrivateUsage]
 
 
 def _parse_tensor(parser: Parser, arg: Arg) -> UnresolvedOperand | list[UnresolvedOperand | None] | None:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.rewriting import rewrite
+from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["RemoveAssertionsPass"]
 

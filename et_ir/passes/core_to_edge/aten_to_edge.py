@@ -22,12 +22,12 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.program import DeclareOperatorOp
 from et_ir.passes.core_to_edge.views_to_copies import copying_form
-from et_ir.report import Finding, PassReport
 from et_ir.rewriting import rewrite
 
 __all__ = ["AtenToEdgePass"]
@@ -49,13 +49,13 @@ class ReplaceByEdge(RewritePattern):
         self.declared: dict[type[AtenOp], type[EdgeOp]] = {
             op.aten_class(): op.edge_class() for op in declared
         }
-        self.findings: list[Finding] = []
+        self.diagnostics: list[Diagnostic] = []
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, AtenOp)
         cls = self.declared.get(type(op)) or EDGE_OPS.get(op.operator.name)
         if cls is None:
-            self.findings.append(_unknown(op))
+            self.diagnostics.append(_unknown(op))
             return
         kept = {name: attr for name, attr in op.properties.items() if not _is_dropped(name, attr)}
         rewriter.replace(
@@ -75,11 +75,11 @@ def _is_dropped(name: str, attr: Attribute) -> bool:
     return isinstance(attr, StringAttr) and attr.data in _DROPPED.get(name, ())
 
 
-def _unknown(op: AtenOp) -> Finding:
+def _unknown(op: AtenOp) -> Diagnostic:
     if copying_form(type(op)) is not None:
-        return Finding.at(op, "is a view, which has no edge operator", "run views-to-copies first")
+        return diagnose(op, "is a view, which has no edge operator", "run views-to-copies first")
     name = op.name.removeprefix("aten.")
-    return Finding.at(
+    return diagnose(
         op,
         f"the edge level has no operator {name}",
         "decompose it first, or avoid it in the model: no known target has a kernel for it",
@@ -95,4 +95,4 @@ class AtenToEdgePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         pattern = ReplaceByEdge(op)
         rewrite(op, [pattern])
-        PassReport.raise_if("operators without an edge form", pattern.findings)
+        PassReport.raise_if("operators without an edge form", pattern.diagnostics)

@@ -42,12 +42,12 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import CHANNELS_LAST, contiguous, dim_order_of, with_dim_order
 from et_ir.dialects.program import OverwriteOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
-from et_ir.report import Finding, PassReport
 from et_ir.rewriting import rewrite
 
 __all__ = ["MemoryFormatsToDimOrdersPass", "laid_out"]
@@ -88,7 +88,7 @@ class ReplaceMemoryFormat(RewritePattern):
     roots = (EdgeOp,)
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
+        self.diagnostics: list[Diagnostic] = []
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
@@ -101,7 +101,7 @@ class ReplaceMemoryFormat(RewritePattern):
         try:
             order = _order(op.arg("memory_format"), result)
         except ValueError as error:
-            self.findings.append(Finding.at(op, str(error), "use contiguous_format"))
+            self.diagnostics.append(diagnose(op, str(error), "use contiguous_format"))
             return
         arguments: dict[str, Any] = {k: v for k, v in op.args().items() if k != "memory_format"}
         given = dim_order_of(result) if order is None else order
@@ -118,7 +118,7 @@ class ReplaceMemoryFormat(RewritePattern):
         rewriter.replace(op, made)
 
 
-def _lay_out_inputs(method: FuncOp, findings: list[Finding]) -> None:
+def _lay_out_inputs(method: FuncOp, findings: list[Diagnostic]) -> None:
     """Give the inputs of a method the types that their attributes say."""
     if method.arg_attrs is None or not method.body.blocks:
         return
@@ -135,7 +135,7 @@ def _lay_out_inputs(method: FuncOp, findings: list[Finding]) -> None:
             wanted = with_dim_order(type, order.get_values())
         except ValueError as error:
             fix = "export with an example input in that layout"
-            findings.append(Finding.at(method, f"input {index}: {error}", fix))
+            findings.append(diagnose(method, f"input {index}: {error}", fix))
             continue
         if wanted == type:
             continue
@@ -173,5 +173,5 @@ class MemoryFormatsToDimOrdersPass(ModulePass):
         rewrite(op, [pattern])
         for method in op.body.block.ops:
             if isinstance(method, FuncOp):
-                _lay_out_inputs(method, pattern.findings)
-        PassReport.raise_if("invalid memory formats", pattern.findings)
+                _lay_out_inputs(method, pattern.diagnostics)
+        PassReport.raise_if("invalid memory formats", pattern.diagnostics)

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
 from et_ir.dialects.edge import EdgeOp
@@ -40,7 +40,7 @@ from et_ir.dialects.edge.attributes import (
 from et_ir.dialects.edge.layout import shares_layout
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.core_to_edge.memory_formats_to_dim_orders import laid_out
-from et_ir.rewriting import rewrite
+from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["PropagateDimOrderPass"]
 

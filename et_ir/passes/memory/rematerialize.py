@@ -9,7 +9,7 @@
 %r = edge.relu %x : tensor<1x64x32x32xf32>
 %a = edge.sum.dim_IntList %r {…} : (tensor<1x64x32x32xf32>) -> tensor<64xf32>
 …
-%0 = edge.relu %x {…} {again = 0 : i64} : tensor<1x64x32x32xf32>
+%0 = edge.relu %x {…} {edge.apart = 0 : i64} : tensor<1x64x32x32xf32>
 %b = edge.amax %0 {…} : (tensor<1x64x32x32xf32>) -> tensor<64xf32>
 ```
 
@@ -42,6 +42,7 @@ from et_ir.analysis.memory_graph import MemoryGraph
 from et_ir.analysis.memory_orders import SMALL, Order, memory_graphs, orders
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.edge.attributes import APART
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.planning.schedule import BUDGET
 from et_ir.planning.tasks import needs_of
@@ -49,7 +50,6 @@ from et_ir.targets.registry import DEFAULT
 
 __all__ = ["RematerializePass"]
 
-AGAIN: Final = "again"
 """An attribute of what is computed again: its number."""
 POOLS: Final = (edge.AvgPool2dOp, edge.MaxPool2dWithIndicesOp)
 CHEAP: Final = 0.02
@@ -160,7 +160,7 @@ def _copies(op: EdgeOp, graph: MemoryGraph, numbers: Iterator[int]) -> list[Edge
     family = [op]
     for user in sorted(_users(op), key=graph.number.__getitem__)[1:]:
         copy = op.clone()
-        copy.attributes[AGAIN] = IntegerAttr(next(numbers), 64)
+        copy.attributes[APART] = IntegerAttr(next(numbers), 64)
         assert op.parent is not None
         op.parent.insert_op_before(copy, user)
         for index, operand in enumerate(user.operands):

@@ -41,12 +41,11 @@ from et_ir.analysis.live_bytes import bytes_of_value
 from et_ir.analysis.memory_graph import MemoryGraph
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
-from et_ir.dialects.edge.attributes import contiguous, dim_order_of
+from et_ir.dialects.edge.attributes import APART, MEMORY, contiguous, dim_order_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ir.passes.common.dce import erase_dead_ops
-from et_ir.passes.to_executorch.convolutions_to_products.tiling import MEMORY
 from et_ir.planning.tasks import needs_of
 from et_ir.rewriting import rewrite
 from et_ir.targets.registry import DEFAULT
@@ -284,7 +283,7 @@ def _group(rewriter: PatternRewriter, op: EdgeOp, value: SSAValue, start: int, s
     )  # fmt: skip
     if groups == 1:
         # What it is lowered to is the same for all groups, and must not be kept from the first to the last.
-        convolution.attributes["channel"] = IntegerAttr(start, 64)
+        convolution.attributes[APART] = IntegerAttr(start, 64)
     return rewriter.insert(convolution).results[0]
 
 

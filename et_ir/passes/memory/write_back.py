@@ -41,6 +41,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.aliasing import root_of, uses_of
 from et_ir.analysis.byte_copies import CLONE
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.executorch import (
     AllocOp,
     InputOp,
@@ -54,7 +55,6 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.layout import Tensor, dim_order
 from et_ir.dialects.program import Globals, OverwriteOp, StoreOp
 from et_ir.passes.memory.coalescing import erase, insert_before
-from et_ir.report import Finding, PassReport
 from et_ops.calls import COPY
 
 __all__ = ["WriteBackPass", "clone_call"]
@@ -70,7 +70,7 @@ class WriteBackPass(ModulePass):
         symbols = Globals(op)
         plans = [plan for plan in op.body.block.ops if isinstance(plan, PlanOp)]
         findings = [
-            Finding.at(
+            diagnose(
                 store,
                 f"[write_back_c1] no buffer is named @{store.symbol.string_value()}",
                 "declare it as 'program.buffer mutable'",

@@ -19,12 +19,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from et_ir.diagnostics import diagnose
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.passes.verify.link_check import MissingKernels
-from et_ir.report import Finding
 from et_ir.targets.registry import DEFAULT
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
@@ -45,7 +45,7 @@ class KernelLimitsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(self)
         findings = [
-            Finding.at(one, message, _FIX)
+            diagnose(one, message, _FIX)
             for one in op.walk()
             if isinstance(one, EdgeOp)
             for message in _problems(one, target)

@@ -26,9 +26,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, InputOp, KernelCallOp
-from et_ir.report import Finding, PassReport
 from et_ir.targets.registry import DEFAULT, TARGETS, find_target
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
@@ -67,7 +67,7 @@ class LinkCheckPass(ModulePass):
         backends = target.backends | frozenset(self.backends)
         ops = list(op.walk())
         findings = [
-            Finding(call.key, call.location, *_missing(call.key, target, kernels))
+            diagnose(call, *_missing(call.key, target, kernels), subject=call.key)
             for call in ops
             if isinstance(call, KernelCallOp) and call.key not in kernels
         ]
@@ -79,7 +79,7 @@ class LinkCheckPass(ModulePass):
         MissingKernels.raise_if(" and ".join(parts), [*delegates, *findings])
 
 
-def _unbound(ops: Sequence[Operation], target: Target) -> list[Finding]:
+def _unbound(ops: Sequence[Operation], target: Target) -> list[Diagnostic]:
     """Tensors that get memory at run time."""
     message = f"it has no upper bound, and {target.runtime} allocates no tensors at run time"
     fix = "bound the sizes (Dim(max=N), --default-bound, torch._check), or compile with --target et-vm"
@@ -95,10 +95,10 @@ def _unbound(ops: Sequence[Operation], target: Target) -> list[Finding]:
         if unbound and isinstance(op, KernelCallOp) and any(read in unbound for read in op.reads)
         for written in op.writes
     }
-    return [Finding.at(op, message, fix) for register, op in unbound.items() if register not in follows]
+    return [diagnose(op, message, fix) for register, op in unbound.items() if register not in follows]
 
 
-def _missing_backends(ops: Sequence[Operation], target: Target, backends: frozenset[str]) -> list[Finding]:
+def _missing_backends(ops: Sequence[Operation], target: Target, backends: frozenset[str]) -> list[Diagnostic]:
     """The first call of each backend that is not among `backends`."""
     ids = {op.key: op.backend.data for op in ops if isinstance(op, LoweredOp)}
     calls: dict[str, list[DelegateCallOp]] = {}
@@ -107,12 +107,12 @@ def _missing_backends(ops: Sequence[Operation], target: Target, backends: frozen
             backend = ids.get(op.callee.string_value())
             if backend is not None and backend not in backends:
                 calls.setdefault(backend, []).append(op)
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for backend, delegated in calls.items():
         count = "1 call" if len(delegated) == 1 else f"{len(delegated)} calls"
         there = ", ".join(sorted(backends)) or "none"
         message = f"'{target}' has no backend {backend}, it has: {there} ({count})"
-        findings.append(Finding.at(delegated[0], message, _backend_fix(backend, target)))
+        findings.append(diagnose(delegated[0], message, _backend_fix(backend, target)))
     return findings
 
 

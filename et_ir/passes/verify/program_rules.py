@@ -32,6 +32,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.program import (
     BufferOp,
@@ -44,16 +45,16 @@ from et_ir.dialects.program import (
     StoreOp,
     StringType,
 )
+from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.dialects.schema.operator import OperatorOp
-from et_ir.report import Finding
 
 __all__ = ["SHARED_DIALECTS", "OpRule", "ProgramRules", "dialect_of"]
 
 SHARED_DIALECTS: Final = frozenset({"program", "control", "func", "builtin"})
 """Dialects whose ops may stand in a method at every level."""
 
-OpRule = Callable[[Operation], Iterable[Finding]]
+OpRule = Callable[[Operation], Iterable[Diagnostic]]
 """What a level says of one op of its own dialects."""
 
 _NUMBERS: Final = (i64, f64, i1)
@@ -85,9 +86,9 @@ class ProgramRules:
         self.operators: dict[str, type[OperatorOp]] = {}
         """The operators that the module declares, by the names of their ops."""
 
-    def check(self, rule: OpRule) -> list[Finding]:
+    def check(self, rule: OpRule) -> list[Diagnostic]:
         """All findings in program order; `rule` is called for each op of the level's own dialects."""
-        found: list[Finding] = []
+        found: list[Diagnostic] = []
         for op in self.module.body.block.ops:
             if isinstance(op, FuncOp):
                 found.extend(self._method(op))
@@ -100,19 +101,19 @@ class ProgramRules:
                 found.extend(self._operator(op))
             elif not op.has_trait(SymbolOpInterface, value_if_unregistered=False):
                 message = "[program_c1] is neither a symbol nor a method"
-                found.append(Finding.at(op, message, "move it into a func.func"))
+                found.append(diagnose(op, message, "move it into a func.func"))
         return found
 
-    def _op(self, op: Operation, rule: OpRule, found: list[Finding]) -> None:
+    def _op(self, op: Operation, rule: OpRule, found: list[Diagnostic]) -> None:
         dialect = dialect_of(op)
         if dialect not in self.dialects:
             name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
             fix = _FOREIGN_FIX.get((self.level, dialect), f"lower or remove it before the {self.level} level")
             message = f"[{self.level}_c1] belongs to the dialect '{dialect}', not to the {self.level} level"
-            found.append(Finding(name, op.location, message, fix))
+            found.append(diagnose(op, message, fix, subject=name))
         elif isinstance(op, OverwriteOp | StoreOp) and not isinstance(_writer(op), FuncOp):
             fix = "yield the new value, and write it after the branch or loop"
-            found.append(Finding.at(op, "[program_c10] writes in a branch or loop", fix))
+            found.append(diagnose(op, "[program_c10] writes in a branch or loop", fix))
         elif isinstance(op, OverwriteOp):
             found.extend(_overwrite(op))
         elif dialect == "program":
@@ -120,44 +121,44 @@ class ProgramRules:
         elif dialect not in SHARED_DIALECTS:
             if isinstance(op, OperatorOp) and is_custom(type(op)) and op.name not in self.operators:
                 fix = "declare used operators with et_ir.dialects.program.declare_operators(module)"
-                found.append(Finding.at(op, "[program_c9] is not declared in the module", fix))
+                found.append(diagnose(op, "[program_c9] is not declared in the module", fix))
             found.extend(rule(op))
 
-    def _operator(self, op: DeclareOperatorOp) -> Iterator[Finding]:
+    def _operator(self, op: DeclareOperatorOp) -> Iterator[Diagnostic]:
         for made in op.classes():
             if made.name in self.operators:
                 message = f"[program_c9] the operator of {made.name} is declared already"
-                yield Finding.at(op, message, "keep one declaration")
+                yield diagnose(op, message, "keep one declaration")
                 return
             self.operators[made.name] = made
 
-    def _symbol(self, op: GlobalOp) -> Iterator[Finding]:
+    def _symbol(self, op: GlobalOp) -> Iterator[Diagnostic]:
         if op.value is None and not isinstance(op, BufferOp):
-            yield Finding.at(
+            yield diagnose(
                 op, f"[program_c5] @{op.key} has no data", "give its value, or make it a program.buffer"
             )
 
-    def _method(self, op: FuncOp) -> Iterator[Finding]:
+    def _method(self, op: FuncOp) -> Iterator[Diagnostic]:
         name = op.sym_name.data
         if len(op.body.blocks) != 1:
-            yield Finding.at(
+            yield diagnose(
                 op,
                 f"[program_c6] method @{name} has {len(op.body.blocks)} blocks, expected one",
                 "use ops with regions for control flow",
             )
-        guards = op.attributes.get("program.guards")
+        guards = op.attributes.get(GUARDS)
         if guards is not None:
             yield from _guards(op, guards)
         for kind, types in (("input", op.function_type.inputs), ("output", op.function_type.outputs)):
             for index, type in enumerate(types):
                 if not _is_value_type(type):
-                    yield Finding.at(
+                    yield diagnose(
                         op,
                         f"[program_c7] {kind} {index} of method @{name} has type {type}",
                         "inputs and outputs are tensors, i64, f64, i1, !program.string or none",
                     )
 
-    def _access(self, op: Operation) -> Iterator[Finding]:
+    def _access(self, op: Operation) -> Iterator[Diagnostic]:
         if not isinstance(op, GetOp | LoadOp | StoreOp):
             return
         reference = op.properties["symbol"]
@@ -166,44 +167,44 @@ class ProgramRules:
         if symbol is None:
             close = get_close_matches(name, self.symbols, n=1)
             fix = f"did you mean @{close[0]}?" if close else "declare it at module level"
-            yield Finding.at(op, f"[program_c2] no parameter, buffer or constant is named @{name}", fix)
+            yield diagnose(op, f"[program_c2] no parameter, buffer or constant is named @{name}", fix)
             return
         type = op.value.type if isinstance(op, StoreOp) else op.result.type
         if type != symbol.type:
-            yield Finding.at(
+            yield diagnose(
                 op,
                 f"[program_c3] has type {type}, but @{name} is {symbol.type}",
                 f"use the type {symbol.type}",
             )
         is_state = isinstance(symbol, BufferOp) and symbol.mutable is not None
         if isinstance(op, GetOp) and is_state:
-            yield Finding.at(op, f"[program_c4] @{name} is a mutable buffer", "read it with program.load")
+            yield diagnose(op, f"[program_c4] @{name} is a mutable buffer", "read it with program.load")
         elif not isinstance(op, GetOp) and not is_state:
             fix = f"declare 'program.buffer mutable @{name}', or read it with program.get"
-            yield Finding.at(op, f"[program_c4] @{name} is not a mutable buffer", fix)
+            yield diagnose(op, f"[program_c4] @{name} is not a mutable buffer", fix)
 
 
-def _guards(op: FuncOp, guards: Attribute) -> Iterator[Finding]:
+def _guards(op: FuncOp, guards: Attribute) -> Iterator[Diagnostic]:
     fix = "state them for the method's inputs, or drop program.guards"
     try:
         if not isinstance(guards, GuardsAttr):
             raise VerifyException(f"expected #program.guards, not {guards}")
         guards.verify_inputs(list(op.function_type.inputs))
     except VerifyException as error:
-        yield Finding.at(op, f"[program_c11] {error}", fix)
+        yield diagnose(op, f"[program_c11] {error}", fix)
 
 
-def _overwrite(op: OverwriteOp) -> Iterator[Finding]:
+def _overwrite(op: OverwriteOp) -> Iterator[Diagnostic]:
     target = op.target
     if not isinstance(target, BlockArgument) or not isinstance(target.block.parent_op(), FuncOp):
-        yield Finding.at(
+        yield diagnose(
             op, "[program_c8] writes to a value that is not an input of the method", "write to an input"
         )
         return
     times = sum(isinstance(use.operation, OverwriteOp) and use.index == 0 for use in target.uses)
     if times > 1:
         message = f"[program_c8] input {target.index} of the method is overwritten {times} times"
-        yield Finding.at(op, message, "keep only the last write")
+        yield diagnose(op, message, "keep only the last write")
 
 
 def _writer(op: Operation) -> Operation | None:

@@ -28,12 +28,12 @@ from xdsl.dialects.builtin import ModuleOp, NoneAttr, f64, i1, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.edge.attributes import DimOrderAttr
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.passes.verify.program_rules import ProgramRules
-from et_ir.report import Finding, PassReport
 
 __all__ = ["VerifyAtenPass", "aten_findings"]
 
@@ -52,16 +52,16 @@ class VerifyAtenPass(ModulePass):
         PassReport.raise_if("the program breaks the contract of the aten level", findings)
 
 
-def aten_findings(op: Operation) -> Iterator[Finding]:
+def aten_findings(op: Operation) -> Iterator[Diagnostic]:
     """What breaks the level's own rules at one op of the dialect."""
     for type in dict.fromkeys(value.type for value in (*op.operands, *op.results)):
         problem = _type_problem(type)
         if problem is not None:
-            yield Finding.at(op, *problem)
+            yield diagnose(op, *problem)
     if isinstance(op, SchemaOp):
         for symbol in op.symbols:
             if is_tensor(symbol.type):
-                yield Finding.at(
+                yield diagnose(
                     op,
                     f"[aten_c4] a literal is given as a tensor of type {symbol.type}",
                     "take its element with aten._local_scalar_dense",

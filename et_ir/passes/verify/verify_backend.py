@@ -24,10 +24,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp
 from et_ir.passes.verify.program_rules import ProgramRules
 from et_ir.passes.verify.verify_edge import edge_findings
-from et_ir.report import Finding, PassReport
 
 __all__ = ["VerifyBackendPass"]
 
@@ -41,7 +41,7 @@ class VerifyBackendPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lowered = {symbol.key for symbol in op.body.block.ops if isinstance(symbol, LoweredOp)}
 
-        def rule(inner: Operation) -> Iterator[Finding]:
+        def rule(inner: Operation) -> Iterator[Diagnostic]:
             if isinstance(inner, CallOp):
                 yield from _call(inner, lowered)
             else:
@@ -49,26 +49,24 @@ class VerifyBackendPass(ModulePass):
 
         # Named data is no symbol, as nothing in the module refers to it, and belongs to this level all the same.
         program = [
-            f for f in ProgramRules(op, "backend", ["edge"]).check(rule) if f.op_name != NamedDataOp.name
+            f for f in ProgramRules(op, "backend", ["edge"]).check(rule) if f.subject != NamedDataOp.name
         ]
         findings = [*_names(op), *program]
         PassReport.raise_if("the program breaks the contract of the backend level", findings)
 
 
-def _names(module: ModuleOp) -> Iterator[Finding]:
+def _names(module: ModuleOp) -> Iterator[Diagnostic]:
     seen: set[str] = set()
     for op in module.body.block.ops:
         if isinstance(op, NamedDataOp):
             if op.key in seen:
-                yield Finding.at(
-                    op, f"[backend_c3] data named '{op.key}' exists already", "rename one of them"
-                )
+                yield diagnose(op, f"[backend_c3] data named '{op.key}' exists already", "rename one of them")
             seen.add(op.key)
 
 
-def _call(op: CallOp, lowered: set[str]) -> Iterator[Finding]:
+def _call(op: CallOp, lowered: set[str]) -> Iterator[Diagnostic]:
     name = op.callee.string_value()
     if name not in lowered:
         close = get_close_matches(name, lowered, n=1)
         fix = f"did you mean @{close[0]}?" if close else "declare it at module level"
-        yield Finding.at(op, f"[backend_c2] no backend.lowered is named @{name}", fix)
+        yield diagnose(op, f"[backend_c2] no backend.lowered is named @{name}", fix)

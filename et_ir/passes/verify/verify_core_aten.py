@@ -27,11 +27,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.passes.verify.program_rules import ProgramRules
 from et_ir.passes.verify.verify_aten import aten_findings
-from et_ir.report import Finding, PassReport
 
 __all__ = ["VerifyCoreAtenPass", "is_leaf"]
 
@@ -71,12 +71,12 @@ class VerifyCoreAtenPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         preserved = frozenset(f"aten.{name}" for name in self.preserve)
 
-        def rule(inner: Operation) -> Iterator[Finding]:
+        def rule(inner: Operation) -> Iterator[Diagnostic]:
             yield from aten_findings(inner)
             if isinstance(inner, AtenOp) and not (
                 inner.operator.is_core or is_leaf(type(inner)) or inner.name in preserved
             ):
-                yield Finding.at(
+                yield diagnose(
                     inner, "[core_aten_c1] is not Core ATen", _fix(inner.name.removeprefix("aten."))
                 )
 

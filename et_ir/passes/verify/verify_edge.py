@@ -29,12 +29,12 @@ from xdsl.dialects.builtin import ModuleOp, NoneAttr, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.attributes import is_channels_last
 from et_ir.dialects.edge.rules import violations
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.passes.verify.program_rules import ProgramRules
-from et_ir.report import Finding, PassReport
 
 __all__ = ["VerifyEdgePass", "edge_findings"]
 
@@ -50,24 +50,22 @@ class VerifyEdgePass(ModulePass):
         PassReport.raise_if("the program breaks the contract of the edge level", findings)
 
 
-def edge_findings(op: Operation) -> Iterator[Finding]:
+def edge_findings(op: Operation) -> Iterator[Diagnostic]:
     """What breaks the level's rules at one op of the dialect."""
     if not isinstance(op, EdgeOp):
         return
     for violation in violations(op):
-        yield Finding.at(op, violation.message, violation.fix)
+        yield diagnose(op, violation.message, violation.fix)
     if "memory_format" in op.properties:
         fix = "run memory-formats-to-dim-orders, or use an op of dim_order_ops"
-        yield Finding.at(
-            op, f"[edge_c6] has the literal memory_format = {op.properties['memory_format']}", fix
-        )
+        yield diagnose(op, f"[edge_c6] has the literal memory_format = {op.properties['memory_format']}", fix)
     for result in op.results:
         type = result.type
         if is_tensor(type) and not isinstance(type.encoding, NoneAttr) and not is_channels_last(type):
             fix = "kernels support contiguous and channels-last tensors only: copy with dim_order_ops._clone_dim_order"
-            yield Finding.at(op, f"[edge_c7] result has type {type}", fix)
+            yield diagnose(op, f"[edge_c7] result has type {type}", fix)
     for literal, allowed in (("device", "cpu"), ("layout", "torch.strided")):
         value = op.properties.get(literal)
         if isinstance(value, StringAttr) and value.data not in (allowed, allowed.removeprefix("torch.")):
             fix = f"drop the literal, or export with {allowed}"
-            yield Finding.at(op, f"[edge_c8] has the literal {literal} = {value}", fix)
+            yield diagnose(op, f"[edge_c8] has the literal {literal} = {value}", fix)

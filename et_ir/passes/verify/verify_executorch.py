@@ -28,6 +28,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.aliasing import root_of
 from et_ir.analysis.liveness import Liveness
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import LoweredOp, NamedDataOp
 from et_ir.dialects.executorch import (
     AllocOp,
@@ -47,7 +48,6 @@ from et_ir.dialects.executorch.layout import Tensor, nbytes, scalar_type
 from et_ir.dialects.executorch.signatures import call_problems, declared_schemas
 from et_ir.dialects.program import DeclareOperatorOp, GlobalOp, OverwriteOp, StoreOp
 from et_ir.planning import Buffer, conflicts
-from et_ir.report import Finding, PassReport
 from et_ops import Schema
 from et_schema.program import TensorShapeDynamism
 
@@ -71,7 +71,7 @@ class VerifyExecutorchPass(ModulePass):
         PassReport.raise_if("the program breaks the contract of the executorch level", findings)
 
 
-def _module_findings(module: ModuleOp) -> Iterator[Finding]:
+def _module_findings(module: ModuleOp) -> Iterator[Diagnostic]:
     named: set[str] = set()
     for op in module.body.block.ops:
         match op:
@@ -80,11 +80,11 @@ def _module_findings(module: ModuleOp) -> Iterator[Finding]:
             case NamedDataOp():
                 if op.key in named:
                     message = f"[executorch_c1] data named '{op.key}' exists already"
-                    yield Finding.at(op, message, "rename one of them")
+                    yield diagnose(op, message, "rename one of them")
                 named.add(op.key)
             case _:
                 fix = "lower methods with to-out-variant" if op.name == "func.func" else "drop it"
-                yield Finding.at(op, "[executorch_c1] is neither a symbol nor a plan", fix)
+                yield diagnose(op, "[executorch_c1] is neither a symbol nor a plan", fix)
 
 
 class _PlanRules:
@@ -103,7 +103,7 @@ class _PlanRules:
         self.written = {root_of(register) for writes in self.writes.values() for register in writes}
         self.arenas = plan.arena_sizes
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Diagnostic]:
         for op in self.registers:
             if isinstance(op, SymbolRegisterOp):
                 yield from self._symbol(op)
@@ -113,33 +113,33 @@ class _PlanRules:
                     pass
                 case DelegateCallOp():
                     if op.callee.string_value() not in self.lowered:
-                        yield Finding.at(
+                        yield diagnose(
                             op,
                             f"[executorch_c3] no backend.lowered is named {op.callee}",
                             "declare it in the module",
                         )
                 case KernelCallOp():
                     for problem in call_problems(op, self.declared):
-                        yield Finding(op.key, op.location, f"[executorch_c4] {problem}", "match its schema")
+                        yield diagnose(op, f"[executorch_c4] {problem}", "match its schema", subject=op.key)
                 case StoreOp() | OverwriteOp():
                     what = "stores to a buffer" if isinstance(op, StoreOp) else "writes to an input"
-                    yield Finding.at(op, f"[executorch_c10] {what}", "run the pass write-back")
+                    yield diagnose(op, f"[executorch_c10] {what}", "run the pass write-back")
                 case _:
                     pass
         yield from self._writes()
         yield from self._reads()
         if self.arenas is None:
             message = f"[executorch_c7] the memory of @{self.plan.key} is not planned"
-            yield Finding.at(self.plan, message, "run plan-memory")
+            yield diagnose(self.plan, message, "run plan-memory")
             return
         liveness = Liveness(self.plan)
         yield from self._places(self.arenas, liveness)
         yield from self._overlaps(liveness)
 
-    def _symbol(self, op: SymbolRegisterOp) -> Iterator[Finding]:
+    def _symbol(self, op: SymbolRegisterOp) -> Iterator[Diagnostic]:
         symbol = self.symbols.get(op.key)
         if symbol is None:
-            yield Finding.at(
+            yield diagnose(
                 op,
                 f"[executorch_c2] no parameter, buffer or constant is named @{op.key}",
                 "declare it in the module",
@@ -147,27 +147,27 @@ class _PlanRules:
             return
         mine, whole = nbytes(op.type), nbytes(symbol.type)
         if mine != whole:
-            yield Finding.at(
+            yield diagnose(
                 op,
                 f"[executorch_c2] {op.type} has {mine} bytes, @{op.key} has {whole}",
                 f"use the type {symbol.type}",
             )
         if isinstance(op, ConstantOp) and symbol.value is None and op.external is None:
-            yield Finding.at(
+            yield diagnose(
                 op, f"[executorch_c2] @{op.key} has no data", "give it data, or mark the register 'external'"
             )
 
-    def _writes(self) -> Iterator[Finding]:
+    def _writes(self) -> Iterator[Diagnostic]:
         for op, writes in self.writes.items():
             for register in writes:
                 if isinstance(root_of(register).owner, ConstantOp):
-                    yield Finding.at(
+                    yield diagnose(
                         op,
                         f"[executorch_c5] writes to the constant {_name(register)}",
                         "write to a separate register, or make it state",
                     )
 
-    def _reads(self) -> Iterator[Finding]:
+    def _reads(self) -> Iterator[Diagnostic]:
         reported: set[SSAValue] = set()
         for op in self.instructions:
             for register in op.reads:
@@ -176,20 +176,20 @@ class _PlanRules:
                     continue
                 if isinstance(root.owner, AllocOp):
                     reported.add(root)
-                    yield Finding.at(
+                    yield diagnose(
                         op,
                         f"[executorch_c6] reads {_name(register)}, which is never written",
                         "write it first, or declare it as executorch.state",
                     )
 
-    def _places(self, arenas: Sequence[int], liveness: Liveness) -> Iterator[Finding]:
+    def _places(self, arenas: Sequence[int], liveness: Liveness) -> Iterator[Diagnostic]:
         outputs = {root_of(register) for register in self.plan.return_op.outputs}
         for op in self.registers:
             if isinstance(op, MemoryRegisterOp):
                 place = op.place
                 if place is None:
                     if _needs_place(op, outputs) and liveness.interval(op.result) is not None:
-                        yield Finding.at(
+                        yield diagnose(
                             op,
                             f"[executorch_c7] {_name(op.result)} has no storage",
                             "run plan-memory",
@@ -199,7 +199,7 @@ class _PlanRules:
             elif isinstance(op, ViewOp):
                 root = root_of(op.result).owner
                 if not isinstance(root, MemoryRegisterOp) or root.place is None:
-                    yield Finding.at(
+                    yield diagnose(
                         op,
                         f"[executorch_c7] {_name(op.result)} is a view of a register without planned memory",
                         "use executorch_prim::et_view.default instead",
@@ -207,26 +207,26 @@ class _PlanRules:
 
     def _place(
         self, op: MemoryRegisterOp, place: tuple[int, int], arenas: Sequence[int]
-    ) -> Iterator[Finding]:
+    ) -> Iterator[Diagnostic]:
         memory_id, offset = place
         size = nbytes(_type(op))
         if memory_id > len(arenas):
             message = (
                 f"[executorch_c8] {_name(op.result)} is in arena {memory_id}, but the plan has {len(arenas)}"
             )
-            yield Finding.at(op, message, "run plan-memory")
+            yield diagnose(op, message, "run plan-memory")
         elif offset + size > arenas[memory_id - 1]:
             message = (
                 f"[executorch_c8] {_name(op.result)} ends at byte {offset + size} of arena {memory_id}, "
                 f"which has {arenas[memory_id - 1]}"
             )
-            yield Finding.at(op, message, "run plan-memory")
+            yield diagnose(op, message, "run plan-memory")
         item = scalar_type(_type(op).element_type).itemsize
         if offset % item:
             message = f"[executorch_c8] offset {offset} is not a multiple of the element size of {item} bytes"
-            yield Finding.at(op, message, "run plan-memory")
+            yield diagnose(op, message, "run plan-memory")
 
-    def _overlaps(self, liveness: Liveness) -> Iterator[Finding]:
+    def _overlaps(self, liveness: Liveness) -> Iterator[Diagnostic]:
         arenas: dict[int, list[tuple[MemoryRegisterOp, Buffer, int]]] = {}
         for op in liveness.roots():
             if isinstance(op, MemoryRegisterOp) and op.place is not None:
@@ -248,7 +248,7 @@ class _PlanRules:
                 a, b = entries[one][0], entries[other][0]
                 if not liveness.interfere(a.result, b.result):
                     continue
-                yield Finding.at(
+                yield diagnose(
                     b,
                     f"[executorch_c9] {_name(b.result)} overlaps {_name(a.result)} while both are live",
                     "run plan-memory",

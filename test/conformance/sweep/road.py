@@ -15,9 +15,9 @@ import torch
 from stock import StockError, StockRuntime
 
 from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.diagnostics import PassReport
 from et_ir.frontend import UnsupportedProgram
 from et_ir.passes.verify.link_check import MissingKernels
-from et_ir.report import PassReport
 from et_ir.targets.registry import DEFAULT
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
@@ -64,7 +64,7 @@ def _compiled(program: torch.export.ExportedProgram) -> Compiled:
         except MissingKernels as missing:
             if column == "aten":
                 raise
-            lacking[column] = ", ".join(sorted({finding.op_name for finding in missing.findings}))
+            lacking[column] = ", ".join(sorted({finding.subject for finding in missing.diagnostics}))
     raise AssertionError("the loop ends with the widest target")
 
 
@@ -107,10 +107,8 @@ def _stock_outcome(sample: Sample, stock: StockRuntime, file: bytes) -> str:
 
 def report(problem: Exception) -> str:
     """Why the compiler refused, without what differs from sample to sample."""
-    if isinstance(problem, UnsupportedProgram):
-        return "; ".join(sorted({f"{reason.subject}: {reason.message}" for reason in problem.reasons}))
-    if isinstance(problem, PassReport):
-        return "; ".join(sorted({f"{finding.op_name}: {finding.message}" for finding in problem.findings}))
+    if isinstance(problem, UnsupportedProgram | PassReport):
+        return "; ".join(sorted({f"{one.subject}: {one.message}" for one in problem.diagnostics}))
     return f"{type(problem).__name__}: {first_line(problem)}"
 
 

@@ -68,10 +68,10 @@ def test_fused_locations_take_the_first_that_knows():
 
 def test_locations_of_other_tools():
     line = FileLineColLoc(StringAttr("a.mlir"), IntAttr(1), IntAttr(2))
-    assert frames_of(NameLoc(StringAttr("x"), line)) == [Frame("a.mlir", 1)]
+    assert frames_of(NameLoc(StringAttr("x"), line)) == [Frame("a.mlir", 1, column=2)]
     assert module_path(NameLoc(StringAttr("x"), line)) == "x"
     call = CallSiteLoc(line, location_of([OUTER], "fc"))
-    assert frames_of(call) == [OUTER, Frame("a.mlir", 1)]
+    assert frames_of(call) == [OUTER, Frame("a.mlir", 1, column=2)]
     assert module_path(call) == "fc"
 
 

@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 from xdsl.dialects.func import ReturnOp
 from xdsl.passes import ModulePass
 
-from et_ir.diagnostics import position_of
 from et_ir.driver.observer import Observer
 from et_ir.driver.pipelines import (
     aten_passes,
@@ -22,6 +21,7 @@ from et_ir.driver.pipelines import (
 )
 from et_ir.driver.stages import run_passes
 from et_ir.frontend import import_program
+from et_ir.locations import place_of
 
 
 class Convolutional(nn.Module):
@@ -76,9 +76,10 @@ def test_every_op_keeps_a_place_in_this_file(model: nn.Module, args: tuple[torch
                     if isinstance(op, ReturnOp) or op.name in DECLARATIONS:
                         continue
                     assert op.location != UNKNOWN_LOC, f"{op.name} has no location after {after}"
-                    file, line, _ = position_of(op.location)
+                    frame = place_of(op.location).frame
+                    file = frame.filename
                     assert Path(file).name == Path(__file__).name, f"{op.name} is said to be in {file}"
-                    assert line > 0
+                    assert frame.lineno > 0
 
     module = import_program(torch.export.export(model.eval(), args))
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from xdsl import pattern_rewriter as xdsl_pattern_rewriter
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import Func
 from xdsl.ir import Operation
 from xdsl.parser import Parser
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from et_ir.diagnostics import PassReport
 from et_ir.dialects.aten import Aten
 from et_ir.dialects.aten import ops as aten
-from et_ir.report import PassReport
-from et_ir.rewriting import rewrite, root_classes
+from et_ir.rewriting import op_type_rewrite_pattern, rewrite, root_classes
 
 TEXT = """
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -118,3 +119,15 @@ def test_what_a_pattern_raises_becomes_a_report_with_the_place_of_the_op() -> No
     ) as raised:
         rewrite(module(), [Broken()])
     assert isinstance(raised.value.__cause__, IndexError)
+
+
+def test_a_pattern_with_the_decorator_of_xdsl_looks_for_itself() -> None:
+    class Theirs(RewritePattern):
+        @xdsl_pattern_rewriter.op_type_rewrite_pattern
+        def match_and_rewrite(self, op: aten.ReluOp, rewriter: PatternRewriter) -> None:
+            rewriter.replace(op, aten.AbsOp.make(op.self))
+
+    assert root_classes(Theirs()) == (Operation,)
+    target = module()
+    assert rewrite(target, [Theirs()])
+    assert "aten.relu" not in names(target)

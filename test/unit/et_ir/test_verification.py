@@ -122,7 +122,7 @@ def test_every_problem_is_reported_at_once() -> None:
     """)
     with pytest.raises(InvalidModule) as caught:
         verify_module(module)
-    assert len(caught.value.problems) == 2
+    assert len(caught.value.diagnostics) == 2
 
 
 def test_a_block_without_a_terminator() -> None:
@@ -166,3 +166,17 @@ def test_cost_is_linear_in_the_number_of_ops() -> None:
         return lines_of(lambda: verify_module(module))
 
     assert lines(4_000) < 4.4 * lines(1_000)
+
+
+def test_attributes_with_the_prefix_of_a_dialect_are_declared_by_it() -> None:
+    module = parse("""
+        %0 = "test.op"() {edge.apart = 1 : i64, free = 2 : i64, other.free = 3 : i64} : () -> i32
+        %1 = "test.op"() {edge.apart = "a"} : () -> i32
+        %2 = "test.op"() {edge.aprt = 1 : i64} : () -> i32
+    """)
+    with pytest.raises(InvalidModule) as caught:
+        verify_module(module)
+    assert [diagnostic.message for diagnostic in caught.value.diagnostics] == [
+        "[discardable_c2] the attribute 'edge.apart' is of class integer, not \"a\"",
+        "[discardable_c1] the dialect 'edge' declares no attribute 'edge.aprt'",
+    ]

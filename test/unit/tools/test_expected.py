@@ -1,13 +1,13 @@
 """`--verify-diagnostics` reads expectations as mlir-opt does."""
 
-from et_ir.diagnostics import Diagnostic
+from et_schema.diagnostics import Diagnostic, Frame, Location
 from et_tools.expected import check_expected
 
 FILE = "x.mlir"
 
 
 def error(message: str, line: int, file: str = FILE) -> Diagnostic:
-    return Diagnostic(message, file, line, 1)
+    return Diagnostic(message, at=Location((Frame(file, line, column=1),)))
 
 
 def check(text: str, *found: Diagnostic, first_line: int = 1) -> list[str]:

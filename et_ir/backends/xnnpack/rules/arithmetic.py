@@ -14,7 +14,7 @@ from et_ir.backends.xnnpack.orders import Order, straight
 from et_ir.backends.xnnpack.prelu import find_prelu
 from et_ir.backends.xnnpack.rules.rule import Rule, shape_of
 from et_ir.backends.xnnpack.translation import Translation
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_schema.xnnpack_graph import (
     XNNAdd,
@@ -97,15 +97,15 @@ def _binary(node: _Node, *, reverse: bool = False) -> Rule:
     return Rule(lower, _refuse)
 
 
-def _refuse(op: SchemaOp) -> Refusal | None:
+def _refuse(op: SchemaOp) -> Diagnostic | None:
     alpha = op.arg("alpha") if "alpha" in op.schema().by_name else 1
     if alpha != 1:
-        return Refusal("alpha is not 1", str(alpha))
+        return Diagnostic("alpha is not 1", str(alpha))
     if (
         sum(size < 0 for value in op.operands for size in shape_of(value))
         and len({len(shape_of(value)) for value in op.operands if not is_constant(value)}) > 1
     ):
-        return Refusal("broadcasts an operand with dynamic sizes", str(op.operand_types[-1]))
+        return Diagnostic("broadcasts an operand with dynamic sizes", str(op.operand_types[-1]))
     return None
 
 
@@ -124,10 +124,10 @@ def _expand(t: Translation, op: SchemaOp) -> None:
     t.node(XNNMultiply(input1_id=first, input2_id=ones, output_id=t.write(result, order)), op)
 
 
-def _refuse_expand(op: SchemaOp) -> Refusal | None:
+def _refuse_expand(op: SchemaOp) -> Diagnostic | None:
     before, after = shape_of(op.operands[0]), shape_of(op.result)
     if before != after and min((*before, *after)) < 0:
-        return Refusal("broadcasts to dynamic sizes", str(op.result.type))
+        return Diagnostic("broadcasts to dynamic sizes", str(op.result.type))
     return None
 
 
@@ -142,9 +142,9 @@ def _prelu(t: Translation, op: SchemaOp) -> None:
     t.node(node, *found.ops)
 
 
-def _refuse_where(op: SchemaOp) -> Refusal | None:
+def _refuse_where(op: SchemaOp) -> Diagnostic | None:
     if find_prelu(op) is None:
-        return Refusal("XNNPACK has no such node", "where.self")
+        return Diagnostic("XNNPACK has no such node", "where.self")
     return None
 
 

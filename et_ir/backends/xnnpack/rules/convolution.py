@@ -10,7 +10,7 @@ from et_ir.backends.xnnpack.constants import Array
 from et_ir.backends.xnnpack.orders import NHWC
 from et_ir.backends.xnnpack.rules.rule import Rule, numbers, refuse_variable, shape_of
 from et_ir.backends.xnnpack.translation import Translation
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_schema.xnnpack_graph import (
     XNNConv2d,
@@ -109,19 +109,19 @@ def _row(t: Translation, x: SSAValue) -> int:
     return made
 
 
-def _refuse(op: SchemaOp) -> Refusal | None:
+def _refuse(op: SchemaOp) -> Diagnostic | None:
     shape = shape_of(op.arg("input"))
     if len(shape) not in (3, 4):
-        return Refusal("only 1-d and 2-d convolutions are supported", f"rank {len(shape)}")
+        return Diagnostic("only 1-d and 2-d convolutions are supported", f"rank {len(shape)}")
     variable = refuse_variable(op, "weight", "bias")
     if variable is not None:
         return variable
     if len(shape) == 3 and sum(size < 0 for size in shape) > 1:
-        return Refusal("more than one dynamic size", str(op.operand_types[0]))
+        return Diagnostic("more than one dynamic size", str(op.operand_types[0]))
     if any(isinstance(one, SSAValue) for name in ("stride", "padding", "dilation") for one in op.arg(name)):
-        return Refusal("an argument is known only at run time")
+        return Diagnostic("an argument is known only at run time")
     if min(numbers(op.arg("padding"), 1)) < 0:
-        return Refusal("negative padding", str(op.arg("padding")))
+        return Diagnostic("negative padding", str(op.arg("padding")))
     return None
 
 

@@ -12,7 +12,7 @@ from et_ir.backends.xnnpack.orders import in_order
 from et_ir.backends.xnnpack.rules.products import rows_with_last
 from et_ir.backends.xnnpack.rules.rule import Rule, shape_of
 from et_ir.backends.xnnpack.translation import Translation
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_schema.xnnpack_graph import (
     XNNAdd,
@@ -50,14 +50,14 @@ def _batch_norm(t: Translation, op: SchemaOp) -> None:
     t.node(XNNAdd(input1_id=scaled, input2_id=addends, output_id=made), op, clamp=clamp)
 
 
-def _refuse(op: SchemaOp) -> Refusal | None:
+def _refuse(op: SchemaOp) -> Diagnostic | None:
     for name in _CONSTANTS:
         if op.arg(name) is not None and not is_constant(op.arg(name)):
-            return Refusal("its statistics are not constants", name)
+            return Diagnostic("its statistics are not constants", name)
     if len(shape_of(op.arg("input"))) < 2:
-        return Refusal("no channels", str(op.operand_types[0]))
+        return Diagnostic("no channels", str(op.operand_types[0]))
     if any(result.uses for result in op.results[1:]):
-        return Refusal("its statistics are used")
+        return Diagnostic("its statistics are used")
     return None
 
 
@@ -93,15 +93,15 @@ def _layer_norm(t: Translation, op: SchemaOp) -> None:
         now = made
 
 
-def _refuse_layer_norm(op: SchemaOp) -> Refusal | None:
+def _refuse_layer_norm(op: SchemaOp) -> Diagnostic | None:
     for name in ("weight", "bias"):
         if op.arg(name) is not None and not is_constant(op.arg(name)):
-            return Refusal("its weights are not constants", name)
+            return Diagnostic("its weights are not constants", name)
     shape = shape_of(op.arg("input"))
     if len(op.arg("normalized_shape")) != 1 or len(shape) < 2 or shape[-1] < 0:
-        return Refusal("normalizes more than the last dimension", str(op.operand_types[0]))
+        return Diagnostic("normalizes more than the last dimension", str(op.operand_types[0]))
     if any(result.uses for result in op.results[1:]):
-        return Refusal("its statistics are used")
+        return Diagnostic("its statistics are used")
     return None
 
 

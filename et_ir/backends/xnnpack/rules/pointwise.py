@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import f16
 from et_ir.backends.xnnpack.activations import activation_bounds
 from et_ir.backends.xnnpack.rules.rule import Rule
 from et_ir.backends.xnnpack.translation import Translation
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 from et_schema.xnnpack_graph import (
@@ -87,9 +87,9 @@ def _clamp(t: Translation, op: SchemaOp) -> None:
     t.node(XNNClamp(input_id=source, output_id=t.write(op.result, order)), op, clamp=OutputMinMax(*bounds))
 
 
-def _refuse_clamp(op: SchemaOp) -> Refusal | None:
+def _refuse_clamp(op: SchemaOp) -> Diagnostic | None:
     if activation_bounds(op) is None:
-        return Refusal("lower bound above upper bound", f"from {op.arg('min')} to {op.arg('max')}")
+        return Diagnostic("lower bound above upper bound", f"from {op.arg('min')} to {op.arg('max')}")
     return None
 
 
@@ -103,11 +103,11 @@ def _elu(t: Translation, op: SchemaOp) -> None:
     chain.last(XNNELU, input_id=chain.input, alpha=float(op.arg("alpha")))
 
 
-def _refuse_elu(op: SchemaOp) -> Refusal | None:
+def _refuse_elu(op: SchemaOp) -> Diagnostic | None:
     for name in ("scale", "input_scale"):
         if float(op.arg(name)) != 1.0:
-            return Refusal("the node does not support this argument", f"{name} = {op.arg(name)}")
-    return Refusal("alpha is not positive", str(op.arg("alpha"))) if float(op.arg("alpha")) <= 0 else None
+            return Diagnostic("the node does not support this argument", f"{name} = {op.arg(name)}")
+    return Diagnostic("alpha is not positive", str(op.arg("alpha"))) if float(op.arg("alpha")) <= 0 else None
 
 
 def _silu(t: Translation, op: SchemaOp) -> None:
@@ -141,9 +141,9 @@ def _gelu(t: Translation, op: SchemaOp) -> None:
     chain.last(XNNMultiply, input1_id=half, input2_id=raised)
 
 
-def _refuse_gelu(op: SchemaOp) -> Refusal | None:
+def _refuse_gelu(op: SchemaOp) -> Diagnostic | None:
     if tensor_type(op.operands[0]).element_type == f16 and op.arg("approximate") == "none":
-        return Refusal("element type", "f16: XNNPACK has this node for f32 only")
+        return Diagnostic("element type", "f16: XNNPACK has this node for f32 only")
     return None
 
 
@@ -166,10 +166,10 @@ def _power(t: Translation, op: SchemaOp) -> None:
 _EXPONENTS: Final = (2.0, 3.0, 0.5, -0.5, -1.0)
 
 
-def _refuse_power(op: SchemaOp) -> Refusal | None:
+def _refuse_power(op: SchemaOp) -> Diagnostic | None:
     exponent = op.arg("exponent")
     if float(exponent) not in _EXPONENTS:
-        return Refusal("exponents are limited", f"{exponent}, not one of {_EXPONENTS}")
+        return Diagnostic("exponents are limited", f"{exponent}, not one of {_EXPONENTS}")
     return None
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from et_ir.backends.xnnpack.orders import NHWC, in_order
 from et_ir.backends.xnnpack.rules.rule import Rule, numbers, shape_of
 from et_ir.backends.xnnpack.translation import Translation
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_schema.xnnpack_graph import (
     XNNAvgPooling2d,
@@ -58,23 +58,23 @@ def _max_pool(t: Translation, op: SchemaOp) -> None:
     t.node(node, op)
 
 
-def _refuse_max_pool(op: SchemaOp) -> Refusal | None:
+def _refuse_max_pool(op: SchemaOp) -> Diagnostic | None:
     if any(result.uses for result in op.results[1:]):
-        return Refusal("its indices are used")
+        return Diagnostic("its indices are used")
     kernel, stride, _ = _window(op)
     if stride[0] > kernel[0] or stride[1] > kernel[1]:
-        return Refusal("the stride is larger than the kernel", f"{stride}, {kernel}")
+        return Diagnostic("the stride is larger than the kernel", f"{stride}, {kernel}")
     shape = shape_of(op.operands[0])
     if op.arg("ceil_mode") and min(shape[2:]) < 0:
-        return Refusal("ceil_mode with dynamic sizes")
+        return Diagnostic("ceil_mode with dynamic sizes")
     return _refuse_window(op)
 
 
-def _refuse_window(op: SchemaOp) -> Refusal | None:
+def _refuse_window(op: SchemaOp) -> Diagnostic | None:
     if len(shape_of(op.operands[0])) != 4:
-        return Refusal("image without batch dimension", str(op.operand_types[0]))
+        return Diagnostic("image without batch dimension", str(op.operand_types[0]))
     if _window(op)[0] == [1, 1]:
-        return Refusal("window of one element")
+        return Diagnostic("window of one element")
     return None
 
 
@@ -108,13 +108,13 @@ def _average_pool(t: Translation, op: SchemaOp) -> None:
     t.node(node, op)
 
 
-def _refuse_average_pool(op: SchemaOp) -> Refusal | None:
+def _refuse_average_pool(op: SchemaOp) -> Diagnostic | None:
     kernel, _, _ = _window(op)
     divisor = op.arg("divisor_override")
     if divisor is not None and divisor != kernel[0] * kernel[1]:
-        return Refusal("divisor_override", str(divisor))
+        return Diagnostic("divisor_override", str(divisor))
     if op.arg("ceil_mode"):
-        return Refusal("ceil_mode")
+        return Diagnostic("ceil_mode")
     return _refuse_window(op)
 
 
@@ -124,11 +124,11 @@ def _global_pool(t: Translation, op: SchemaOp) -> None:
     t.node(XNNGlobalAvgPooling2d(input_id=source, output_id=made, flags=KEEP_DIMS), op)
 
 
-def _refuse_adaptive(op: SchemaOp) -> Refusal | None:
+def _refuse_adaptive(op: SchemaOp) -> Diagnostic | None:
     if tuple(op.arg("output_size")) != (1, 1):
-        return Refusal("output larger than one element", str(op.arg("output_size")))
+        return Diagnostic("output larger than one element", str(op.arg("output_size")))
     if len(shape_of(op.operands[0])) != 4:
-        return Refusal("image without batch dimension", str(op.operand_types[0]))
+        return Diagnostic("image without batch dimension", str(op.operand_types[0]))
     return None
 
 
@@ -145,10 +145,10 @@ def _resize(t: Translation, op: SchemaOp) -> None:
     t.node(node, op)
 
 
-def _refuse_resize(op: SchemaOp) -> Refusal | None:
+def _refuse_resize(op: SchemaOp) -> Diagnostic | None:
     before, after = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
     if min(*before, *after) < 0:
-        return Refusal("dynamic sizes", str(op.result.type))
+        return Diagnostic("dynamic sizes", str(op.result.type))
     if op.arg("align_corners"):
         return None
     names = op.schema().by_name
@@ -156,7 +156,7 @@ def _refuse_resize(op: SchemaOp) -> Refusal | None:
     for factor, small, large in zip(given or (), before, after, strict=False):
         # Torch goes by the factor that it is given, XNNPACK by the sizes.
         if factor is not None and abs(small * factor - large) > 1e-6:
-            return Refusal(
+            return Diagnostic(
                 "the scale factor differs from the ratio of sizes", f"{factor}, {small} to {large}"
             )
     return None

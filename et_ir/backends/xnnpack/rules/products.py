@@ -10,7 +10,7 @@ from et_ir.backends.xnnpack.constants import Array, is_constant
 from et_ir.backends.xnnpack.orders import Order, straight
 from et_ir.backends.xnnpack.rules.rule import Rule, refuse_variable, shape_of
 from et_ir.backends.xnnpack.translation import Translation
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_schema.xnnpack_graph import (
     XNNAdd,
@@ -54,12 +54,12 @@ def _connect(
     t.node(node, op, clamp=clamp)
 
 
-def _refuse_linear(op: SchemaOp) -> Refusal | None:
+def _refuse_linear(op: SchemaOp) -> Diagnostic | None:
     variable = refuse_variable(op, "weight", "bias")
     if variable is not None:
         return variable
     if len(shape_of(op.arg("weight"))) != 2 or len(shape_of(op.arg("input"))) < 2:
-        return Refusal("vector product", ", ".join(map(str, op.operand_types)))
+        return Diagnostic("vector product", ", ".join(map(str, op.operand_types)))
     return None
 
 
@@ -117,19 +117,19 @@ def _reshape(t: Translation, op: SchemaOp | None, source: int, made: int, shape:
     t.node(node, *ops)
 
 
-def _refuse_addmm(op: SchemaOp) -> Refusal | None:
+def _refuse_addmm(op: SchemaOp) -> Diagnostic | None:
     for name in ("alpha", "beta"):
         if op.arg(name) != 1:
-            return Refusal(f"{name} is not 1", str(op.arg(name)))
+            return Diagnostic(f"{name} is not 1", str(op.arg(name)))
     return _refuse_mm(op)
 
 
-def _refuse_mm(op: SchemaOp) -> Refusal | None:
+def _refuse_mm(op: SchemaOp) -> Diagnostic | None:
     weight = op.operands[-1]
     if is_constant(weight):
         return None
     if any(sum(size < 0 for size in shape_of(value)) > 1 for value in (*op.operands, op.results[0])):
-        return Refusal("more than one dynamic size", str(op.operand_types[0]))
+        return Diagnostic("more than one dynamic size", str(op.operand_types[0]))
     return None
 
 
@@ -156,10 +156,10 @@ def _baddbmm(t: Translation, op: SchemaOp) -> None:
     t.node(XNNAdd(input1_id=product, input2_id=addend, output_id=t.write(value)), op, clamp=clamp)
 
 
-def _refuse_baddbmm(op: SchemaOp) -> Refusal | None:
+def _refuse_baddbmm(op: SchemaOp) -> Diagnostic | None:
     for name in ("alpha", "beta"):
         if op.arg(name) != 1:
-            return Refusal(f"{name} is not 1", str(op.arg(name)))
+            return Diagnostic(f"{name} is not 1", str(op.arg(name)))
     return None
 
 

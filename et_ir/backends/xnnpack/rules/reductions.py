@@ -14,7 +14,7 @@ from et_ir.backends.xnnpack.rules.pooling import KEEP_DIMS
 from et_ir.backends.xnnpack.rules.products import rows_with_last
 from et_ir.backends.xnnpack.rules.rule import Rule, axis, shape_of
 from et_ir.backends.xnnpack.translation import Translation
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -64,16 +64,16 @@ def _mean(t: Translation, op: SchemaOp) -> None:
         t.node(XNNStaticReshape(num_dims=len(shape), new_shape=shape, input_id=made, output_id=last), op)
 
 
-def _refuse_mean(op: SchemaOp) -> Refusal | None:
+def _refuse_mean(op: SchemaOp) -> Diagnostic | None:
     dims, shape = _dims(op), shape_of(op.operands[0])
     if op.name.endswith("mean.dim") and len(shape) == 4 and dims == [2, 3]:
         pass
     elif len(dims) != 1 or len(shape) < 2:
-        return Refusal("more than one dimension", f"{dims} of {len(shape)}")
+        return Diagnostic("more than one dimension", f"{dims} of {len(shape)}")
     elif shape[dims[0]] < 0:
-        return Refusal("reduces a dynamic dimension", str(op.operand_types[0]))
+        return Diagnostic("reduces a dynamic dimension", str(op.operand_types[0]))
     if not op.arg("keepdim") and sum(size < 0 for size in shape_of(op.result)) > 1:
-        return Refusal("more than one dynamic size", str(op.result.type))
+        return Diagnostic("more than one dynamic size", str(op.result.type))
     return None
 
 
@@ -158,23 +158,23 @@ def _maximum_dims(op: SchemaOp) -> list[int]:
     return [axis(one, rank) for one in ([given] if isinstance(given, int) else given)]
 
 
-def _refuse_maximum(op: SchemaOp) -> Refusal | None:
+def _refuse_maximum(op: SchemaOp) -> Diagnostic | None:
     if _uses_places(op):
         values, places = op.results
         if not values.uses:
-            return Refusal("only its indices are used")
+            return Diagnostic("only its indices are used")
         if tensor_type(values).element_type != f32:
-            return Refusal("its indices are used", "of f16")
+            return Diagnostic("its indices are used", "of f16")
         if _order_of_maximum(op, places) != dim_order_of(tensor_type(places)):
-            return Refusal("its indices are used", "with the dimensions in another order")
+            return Diagnostic("its indices are used", "with the dimensions in another order")
     shape, dims = shape_of(op.operands[0]), _maximum_dims(op)
     if len(dims) != 1 or len(shape) < 2:
-        return Refusal("reduces other than one of several dimensions", f"{dims} of {len(shape)}")
+        return Diagnostic("reduces other than one of several dimensions", f"{dims} of {len(shape)}")
     others = [size for dim, size in enumerate(shape) if dim != dims[0]]
     if shape[dims[0]] < 0 or others[-1] < 0 or sum(size < 0 for size in others) > 1:
-        return Refusal("dynamic sizes", str(op.operand_types[0]))
+        return Diagnostic("dynamic sizes", str(op.operand_types[0]))
     if shape[dims[0]] == 1:
-        return Refusal("window of one element")
+        return Diagnostic("window of one element")
     return None
 
 

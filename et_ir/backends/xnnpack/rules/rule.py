@@ -13,14 +13,14 @@ from xdsl.ir import Operation, SSAValue
 
 from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.translation import Translation
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["Rule", "axis", "numbers", "refuse_variable", "shape_of"]
 
 
-def _takes_all(_: SchemaOp) -> Refusal | None:
+def _takes_all(_: SchemaOp) -> Diagnostic | None:
     return None
 
 
@@ -30,7 +30,7 @@ class Rule:
 
     lower: Callable[[Translation, SchemaOp], None]
     """Adds the nodes that compute an op."""
-    refuse: Callable[[SchemaOp], Refusal | None] = _takes_all
+    refuse: Callable[[SchemaOp], Diagnostic | None] = _takes_all
     """Why no nodes compute this op, `None` if some do."""
     places: tuple[int, ...] = ()
     """The results that are places of elements: 64 bits to the program, 32 in the graph, where nothing reads them."""
@@ -41,15 +41,15 @@ def shape_of(value: SSAValue) -> tuple[int, ...]:
     return tuple(tensor_type(value).get_shape())
 
 
-def refuse_variable(op: SchemaOp, *arguments: str) -> Refusal | None:
+def refuse_variable(op: SchemaOp, *arguments: str) -> Diagnostic | None:
     """Why an op is not taken of which an argument is to be a constant, and is none."""
     for argument in arguments:
         value = op.arg(argument)
         if value is None or is_constant(value):
             continue
         if isinstance(value.owner, Operation) and "dequantize" in value.owner.name:
-            return Refusal(f"the {argument} is quantized", "compile with --dequantize-weights")
-        return Refusal(f"the {argument} is not a constant")
+            return Diagnostic(f"the {argument} is quantized", "compile with --dequantize-weights")
+        return Diagnostic(f"the {argument} is not a constant")
     return None
 
 

@@ -12,7 +12,7 @@ from et_ir.backends.xnnpack.orders import Order, in_order, permuted_order, resha
 from et_ir.backends.xnnpack.rules.arithmetic import common_order, operand
 from et_ir.backends.xnnpack.rules.rule import Rule, axis, shape_of
 from et_ir.backends.xnnpack.translation import Translation
-from et_ir.delegation.refusals import Refusal
+from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_schema.xnnpack_graph import (
     XNNConcatenate2,
@@ -51,9 +51,9 @@ def _view(t: Translation, op: SchemaOp) -> None:
     reshape(t, op, op.operands[0], op.result)
 
 
-def _refuse_view(op: SchemaOp) -> Refusal | None:
+def _refuse_view(op: SchemaOp) -> Diagnostic | None:
     if sum(size < 0 for size in shape_of(op.results[0])) > 1:
-        return Refusal("more than one dynamic size", str(op.results[0].type))
+        return Diagnostic("more than one dynamic size", str(op.results[0].type))
     return None
 
 
@@ -125,13 +125,13 @@ def _parts(t: Translation, op: SchemaOp) -> None:
         start += size
 
 
-def _refuse_slice(op: SchemaOp) -> Refusal | None:
+def _refuse_slice(op: SchemaOp) -> Diagnostic | None:
     if "step" in op.schema().by_name and op.arg("step") != 1:
-        return Refusal("a step", str(op.arg("step")))
+        return Diagnostic("a step", str(op.arg("step")))
     if any(size <= 0 for value in (op.operands[0], *op.results) for size in shape_of(value)):
-        return Refusal("dynamic sizes", str(op.operand_types[0]))
+        return Diagnostic("dynamic sizes", str(op.operand_types[0]))
     if any(isinstance(op.arg(n), SSAValue) for n in ("start", "index") if n in op.schema().by_name):
-        return Refusal("an argument is known only at run time")
+        return Diagnostic("an argument is known only at run time")
     return None
 
 
@@ -170,13 +170,13 @@ def _concatenate(t: Translation, op: SchemaOp) -> None:
         parts.insert(0, (made, total))
 
 
-def _refuse_concatenate(op: SchemaOp) -> Refusal | None:
+def _refuse_concatenate(op: SchemaOp) -> Diagnostic | None:
     values = op.arg("tensors")
     if all(map(is_constant, values)):
-        return Refusal("all operands are constant")
+        return Diagnostic("all operands are constant")
     rank = len(shape_of(op.results[0]))
     if any(len(shape_of(value)) != rank for value in values):
-        return Refusal("ranks differ", ", ".join(map(str, op.operand_types)))
+        return Diagnostic("ranks differ", ", ".join(map(str, op.operand_types)))
     return None
 
 
@@ -200,12 +200,12 @@ def _pad(t: Translation, op: SchemaOp) -> None:
     t.node(node, op)
 
 
-def _refuse_pad(op: SchemaOp) -> Refusal | None:
+def _refuse_pad(op: SchemaOp) -> Diagnostic | None:
     given = op.arg("pad")
     if any(isinstance(one, SSAValue) for one in given):
-        return Refusal("an argument is known only at run time")
+        return Diagnostic("an argument is known only at run time")
     if min(given, default=0) < 0:
-        return Refusal("negative padding", str(given))
+        return Diagnostic("negative padding", str(given))
     return None
 
 

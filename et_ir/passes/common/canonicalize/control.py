@@ -19,12 +19,13 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.ir import Operation, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
 from et_ir.dialects.control import CondOp, MapOp, ScanOp, WhileOp, YieldOp
 from et_ir.dialects.program import Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
+from et_ir.rewriting import op_type_rewrite_pattern
 
 __all__ = ["patterns"]
 

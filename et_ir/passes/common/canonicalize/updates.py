@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten import ops as aten
@@ -14,6 +14,7 @@ from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.common.canonicalize.replacing import by_operand
+from et_ir.rewriting import op_type_rewrite_pattern
 
 __all__ = ["PATTERNS"]
 

@@ -40,6 +40,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.analysis.aliasing import root_of
 from et_ir.analysis.liveness import Liveness
+from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.executorch import (
     AllocOp,
     InputOp,
@@ -67,7 +68,6 @@ from et_ir.planning import Buffer, Plan, layout_problems, plan_of
 from et_ir.planning.banks import Bank, BankError, parse_banks
 from et_ir.planning.hierarchy import Infeasible, assign_banks
 from et_ir.planning.planners import PlannerError, find_planner, run_planner
-from et_ir.report import Finding, PassReport
 from et_ops.calls import ET_VIEW
 from et_schema.program import TensorShapeDynamism
 
@@ -284,7 +284,7 @@ class PlanMemoryPass(ModulePass):
         return unplanned
 
 
-def _check_requests(problems: Iterable[Finding]) -> None:
+def _check_requests(problems: Iterable[Diagnostic]) -> None:
     PassReport.raise_if("plan-memory: unsatisfiable placement", list(problems))
 
 

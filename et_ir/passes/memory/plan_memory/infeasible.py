@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.executorch import MemoryRegisterOp
 from et_ir.planning import Buffer
 from et_ir.planning.hierarchy import Infeasible
-from et_ir.report import Finding, PassReport
 
 __all__ = ["InfeasibleMemory", "infeasible"]
 
@@ -47,7 +47,7 @@ def infeasible(
     if len(shown) < len(members):
         said += f" (the largest {SHOWN} are listed)"
     findings = [
-        Finding.at(
+        diagnose(
             ops[at],
             f"{method}: {'also' if number else f'{said}; {enough}'}: {_name(ops[at])} of "
             f"{buffers[at].size} bytes, needed from {buffers[at].first} to {buffers[at].last}",

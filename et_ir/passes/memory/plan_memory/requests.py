@@ -3,31 +3,27 @@
 Only memory planning reads them.
 
 ```mlir
-%a = executorch.alloc attributes {plan.bank = "sram"} : tensor<4xf32>
-%b = executorch.alloc attributes {plan.alignment = 64 : i64} : tensor<4xf32>
-%x = executorch.input attributes {plan.caller} : tensor<4xf32>
+%a = executorch.alloc attributes {executorch.bank = "sram"} : tensor<4xf32>
+%b = executorch.alloc attributes {executorch.alignment = 64 : i64} : tensor<4xf32>
+%x = executorch.input attributes {executorch.caller} : tensor<4xf32>
 ```
 
-- `plan.bank`: the bank that a register has to be in, of those that `plan-memory` is given.
-- `plan.alignment`: what its offset is a multiple of, a power of two; at least that of the pass.
-- `plan.caller`: an input, or what the method returns, has no memory of its own: the caller gives it.
+- `executorch.bank`: the bank that a register has to be in, of those that `plan-memory` is given.
+- `executorch.alignment`: what its offset is a multiple of, a power of two; at least that of the pass.
+- `executorch.caller`: an input, or what the method returns, has no memory of its own: the caller gives it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Final
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr
 
+from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.executorch import InputOp, MemoryRegisterOp, PlanOp, RegisterOp, StateOp, ViewOp
-from et_ir.report import Finding
+from et_ir.dialects.executorch.attributes import ALIGNMENT, BANK, CALLER
 
-__all__ = ["ALIGNMENT", "BANK", "CALLER", "alignment_of", "bank_of", "given_by_caller", "request_problems"]
-
-BANK: Final = "plan.bank"
-ALIGNMENT: Final = "plan.alignment"
-CALLER: Final = "plan.caller"
+__all__ = ["alignment_of", "bank_of", "given_by_caller", "request_problems"]
 
 
 def bank_of(op: RegisterOp) -> str | None:
@@ -49,7 +45,7 @@ def given_by_caller(op: RegisterOp) -> bool:
 
 def request_problems(
     plan: PlanOp, banks: Collection[str], unplanned: Collection[RegisterOp] = ()
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     """What registers ask for that cannot be; `banks` are the names of those that there are, `unplanned` the registers
     that get no memory in any.
     """
@@ -59,7 +55,7 @@ def request_problems(
         if not asked:
             continue
         if isinstance(op, ViewOp):
-            yield Finding.at(
+            yield diagnose(
                 op,
                 f"{asked[0]}: a view shares the memory of its register",
                 "request it of the viewed register",
@@ -68,13 +64,13 @@ def request_problems(
         bank, alignment = op.attributes.get(BANK), op.attributes.get(ALIGNMENT)
         if bank is not None and (not isinstance(bank, StringAttr) or bank.data not in banks):
             known = ", ".join(banks) or "none"
-            yield Finding.at(op, f"{BANK}: no bank named {bank}", f"the banks of plan-memory are: {known}")
+            yield diagnose(op, f"{BANK}: no bank named {bank}", f"the banks of plan-memory are: {known}")
         elif bank is not None and op in unplanned:
-            yield Finding.at(
+            yield diagnose(
                 op, f"{BANK}: its memory is not planned", "it is owned by the caller or allocated at run time"
             )
         elif bank is not None and not isinstance(op, MemoryRegisterOp):
-            yield Finding.at(
+            yield diagnose(
                 op, f"{BANK}: banks hold inputs, state and computed values only", "pin a copy of it"
             )
         if alignment is not None and (
@@ -82,11 +78,11 @@ def request_problems(
             or alignment.value.data < 1
             or alignment.value.data & (alignment.value.data - 1)
         ):
-            yield Finding.at(op, f"{ALIGNMENT}: {alignment} is not a power of two")
+            yield diagnose(op, f"{ALIGNMENT}: {alignment} is not a power of two")
         caller = op.attributes.get(CALLER)
         if caller is not None and (
             not isinstance(caller, UnitAttr)
             or isinstance(op, StateOp)
             or not (isinstance(op, InputOp) or op.result in outputs)
         ):
-            yield Finding.at(op, f"{CALLER}: only inputs and outputs can be caller-owned")
+            yield diagnose(op, f"{CALLER}: only inputs and outputs can be caller-owned")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from et_ir.diagnostics import diagnose
 from et_ir.dialects.executorch import InputOp, MemoryRegisterOp, PlanOp, StateOp, TensorRegisterOp
 from et_ir.dialects.executorch.layout import nbytes
 from et_ir.passes.memory.plan_memory.infeasible import InfeasibleMemory, infeasible
@@ -16,7 +17,6 @@ from et_ir.planning import Buffer, align_up, plan_naive, plan_of
 from et_ir.planning.banks import Bank
 from et_ir.planning.hierarchy import Infeasible
 from et_ir.planning.infeasible import conflict_of
-from et_ir.report import Finding
 
 __all__ = ["STATE", "SharedState", "check_size", "register_size"]
 
@@ -63,7 +63,7 @@ def check_size(arena: int, size: int, ops: Sequence[MemoryRegisterOp]) -> None:
         largest = max(ops, key=register_size)
         message = f"arena {arena} needs {size} bytes, {register_size(largest)} of them for this {largest.result.type}"
         fix = f"an arena has at most {LARGEST_ARENA} bytes: compile the program for smaller inputs"
-        raise InfeasibleMemory("plan-memory: too large", [Finding.at(largest, message, fix)])
+        raise InfeasibleMemory("plan-memory: too large", [diagnose(largest, message, fix)])
 
 
 def register_size(op: MemoryRegisterOp) -> int:

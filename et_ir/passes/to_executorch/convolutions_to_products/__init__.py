@@ -49,13 +49,14 @@ from et_ir.analysis.choices import CheapestForm
 from et_ir.analysis.cost_model import CostModel
 from et_ir.analysis.memory_allowance import MemoryAllowance
 from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.edge.attributes import MEMORY
 from et_ir.passes.to_executorch.convolutions_to_products.forms import (
     GroupPatches,
     Pointwise,
     RowPatches,
     copies_of,
 )
-from et_ir.passes.to_executorch.convolutions_to_products.tiling import MEMORY, Copies, tile_budgets
+from et_ir.passes.to_executorch.convolutions_to_products.tiling import Copies, tile_budgets
 from et_ir.passes.to_executorch.convolutions_to_products.window import Window, window_of
 from et_ir.rewriting import rewrite
 from et_ir.targets.registry import DEFAULT

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation
@@ -15,10 +14,11 @@ from xdsl.ir import Block, Operation
 from et_ir.analysis.live_bytes import LiveBytes, bytes_of_value
 from et_ir.analysis.memory_allowance import MemoryAllowance
 from et_ir.analysis.memory_graph import MemoryGraph
+from et_ir.dialects.edge.attributes import MEMORY
 from et_ir.planning.tasks import peak_of
 from et_ir.targets.registry import find_target
 
-__all__ = ["MEMORY", "Copies", "TileBudget", "tile_budgets"]
+__all__ = ["Copies", "TileBudget", "tile_budgets"]
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,6 @@ class TileBudget:
         return self.others + max(self.image + copies.whole, min(one, tiled))
 
 
-MEMORY: Final = "memory"
-"""An attribute of a function: bytes that it may need at once, whatever its ops do; set by `split-channels`."""
-
-
 def tile_budgets(
     module: ModuleOp,
     copies: Callable[[Operation], Sequence[Copies]],
@@ -89,7 +85,7 @@ def tile_budgets(
     """The budget of each op that may be tiled; `copies` gives what it copies in each of its forms, nothing for others.
 
     The limit is that of its block: the peak of its live bytes, and `headroom` bytes, or more if `memory` says so,
-    or the attribute of that name of the function.
+    or the attribute `edge.memory` of the op around it.
     """
     by_block: dict[Block, dict[Operation, Sequence[Copies]]] = {}
     for op in module.walk():

@@ -9,13 +9,14 @@ from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema import DYNAMIC
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.to_executorch.legalize.complex_parts import is_complex
+from et_ir.rewriting import op_type_rewrite_pattern
 from et_ir.targets.stock_limits import may_be_one
 
 __all__ = ["ProductOfTwice"]

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Final
 
 from xdsl.ir import Attribute, Operation
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+from et_ir.rewriting import op_type_rewrite_pattern
 
 __all__ = ["PATTERNS"]
 

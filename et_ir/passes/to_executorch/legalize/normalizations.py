@@ -13,11 +13,12 @@ from typing import Final
 
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.legalize.lines import Lines, is_plain
+from et_ir.rewriting import op_type_rewrite_pattern
 
 __all__ = ["PATTERNS"]
 

@@ -9,12 +9,13 @@ from typing import Final
 
 from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.legalize.lines import Lines, is_plain
+from et_ir.rewriting import op_type_rewrite_pattern
 from et_ops.inference.shapes import spatial
 
 __all__ = ["PATTERNS"]

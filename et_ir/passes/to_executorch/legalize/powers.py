@@ -7,11 +7,12 @@ from __future__ import annotations
 from typing import Final
 
 from xdsl.dialects.builtin import i1
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.rewriting import op_type_rewrite_pattern
 from et_ops.dtypes import Category
 
 __all__ = ["PATTERNS"]

@@ -10,11 +10,12 @@ from typing import Final
 
 from xdsl.dialects.builtin import TensorType, i1, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.rewriting import op_type_rewrite_pattern
 
 __all__ = ["PATTERNS"]
 

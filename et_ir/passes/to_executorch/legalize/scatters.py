@@ -7,7 +7,7 @@ from typing import Final
 
 from xdsl.dialects.builtin import ComplexType, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
@@ -16,6 +16,7 @@ from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.passes.to_executorch.legalize.lines import Group, Lines
 from et_ir.passes.to_executorch.legalize.sorts import ordered
+from et_ir.rewriting import op_type_rewrite_pattern
 from et_ops.dtypes import U8
 
 __all__ = ["PATTERNS", "combined"]

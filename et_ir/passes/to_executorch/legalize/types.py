@@ -6,13 +6,14 @@ from typing import Any, Final
 
 from xdsl.dialects.builtin import TensorType, f32, f64, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
+from et_ir.rewriting import op_type_rewrite_pattern
 
 __all__ = ["PATTERNS"]
 

@@ -47,9 +47,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.executorch import PlanOp
 from et_ir.passes.to_executorch.to_out_variant.method import Method
-from et_ir.report import Finding, PassReport
 
 __all__ = ["MissingOutVariants", "ToOutVariantPass"]
 
@@ -57,7 +57,7 @@ __all__ = ["MissingOutVariants", "ToOutVariantPass"]
 class MissingOutVariants(PassReport):
     """Operations that no call of a kernel can stand for. If nothing else is wrong, it is operators that are missing."""
 
-    def __init__(self, title: str, findings: Sequence[Finding]):
+    def __init__(self, title: str, findings: Sequence[Diagnostic]):
         super().__init__(title, findings)
         self.exit_code = 4 if all(f.message.startswith("[out_variant_c1]") for f in findings) else 3
 
@@ -72,13 +72,13 @@ class ToOutVariantPass(ModulePass):
     """What tensors without an upper bound are: errors, or `unbound` registers, which get memory at run time."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        findings: list[Finding] = []
+        findings: list[Diagnostic] = []
         plans: list[tuple[FuncOp, PlanOp]] = []
         for function in op.body.block.ops:
             if isinstance(function, FuncOp):
                 method = Method(function, grows=self.unbounded == "runtime")
                 plans.append((function, method.run()))
-                findings.extend(method.findings)
+                findings.extend(method.diagnostics)
         MissingOutVariants.raise_if("operations without an out variant", findings)
         for function, plan in plans:
             block = function.parent_block()

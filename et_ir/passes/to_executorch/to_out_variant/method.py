@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.analysis.bounds import SizeBounds
+from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.backend import CallOp, PartitionOp
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.edge import EdgeOp
@@ -45,11 +46,12 @@ from et_ir.dialects.program import (
     TreeAttr,
 )
 from et_ir.dialects.program.arithmetic import primitive
+from et_ir.dialects.program.guards import GUARDS
+from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.control_flow import lower_control
 from et_ir.passes.to_executorch.to_out_variant.missing_out_variant import missing_out_variant
 from et_ir.passes.to_executorch.to_out_variant.registers import default_of
-from et_ir.report import Finding
 from et_ops import Arg, Schema
 from et_schema.program import TensorShapeDynamism
 
@@ -69,7 +71,7 @@ class Method:
         """Insertion points of registers and instructions."""
         self._body = Region(self.entry)
         self._declared: RegisterOp | None = None
-        self.findings: list[Finding] = []
+        self.diagnostics: list[Diagnostic] = []
         self.values: dict[SSAValue, Scalar | SSAValue] = {}
         self.places: dict[SSAValue, SSAValue] = {}
         """The registers that some results go to, which exist before."""
@@ -90,12 +92,12 @@ class Method:
             self._input(index, argument, attributes[index].data if index < len(attributes) else EMPTY)
         for op in function.body.block.ops if function.body.blocks else ():
             self.lower(op)
-        guards = function.attributes.get("program.guards")
+        guards = function.attributes.get(GUARDS)
         plan = PlanOp(
             function.sym_name.data,
             self._body,
-            in_spec=_text(function.attributes.get("program.in_spec")),
-            out_spec=_text(function.attributes.get("program.out_spec")),
+            in_spec=_text(function.attributes.get(IN_SPEC)),
+            out_spec=_text(function.attributes.get(OUT_SPEC)),
             guards=guards.data if isinstance(guards, GuardsAttr) else None,
         )
         plan.location = function.location
@@ -160,7 +162,7 @@ class Method:
             return TensorType(type.element_type, sizes, type.encoding), unbound
         if None in self._bounds.sizes(value) and not any(self._is_unbounded(v) for v in op.operands):
             message = f"[out_variant_c3] {what} has type {type} with unbounded sizes"
-            self.findings.append(Finding.at(op, message, fix))
+            self.diagnostics.append(diagnose(op, message, fix))
         return TensorType(type.element_type, sizes, type.encoding), TensorShapeDynamism.DYNAMIC_BOUND
 
     def _is_unbounded(self, value: SSAValue) -> bool:
@@ -235,7 +237,7 @@ class Method:
                 )
 
     def _fail(self, op: Operation, message: str, fix: str) -> None:
-        self.findings.append(Finding.at(op, message, fix))
+        self.diagnostics.append(diagnose(op, message, fix))
         for result in op.results:
             self.result_register(op, result)
 
@@ -311,8 +313,8 @@ class Method:
                 try:
                     return int(scalar_type(value))
                 except VerifyException as error:
-                    self.findings.append(
-                        Finding.at(op, f"[out_variant_c4] {error}", "use a dtype of the file format")
+                    self.diagnostics.append(
+                        diagnose(op, f"[out_variant_c4] {error}", "use a dtype of the file format")
                     )
                     return None
             case "MemoryFormat" if isinstance(value, str):

@@ -14,14 +14,14 @@ executorch.plan @crowded {
 // -----
 
 executorch.plan @asks {
-  // expected-error@+1 {{plan.bank: no bank named "dram"}}
-  %x = executorch.input attributes {plan.bank = "dram"} : tensor<4xf32>
-  // expected-error@+1 {{plan.alignment: 24 : i64 is not a power of two}}
-  %a = executorch.alloc attributes {plan.alignment = 24 : i64} : tensor<4xf32>
-  // expected-error@+1 {{plan.caller: only inputs and outputs can be caller-owned}}
-  %b = executorch.alloc attributes {plan.caller} : tensor<4xf32>
-  // expected-error@+1 {{plan.bank: a view shares the memory of its register}}
-  %v = executorch.view %x attributes {plan.bank = "sram"} : tensor<2x2xf32>
+  // expected-error@+1 {{executorch.bank: no bank named "dram"}}
+  %x = executorch.input attributes {executorch.bank = "dram"} : tensor<4xf32>
+  // expected-error@+1 {{executorch.alignment: 24 : i64 is not a power of two}}
+  %a = executorch.alloc attributes {executorch.alignment = 24 : i64} : tensor<4xf32>
+  // expected-error@+1 {{executorch.caller: only inputs and outputs can be caller-owned}}
+  %b = executorch.alloc attributes {executorch.caller} : tensor<4xf32>
+  // expected-error@+1 {{executorch.bank: a view shares the memory of its register}}
+  %v = executorch.view %x attributes {executorch.bank = "sram"} : tensor<2x2xf32>
   executorch.kernel_call "aten::relu.out"(%x) outs(%b)
   executorch.kernel_call "aten::relu.out"(%b) outs(%a)
   executorch.return %a

@@ -23,12 +23,12 @@ executorch.plan @chain {
 
 // Pinned by an attribute, whatever it costs; an alignment of its own.
 // CHECK-LABEL: executorch.plan @pinned {arenas = array<i64: 16, 32>} {
-// CHECK-NEXT:  %x = executorch.input {memory_id = 2, offset = 16} attributes {plan.bank = "dram"} : tensor<4xf32>
-// CHECK-NEXT:  %a = executorch.alloc {memory_id = 2, offset = 0} attributes {plan.alignment = 64 : i64, plan.bank = "dram"} : tensor<4xf32>
+// CHECK-NEXT:  %x = executorch.input {memory_id = 2, offset = 16} attributes {executorch.bank = "dram"} : tensor<4xf32>
+// CHECK-NEXT:  %a = executorch.alloc {memory_id = 2, offset = 0} attributes {executorch.alignment = 64 : i64, executorch.bank = "dram"} : tensor<4xf32>
 // CHECK-NEXT:  %b = executorch.alloc {memory_id = 1, offset = 0} : tensor<4xf32>
 executorch.plan @pinned {
-  %x = executorch.input attributes {plan.bank = "dram"} : tensor<4xf32>
-  %a = executorch.alloc attributes {plan.alignment = 64 : i64, plan.bank = "dram"} : tensor<4xf32>
+  %x = executorch.input attributes {executorch.bank = "dram"} : tensor<4xf32>
+  %a = executorch.alloc attributes {executorch.alignment = 64 : i64, executorch.bank = "dram"} : tensor<4xf32>
   %b = executorch.alloc : tensor<4xf32>
   executorch.kernel_call "aten::relu.out"(%x) outs(%a)
   executorch.kernel_call "aten::add.out"(%x, %a, 1) outs(%b)
@@ -53,7 +53,7 @@ executorch.plan @decode {
   executorch.return
 }
 executorch.plan @look {
-  %a = executorch.state @a attributes {plan.bank = "sram"} : tensor<4xf32>
+  %a = executorch.state @a attributes {executorch.bank = "sram"} : tensor<4xf32>
   %x = executorch.input : tensor<4xf32>
   executorch.kernel_call "aten::copy_"(%a, %x, false) returns(%a)
   executorch.return

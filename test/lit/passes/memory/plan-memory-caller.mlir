@@ -11,12 +11,12 @@
 // CHECK-NEXT:  %x = executorch.input : tensor<4xf32>
 // CHECK-NEXT:  %y = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
 // CHECK-NEXT:  %a = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
-// CHECK-NEXT:  %b = executorch.alloc attributes {plan.caller} : tensor<4xf32>
+// CHECK-NEXT:  %b = executorch.alloc attributes {executorch.caller} : tensor<4xf32>
 executorch.plan @one {
   %x = executorch.input : tensor<4xf32>
   %y = executorch.input : tensor<4xf32>
   %a = executorch.alloc : tensor<4xf32>
-  %b = executorch.alloc attributes {plan.caller} : tensor<4xf32>
+  %b = executorch.alloc attributes {executorch.caller} : tensor<4xf32>
   executorch.kernel_call "aten::add.out"(%x, %y, 1) outs(%a)
   executorch.kernel_call "aten::relu.out"(%a) outs(%b)
   executorch.return %a, %b

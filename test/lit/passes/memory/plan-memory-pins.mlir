@@ -8,23 +8,23 @@
 // RUN: not et-opt -p 'plan-memory{memory="sram:id=1" plan-inputs=false pin="one.inputs=sram"}' %s 2>&1 | filecheck %s --check-prefix=CALLER
 // RUN: not et-opt -p 'plan-memory{caller="one.modules.net"}' %s 2>&1 | filecheck %s --check-prefix=KIND
 
-// BANK: plan.bank: no bank named "dram"
+// BANK: executorch.bank: no bank named "dram"
 // BANK: the banks of plan-memory are: sram
 // MANY: plan-memory: pin: 'one.inputs.2': one has 2 inputs
 // STATE: plan-memory: pin: 'one.state.caches': one has no state of that name; there are cache.keys
 // MODULE: plan-memory: pin: 'one.modules.nets': one has no modules of that name; there are net.last, net.first
 // NONE: plan-memory: pin: 'x' is not a selector such as one.inputs.0, one.outputs, one.state.NAME or one.modules.NAME
 // EQUALS: plan-memory: pin: 'one.inputs': expected the form forward.inputs.0=sram
-// CALLER: plan.bank: its memory is not planned
+// CALLER: executorch.bank: its memory is not planned
 // KIND: plan-memory: caller: 'one.modules.net': only inputs and outputs can be caller-owned
 
 // Inputs, state, and what modules compute, the last that says it of a value; what is not pinned comes where it costs least.
 // CHECK-LABEL: executorch.plan @one
-// CHECK:  %x = executorch.input {memory_id = 2, offset = {{[0-9]+}}} attributes {plan.bank = "dram"}
+// CHECK:  %x = executorch.input {memory_id = 2, offset = {{[0-9]+}}} attributes {executorch.bank = "dram"}
 // CHECK:  %y = executorch.input {memory_id = 1, offset = {{[0-9]+}}} :
-// CHECK:  executorch.state @cache.keys {memory_id = 2, offset = {{[0-9]+}}} attributes {plan.bank = "dram"}
-// CHECK:  %a = executorch.alloc {memory_id = 2, offset = {{[0-9]+}}} attributes {plan.bank = "dram"}
-// CHECK:  %b = executorch.alloc {memory_id = 1, offset = {{[0-9]+}}} attributes {plan.bank = "sram"}
+// CHECK:  executorch.state @cache.keys {memory_id = 2, offset = {{[0-9]+}}} attributes {executorch.bank = "dram"}
+// CHECK:  %a = executorch.alloc {memory_id = 2, offset = {{[0-9]+}}} attributes {executorch.bank = "dram"}
+// CHECK:  %b = executorch.alloc {memory_id = 1, offset = {{[0-9]+}}} attributes {executorch.bank = "sram"}
 // CHECK:  %c = executorch.alloc {memory_id = 1, offset = {{[0-9]+}}} :
 program.buffer mutable @cache.keys : tensor<4xf32>
 executorch.plan @one {

@@ -7,7 +7,7 @@
 // CHECK-NEXT:  %[[S:.*]] = edge.sum.dim_IntList %[[R]]
 // CHECK-NEXT:  %[[Q:.*]] = edge.mul.Tensor %x, %[[S]]
 // CHECK-NEXT:  {{.*}} = edge.amax %[[Q]]
-// CHECK:       %[[R1:.*]] = edge.relu %x attributes {again = 0 : i64} : tensor<64x64xf32>
+// CHECK:       %[[R1:.*]] = edge.relu %x attributes {edge.apart = 0 : i64} : tensor<64x64xf32>
 // CHECK-NEXT:  {{.*}} = edge.mul.Tensor %[[R1]]
 func.func @again(%x : tensor<64x64xf32> {program.name = "x"}) -> (tensor<64xf32>, tensor<64xf32>) {
   %r = edge.relu %x : tensor<64x64xf32>

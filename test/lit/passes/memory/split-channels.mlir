@@ -3,13 +3,13 @@
 // Groups of channels go through the convolution and the pool one after the other; the function may use part of what has
 // been won for the products.
 // CHECK-LABEL: func.func @forward
-// CHECK-SAME:  attributes {memory = {{[0-9]+}} : i64}
+// CHECK-SAME:  attributes {edge.memory = {{[0-9]+}} : i64}
 // CHECK:       %[[W0:.*]] = edge.slice_copy.Tensor %w {start = 0, end = 8}
-// CHECK-NEXT:  %[[C0:.*]] = edge.convolution %x, %[[W0]] {{.*}} attributes {channel = 0 : i64}
+// CHECK-NEXT:  %[[C0:.*]] = edge.convolution %x, %[[W0]] {{.*}} attributes {edge.apart = 0 : i64}
 // CHECK-NEXT:  %[[R0:.*]] = edge.relu %[[C0]]
 // CHECK-NEXT:  %[[P0:.*]] = edge.avg_pool2d %[[R0]]
 // CHECK-NEXT:  %[[W1:.*]] = edge.slice_copy.Tensor %w {start = 8, end = 16}
-// CHECK-NEXT:  %[[C1:.*]] = edge.convolution %x, %[[W1]] {{.*}} attributes {channel = 8 : i64}
+// CHECK-NEXT:  %[[C1:.*]] = edge.convolution %x, %[[W1]] {{.*}} attributes {edge.apart = 8 : i64}
 // CHECK-NEXT:  %[[R1:.*]] = edge.relu %[[C1]]
 // CHECK-NEXT:  %[[P1:.*]] = edge.avg_pool2d %[[R1]]
 // CHECK:       edge.cat [{{.*}}] {dim = 1}

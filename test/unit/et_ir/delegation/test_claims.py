@@ -2,7 +2,7 @@
 
 import pytest
 from xdsl.dialects.builtin import f32
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from et_ir.backends import (
     ANY,
@@ -15,8 +15,9 @@ from et_ir.backends import (
     Value,
     partition_module,
 )
+from et_ir.diagnostics import PassReport
 from et_ir.dialects.edge import ops as edge
-from et_ir.report import PassReport
+from et_ir.rewriting import op_type_rewrite_pattern
 from et_ir.verification import verify_module
 
 TEXT = """
@@ -58,7 +59,7 @@ def found(parse, *patterns):
 def test_a_rewrite_pattern_claims_its_class(parse):
     names, report = found(parse, TakeRelu())
     assert names == [["relu"]]
-    reasons = {(one.op_name, str(one.refusals[0])) for one in report.left_out}
+    reasons = {(one.subject, one.notes[0].text) for one in report.left_out}
     assert ("edge.relu", "element type: f64") in reasons
     assert ("edge.mm", "matches no pattern of the backend: edge.mm") in reasons
 

@@ -13,21 +13,21 @@ from et_ir.backends import (
     CapabilityPartitioner,
     CompileSpec,
     DelegationSpec,
+    Diagnostic,
     NamedDataStore,
     PreprocessResult,
-    Refusal,
     SupportTable,
     delegate_module,
     lower_partitions,
     partition_module,
 )
+from et_ir.diagnostics import PassReport
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import data_files
-from et_ir.report import PassReport
 from et_ir.verification import verify_module
 from et_schema.ptd import read_ptd
 from et_schema.pte import read_pte
@@ -120,7 +120,7 @@ def test_a_backend_that_raises(parse, taking):
     with pytest.raises(BackendFailed) as caught:
         delegate_module(module, taking("add.Tensor", "neg"), details_of=lambda _: Broken)
     assert str(module) == text
-    (finding,) = caught.value.findings
+    (finding,) = caught.value.diagnostics
     assert "the backend 'Broken' cannot compile it: RuntimeError: out of tiles" in finding.message
     # The other method can be had.
     delegate_module(module, {"two": taking("add.Tensor", "neg")}, details_of=lambda _: Broken)
@@ -184,14 +184,14 @@ def test_a_capability_that_raises_names_the_op(parse):
     partitioner = CapabilityPartitioner(DelegationSpec("Demo"), Support({}))
     with pytest.raises(PassReport) as caught:
         partition_module(parse(TEXT), partitioner)
-    assert caught.value.findings[0].op_name == "edge.add.Tensor"
-    assert "raised ValueError: what is this" in caught.value.findings[0].message
+    assert caught.value.diagnostics[0].subject == "edge.add.Tensor"
+    assert "raised ValueError: what is this" in caught.value.diagnostics[0].message
 
 
 def test_two_backends_share_a_program(parse, taking, demo):
     module = parse(TEXT)
     second = CapabilityPartitioner(DelegationSpec("Second"), SupportTable({"neg": None, "add.Tensor": None}))
-    second.refuse_partition = lambda ops: Refusal("not today") if len(ops) > 1 else None
+    second.refuse_partition = lambda ops: Diagnostic("not today") if len(ops) > 1 else None
     report = partition_module(module, [taking("add.Tensor"), second])
     verify_module(module)
     assert report.partitions == [

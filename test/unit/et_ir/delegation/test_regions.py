@@ -54,7 +54,7 @@ def test_a_circle_is_named(method):
     tag(ops(method, "edge.relu", "edge.add.Tensor"), "one")
     with pytest.raises(PartitionError) as caught:
         form_partitions(method, {"one": DelegationSpec("A")})
-    (finding,) = caught.value.findings
+    (finding,) = caught.value.diagnostics
     assert finding.message.startswith(
         "[partition_t4] the partition 'one' needs 'edge.neg' (%b) needs the partition"
     )
@@ -86,7 +86,7 @@ def test_tags_that_cannot_be(method):
     tag(ops(method, "func.return"), "three")
     with pytest.raises(PartitionError) as caught:
         form_partitions(method, {"one": DelegationSpec("A"), "three": DelegationSpec("A")})
-    labels = [finding.message.split("]")[0] for finding in caught.value.findings]
+    labels = [finding.message.split("]")[0] for finding in caught.value.diagnostics]
     assert labels == ["[partition_t1", "[partition_t3", "[partition_t2"]
 
 

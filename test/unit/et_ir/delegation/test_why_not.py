@@ -24,7 +24,7 @@ def test_each_op_has_a_reason(parse):
     table = SupportTable({"relu": [f32], "neg": [f32]})
     report = report_of(parse, CapabilityPartitioner(DelegationSpec("Demo"), table))
     assert report.partitions == [("forward", "Demo", 1)]
-    assert [(one.op_name, str(one.refusals[0])) for one in report.left_out] == [
+    assert [(one.subject, one.notes[0].text) for one in report.left_out] == [
         ("program.load", "mutable state: @s"),
         ("edge.neg", "element type: i64, not one of f32"),
         ("edge.neg", "element type: i64, not one of f32"),
@@ -44,7 +44,7 @@ def test_each_op_has_a_reason(parse):
 
 def test_each_backend_has_its_reason(parse, taking):
     report = report_of(parse, taking("relu"), taking("exp"))
-    assert [len(one.refusals) for one in report.left_out] == [2] * 6
+    assert [len(one.notes) for one in report.left_out] == [2] * 6
 
 
 def test_a_partition_that_is_not_worth_it(parse, taking):

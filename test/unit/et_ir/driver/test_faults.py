@@ -6,10 +6,11 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr,
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.aten import ops as aten
 from et_ir.driver.faults import ProgramFaults, with_later_faults
 from et_ir.driver.pipelines import core_aten_passes, edge_passes, executorch_passes
-from et_ir.report import Finding, PassReport
+from et_ir.locations import place_of
 
 TYPE = TensorType(f32, [4])
 
@@ -29,7 +30,7 @@ def module() -> ModuleOp:
 
 def report(program: ModuleOp) -> PassReport:
     blamed = next(op for op in program.walk() if isinstance(op, aten.ReluOp))
-    return PassReport("no such thing", [Finding.at(blamed, "is blamed", "leave it out")])
+    return PassReport("no such thing", [diagnose(blamed, "is blamed", "leave it out")])
 
 
 STAGES = [*core_aten_passes(), *edge_passes(), *executorch_passes()]
@@ -39,9 +40,9 @@ def test_later_faults_follow() -> None:
     program = module()
     found = with_later_faults(report(program), program, STAGES)
     assert isinstance(found, ProgramFaults)
-    assert [(f.op_name, f.location) for f in found.findings] == [
-        ("aten.relu", line(1)),
-        ("aten::nextafter.out", line(2)),
+    assert [(f.subject, f.at) for f in found.diagnostics] == [
+        ("aten.relu", place_of(line(1))),
+        ("aten::nextafter.out", place_of(line(2))),
     ]
     assert found.exit_code == 3
 

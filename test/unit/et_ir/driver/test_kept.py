@@ -6,7 +6,7 @@ import torch
 from et_ir import to_edge_transform_and_lower
 from et_ir.backends import BackendError, KeptOperators
 from et_ir.backends.nested import NestedPartitioner
-from et_ir.report import PassReport
+from et_ir.diagnostics import PassReport
 
 
 class TwoLayers(torch.nn.Module):

@@ -162,7 +162,9 @@ def test_memories_and_what_is_in_them(program: ExportedProgram) -> None:
     plan = read_pte(lowered.buffer).program.execution_plan[0]
     assert plan.values[plan.inputs[0]].val.allocation_info.memory_id == 2
     places = {
-        op.attributes["plan.bank"]: op.place for op in lowered.module.walk() if "plan.bank" in op.attributes
+        op.attributes["executorch.bank"]: op.place
+        for op in lowered.module.walk()
+        if "executorch.bank" in op.attributes
     }
     assert {str(bank): place[0] for bank, place in places.items()} == {'"dram"': 2, '"sram"': 1}
     torch.testing.assert_close(run(lowered.buffer, X)[0], program.module()(X))

@@ -136,6 +136,6 @@ def test_what_a_branch_cannot_do_is_reported_with_what_else_is_wrong():
 
     with pytest.raises(UnsupportedProgram) as caught:
         imported(refused, X)
-    assert [reason.subject for reason in caught.value.reasons] == ["aten.to.dtype"]
-    assert "test_control_flow.py" in source_line(caught.value.reasons[0].location)
+    assert [reason.subject for reason in caught.value.diagnostics] == ["aten.to.dtype"]
+    assert "test_control_flow.py" in caught.value.diagnostics[0].at.source
     assert "<eval_with_key>" not in str(caught.value)

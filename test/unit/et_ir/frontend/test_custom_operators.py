@@ -234,7 +234,7 @@ class TestWritesInPlace:
 
         with pytest.raises(UnsupportedProgram) as caught:
             imported(written, X)
-        (reason,) = caught.value.reasons
+        (reason,) = caught.value.diagnostics
         assert reason.subject == "et_ops.twice_"
         assert reason.message == "it writes through a view that is not a slice"
         assert reason.fix == "write the new value: view.copy_(torch.ops.et_ops.twice(view, …))"
@@ -247,7 +247,7 @@ class TestWritesInPlace:
 
         with pytest.raises(UnsupportedProgram) as caught:
             imported(written, X)
-        (reason,) = caught.value.reasons
+        (reason,) = caught.value.diagnostics
         assert reason.subject == "et_ops.bump_in_place"
         assert reason.message.startswith("it writes to its argument 'x'")
         assert "x.copy_(torch.ops.et_ops.bump_in_place_new(…))" in reason.fix
@@ -258,7 +258,7 @@ class TestRefusals:
     def test_an_out_variant_that_does_not_fit(self):
         with pytest.raises(UnsupportedProgram) as caught:
             imported(lambda x: ET.wrong(x, 2), X)
-        (reason,) = caught.value.reasons
+        (reason,) = caught.value.diagnostics
         assert "et_ops::wrong.out is none: its argument 'float n' is 'int n' there" in reason.message
         assert (
             'define("et_ops::wrong.out", "(Tensor x, int n, *, Tensor(a!) out) -> Tensor(a!)")' in reason.fix

@@ -11,10 +11,10 @@ from torch.export import Dim
 from xdsl.dialects.func import FuncOp
 
 from et_ir import EdgeCompileConfig, to_edge
+from et_ir.diagnostics import PassReport
 from et_ir.dialects.program import GuardsAttr
 from et_ir.frontend import import_program
 from et_ir.frontend.default_bounds import BoundError
-from et_ir.report import PassReport
 
 
 class Net(nn.Module):

@@ -215,4 +215,4 @@ def test_weights_without_data():
         UnsupportedProgram, match=r'parameter "weight": it has no data\n.*materialize the module'
     ) as error:
         import_program(program)
-    assert len(error.value.reasons) == 2
+    assert len(error.value.diagnostics) == 2

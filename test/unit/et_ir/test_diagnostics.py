@@ -4,18 +4,18 @@ import pytest
 from modules import parse
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
+from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.driver.stages import run_pipeline
-from et_ir.locations import Frame, location_of
-from et_ir.report import Finding, PassReport
+from et_ir.locations import Frame, location_of, place_of
 
 
 def test_text() -> None:
-    location = location_of([Frame("model.py", 12, "forward")], "blocks.0.fc")
+    place = place_of(location_of([Frame("model.py", 12, "forward")], "blocks.0.fc"))
     report = PassReport(
         "the program breaks the contract",
         [
-            Finding("aten.silu", location, "[core_aten_c1] is not Core ATen", "decompose it"),
-            Finding("aten.relu", UNKNOWN_LOC, "[aten_c1] is foreign"),
+            Diagnostic("[core_aten_c1] is not Core ATen", subject="aten.silu", fix="decompose it", at=place),
+            Diagnostic("[aten_c1] is foreign", subject="aten.relu", at=place_of(UNKNOWN_LOC)),
         ],
     )
     assert str(report) == (
@@ -29,7 +29,7 @@ def test_text() -> None:
 def test_nothing_to_report() -> None:
     PassReport.raise_if("title", [])
     with pytest.raises(PassReport, match="1 place"):
-        PassReport.raise_if("title", [Finding("a.b", UNKNOWN_LOC, "message")])
+        PassReport.raise_if("title", [Diagnostic("message")])
 
 
 def test_every_op_is_listed_in_program_order() -> None:
@@ -41,5 +41,5 @@ def test_every_op_is_listed_in_program_order() -> None:
     module = parse(f"{head}\n{lines}\n{tail}")
     with pytest.raises(PassReport) as caught:
         run_pipeline(module, "verify-core-aten")
-    assert len(caught.value.findings) == 20
+    assert len(caught.value.diagnostics) == 20
     assert str(caught.value).count("fix:") == 20
