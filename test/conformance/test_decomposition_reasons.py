@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.pattern_rewriter import PatternRewriter
 
-from dev.calls import Call, module_of
+from dev.calls import RecordedCall, module_of
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.program import Globals
 from et_ir.driver.pipelines import core_aten_passes
@@ -28,9 +28,9 @@ from decompose_cases import FAMILIES, random, unspecified
 LAST_RESORT = frozenset(LEAVES) | {cls.name.removeprefix("aten.") for cls in REASONS}
 
 
-def _calls() -> dict[str, list[Call]]:
+def _calls() -> dict[str, list[RecordedCall]]:
     """Calls by operator: those that the patterns are tested with."""
-    found: defaultdict[str, list[Call]] = defaultdict(list)
+    found: defaultdict[str, list[RecordedCall]] = defaultdict(list)
     for family in (*FAMILIES, random, unspecified):
         torch.manual_seed(0)
         for target, *args in family():
@@ -39,7 +39,7 @@ def _calls() -> dict[str, list[Call]]:
             with warnings.catch_warnings(action="ignore"), torch.no_grad():
                 result = overload(*args, **kwargs)
             results = tuple(result) if isinstance(result, list | tuple) else (result,)
-            call = Call(overload, tuple(args), kwargs, results)
+            call = RecordedCall(overload, tuple(args), kwargs, results)
             found[f"aten.{call.name}"].append(call)
     return found
 
@@ -57,7 +57,7 @@ def _operators(module: ModuleOp) -> int | None:
     return sum(isinstance(op, AtenOp) for op in module.walk())
 
 
-def _by_torch(call: Call) -> int | None:
+def _by_torch(call: RecordedCall) -> int | None:
     """As many where torch decomposes the operator itself."""
     module, op, _ = module_of(call)
     derived = derive(op, Globals(module), last_resort=LAST_RESORT)
