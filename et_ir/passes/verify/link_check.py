@@ -15,6 +15,7 @@ that a user adds. Everything that is missing is reported at once: of a backend, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
