@@ -626,6 +626,7 @@ def indexing() -> Iterator[Case]:
     yield A.take_along_dim, f(3, 4), i(1, 2, low=0, high=4), -1
     yield A.take_along_dim, f(3, 4), i(5, low=0, high=12)
     yield A.scatter_reduce.two, f(3, 4), 0, i(2, 2, low=0, high=3), f(2, 2), "sum"
+    yield A.take, f(), torch.tensor(0)
     yield A.take, f(3, 4), i(2, 5, low=0, high=12)
     yield A.take_along_dim, f(3, 4), i(3, 2, low=-4, high=4), 1
     yield A.gather, f(3), 0, torch.zeros(0, dtype=torch.uint8)

@@ -40,6 +40,7 @@ from et_ir.passes.aten_to_core.decompose import (  # noqa: F401
     data_dependent,  # pyright: ignore[reportUnusedImport]
     grids,  # pyright: ignore[reportUnusedImport]
     indexing,  # pyright: ignore[reportUnusedImport]
+    loss,  # pyright: ignore[reportUnusedImport]
     matmul,  # pyright: ignore[reportUnusedImport]
     normalization,  # pyright: ignore[reportUnusedImport]
     order,  # pyright: ignore[reportUnusedImport]
@@ -102,5 +103,5 @@ class DecomposePass(ModulePass):
         names = [name.removeprefix("aten.") for name in self.preserve]
         unknown = [name for name in names if name not in OP_BY_NAME]
         if unknown:
-            raise PassFailedException(f"decompose{{preserve}}: there is no operator aten.{unknown[0]}")
+            raise PassFailedException(f"decompose{{preserve}}: unknown operator aten.{unknown[0]}")
         rewrite(op, [Decompose(frozenset(names))])

@@ -62,8 +62,9 @@ class Reason(Enum):
     NONE = "torch has no decomposition, or none for some arguments"
     KERNEL = "torch's is an operator that runtimes have no kernel for, or none for some element types"
     SIZES = "torch's needs sizes that are known only at run time"
-    EXACT = "torch's is less exact"
-    FEWER = "fewer operators than torch's, or cheaper ones"
+    EXACT = "torch's differs from its own kernels for some arguments"
+    FEWER = "fewer operators than torch's"
+    CHEAPER = "operators whose kernels are faster than those of torch's"
     COMMON = "as torch's, but in most networks: a trace takes milliseconds, and needs torch"
 
 

@@ -32,7 +32,7 @@ def new_zeros(b: Chain, op: aten.NewZerosOp) -> SSAValue:
     return b.full(op.size, 0, _result_dtype(op))
 
 
-@decomposes(Reason.NONE, aten.EmptyStridedOp, aten.EmptyPermutedOp)
+@decomposes(Reason.KERNEL, aten.EmptyStridedOp, aten.EmptyPermutedOp)
 def empty_strided(b: Chain, op: aten.EmptyStridedOp) -> SSAValue:
     """Strides are no part of what a tensor is, and elements that nothing says anything of may be zero."""
     return b.full(op.size, 0, _result_dtype(op))

@@ -52,7 +52,7 @@ def index(b: Chain, op: aten.IndexTensorOp) -> SSAValue | None:
     return b(aten.IndexTensorOp, x, _without_masks(b, indices))
 
 
-@decomposes(Reason.FEWER, aten.IndexPutOp)
+@decomposes(Reason.CHEAPER, aten.IndexPutOp)
 def index_put(b: Chain, op: aten.IndexPutOp) -> SSAValue | None:
     """One value for all places of a mask is a choice between it and what was there."""
     x, (mask, *others), values = op.self, op.indices, op.values

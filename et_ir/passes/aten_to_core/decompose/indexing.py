@@ -126,7 +126,7 @@ def nonzero_numpy(b: Chain, op: aten.NonzeroNumpyOp) -> list[SSAValue]:
     return [b(aten.SelectIntOp, found, 1, dim) for dim in range(meta(x).rank)]
 
 
-@decomposes(Reason.FEWER, aten.IsinTensorTensorOp)
+@decomposes(Reason.SIZES, aten.IsinTensorTensorOp)
 def isin(b: Chain, op: aten.IsinTensorTensorOp) -> SSAValue | None:
     if not is_static(op.test_elements) or meta(op.elements).dtype is not meta(op.test_elements).dtype:
         return None

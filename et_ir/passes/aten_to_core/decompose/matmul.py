@@ -102,7 +102,7 @@ def linear(b: Chain, op: aten.LinearOp) -> SSAValue:
     return product if op.bias is None else b(aten.AddTensorOp, product, op.bias)
 
 
-@decomposes(Reason.FEWER, aten.MvOp)
+@decomposes(Reason.CHEAPER, aten.MvOp)
 def mv(b: Chain, op: aten.MvOp) -> SSAValue:
     return matmul(b, op.self, op.vec)
 
@@ -131,7 +131,7 @@ def _combined(
     return b(aten.AddTensorOp, _scaled(b, term, beta), product)
 
 
-@decomposes(Reason.FEWER, aten.BaddbmmOp)
+@decomposes(Reason.CHEAPER, aten.BaddbmmOp)
 def baddbmm(b: Chain, op: aten.BaddbmmOp) -> SSAValue:
     return _combined(b, op.self, b(aten.BmmOp, op.batch1, op.batch2), op.beta, op.alpha)
 
@@ -151,7 +151,7 @@ def addbmm(b: Chain, op: aten.AddbmmOp) -> SSAValue:
     return _combined(b, op.self, product, op.beta, op.alpha)
 
 
-@decomposes(Reason.FEWER, aten.AddmvOp)
+@decomposes(Reason.CHEAPER, aten.AddmvOp)
 def addmv(b: Chain, op: aten.AddmvOp) -> SSAValue:
     return _combined(b, op.self, b(aten.MvOp, op.mat, op.vec), op.beta, op.alpha)
 

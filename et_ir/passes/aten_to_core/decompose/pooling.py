@@ -224,7 +224,7 @@ def adaptive_avg_pool2d(b: Chain, op: aten.AdaptiveAvgPool2dOp) -> SSAValue:
     return b(aten.UnderscoreAdaptiveAvgPool2dOp, x, output)
 
 
-@decomposes(Reason.NONE, aten.AdaptiveAvgPool3dOp)
+@decomposes(Reason.KERNEL, aten.AdaptiveAvgPool3dOp)
 def adaptive_avg_pool3d(b: Chain, op: aten.AdaptiveAvgPool3dOp) -> SSAValue:
     x, output = op.self, op.output_size
     sizes = meta(x).shape[-3:]
@@ -298,7 +298,7 @@ def upsample_nearest2d(b: Chain, op: aten.UpsampleNearest2dOp) -> SSAValue | Non
     return b(aten.UpsampleNearest2dVecOp, op.self, op.output_size, None)
 
 
-@decomposes(Reason.FEWER, aten.UpsampleNearest1dVecOp)
+@decomposes(Reason.CHEAPER, aten.UpsampleNearest1dVecOp)
 def upsample_nearest1d_vec(b: Chain, op: aten.UpsampleNearest1dVecOp) -> SSAValue:
     return _upsample_nearest1d(b, op.input, op.output_size, op.scale_factors)
 

@@ -156,6 +156,14 @@ def uniform(b: Chain, op: aten.UniformOp) -> SSAValue:
     return _scaled(b, _uniform(b, b.sizes(op.self), meta(op.self).dtype), high - low, low)
 
 
+@decomposes(Reason.KERNEL, aten.GeometricOp)
+def geometric(b: Chain, op: aten.GeometricOp) -> SSAValue:
+    """How often to try until what has the probability happens: at least once. Integers are not drawn as such."""
+    u = _uniform(b, b.sizes(op.self), _wide(meta(op.self).dtype))
+    scaled = b(aten.MulScalarOp, b(aten.Log1pOp, b(aten.NegOp, u)), 1 / math.log1p(-op.p))
+    return b.to(b(aten.AddScalarOp, b(aten.FloorOp, scaled), 1), meta(op.self).dtype)
+
+
 # -- layers that are random in training
 
 

@@ -21,8 +21,6 @@ RENAMED: Final[dict[Reason, dict[type[AtenOp], type[AtenOp]]]] = {
         aten.MinOtherOp: aten.MinimumOp,
         aten.UnderscoreUnderscoreAndTensorOp: aten.BitwiseAndTensorOp,
         aten.UnderscoreUnderscoreOrTensorOp: aten.BitwiseOrTensorOp,
-    },
-    Reason.FEWER: {
         aten.UnsafeChunkOp: aten.ChunkOp,
         aten.UnsafeSplitTensorOp: aten.SplitTensorOp,
         aten.UnsafeSplitWithSizesOp: aten.SplitWithSizesOp,

@@ -24,7 +24,7 @@ def reshape(b: Chain, op: aten.ReshapeOp) -> SSAValue:
     return b.view(op.self, _whole(op.result, op.shape))
 
 
-@decomposes(Reason.FEWER, aten.ViewAsOp, aten.ReshapeAsOp)
+@decomposes(Reason.SIZES, aten.ViewAsOp, aten.ReshapeAsOp)
 def view_as(b: Chain, op: aten.ViewAsOp) -> SSAValue:
     return b.view(op.self, b.sizes(op.other))
 
@@ -43,7 +43,7 @@ def _flatten(b: Chain, x: SSAValue, start: int, end: int) -> SSAValue:
     return b.view(x, (*sizes[:start], merged, *sizes[end + 1 :]))
 
 
-@decomposes(Reason.FEWER, aten.UnflattenIntOp)
+@decomposes(Reason.COMMON, aten.UnflattenIntOp)
 def unflatten(b: Chain, op: aten.UnflattenIntOp) -> SSAValue:
     sizes, dim = b.sizes(op.self), op.dim % meta(op.self).rank
     return b.view(op.self, _whole(op.result, (*sizes[:dim], *op.sizes, *sizes[dim + 1 :])))
@@ -59,12 +59,12 @@ def squeeze(b: Chain, op: aten.SqueezeOp) -> SSAValue | None:
 # -- broadcasts
 
 
-@decomposes(Reason.FEWER, aten.ExpandAsOp)
+@decomposes(Reason.SIZES, aten.ExpandAsOp)
 def expand_as(b: Chain, op: aten.ExpandAsOp) -> SSAValue:
     return b.expand(op.self, b.sizes(op.other))
 
 
-@decomposes(Reason.FEWER, aten.BroadcastToOp)
+@decomposes(Reason.SIZES, aten.BroadcastToOp)
 def broadcast_to(b: Chain, op: aten.BroadcastToOp) -> SSAValue:
     return b.expand(op.self, op.size)
 

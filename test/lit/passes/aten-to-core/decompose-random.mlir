@@ -211,3 +211,18 @@ func.func @forward(%x: tensor<3xf32>, %noise: tensor<3xf32>) -> (tensor<3xf32>, 
 // CHECK-NEXT: %[[WHERE:.*]] = aten.where.self %[[LE]], %[[ADD]], %[[FULL]]
 // CHECK-NEXT: %[[MUL2:.*]] = aten.mul.Tensor %x, %[[WHERE]]
 // CHECK-NEXT: func.return %[[MUL2]], %[[WHERE]]
+
+// -----
+
+func.func @forward(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %0 = aten.geometric %x {p = 0.5} : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  func.return %0 : tensor<3x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[RAND:.*]] = aten.rand {size = [3, 4], dtype = f32}
+// CHECK-NEXT: %[[NEG:.*]] = aten.neg %[[RAND]]
+// CHECK-NEXT: %[[LOG1P:.*]] = aten.log1p %[[NEG]]
+// CHECK-NEXT: %[[MUL:.*]] = aten.mul.Scalar %[[LOG1P]] {other = -1.4426950408889634}
+// CHECK-NEXT: %[[FLOOR:.*]] = aten.floor %[[MUL]]
+// CHECK-NEXT: %[[ADD:.*]] = aten.add.Scalar %[[FLOOR]] {other = 1}
+// CHECK-NEXT: func.return %[[ADD]]

@@ -24,11 +24,11 @@ SIZE = 20_000
 
 def drawn(build: Callable[..., SchemaOp], fill: float = 0.0, element: Attribute = f32) -> torch.Tensor:
     """What an op draws for a tensor of equal elements, after its decomposition."""
-    type = TensorType(element, [SIZE])
-    block = Block(arg_types=[type])
+    line = TensorType(element, [SIZE])
+    block = Block(arg_types=[line])
     op = build(block.args[0])
     block.add_ops([op, ReturnOp(op.results[0])])
-    module = ModuleOp([FuncOp("forward", ([type], [op.results[0].type]), Region(block))])
+    module = ModuleOp([FuncOp("forward", ([line], [op.results[0].type]), Region(block))])
     if type(op) not in DECOMPOSITIONS:
         DecomposeTracedPass().apply(Context(), module)
     DecomposePass().apply(Context(), module)

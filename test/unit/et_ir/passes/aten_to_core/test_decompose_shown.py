@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
-from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
+from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS, REASONS
 from et_ir.passes.to_executorch.legalize import FAMILIES, made
 from et_ir.rewriting import root_classes
 from et_ir.targets.registry import DEFAULT, find_target
@@ -40,3 +40,8 @@ def test_every_legalization_is_shown() -> None:
 
 def test_convolutions_that_become_products_are_shown() -> None:
     assert "edge.convolution" in ops_of("convolutions-to-products.mlir")
+
+
+def test_every_decomposition_has_a_reason() -> None:
+    """Whether it is true, a conformance test asks torch."""
+    assert REASONS.keys() == DECOMPOSITIONS.keys()
