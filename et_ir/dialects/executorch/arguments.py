@@ -155,7 +155,7 @@ def encode(arguments: Sequence[Argument]) -> tuple[ArrayAttr[Attribute], list[SS
     for argument in arguments:
         if not isinstance(argument, ListValue):
             attrs.append(_encode_item(argument, operands))
-        elif argument.kind is ListKind.INTS and all([type(item) is int for item in argument.items]):
+        elif argument.kind is ListKind.INTS and all(type(item) is int for item in argument.items):
             attrs.append(_ints(cast("tuple[int, ...]", argument.items)))
         else:
             attrs.append(

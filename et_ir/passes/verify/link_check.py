@@ -15,6 +15,7 @@ that a user adds. Everything that is missing is reported at once: of a backend, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -107,11 +108,11 @@ def _missing_backends(ops: Sequence[Operation], target: Target, backends: frozen
             if backend is not None and backend not in backends:
                 calls.setdefault(backend, []).append(op)
     findings: list[Finding] = []
-    for backend, ops in calls.items():
-        count = "1 call" if len(ops) == 1 else f"{len(ops)} calls"
+    for backend, found in calls.items():
+        count = "1 call" if len(found) == 1 else f"{len(found)} calls"
         there = ", ".join(sorted(backends)) or "none"
         message = f"'{target}' has no backend {backend}, there are: {there} ({count} of it)"
-        findings.append(Finding.at(ops[0], message, _backend_fix(backend, target)))
+        findings.append(Finding.at(found[0], message, _backend_fix(backend, target)))
     return findings
 
 
