@@ -29,7 +29,7 @@ class MissingData(Exception):
     """The bytes of a constant are needed, but the weight store that holds them was not given."""
 
     def __init__(self, key: str):
-        super().__init__(f'the bytes of constant "{key}" are not loaded: give the weight store it is kept in')
+        super().__init__(f'the bytes of constant "{key}" are not loaded: give its weight store')
         self.key = key
 
 
@@ -100,14 +100,14 @@ class Blob:
         """
         if view.nbytes != self.nbytes:
             raise ValueError(
-                f'constant "{self.key}" has {self.nbytes} bytes, its weight store holds {view.nbytes}'
+                f'constant "{self.key}" has {self.nbytes} bytes, but {view.nbytes} in its weight store'
             )
         self._view = view.cast("B") if view.format != "B" else view
 
     def check(self) -> None:
         """Raise `ValueError` if the bytes are not those that the hash is of, as in a damaged weight store."""
         if self._sha256 is not None and hashlib.sha256(self.view()).hexdigest() != self._sha256:
-            raise ValueError(f'constant "{self.key}" has other bytes than its SHA-256 says')
+            raise ValueError(f'constant "{self.key}" does not match its SHA-256')
 
     def view(self) -> memoryview:
         """The bytes, as a flat read-only view. Raises `MissingData` for an unresolved blob."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from et_ir.planning.bounds import lower_bound
 from et_ir.planning.buffer import Buffer, Layout
+from et_ir.planning.lower_bounds import lower_bound
 from et_ir.planning.placement import Placement, overlapping_pairs
 from et_ir.planning.sweep import plan_sweep
 

@@ -128,7 +128,7 @@ def literal_value(attr: Attribute) -> Scalar:
         return attr.data
     elif isinstance(attr, NoneType):
         return None
-    raise VerifyException(f"{attr} is no literal: expected an i64, f64, i1, string or none")
+    raise VerifyException(f"{attr} is not a literal: expected an i64, f64, i1, string or none")
 
 
 def literal_type(attr: Attribute) -> Attribute:
@@ -173,7 +173,7 @@ def decode(attribute: ArrayAttr[Attribute], operands: Sequence[SSAValue]) -> lis
             return literal_value(attr)
         found = next(rest, None)
         if found is None:
-            raise VerifyException(f"there are more arguments than the {len(operands)} operands")
+            raise VerifyException(f"more arguments than the {len(operands)} operands")
         return found
 
     arguments = [
@@ -183,7 +183,7 @@ def decode(attribute: ArrayAttr[Attribute], operands: Sequence[SSAValue]) -> lis
         for attr in attribute.data
     ]
     if next(rest, None) is not None:
-        raise VerifyException(f"there are fewer arguments than the {len(operands)} operands")
+        raise VerifyException(f"fewer arguments than the {len(operands)} operands")
     return arguments
 
 
@@ -336,12 +336,12 @@ def _parse_argument(parser: Parser) -> Argument:
         return _parse_item(parser)
     kind = _natural_kind(items) if keyword is None else _KINDS[keyword]
     if kind is None:
-        parser.raise_error("an empty list needs its kind before it, such as 'ints []'", position, parser.pos)
+        parser.raise_error("an empty list needs a kind, such as 'ints []'", position, parser.pos)
     if kind is ListKind.FLOATS:
         items = [float(item) if type(item) is int else item for item in items]
     for item in items:
         if not _fits(item, kind):
-            parser.raise_error(f"the items of this list are not all {kind}", position, parser.pos)
+            parser.raise_error(f"not all items of this list are {kind}", position, parser.pos)
     return ListValue(kind, tuple(items))
 
 

@@ -477,7 +477,7 @@ class JumpFalseOp(IRDLOperation, RegisterAccess):
             raise VerifyException(f"[jump_false_c1] a condition is an i1 or a tensor of i1, not {type}")
         block = self.parent_block()
         if block is not None and block.next_block is not self.fallthrough:
-            raise VerifyException("[jump_false_c2] the second block must stand right behind this one")
+            raise VerifyException("[jump_false_c2] the second successor must be the next block")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
