@@ -286,7 +286,7 @@ class Liveness:
     def roots(self) -> Iterator[RegisterOp]:
         """The declarations that may have memory of their own, in order."""
         for op in self.registers:
-            if not isinstance(op, ViewOp | ReferenceOp):
+            if not isinstance(op, (ViewOp, ReferenceOp)):
                 yield op
 
     def interval(self, register: SSAValue) -> LiveInterval | None:

@@ -30,7 +30,7 @@ def instruction_order(blocks: Sequence[Block]) -> InstructionOrder:
     for block in reversed(blocks):
         kept: list[Operation] = []
         for op in reversed([*block.ops]):
-            if isinstance(op, RegisterOp | ReturnOp):
+            if isinstance(op, (RegisterOp, ReturnOp)):
                 continue
             if isinstance(op, JumpOp) and to_the_end.get(op.target) == count:
                 continue

@@ -281,7 +281,7 @@ class _PlanEmitter:
         self.table.declare(op.result, self._tensor(op))
 
     def _tensor(self, op: RegisterOp) -> Tensor:
-        assert isinstance(op, TensorRegisterOp | InputOp)
+        assert isinstance(op, (TensorRegisterOp, InputOp))
         type = op.type
         tensor = Tensor(
             scalar_type=scalar_type(type.element_type),

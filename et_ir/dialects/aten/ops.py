@@ -9,4 +9,6 @@ from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 
 
 def __getattr__(name: str) -> type[AtenOp]:
-    return OP_BY_NAME.of_class(name)
+    # Kept, so that this is not asked again for a name.
+    made = globals()[name] = OP_BY_NAME.of_class(name)
+    return made

@@ -9,4 +9,6 @@ from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 
 
 def __getattr__(name: str) -> type[EdgeOp]:
-    return OP_BY_NAME.of_class(name)
+    # Kept, so that this is not asked again for a name.
+    made = globals()[name] = OP_BY_NAME.of_class(name)
+    return made

@@ -78,7 +78,7 @@ def dim_order(type: Tensor) -> tuple[int, ...]:
     """Axes from outermost to innermost in memory. Raises `VerifyException` for an encoding that is no dim
     order.
     """
-    if not isinstance(type.encoding, NoneAttr | DimOrderAttr):
+    if not isinstance(type.encoding, (NoneAttr, DimOrderAttr)):
         raise VerifyException(f"the encoding of {type} is not a dim order")
     return dim_order_of(type)
 

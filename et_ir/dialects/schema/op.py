@@ -420,7 +420,7 @@ def _literal(value: Any, arg: Arg, symbols: list[SSAValue]) -> Attribute:
     if arg.type.is_list and isinstance(value, list | tuple):
         items: list[Any] = []
         for item in cast(Sequence[Any], value):
-            if isinstance(item, Operation | SSAValue):
+            if type(item) is not int and isinstance(item, (Operation, SSAValue)):
                 symbols.append(SSAValue.get(cast("Operation | SSAValue[Attribute]", item)))
                 items.append(DYNAMIC)
             else:

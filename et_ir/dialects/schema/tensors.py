@@ -24,4 +24,4 @@ def tensor_type(value: SSAValue) -> TensorType[Attribute]:
 
 def is_static(type: TensorType[Attribute]) -> bool:
     """Whether all sizes of a tensor type are known."""
-    return all(size >= 0 for size in type.get_shape())
+    return min(type.get_shape(), default=0) >= 0

@@ -65,7 +65,8 @@ class Coalescing(Interference):
         """Erase calls that copy bytes to where they are, and name the result of a call that writes over an argument in
         that argument's place: what runs a plan takes two registers of the same bytes for a clash.
         """
-        self._name_overwritten()
+        if self.over:
+            self._name_overwritten()
         for block in self.plan.blocks:
             for op in list(block.ops):
                 if not is_copy(op) or len({root_of(register) for register in op.operands}) != 1:

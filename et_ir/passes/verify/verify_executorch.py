@@ -280,7 +280,7 @@ def _needs_place(op: MemoryRegisterOp, outputs: set[SSAValue]) -> bool:
 
 
 def _type(op: MemoryRegisterOp) -> Tensor:
-    assert isinstance(op, TensorRegisterOp | InputOp)
+    assert isinstance(op, (TensorRegisterOp, InputOp))
     return op.type
 
 

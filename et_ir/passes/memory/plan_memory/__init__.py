@@ -125,23 +125,23 @@ class PlanMemoryPass(ModulePass):
             _drop_unused(plan)
         callers = self._callers(plans)
         self._pin(plans)
+        unplanned = [self._unplanned(plan, callers) for plan in plans]
         _check_requests(
             problem
-            for plan in plans
-            for problem in request_problems(plan, names, self._unplanned(plan, callers))
+            for plan, without in zip(plans, unplanned, strict=True)
+            for problem in request_problems(plan, names, without)
         )
         shared = SharedState(plans, banks, self.alignment) if len(plans) > 1 else None
-        for plan in plans:
-            self._plan(plan, banks, shared, callers)
+        for plan, without in zip(plans, unplanned, strict=True):
+            self._plan(plan, banks, shared, without)
 
     def _plan(
         self,
         plan: PlanOp,
         banks: Sequence[Bank],
         shared: SharedState | None,
-        callers: frozenset[SSAValue],
+        unplanned: set[MemoryRegisterOp],
     ) -> None:
-        unplanned = self._unplanned(plan, callers)
         _view_at_run_time(plan, unplanned)
         liveness = Liveness(plan)
         arenas: dict[int, list[tuple[MemoryRegisterOp, Buffer]]] = {}
