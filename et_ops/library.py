@@ -1,4 +1,4 @@
-"""One record per operator: its schema, and the facts that the compiler and the runtime derive their behaviour from.
+"""One record per operator: its schema, and the facts that the compiler and the runtime derive their behavior from.
 
 `schemas.txt` holds torch's functional operators that programs may hold, `extra_schemas.txt` those of other
 namespaces. Each line is the functional schema, torch's tags, and the schema of the out variant, separated by tabs.
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from et_ops.fact import Facts
+from et_ops.families import family_of
 from et_ops.leaves import LEAVES, RUNTIME_NAMESPACES
 from et_ops.schema import Schema, namespace_of, parse_schema, without_namespace
 from et_ops.summaries import summary_of
@@ -73,8 +74,14 @@ class Operator:
 
     @cached_property
     def summary(self) -> str:
-        """What it computes, in one sentence. Raises `KeyError` for an operator that the library does not know."""
+        """One-sentence summary. Raises `KeyError` for an operator that the library does not know."""
         return summary_of(self.namespace, self.overload_name.partition(".")[0])
+
+    @cached_property
+    def family(self) -> str | None:
+        """The family by which kernel libraries group it, `pointwise.binary`; `None` if none has a kernel of it."""
+        packet = self.overload_name.partition(".")[0]
+        return family_of(packet if self.namespace == "aten" else f"{self.namespace}.{packet}")
 
     # -- classes of operators
 
@@ -151,7 +158,7 @@ class Operator:
 
     @cached_property
     def facts(self) -> Facts:
-        """What its family declares of it."""
+        """Facts declared by its family."""
         from et_ops.facts import DECLARED
 
         return DECLARED.get(self.name, _NO_FACTS)

@@ -1,4 +1,4 @@
-"""Segments: the aligned runs of bytes behind the flatbuffer in ``.pte`` and ``.ptd`` files.
+"""Segments: the aligned runs of bytes behind the flatbuffer in `.pte` and `.ptd` files.
 
 A segment is written from chunks, one after the other, so that gigabytes of weights pass from a mapped file
 to the output without a copy of the whole in memory.
@@ -19,14 +19,14 @@ ZEROS = bytes(1 << 16)
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """``nbytes`` zero bytes."""
+    """`nbytes` zero bytes."""
 
     nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """``nbytes`` bytes that ``produce()`` makes when they are written: computed weights need not be held
+    """`nbytes` bytes that `produce()` makes when they are written: computed weights need not be held
     together."""
 
     nbytes: int
@@ -52,8 +52,8 @@ class OutputStream(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """Where segments go: (offset, size) of each from a base that needs ``alignment``; ``size`` is the sum."""
+class SegmentPlacement:
+    """Segment layout: (offset, size) of each from a base that needs `alignment`; `size` is the sum."""
 
     extents: list[tuple[int, int]]
     alignment: int
@@ -69,8 +69,8 @@ def chunk_size(chunk: Chunk) -> int:
     return len(chunk) if isinstance(chunk, bytes | bytearray) else chunk.nbytes
 
 
-def place(segments: Sequence[SegmentLike], alignment: int) -> Placement:
-    """Lay out segments in order, each aligned to ``lcm(alignment, its own)``."""
+def place(segments: Sequence[SegmentLike], alignment: int) -> SegmentPlacement:
+    """Lay out segments in order, each aligned to `lcm(alignment, its own)`."""
     extents: list[tuple[int, int]] = []
     end, base_alignment = 0, alignment
     for segment in segments:
@@ -81,10 +81,12 @@ def place(segments: Sequence[SegmentLike], alignment: int) -> Placement:
         size = sum(map(chunk_size, chunks))
         extents.append((offset, size))
         end = offset + size
-    return Placement(extents, base_alignment, end)
+    return SegmentPlacement(extents, base_alignment, end)
 
 
-def write_segments(segments: Sequence[SegmentLike], placement: Placement, stream: OutputStream) -> None:
+def write_segments(
+    segments: Sequence[SegmentLike], placement: SegmentPlacement, stream: OutputStream
+) -> None:
     """Write segments as placed; the stream stands at their base."""
     end = 0
     for segment, (offset, size) in zip(segments, placement.extents, strict=True):
@@ -96,7 +98,7 @@ def write_segments(segments: Sequence[SegmentLike], placement: Placement, stream
 
 
 def write_chunk(chunk: Chunk, stream: OutputStream) -> None:
-    """Raises ``ExecutorchError(Internal)`` if a deferred chunk produces another size than it promised."""
+    """Raises `ExecutorchError(Internal)` if a deferred chunk produces another size than it promised."""
     if isinstance(chunk, Padding):
         for block in zeros(chunk.nbytes):
             stream.write(block)

@@ -1,7 +1,7 @@
 """Tables of the graph in a blob for the XNNPACK backend, schema generation XN01.
 
 Names, types and defaults are the wire format and agree with what ExecuTorch reads and writes. A value is named by
-its ``id_out``; :data:`NO_VALUE` is the id of a value that a node does without. Shapes are in the order of memory: of
+its `id_out`; `NO_VALUE` is the id of a value that a node does without. Shapes are in the order of memory: of
 an image the batch, the height, the width and the channels.
 """
 
@@ -114,7 +114,7 @@ class XValue:
 
 @table
 class OutputMinMax:
-    """What is done to an output last."""
+    """Output clamp of a node."""
 
     output_min: Float32 = 0.0
     output_max: Float32 = 0.0
@@ -478,5 +478,5 @@ class XNNGraph:
     output_ids: list[UInt32] = []
     # Of generation XN00.
     constant_buffer: OmitEmpty[list[Buffer]] = []
-    # The first is for values that are no constants. Slot 7 has sizes of buffers, which nothing reads.
+    # The first is for values that are not constants. Slot 7 has buffer sizes, which nothing reads.
     constant_data: Annotated[list[ConstantDataOffset], At(8)] = []

@@ -1,4 +1,4 @@
-"""The kernels that a verb of et-vm runs with: those of a library, and of the files that ``--load`` names."""
+"""The kernels that a verb of et-vm runs with: those of a library, and of the files that `--load` names."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["LOAD", "chosen_kernels", "load_files"]
 LOAD: dict[str, Any] = {
     "action": "append",
     "metavar": "FILE",
-    "help": "Python file or module with kernels of your own (@et_vm.kernel), or backends; repeatable",
+    "help": "Python file or module that defines kernels (@et_vm.kernel) or backends; repeatable",
 }
-"""The option ``--load``."""
+"""The option `--load`."""
 
 
 def load_files(places: list[str] | None) -> list[KernelsOf]:
@@ -44,7 +44,7 @@ def load_files(places: list[str] | None) -> list[KernelsOf]:
 
 
 def chosen_kernels(args: argparse.Namespace, library: str) -> KernelRegistry:
-    """A library's kernels and those of ``args.load``. Raises UsageError, and what loading the library raises."""
+    """A library's kernels and those of `args.load`. Raises UsageError, and what loading the library raises."""
     from et_vm.kernels.libraries import load_library
 
     added = load_files(args.load)
@@ -52,8 +52,8 @@ def chosen_kernels(args: argparse.Namespace, library: str) -> KernelRegistry:
     for place, kernels in zip(args.load or (), added, strict=True):
         if not kernels.names and library == "portable" and not _has_backends(place):
             raise UsageError(
-                f"--load {place}: no kernel in it, and no backend: mark functions, as in "
-                '@et_vm.kernel("mylib::scale.out"), or derive from et_vm.Backend with a backend_id'
+                f"--load {place}: defines neither a kernel nor a backend: decorate functions with "
+                '@et_vm.kernel("mylib::scale.out"), or subclass et_vm.Backend with a backend_id'
             )
         try:
             kernels(registry)

@@ -1,4 +1,4 @@
-"""``et-vm validate``: say whether a file is good, by the exit code alone when it is."""
+"""`et-vm validate`: say whether a file is good, by the exit code alone when it is."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ SHOWN = 16
 
 
 def validate_file(args: argparse.Namespace) -> int:
-    """Report everything that is wrong with the file, and unless told ``--no-kernels`` each call that does not fit the
-    kernel it would be linked to; with ``--kernels`` or ``--load`` also what loading its methods raises.
+    """Report everything that is wrong with the file, and unless told `--no-kernels` each call that does not fit the
+    kernel it would be linked to; with `--kernels` or `--load` also what loading its methods raises.
 
     Returns the exit code, which is that of the first problem.
 
     Raises UsageError, ExecutorchError(AccessFailed).
     """
     if args.no_kernels and args.load:
-        raise UsageError("--no-kernels: kernels are loaded, --load names them")
+        raise UsageError("--no-kernels and --load exclude each other")
     # Imported here because starting is part of the time that every verb takes.
     from et_vm.load.loader import MmapDataLoader
     from et_vm.run.validation import validate
@@ -54,7 +54,7 @@ def validate_file(args: argparse.Namespace) -> int:
         print(f"et-vm: error: {describe(problem, args.file)}", file=sys.stderr)
     if len(everything) > SHOWN:
         more = len(everything) - SHOWN
-        print(f"et-vm: error: {args.file}: and {more:,} more, which --json lists", file=sys.stderr)
+        print(f"et-vm: error: {args.file}: {more:,} more problems (--json lists all)", file=sys.stderr)
     if args.json:
         report = {
             "file": args.file,
@@ -79,7 +79,7 @@ def _with_way_out(problem: ExecutorchError, args: argparse.Namespace) -> Executo
 def _load_methods(
     file: memoryview, kernels: KernelRegistry, backends: BackendRegistry, data: list[str] | None
 ) -> list[ExecutorchError]:
-    """What loading each method raises."""
+    """Errors of loading each method."""
     from et_vm.program import Program
 
     program = Program.load(file)

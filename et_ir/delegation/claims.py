@@ -35,7 +35,7 @@ __all__ = ["ClaimPattern", "GraphClaim", "PatternPartitioner"]
 
 
 class _Claims(OperatorSupport):
-    """What patterns have claimed in one method."""
+    """Claims of patterns in one method."""
 
     def __init__(self) -> None:
         self.taken: set[Operation] = set()
@@ -45,7 +45,7 @@ class _Claims(OperatorSupport):
     def refusal(self, op: Operation) -> Refusal | None:
         if op in self.taken:
             return None
-        return self.refusals.get(op) or Refusal("no pattern of the backend takes it", op.name)
+        return self.refusals.get(op) or Refusal("matches no pattern of the backend", op.name)
 
 
 class ClaimPattern(RewritePattern):

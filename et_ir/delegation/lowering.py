@@ -68,7 +68,7 @@ def _partitions(module: ModuleOp) -> dict[str, list[PartitionOp]]:
 def _preprocess(
     module: ModuleOp, details: type[BackendDetails], partitions: Mapping[str, Sequence[PartitionOp]]
 ) -> dict[PartitionOp, PreprocessResult]:
-    """What a backend makes of its partitions."""
+    """Results of a backend for its partitions."""
     symbols = Globals(module)
     bounds = {name: SizeBounds(_method(ones[0]).body.block) for name, ones in partitions.items()}
     programs = {
@@ -97,13 +97,13 @@ def _preprocess(
             raise _failed(details, ones, message)
         for one, result in zip(ones, given, strict=True):
             if not isinstance(cast(object, result), PreprocessResult):
-                raise _failed(details, [one], f"returned {type(result).__name__}, no PreprocessResult")
+                raise _failed(details, [one], f"returned {type(result).__name__}, not a PreprocessResult")
             results[one] = result
     return results
 
 
 def _guarded(details: type[BackendDetails], ones: Sequence[PartitionOp], call: Callable[[], Any]) -> Any:
-    """What a backend returns. Raises `BackendFailed` for what it raises."""
+    """Result of a backend. Raises `BackendFailed` for what it raises."""
     try:
         return call()
     except MissingData:
@@ -117,7 +117,7 @@ def _guarded(details: type[BackendDetails], ones: Sequence[PartitionOp], call: C
 
 
 def _failed(details: type[BackendDetails], ones: Sequence[PartitionOp], text: str) -> BackendFailed:
-    fix = "leave the backend out for this program, or what it cannot compile; its own message is above"
+    fix = "compile without the backend, or exclude the ops that it cannot compile; its message is above"
     message = f"the backend '{details.backend_id}' cannot compile it: {text}"
     return BackendFailed("partitions cannot be lowered", [Finding.at(one, message, fix) for one in ones])
 
@@ -152,8 +152,8 @@ def _named_data(module: ModuleOp, results: Mapping[PartitionOp, PreprocessResult
             try:
                 store.merge_named_data_store(result.data_store_output)
             except (NamedDataConflict, ValueError) as error:
-                message = f"the backend '{partition.backend.data}' adds data that cannot be kept: {error}"
-                finding = Finding.at(partition, message, "have the backend name its data by their content")
+                message = f"the backend '{partition.backend.data}' adds invalid named data: {error}"
+                finding = Finding.at(partition, message, "name data by a hash of its content")
                 raise BackendFailed("partitions cannot be lowered", [finding]) from error
     return store
 

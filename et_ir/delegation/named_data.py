@@ -16,7 +16,7 @@ class NamedDataConflict(ValueError):
 
 @dataclass(frozen=True)
 class DataEntry:
-    """Which bytes a name stands for, and their alignment in the file."""
+    """Bytes of a name, and their alignment in the file."""
 
     buffer_index: int
     alignment: int
@@ -24,15 +24,15 @@ class DataEntry:
 
 @dataclass(frozen=True)
 class NamedDataStoreOutput:
-    """What a store holds: equal bytes are one buffer."""
+    """Content of a store: equal bytes are one buffer."""
 
     buffers: tuple[Blob, ...]
     pte_data: Mapping[str, DataEntry]
-    """What is in the program's file."""
+    """Data in the program's file."""
     external_data: Mapping[str, Mapping[str, DataEntry]] = field(
         default_factory=dict[str, Mapping[str, DataEntry]]
     )
-    """What is in data files beside it, by their names."""
+    """Data in data files, by file name."""
 
 
 class NamedDataStore:
@@ -56,16 +56,16 @@ class NamedDataStore:
         `ValueError` for an alignment that is no power of two, or a data file in a folder.
         """
         if external_tag is not None and (not external_tag or "/" in external_tag):
-            raise ValueError(f"named data '{key}': '{external_tag}' is no name of a file without folders")
+            raise ValueError(f"named data '{key}': '{external_tag}' is not a file name without folders")
         wanted = 1 if alignment is None else alignment
         if wanted < 1 or wanted & (wanted - 1):
-            raise ValueError(f"named data '{key}': an alignment of {wanted} bytes is no power of two")
+            raise ValueError(f"named data '{key}': an alignment of {wanted} bytes is not a power of two")
         blob = data if isinstance(data, Blob) else Blob.of(key, data)
         known = self._entries.get(key)
         if known is not None:
             if self._buffers[known.buffer_index] != blob:
                 raise NamedDataConflict(
-                    f"two different data are named '{key}'; name data by its content, or by who it belongs to"
+                    f"two different blobs are named '{key}'; name data by its content or by its owner"
                 )
             self._entries[key] = DataEntry(known.buffer_index, max(known.alignment, wanted))
             return
@@ -79,7 +79,7 @@ class NamedDataStore:
                 self.add_named_data(key, other.buffers[entry.buffer_index], entry.alignment, file)
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:
-        """What has been added."""
+        """Added data."""
         inside: dict[str, DataEntry] = {}
         outside: dict[str, dict[str, DataEntry]] = {}
         for key, entry in self._entries.items():

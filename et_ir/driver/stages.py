@@ -96,18 +96,20 @@ def run_stages(
     observer = observer or Observer()
     passes = [one for stage in stages for one in stage.passes]
     done = 0
-    for stage in stages:
-        for one in stage.passes:
-            try:
-                run_passes(module, [one], observer, ctx)
-            except PassReport as error:
-                raise with_later_faults(error, module, passes[done:]) from error
-            done += 1
-        observer.reached(stage.level, module)
+    # Between passes too: with the usual thresholds each would end with a collection.
+    with quiet_collector():
+        for stage in stages:
+            for one in stage.passes:
+                try:
+                    run_passes(module, [one], observer, ctx)
+                except PassReport as error:
+                    raise with_later_faults(error, module, passes[done:]) from error
+                done += 1
+            observer.reached(stage.level, module)
 
 
 def import_faults(error: UnsupportedProgram, stages: Sequence[Stage]) -> Exception:
-    """What an import reports, with what the stages find wrong with the rest of the program."""
+    """Report of an import, joined with the findings of later stages."""
     return with_later_faults(error, error.module, [one for stage in stages for one in stage.passes])
 
 

@@ -51,7 +51,7 @@ _FUNCTIONS: Final[dict[type[ast.AST], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: FloorDiv, ast.Mod: PythonMod,
     ast.Eq: sympy.Eq, ast.NotEq: sympy.Ne, ast.Lt: sympy.Lt, ast.LtE: sympy.Le, ast.Gt: sympy.Gt, ast.GtE: sympy.Ge,
 }  # fmt: skip
-"""What the operators of conditions are for torch."""
+"""Torch operators of conditions."""
 
 
 class UnknownGuard(Exception):
@@ -202,7 +202,7 @@ class _Translation(ast.NodeTransformer):
             return str(self.names[steps[1]])
         name = re.sub(r"[^a-zA-Z0-9]+", "_", "_".join(str(step).lower() for step in steps))
         if name not in self.names:
-            raise KeyError(f"there is no input {name}")
+            raise KeyError(f"no input named {name}")
         return name
 
 

@@ -66,7 +66,7 @@ from et_ir.frontend.mutation import (
 from et_ir.frontend.nodes import NodeConverter
 from et_ir.frontend.ranges import Ranges, with_ranges
 from et_ir.frontend.sources import Frames, locate
-from et_ir.frontend.state import State, Symbol
+from et_ir.frontend.state import Symbol, SymbolTable
 from et_ir.frontend.types import UnsupportedType, dim_order_of, result_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -90,7 +90,7 @@ class _Method:
     program: ExportedProgram
     mutations: Mutations
     guards: list[str]
-    """What export recorded of the sizes of inputs."""
+    """Input sizes recorded by export."""
     inputs: list[tuple[Node, InputSpec]] = field(default_factory=list[tuple[Node, InputSpec]])
     symbols: dict[Node, Symbol] = field(default_factory=dict[Node, Symbol])
     """What placeholders of weights and buffers stand for; unused ones are left out."""
@@ -125,14 +125,12 @@ def import_program(
     programs = program if isinstance(program, Mapping) else {"forward": program}
     constants = constant_methods or {}
     for name in constants.keys() & programs.keys():
-        raise ValueError(f"there are two methods called {name}: a program and a constant")
+        raise ValueError(f"two methods are named {name}: a program and a constant")
     for name, each in programs.items():
         if not isinstance(each, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(
-                f"method {name} is a {type(each).__name__}, expected what torch.export.export returns"
-            )
+            raise TypeError(f"method {name} is a {type(each).__name__}, expected an ExportedProgram")
     reasons = Reasons()
-    state = State(reasons)
+    state = SymbolTable(reasons)
     custom = CustomOperators(preserve)
     methods = [_prepare(name, each, state, reasons) for name, each in programs.items()]
     state.check_aliases()
@@ -192,14 +190,14 @@ def _functionalise(
         message = str(error).strip().partition("\n")[0]
         reasons.add(
             f"method {name}",
-            f"torch cannot turn its writes, or calls of vmap, into new values: {message}",
+            f"torch cannot functionalize it: {message}",
             "return new tensors instead of writing in place",
         )
         return program, Mutations()
     return functionalised, Mutations()
 
 
-def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons) -> _Method:
+def _prepare(name: str, program: ExportedProgram, state: SymbolTable, reasons: Reasons) -> _Method:
     guards = cast("list[str]", getattr(program, "_guards_code", None) or [])
     program, mutations = _functionalise(name, program, reasons)
     signature = program.graph_signature
@@ -245,7 +243,7 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
 
 def _import_method(
     method: _Method,
-    state: State,
+    state: SymbolTable,
     reasons: Reasons,
     frames: Frames,
     custom: CustomOperators,
@@ -312,14 +310,14 @@ def _import_method(
 
 
 def _guards(method: _Method, ranges: Ranges, reasons: Reasons) -> Guards | None:
-    """What the sizes of the inputs have to be."""
+    """Guards on input sizes."""
     inputs = [(spec.arg.name, node) for node, spec in method.inputs]
     try:
         return input_guards(inputs, ranges, method.guards)
     except UnknownGuard as error:
         reasons.add(
             f"method {method.name}",
-            f"what it demands of the sizes of its inputs cannot be written down: {error}",
+            f"its guards on input sizes cannot be represented: {error}",
             "state simpler conditions in dynamic_shapes or torch._check, or export with static shapes",
         )
         return None
@@ -333,8 +331,8 @@ def _dump_spec(spec: TreeSpec | None, subject: str, reasons: Reasons) -> str | N
     except NotImplementedError as error:
         reasons.add(
             subject,
-            f"its structure cannot be written down: {error}",
-            "use tuples, lists and dicts, or give the class a serialised name when registering it",
+            f"its structure cannot be serialized: {error}",
+            "use tuples, lists and dicts, or register the class with a serialized_type_name",
         )
         return None
 
@@ -374,8 +372,8 @@ def _arguments(method: _Method, reasons: Reasons) -> tuple[Block, list[dict[str,
                     entry["program.value"] = attribute
                 case SymIntArgument() | SymFloatArgument() | SymBoolArgument():
                     raise UnsupportedType(
-                        "a number that the caller chooses is no input that runtimes take: they take the exported one",
-                        "pass a tensor without dimensions and read it with .item(), or export with the number itself",
+                        "runtimes do not accept variable scalar inputs, only the exported value",
+                        "pass a 0-d tensor and read it with .item(), or export with a constant",
                     )
                 case CustomObjArgument() | TokenArgument():
                     raise UnsupportedType(

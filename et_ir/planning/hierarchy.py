@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from et_ir.planning.banks import Bank
-from et_ir.planning.bounds import lower_bound
 from et_ir.planning.buffer import Buffer, Layout
 from et_ir.planning.exact import QUICK, plan_exact
 from et_ir.planning.infeasible import Conflict, conflict_of
+from et_ir.planning.lower_bounds import lower_bound
 from et_ir.planning.plan import Plan
 from et_ir.planning.sections import sections
 
@@ -44,7 +44,7 @@ class Assignment:
 
 
 class Infeasible(Exception):
-    """What has to be in a bank does not fit into it.
+    """Overflow of a bank by buffers that must be in it.
 
     `conflict` are buffers that cannot live together in it, by index, or `None` if no layout was found without proof
     that there is none. `plan` is the smallest layout known of what has to be there.
@@ -60,7 +60,7 @@ class Infeasible(Exception):
 def transfer_cost(
     buffers: Sequence[Buffer], uses: Sequence[int], banks: Sequence[Bank], assigned: Sequence[int]
 ) -> float:
-    """What an assignment costs: bytes × uses ÷ speed, over all buffers."""
+    """Cost of an assignment: bytes × uses ÷ speed, over all buffers."""
     return sum(
         buffer.size * count / banks[bank].speed
         for buffer, count, bank in zip(buffers, uses, assigned, strict=True)

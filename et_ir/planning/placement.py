@@ -10,8 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 
-from et_ir.planning.bounds import granule_of
 from et_ir.planning.buffer import Buffer, Layout, align_up
+from et_ir.planning.lower_bounds import granule_of
 
 __all__ = ["Placement", "overlapping_pairs"]
 
@@ -96,7 +96,7 @@ class Placement:
 
 
 def overlapping_pairs(buffers: Sequence[Buffer]) -> int:
-    """How many pairs of buffers are needed at one time, gaps or not; O(n log n)."""
+    """Number of pairs of simultaneously live buffers, ignoring gaps; O(n log n)."""
     firsts = sorted(buffer.first for buffer in buffers)
     lasts = sorted(buffer.last for buffer in buffers)
     # Those that begin no later than one ends and do not end before it begins: itself too, and every pair twice.

@@ -71,7 +71,7 @@ class Target:
 
     name: str
     provenance: str
-    """Where the facts are from: a release, and how it was asked."""
+    """Provenance of the facts: a release, and how it was queried."""
     tables: Tables = field(default_factory=Tables)
     added_kernels: frozenset[str] = frozenset()
     """Kernels beside those of the table."""
@@ -94,7 +94,7 @@ class Target:
     # -- how the runtime behaves
 
     allocates: bool = True
-    """Whether it finds memory while it runs, for tensors without a largest size."""
+    """Whether it finds memory while it runs, for tensors without an upper bound."""
     general_index_put: bool = True
     """Whether `aten::index_put_` takes several indices of any shape and accumulates. Without, an update in place is
     given one index of one dimension, counted from the front, and values of the shape of what is written.
@@ -102,7 +102,7 @@ class Target:
     vm_kernels: str | None = None
     """For et-vm, to which users add kernels and backends in Python (`--load FILE`): what `et-vm run --kernels` says."""
     runtime: str = "the runtime"
-    """What messages call it."""
+    """Display name."""
 
     def __str__(self) -> str:
         return self.name

@@ -19,7 +19,7 @@ _RANGES: Final = {
     I16: (-(1 << 15), (1 << 15) - 1),
     I32: (-(1 << 31), (1 << 31) - 1),
 }
-"""The types of quantised numbers, with their limits."""
+"""The types of quantized numbers, with their limits."""
 
 _F = TypeVar("_F", bound=Rule)
 
@@ -36,7 +36,7 @@ def _one_of(name: str, dtype: DType, expected: tuple[DType, ...]) -> None:
 
 
 def _quantised(dtype: DType, *limits: int) -> DType:
-    """A type of quantised numbers, which hold the limits."""
+    """A type of quantized numbers, which hold the limits."""
     _one_of("dtype", dtype, tuple(_RANGES))
     least, most = _RANGES[dtype]
     for limit in limits:
@@ -129,7 +129,7 @@ def convert(input: Meta, dtype: DType) -> Meta:
 
 def _channels(input: Meta, scales: Meta, zero_points: Meta | None, axis: int) -> None:
     if not -input.rank <= axis < input.rank:
-        raise ValueError(f"axis {axis} is no dimension of a tensor of rank {input.rank}")
+        raise ValueError(f"axis {axis} is not a dimension of a tensor of rank {input.rank}")
     _floats(scales=scales)
     for name, tensor in (("scales", scales), ("zero_points", zero_points)):
         if tensor is None:
@@ -247,7 +247,7 @@ def dequantize_groups(
     return _restored(input, input.dtype, out)
 
 
-# -- scales and zero points of what is to be quantised
+# -- scales and zero points of what is to be quantized
 
 
 @_rules("choose_qparams.tensor choose_qparams_symmetric.tensor")
@@ -355,7 +355,7 @@ def _mixed(input: Meta, weight: Meta, scales: Meta, zero_points: Meta | None) ->
     if scales.dtype is not input.dtype:
         raise ValueError(f"'weight_scales' is {scales.dtype}, 'input' {input.dtype}")
     if zero_points is not None:
-        raise ValueError("'weight_zero_points' has no meaning, expected none")
+        raise ValueError("'weight_zero_points' is not supported, expected none")
 
 
 @_rules("mixed_mm")

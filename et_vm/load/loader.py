@@ -23,7 +23,7 @@ class DataLoader(ABC):
 
     @abstractmethod
     def load(self, offset: int, size: int) -> memoryview:
-        """A read-only view of ``size`` bytes from ``offset``.
+        """A read-only view of `size` bytes from `offset`.
 
         Raises ExecutorchError(InvalidArgument) when the range is not inside the data.
         """
@@ -48,7 +48,7 @@ class BytesDataLoader(DataLoader):
         if offset < 0 or size < 0 or offset + size > self._view.nbytes:
             raise ExecutorchError(
                 Error.InvalidArgument,
-                f"{size} bytes from {offset} are outside of the {self._view.nbytes} bytes there are",
+                f"{size} bytes at {offset} are outside the {self._view.nbytes} available bytes",
                 where=self.name,
             )
         return self._view[offset : offset + size]

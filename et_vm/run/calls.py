@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from et_vm.load.instructions import Instruction
 
 
-class Call:
+class KernelCall:
     """One kernel call: its kernel, and how its arguments come from registers.
 
-    ``prepare_now`` builds the step from the current values. Raises Trap for arguments the kernel does not
-    take. ``written`` are the registers of the outputs.
+    `prepare_now` builds the step from the current values. Raises Trap for arguments the kernel does not
+    take. `written` are the registers of the outputs.
     """
 
     __slots__ = (
@@ -108,9 +108,7 @@ class Call:
         for register in self.written:
             value = self.registers[register]
             if isinstance(value, Tensor) and value.storage is not None and not value.storage.flags.writeable:
-                raise self.context.error(
-                    f"value {register} has the bytes of a constant, which nothing may write"
-                )
+                raise self.context.error(f"value {register} aliases a constant and cannot be written")
         before = [
             (value, value.sizes)
             for register in self._repeated
@@ -122,7 +120,7 @@ class Call:
             if value.sizes != sizes:
                 raise self.context.trap(
                     arg="out",
-                    expected=f"a tensor of its own, or of the shape {list(sizes)} that it has as an argument",
+                    expected=f"a separate tensor, or the shape {list(sizes)} that it has as an argument",
                     got=list(value.sizes),
                 )
         meter = self.context.meter
@@ -144,12 +142,12 @@ class DynamicCall:
     __slots__ = ("_call", "_kept", "_key", "_step", "_versions")
 
     _MOST = 64
-    """How many steps are kept at most."""
+    """Maximum number of cached steps."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: KernelCall) -> None:
         self._call = call
         self._key: list[object] | None = None
-        """Of the arguments that the step is prepared for; ``None`` when there is no such step."""
+        """Of the arguments that the step is prepared for; `None` when there is no such step."""
         self._step: Step = NOTHING
         self._kept: dict[tuple[object, ...], Step] = {}
         self._versions: list[int] = []
@@ -183,7 +181,7 @@ class DynamicCall:
 
     @property
     def settled(self) -> Step | None:
-        """The step for what the arguments are now; ``None`` if there is none, or a kernel of the user's made it, which
+        """The step for what the arguments are now; `None` if there is none, or a kernel of the user's made it, which
         may do anything.
         """
         return self._step if self._key is not None and self._call.is_ours else None
@@ -230,7 +228,7 @@ def dynamic_call(step: Step) -> DynamicCall | None:
 
 
 def with_items(arguments: Sequence[int], registers: Sequence[object]) -> set[int]:
-    """The registers ``arguments``, and those that are items of lists among them."""
+    """The registers `arguments`, and those that are items of lists among them."""
     found = set(arguments)
     for register in arguments:
         value = registers[register]

@@ -29,14 +29,14 @@ class GivenOutputs:
         self._targets: dict[int, _Target] = {}
 
     def set(self, index: int, value: object) -> None:
-        """Give output ``index`` a numpy array or torch tensor to go to; None: new arrays again.
+        """Give output `index` a numpy array or torch tensor to go to; None: new arrays again.
 
         Raises InputError for an output that is no tensor or not there, and for a target of another element type, of
         another shape than a static output has, or that cannot be written.
         """
         where = f"output {index}"
         if not 0 <= index < len(self._outputs):
-            raise InputError(f"there is no output {index}, the method has {len(self._outputs)}", where=where)
+            raise InputError(f"no output {index}: the method has {len(self._outputs)}", where=where)
         if value is None:
             self._targets.pop(index, None)
             return
@@ -64,7 +64,7 @@ class GivenOutputs:
         copies: list[tuple[Array, Array]] = []
         for index, target in self._targets.items():
             held = self._registers[self._outputs[index]]
-            assert isinstance(held, Tensor), "a register that held a tensor holds none"
+            assert isinstance(held, Tensor), "a tensor register was freed"
             if held.array.shape != target.array.shape:
                 raise self._other_shape(index, held.array.shape, target.array.shape)
             copies.append((target.array, held.array))

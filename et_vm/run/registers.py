@@ -24,7 +24,7 @@ from et_schema.program import (
 )
 from et_schema.program import Tensor as TensorTable
 from et_vm.load.data_files import DataFiles
-from et_vm.state.buffers import Buffer
+from et_vm.state.buffers import StateBuffer
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify.tensors import initial_state, tensor_bytes, tensor_data, tensor_place
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 class RegisterFile:
-    """Builds the registers of one plan, whose table path is ``where``.
+    """Builds the registers of one plan, whose table path is `where`.
 
-    ``owned`` are the registers of tensors without data in the file that the method has to give memory to.
-    ``external`` holds the data of tensors that are not in the file, by name. ``registers`` is the result;
-    ``owned_bytes`` the memory taken.
+    `owned` are the registers of tensors without data in the file that the method has to give memory to.
+    `external` holds the data of tensors that are not in the file, by name. `registers` is the result;
+    `owned_bytes` the memory taken.
 
     Raises OutOfMemory when an arena is too small, and InvalidFile(InvalidExternalData) for a tensor whose
     external data is missing or too short.
@@ -67,7 +67,7 @@ class RegisterFile:
         }
         self.owned_bytes = 0
         self._memory = memory
-        self.buffers: dict[str, Buffer] = {}
+        self.buffers: dict[str, StateBuffer] = {}
         """The mutable buffers that the file names; the first, where several have one name."""
         # What has been copied because it was not aligned, so that it is not done twice.
         self._copies: dict[tuple[int, int], Array] = {}
@@ -137,7 +137,7 @@ class RegisterFile:
         if constant and storage is not None and not tensor.array.flags.aligned:
             tensor.bind(self._aligned(storage, table.scalar_type.itemsize))
         if allocation is not None and extra is not None and extra.fully_qualified_name:
-            self.buffers.setdefault(extra.fully_qualified_name, Buffer(tensor, initial))
+            self.buffers.setdefault(extra.fully_qualified_name, StateBuffer(tensor, initial))
         return tensor
 
     def _data(self, table: TensorTable, index: int, nbytes: int, external: bool) -> memoryview:
@@ -154,7 +154,7 @@ class RegisterFile:
                 f"the data of tensor {name!r} is not in the file",
                 code=Error.InvalidExternalData,
                 where=path,
-                hint="give its data file too (et-vm run --data FILE.ptd)",
+                hint="give its data file (et-vm run --data FILE.ptd)",
             )
         if data.nbytes < nbytes:
             raise InvalidFile(
@@ -175,7 +175,7 @@ class RegisterFile:
         return data[:nbytes]
 
     def _aligned(self, data: Array, alignment: int) -> Array:
-        """A read-only copy of ``data``, whose address would make every kernel take numpy's slow path. Constants that
+        """A read-only copy of `data`, whose address would make every kernel take numpy's slow path. Constants that
         overlap are not all copied: together the copies are not longer than the segments.
         """
         address = data.ctypes.data
@@ -193,6 +193,6 @@ class RegisterFile:
 
 
 def _type(scalar_type: ScalarType, sizes: Sequence[int], dim_order: bytes) -> str:
-    """For messages: ``float32 [2, 3]``, with the dim order if it is not the contiguous one."""
+    """For messages: `float32 [2, 3]`, with the dim order if it is not the contiguous one."""
     text = f"{scalar_type.torch_name} {list(sizes)}"
     return text if dim_order == bytes(range(len(dim_order))) else f"{text} in dim order {list(dim_order)}"

@@ -1,4 +1,4 @@
-"""File size breakdown (``--size``).
+"""File size breakdown (`--size`).
 
 It lists the parts of the file, and constants by the operator that reads them.
 """
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def facts(program: Program) -> dict[str, Any]:
-    """``parts``, which add up to the size of the file; ``operators``, bytes of the constants that each reads, counting
-    a constant for each operator that does; ``weights``.
+    """`parts`, which add up to the size of the file; `operators`, bytes of the constants that each reads, counting
+    a constant for each operator that does; `weights`.
     """
     pte = program.pte
     size = program.file.nbytes
@@ -87,7 +87,7 @@ def lines(sizes: dict[str, Any]) -> Iterator[str]:
         yield cut(f"  {part['nbytes']:>15,}  {share:5.1f} %  {part['name']}{': ' if holds else ''}{holds}")
     if sizes["operators"]:
         yield ""
-        yield "bytes of the constants that operators read"
+        yield "bytes of constants read by operators"
         for operator in sizes["operators"]:
             yield cut(f"  {operator['nbytes']:>15,}  {operator['name']}")
     yield from weights_section.lines(sizes["weights"], shown=None)

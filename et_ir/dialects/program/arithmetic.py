@@ -26,9 +26,9 @@ class Function(NamedTuple):
     """`None` for an f64 if an operand is one, else an i64."""
     apply: _Apply
     operands: tuple[Attribute, ...] = (i64, f64)
-    """What each operand can be."""
+    """Accepted types of each operand."""
     prefix: str = ""
-    """What runtimes have before the function's name."""
+    """Namespace of the function in runtimes."""
 
     def takes(self, types: Sequence[Attribute]) -> bool:
         """Whether operands can be of these types."""
@@ -119,7 +119,7 @@ class ComputeOp(IRDLOperation):
         name = self.function.data
         function = FUNCTIONS.get(name)
         if function is None:
-            raise VerifyException(f"[compute_c1] {name} is no function of numbers: {', '.join(FUNCTIONS)}")
+            raise VerifyException(f"[compute_c1] {name} is not a scalar function: {', '.join(FUNCTIONS)}")
         types = [value.type for value in self.inputs]
         if not function.takes(types):
             wanted = " or ".join(map(str, function.operands))

@@ -48,7 +48,7 @@ def infer(op: SchemaOp) -> Sequence[Attribute] | None:
 
 @lru_cache(maxsize=16384)
 def meta_of(type: Attribute) -> Meta:
-    """What a type says. Raises `ValueError` for one that is neither a tensor's nor a number's."""
+    """Metadata of a type. Raises `ValueError` for one that is neither a tensor's nor a number's."""
     if isinstance(type, TensorType):
         tensor = cast("TensorType[Attribute]", type)
         return Meta(tensor.get_shape(), dtype_of(tensor.element_type))

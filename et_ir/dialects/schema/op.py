@@ -51,11 +51,11 @@ from et_ops import Arg, Operator, Schema, parse_schema
 __all__ = ["DYNAMIC", "OpInfo", "SchemaOp", "compatible", "op_info"]
 
 Argument = SSAValue | Operation | Value | Sequence["SSAValue | Operation | int | None"]
-"""What `SchemaOp.make` takes for one schema argument."""
+"""Argument accepted by `SchemaOp.make` for one schema argument."""
 
 
 class OpInfo:
-    """What can be known of an op class from its schema, computed once per class."""
+    """Facts of an op class derived from its schema, computed once per class."""
 
     __slots__ = (
         "defaults",
@@ -327,7 +327,7 @@ class SchemaOp(IRDLOperation):
             marks += check_literal(arg, attr)
         if marks != sizes[-1]:
             raise VerifyException(
-                f"[symbol_c1] {marks} literals are DYNAMIC, but there are {sizes[-1]} symbols"
+                f"[symbol_c1] {marks} literals are DYNAMIC, but the op has {sizes[-1]} symbols"
             )
         allowed = info.schema.by_name
         for name in self.properties:
@@ -342,7 +342,7 @@ class SchemaOp(IRDLOperation):
         except ValueError as error:
             raise VerifyException(f"[operand_c3] {error}") from error
         except ZeroDivisionError as error:
-            raise VerifyException("[operand_c3] a size, stride or number of parts is 0") from error
+            raise VerifyException("[operand_c3] a size, stride or split count is 0") from error
         except IndexError as error:
             raise VerifyException(
                 "[operand_c3] a tensor has too few dimensions, or a list too few items"
@@ -362,7 +362,7 @@ class SchemaOp(IRDLOperation):
         said = sum(cast("tuple[bool, ...]", literal_of(attr)))
         if said != size:
             raise VerifyException(
-                f"[operand_c1] list '{arg.name}' has {size} tensors, '{present(arg)}' says {said}"
+                f"[operand_c1] list '{arg.name}' has {size} tensors, but '{present(arg)}' states {said}"
             )
 
     # -- IRDL

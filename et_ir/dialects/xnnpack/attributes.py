@@ -59,7 +59,7 @@ class ValueType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def quantized_by(self) -> schema.XNNQuantParams | None:
-        """How the value is quantized."""
+        """Quantization of the value."""
         found = dict(self.quantization.data)
         kind = found.pop("by", None)
         if not isinstance(kind, StringAttr):
@@ -69,7 +69,7 @@ class ValueType(ParametrizedAttribute, TypeAttribute):
 
     def verify(self) -> None:
         if self.datatype.data not in XNNDatatype.__members__:
-            raise VerifyException(f"[value_c1] the format has no elements of type {self.datatype.data}")
+            raise VerifyException(f"[value_c1] the format does not support element type {self.datatype.data}")
         kind = self.quantization.data.get("by")
         kinds = [cls.__name__ for cls in schema.XNNQuantParams.__args__]
         if self.quantization.data and not (isinstance(kind, StringAttr) and kind.data in kinds):
@@ -134,7 +134,7 @@ def attributes_of(table: Any, leave: Sequence[str] = ()) -> dict[str, Attribute]
 
 
 def field_values(cls: type, attributes: dict[str, Attribute]) -> dict[str, Any]:
-    """What :func:`attributes_of` had of a table. Raises ValueError for what is no field of its class, or its type."""
+    """What `attributes_of` had of a table. Raises ValueError for what is no field of its class, or its type."""
     kinds = {
         field.name: (field.kind, field.scalar.is_float)
         for field in fields_of(cls)

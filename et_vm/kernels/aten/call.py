@@ -21,7 +21,7 @@ _MEMORY_FORMATS = {
 
 
 def _convert(value: Any, argument: Arg, tensor: Callable[[Tensor], torch.Tensor]) -> Any:
-    """An argument as torch takes it: tensors through ``tensor``, numbers that stand for types as the types."""
+    """An argument as torch takes it: tensors through `tensor`, numbers that stand for types as the types."""
     if value is None:
         return None
     if isinstance(value, Tensor):
@@ -40,8 +40,8 @@ def _is_default(value: Any, argument: Arg) -> bool:
     return type(value) is type(default) and value == default
 
 
-class Call:
-    """An operator with the VM's ``values`` for its arguments, the outputs last."""
+class AtenCall:
+    """An operator with the VM's `values` for its arguments, the outputs last."""
 
     def __init__(self, op: TorchOperator, values: Sequence[Any]) -> None:
         self.op = op

@@ -162,14 +162,14 @@ def fails(blob: bytes | bytearray, message: str) -> None:
 @pytest.mark.parametrize(
     ("at", "code", "number", "message"),
     [
-        (4, "4s", b"XH01", "this is b'XH01', not b'XH00' at header, byte 0x4"),
-        (8, "H", 29, "header claims 29 bytes; 30 is the least at header, byte 0x8"),
+        (4, "4s", b"XH01", "magic b'XH01', expected b'XH00' at header, byte 0x4"),
+        (8, "H", 29, "header claims 29 bytes; at least 30 are required at header, byte 0x8"),
         (10, "I", 8, "a graph of .* bytes from byte 8 in a blob of .* at header, byte 0xa"),
         (14, "I", 2**31, "a graph of 2147483648 bytes .* at header, byte 0xa; the blob may be cut short"),
         (14, "I", 4, "a flatbuffer of 4 bytes is too short"),
         (18, "I", 32, "overlap the graph or run past"),
         (22, "Q", 2**63, "overlap the graph or run past"),
-        (36, "4s", b"XN02", "this is b'XN02', not b'XN01' at file identifier, byte 0x24"),
+        (36, "4s", b"XN02", "file identifier b'XN02', expected b'XN01' at file identifier, byte 0x24"),
     ],
 )
 def test_header_rules(at: int, code: str, number: bytes | int, message: str) -> None:
@@ -217,7 +217,7 @@ def parameters(graph: XNNGraph, **edits: object) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda g: setattr(g.xnodes[0], "xnode_union", None), r"no kind at xnodes\[0\]\.xnode_union"),
+        (lambda g: setattr(g.xnodes[0], "xnode_union", None), r"without a kind at xnodes\[0\]\.xnode_union"),
         (
             lambda g: setattr(g.xnodes[0], "xnode_union", XNNFullyConnected(9, 1, 2, 3)),
             r"FullyConnected of an unknown value 9 at xnodes\[0\]\.xnode_union\.input1_id",
@@ -230,25 +230,31 @@ def parameters(graph: XNNGraph, **edits: object) -> None:
             lambda g: setattr(g.xnodes[0], "xnode_union", XNNFullyConnected(0, 1, 2, 9)),
             r"writes an unknown value 9 at xnodes\[0\]\.xnode_union\.output_id",
         ),
-        (lambda g: g.xnodes.reverse(), "Sigmoid reads value 3 before anything has written it"),
+        (lambda g: g.xnodes.reverse(), "Sigmoid reads value 3 before it is written"),
         (
             lambda g: setattr(g.xnodes[0], "xnode_union", XNNAdd(0, 3, 3)),
             r"Add reads value 3 before .* at xnodes\[0\]\.xnode_union\.input2_id",
         ),
-        (lambda g: setattr(g.xnodes[1], "xnode_union", XNNSigmoid(3, 2)), "writes value 2, which is there"),
-        (lambda g: g.xnodes.append(g.xnodes[1]), "writes value 4, which is there already"),
-        (lambda g: g.xnodes.pop(), r"nothing writes value 4 at output_ids\[0\]"),
+        (
+            lambda g: setattr(g.xnodes[1], "xnode_union", XNNSigmoid(3, 2)),
+            "writes value 2, which is already written",
+        ),
+        (lambda g: g.xnodes.append(g.xnodes[1]), "writes value 4, which is already written"),
+        (lambda g: g.xnodes.pop(), r"value 4 is never written at output_ids\[0\]"),
         (lambda g: g.input_ids.append(9), r"unknown value 9 at input_ids\[1\]"),
-        (lambda g: g.output_ids.append(3), "value 3, argument 4294967295 with flags 0, is none"),
-        (lambda g: g.output_ids.append(4), "argument 1 is there twice"),
-        (lambda g: setattr(g, "num_externs", 3), r"3 arguments, but the inputs and outputs are \[0, 1\]"),
+        (
+            lambda g: g.output_ids.append(3),
+            "value 3, argument 4294967295 with flags 0, is neither input nor output",
+        ),
+        (lambda g: g.output_ids.append(4), "duplicate argument 1"),
+        (lambda g: setattr(g, "num_externs", 3), r"3 arguments, but inputs and outputs are \[0, 1\]"),
         (
             lambda g: setattr(tensor(g, 3), "id_out", 0),
-            r"id 0 is taken at xvalues\[3\]\.xvalue_union\.id_out",
+            r"duplicate id 0 at xvalues\[3\]\.xvalue_union\.id_out",
         ),
-        (lambda g: setattr(tensor(g, 3), "id_out", NO_VALUE), "is taken"),
-        (lambda g: setattr(g.xvalues[3], "xvalue_union", None), "a value that is no tensor"),
-        (lambda g: parameters(g, tensor_value=None), "a value that is no tensor"),
+        (lambda g: setattr(tensor(g, 3), "id_out", NO_VALUE), "duplicate id"),
+        (lambda g: setattr(g.xvalues[3], "xvalue_union", None), "value is not a tensor"),
+        (lambda g: parameters(g, tensor_value=None), "value is not a tensor"),
         (lambda g: setattr(tensor(g, 3), "datatype", D.invalid), "elements of type invalid"),
         (lambda g: setattr(tensor(g, 3), "datatype", D.pfp32), "elements of type pfp32"),
         (lambda g: setattr(tensor(g, 3), "datatype", D.qint8), "qint8 elements without quantization"),
@@ -257,7 +263,7 @@ def parameters(graph: XNNGraph, **edits: object) -> None:
         (lambda g: setattr(tensor(g, 2), "constant_buffer_idx", 3), "constant 3 where there are 3"),
         (lambda g: setattr(g.constant_data[1], "size", 9), r"bytes 0\.\.9 of 8 .* at constant_data\[1\]"),
         (lambda g: setattr(g.constant_data[2], "offset", 0), "named 'bias', and at offset 0 too"),
-        (lambda g: g.constant_buffer.append(Buffer(b"1")), "constants both in the graph and behind it"),
+        (lambda g: g.constant_buffer.append(Buffer(b"1")), "constants both inside and after the graph"),
         (lambda g: parameters(g, quant_params=None), "no parameters for elements of type qcint8"),
         (lambda g: parameters(g, quant_params=PerTensorQuant(1.0, 0)), "PerTensorQuant for elements of type"),
         (lambda g: parameters(g, quant_params=PerChannelQuant([1.0] * 2, 2)), "along dimension 2 of 2"),

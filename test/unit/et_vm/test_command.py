@@ -164,7 +164,7 @@ class TestRun:
         [
             (["x.npy"], "takes 2 inputs, got 1"),
             (["ones", "ones", "ones"], "takes 2 inputs, got 3"),
-            (["x.txt"], "is none of x.npy"),
+            (["x.txt"], "not recognized: expected x.npy"),
             (["random:x", "ones"], "is not a number"),
             (["missing.npy", "ones"], "missing.npy: No such file"),
             (["bad.npy", "ones"], "bad.npy"),
@@ -280,7 +280,7 @@ class TestValidate:
         path = file(build)
         report = run(capsys, "validate", path, "--no-kernels", code=ExitCode.CHECK_FAILED)
         assert f"instruction 1 (test::add.out) of forward writes value {clash} " in report
-        assert f"over bytes that value {y} still needs" in report
+        assert f"over live bytes of value {y}" in report
         assert main(["validate", path, "--no-kernels", "--json"]) == ExitCode.CHECK_FAILED
         facts = json.loads(capsys.readouterr().out)
         assert facts["valid"] is False

@@ -40,7 +40,7 @@ def test_there_and_back(command: Command, file: bytes) -> None:
         (("--mlir-to-pte", "."), "Is a directory"),
         (("--pt2-to-mlir", "missing.pt2"), "no such file"),
         (("--pt2-to-mlir", "."), "is a folder"),
-        (("--pt2-to-mlir", "-"), "needs a file"),
+        (("--pt2-to-mlir", "-"), "cannot read standard input"),
         (("--pte-to-mlir", "plan.pte", "-o", "no/where.mlir"), "does not exist"),
         (("--pte-to-mlir", "plan.pte", "-o", "."), "is a folder"),
     ],
@@ -69,6 +69,6 @@ def test_files_cut_at_every_length(command: Command, file: bytes) -> None:
 def test_other_levels_are_not_files(command: Command) -> None:
     ran = command("et-translate", "--mlir-to-pte", "relu.mlir", "-o", "x.pte")
     assert ran.code == 3
-    assert "fix: lower the program with to-out-variant first" in ran.err
+    assert "fix: run to-out-variant first" in ran.err
     assert command("et-translate", "--mlir-to-pte", "-o", "x.pte").code == 3
     assert not Path("x.pte").exists()

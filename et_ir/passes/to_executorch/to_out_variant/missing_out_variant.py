@@ -13,14 +13,14 @@ __all__ = ["missing_out_variant"]
 
 
 def missing_out_variant(op: EdgeOp) -> tuple[str, str]:
-    """What is wrong with the op, and what the user can do about it."""
+    """Fault of the op, and its fix."""
     if is_custom(type(op)):
         namespace = op.operator.namespace
         text = f"{namespace}::{op.operator.schema_text}"
         return (
-            f"[out_variant_c1] '{namespace}::{op.schema().qualified_name}' has no out variant, by which runtimes call "
-            "it, and does not decompose into operators of torch",
-            f"define one beside it, write its kernel, and export again: {out_variant_definition(text)}",
+            f"[out_variant_c1] '{namespace}::{op.schema().qualified_name}' has no out variant, which runtimes need, "
+            "and does not decompose into ATen operators",
+            f"define one, write its kernel, and export again: {out_variant_definition(text)}",
         )
     name = op.schema().qualified_name
     return (

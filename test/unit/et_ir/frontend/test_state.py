@@ -182,7 +182,7 @@ def test_state_with_two_beginnings():
         "b": torch.export.export(Counter(2.0), (torch.ones(2),)),
     }
     with pytest.raises(
-        UnsupportedProgram, match="state of the methods a, b, which start it with different values"
+        UnsupportedProgram, match="state of the methods a, b, which initialize it differently"
     ):
         import_program(programs)
 
@@ -200,7 +200,7 @@ def test_state_that_overlaps_other_memory():
             return self.b + 1
 
     with pytest.raises(
-        UnsupportedProgram, match='buffer "a": it is written, and shares memory with buffer "b"'
+        UnsupportedProgram, match='buffer "a": it is mutated and shares memory with buffer "b"'
     ):
         import_program(torch.export.export(Net(), (torch.ones(2),)))
 
@@ -212,7 +212,7 @@ def test_weights_without_data():
         net, x = nn.Linear(2, 2), torch.randn(1, 2)
         program = torch.export.export(net, (x,))
     with pytest.raises(
-        UnsupportedProgram, match=r'parameter "weight": it has no data\n.*materialise the module'
+        UnsupportedProgram, match=r'parameter "weight": it has no data\n.*materialize the module'
     ) as error:
         import_program(program)
     assert len(error.value.reasons) == 2
