@@ -91,8 +91,8 @@ plans: $(VENV)/.test
 	mkdir -p build
 	PYTHONPATH=test $(BIN)/python -m planning_oracle --count 10000 --state build/plans.state
 
-# Without the stock runtime, which is built for one torch, and without what compares our tables with torch's registry:
-# operators are added to it with every release.
+# Without the stock runtime, which is built for one torch, and without what compares our tables and samples of kernels
+# with torch's registry: operators come and go with releases (2.15 has no `aten::cholesky`, which files may call).
 NEWEST := .venv-newest
 NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist loadfile
 STOCK_TESTS := passes/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py backends/test_lowering.py
@@ -107,7 +107,7 @@ test-newest: $(NEWEST)/.made
 
 $(NEWEST)/.made: pyproject.toml
 	$(PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,test]'
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,scipy,test]'
 	touch $@
 
 format: $(VENV)/.test

@@ -26,7 +26,7 @@ from xdsl.dialects.func import Func
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from bench.measure import environment, print_table, show_time, take_turns, verdict
+from bench.measure import environment, print_table, progress, show_time, take_turns, verdict
 from et_ir.text import parse_module, print_module
 from et_ir.universe import dialect_factories
 from et_ir.verification import verify_module
@@ -114,7 +114,7 @@ def main() -> None:
     rows: list[list[str]] = []
     started = et_opt(0)
     smallest: tuple[float, float] | None = None
-    for size in SIZES:
+    for size in progress(SIZES, "ir_scaling"):
         parts = ours(size)
         total = sum(parts.values())
         command = et_opt(size) - started

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from bench.measure import median_ratio, print_table, rounds_for, show_time, take_turns, verdict
+from bench.measure import median_ratio, print_table, progress, rounds_for, show_time, take_turns, verdict
 from bench.subjects import quiet
 from et_schema.program import (
     AllocationDetails,
@@ -287,7 +287,8 @@ def main() -> None:
     if not options.without_stock:
         head[4:4] = ["stock"]
         head.append("portable / stock")
-    measured = [row(case, not options.without_stock) for case in cases() if options.only in case.name]
+    chosen = [case for case in cases() if options.only in case.name]
+    measured = [row(case, not options.without_stock) for case in progress(chosen, "kernels")]
     print_table(head, [cells for cells, _ in measured])
     to_stock = [ratio for _, ratio in measured if ratio is not None]
     if to_stock:

@@ -13,7 +13,7 @@ import argparse
 import statistics
 from typing import Any
 
-from bench.measure import median_ratio, print_table, rounds_for, show_time, take_turns, verdict
+from bench.measure import median_ratio, print_table, progress, rounds_for, show_time, take_turns, verdict
 
 FIXED = 5e-3
 PER_INSTRUCTION = 20e-6
@@ -48,6 +48,7 @@ def row(name: str) -> list[str]:
         show_time(statistics.median(seconds["stock"])),
         f"{median_ratio(seconds['ours'], seconds['stock']):.2f}",
         show_time(goal),
+        f"{ours / goal:.2f}",
         verdict(ours / goal, 1.0),
     ]
 
@@ -63,8 +64,8 @@ def main() -> None:
     from bench.subjects import NAMES, TRAINED
 
     names = options.model or [*NAMES, *TRAINED]
-    heads = ("model", "instructions", "ours", "stock", "ratio", "goal", "")
-    print_table(heads, [row(name) for name in names])
+    heads = ("model", "instructions", "ours", "stock", "ratio", "goal", "share", "")
+    print_table(heads, [row(name) for name in progress(names, "load")])
 
 
 if __name__ == "__main__":

@@ -7,12 +7,21 @@ every figure is a ratio of medians over rounds in which each candidate ran once.
 from __future__ import annotations
 
 import gc
+import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
 
 Seconds = list[float]
+T = TypeVar("T")
+
+TABLES: Final = "BENCH_TABLES"
+"""Environment variable: a file that tables are added to as lines of JSON, beside being printed."""
+SCALE: Final = "BENCH_SCALE"
+"""Environment variable: how much of its time a measurement takes for rounds."""
 
 
 def take_turns(
@@ -42,7 +51,16 @@ def take_turns(
 
 def rounds_for(seconds: float, budget: float = 8.0, least: int = 3, most: int = 50) -> int:
     """How many rounds of about ``seconds`` fit into ``budget`` seconds, within bounds."""
+    budget *= float(os.environ.get(SCALE, "1"))
     return max(least, min(most, int(budget / max(seconds, 1e-9))))
+
+
+def progress(items: Iterable[T], what: str) -> Iterable[T]:
+    """The items, with a bar on standard error that says how many of them are done."""
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(list(items), what, console=Console(stderr=True))
 
 
 def set_threads(threads: int) -> None:
@@ -75,6 +93,9 @@ def verdict(value: float, goal: float) -> str:
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a Markdown table with aligned columns; the first column is text, the others right-aligned."""
+    if TABLES in os.environ:
+        with Path(os.environ[TABLES]).open("a", encoding="utf-8") as file:
+            file.write(json.dumps([list(head), [list(row) for row in rows]], ensure_ascii=False) + "\n")
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     marks = ["-" * width if column == 0 else "-" * (width - 1) + ":" for column, width in enumerate(widths)]
     for row in [head, marks, *rows]:

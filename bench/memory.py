@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.measure import print_table, verdict
+from bench.measure import print_table, progress, verdict
 
 WIDTH = 4096
 CHANNELS = 1024
@@ -145,13 +145,13 @@ def main() -> None:
         return
     rows: list[list[str]] = []
     sides = ("ours", "stock") if options.stock else ("ours",)
-    for model, compiler in itertools.product(options.model or MODELS, sides):
+    for model, compiler in progress(itertools.product(options.model or MODELS, sides), "memory"):
         before, peak, seconds, size = measure(compiler, model, options.gigabytes)
         above = (peak - before) / MEGABYTE
         megabytes = [f"{count / MEGABYTE:,.0f} MB" for count in (size, before, peak, peak - before)]
         goal = verdict(above, GOAL) if compiler == "ours" else ""
-        rows.append([model, compiler, *megabytes, f"{seconds:.1f} s", goal])
-    print_table(["model", "compiler", "file", "before", "peak", "above", "time", "goal in MB"], rows)
+        rows.append([f"{model}, {compiler}", *megabytes, f"{seconds:.1f} s", goal])
+    print_table(["model", "file", "before", "peak", "above", "time", "goal in MB"], rows)
 
 
 if __name__ == "__main__":

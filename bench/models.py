@@ -14,7 +14,16 @@ import os
 import statistics
 from typing import Any
 
-from bench.measure import median_ratio, print_table, rounds_for, set_threads, show_time, take_turns, verdict
+from bench.measure import (
+    median_ratio,
+    print_table,
+    progress,
+    rounds_for,
+    set_threads,
+    show_time,
+    take_turns,
+    verdict,
+)
 
 PORTABLE_GOAL = {"mobilenet_v2": 0.1}
 ATEN_GOAL = 1.0
@@ -83,7 +92,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     print(f"{options.threads} threads\n")
     head = ["model", "portable", "stock portable", "ratio", "goal", "aten", "torch eager", "ratio", "goal"]
-    print_table(head, [row(name) for name in options.model or NAMES])
+    print_table(head, [row(name) for name in progress(options.model or NAMES, "models")])
 
 
 if __name__ == "__main__":

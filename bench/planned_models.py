@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.measure import print_table, show_time, verdict
+from bench.measure import print_table, progress, show_time, verdict
 from bench.subjects import NAMES, TRAINED, file, quiet, subject
 from et_ir.dialects.executorch import PlanOp
 from et_ir.driver.stages import run_pipeline
@@ -72,7 +72,7 @@ def main() -> None:
     )
     parser.add_argument("model", nargs="*", metavar="MODEL", help="all examples unless given")
     rows: list[list[str]] = []
-    for name in parser.parse_args().model or (*NAMES, *TRAINED):
+    for name in progress(parser.parse_args().model or (*NAMES, *TRAINED), "planned_models"):
         model = subject(name)
         with quiet():
             ours, stock = file(model, "ours"), file(model, "stock")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from bench.measure import print_table, verdict
+from bench.measure import print_table, progress, verdict
 
 NAMES: Final = ("nasnet_cell", "darts_cell", "randwire")
 LOWERING: Final = (
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("model", nargs="*", help=f"of {', '.join(NAMES)}; all unless given")
     names = parser.parse_args().model or NAMES
     head = ["model", "stock", "given order", "ordered", "ours", "to given", "to stock", "goal"]
-    print_table(head, [row(name) for name in names])
+    print_table(head, [row(name) for name in progress(names, "reorder")])
 
 
 if __name__ == "__main__":

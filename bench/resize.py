@@ -19,7 +19,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.measure import median_ratio, print_table, rounds_for, set_threads, show_time, take_turns, verdict
+from bench.measure import (
+    median_ratio,
+    print_table,
+    progress,
+    rounds_for,
+    set_threads,
+    show_time,
+    take_turns,
+    verdict,
+)
 
 GOAL = 1.05
 SIZES = {"bert": (64, 48), "llama": (64, 48), "resnet18": (2, 1), "translator": (10, 8)}
@@ -117,7 +126,7 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(options.threads)
-    rows = [row(name, library) for name in names for library in ("portable", "aten")]
+    rows = [row(name, library) for name in progress(names, "resize") for library in ("portable", "aten")]
     print_table(["model", "any size", "static", "ratio", "goal", "resize", "ratio"], rows)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from bench.measure import (
     median_ratio,
     print_table,
+    progress,
     rounds_for,
     set_threads,
     show_time,
@@ -96,6 +97,7 @@ def main() -> None:
     from bench.subjects import NAMES, TRAINED
 
     print(f"{options.threads} threads, -O{options.level}\n")
+    names = options.model or (*NAMES, *TRAINED)
     head = [
         "model",
         "ours",
@@ -110,7 +112,7 @@ def main() -> None:
         "difference",
         "all goals",
     ]
-    print_table(head, [row(name, options.level) for name in options.model or (*NAMES, *TRAINED)])
+    print_table(head, [row(name, options.level) for name in progress(names, "stock_runtime")])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import statistics
 import time
 from typing import Any
 
-from bench.measure import median_ratio, print_table, set_threads, show_time, take_turns, verdict
+from bench.measure import median_ratio, print_table, progress, set_threads, show_time, take_turns, verdict
 
 COMPILE_GOAL = 1 / 3
 TIME_GOAL = 1.05
@@ -100,7 +100,7 @@ def main() -> None:
     options = parser.parse_args()
     set_threads(options.threads)
     head = ["model", "compile", "stock", "ratio", "goal", "left", "stock", "time", "stock", "ratio", "goal"]
-    rows = [row(name, options.repeat) for name in options.model or MODELS]
+    rows = [row(name, options.repeat) for name in progress(options.model or MODELS, "xnnpack")]
     print()
     print_table(head, rows)
 

@@ -15,7 +15,16 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
-from bench.measure import median_ratio, print_table, rounds_for, set_threads, show_time, take_turns, verdict
+from bench.measure import (
+    median_ratio,
+    print_table,
+    progress,
+    rounds_for,
+    set_threads,
+    show_time,
+    take_turns,
+    verdict,
+)
 from bench.xnnpack import MODELS
 
 GOAL = 1.0
@@ -67,7 +76,13 @@ def main() -> None:
     goal = [] if options.load else ["goal"]
     head = ["model", "undelegated", "ours", "ratio", *goal, "stock's", "ratio", *goal]
     models = options.model or MODELS
-    print_table(head, [row(name, options.kernels, options.repeat, load=options.load) for name in models])
+    print_table(
+        head,
+        [
+            row(name, options.kernels, options.repeat, load=options.load)
+            for name in progress(models, "xnnpack_vm")
+        ],
+    )
 
 
 if __name__ == "__main__":

@@ -408,15 +408,14 @@ def collect(operators: Collection[str]) -> dict[str, list[Recorded]]:
     """Calls of ``operators``: ours, then up to PER_OPERATOR of OpInfo's per type."""
     found: dict[str, list[Recorded]] = defaultdict(list)
     counts: dict[tuple[str, torch.dtype | None], int] = defaultdict(int)
-    own = itertools.chain(composite_calls(), *(record(function) for function in own_calls()))
-    for call in own:
-        found[call.operator].append(call)
 
     def keep(operator: str, dtype: torch.dtype | None) -> bool:
         return operator in operators and counts[operator, dtype] < PER_OPERATOR
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    # What torch warns of, that it is in beta or will be removed, differs from release to release.
+    with warnings.catch_warnings(action="ignore"):
+        for call in itertools.chain(composite_calls(), *(record(function) for function in own_calls())):
+            found[call.operator].append(call)
         for call in _opinfo_calls(keep):
             if _usable(call):
                 counts[call.operator, first_dtype(call.arguments)] += 1
