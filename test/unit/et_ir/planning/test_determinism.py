@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PLANNERS = """
 from et_ir.planning import PLANNERS, Buffer, Plan
 from et_ir.planning.banks import parse_banks
@@ -49,6 +51,7 @@ def _output(script: str, seed: str, *arguments: str) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_planners() -> None:
     output = _output(PLANNERS, "1")
     assert output.count("Layout") > 8
