@@ -22,7 +22,8 @@ class BlobIndex:
 
     def __init__(self) -> None:
         self.blobs: list[Blob] = []
-        self._by_identity: dict[int, int] = {}
+        self._by_identity: dict[int, tuple[Blob, int]] = {}
+        """With the blob, so that its identity is not given to another."""
         self._by_size: dict[int, list[int]] = {}
         self._by_head: dict[tuple[int, bytes | None], list[int]] = {}
 
@@ -33,7 +34,7 @@ class BlobIndex:
         """The number of a blob, from 0. Raises `MissingData` if its bytes are not there."""
         known = self._by_identity.get(id(blob))
         if known is not None:
-            return known
+            return known[1]
         if not blob.is_resolved:
             raise MissingData(blob.key)
         size, head = blob.nbytes, blob.head
@@ -42,14 +43,13 @@ class BlobIndex:
         similar = same_size if head is None else [*same_head, *self._by_head.get((size, None), ())]
         for index in similar:
             if self.blobs[index] == blob:
-                self._by_identity[id(blob)] = index
+                self._by_identity[id(blob)] = blob, index
                 return index
         index = len(self.blobs)
-        # The list keeps the blob alive, so that its identity is not given to another.
         self.blobs.append(blob)
         same_size.append(index)
         same_head.append(index)
-        self._by_identity[id(blob)] = index
+        self._by_identity[id(blob)] = blob, index
         return index
 
 

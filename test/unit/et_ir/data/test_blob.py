@@ -6,6 +6,7 @@ import pytest
 
 from et_ir.data import Blob, MissingData
 from et_ir.data.blob import KEEP
+from et_ir.emit.data import BlobIndex
 
 
 def test_a_blob_is_a_view_of_its_bytes():
@@ -96,3 +97,36 @@ def test_the_same_rearrangement_is_compared_by_its_source():
     assert reversed_(one) != reversed_(other)
     with pytest.raises(AssertionError, match="computed to be compared"):
         reversed_(one).__eq__(reversed_(one, "rotated"))
+
+
+def test_first_bytes_that_can_be_computed_alone_tell_blobs_apart():
+    """Equality computes all bytes only where the first are the same."""
+    computed: list[str] = []
+
+    def derived(key: str, data: bytes) -> Blob:
+        def compute() -> memoryview:
+            computed.append(key)
+            return memoryview(data)
+
+        return Blob.derived(key, len(data), compute, begin=lambda count: data[:count])
+
+    rest = bytes(KEEP)
+    one, other = derived("one", b"\1" + rest), derived("other", b"\2" + rest)
+    assert one != other
+    assert not computed
+    assert one == derived("same", b"\1" + rest)
+    assert computed
+
+
+def test_an_index_of_blobs_finds_equal_ones_wherever_their_bytes_are():
+    data = bytes(range(200))
+    index = BlobIndex()
+    kept = Blob.of("kept", data)
+    assert index.add(kept) == 0
+    assert index.add(Blob.of("other", data[::-1])) == 1
+    assert index.add(Blob.derived("computed", len(data), lambda: memoryview(data))) == 0
+    late = bytes([7]) * 200
+    assert index.add(Blob.derived("late", len(late), lambda: memoryview(late))) == 2
+    assert index.add(Blob.of("same", late)) == 2
+    assert index.add(Blob.of("again", data)) == 0
+    assert len(index) == 3

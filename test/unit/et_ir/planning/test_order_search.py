@@ -37,3 +37,13 @@ def test_bounds(seed: int) -> None:
     assert poor is not None
     assert can_run(problem, poor)
     assert not proven or peak_of(problem, poor) == peak_of(problem, best)
+
+
+def test_a_limit_ends_the_search() -> None:
+    """Behind its budget the search still finds an order, unless that takes more than the limit allows."""
+    problem = random_problem(Random(0), 12)
+    search = OrderSearch(problem)
+    assert search.solve(1 << 40, 0, limit=1) == (None, False)
+    order, _ = OrderSearch(problem).solve(1 << 40, 0, limit=10_000)
+    assert order is not None
+    assert can_run(problem, order)
