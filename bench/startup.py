@@ -1,6 +1,6 @@
 """Wall-clock time of whole commands.
 
-Measures the processes ``et-vm run`` on a small file and ``et-opt --help``.
+Measures the processes `et-vm run` on a small file and `et-opt --help`.
 
     python -m bench.startup
 
@@ -38,7 +38,7 @@ class Small(torch.nn.Module):
 
 
 def small_file() -> Path:
-    """The compiled ``Small``."""
+    """The compiled `Small`."""
     path = FOLDER / "small.pte"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(compile_ours(torch.export.export(Small(), (torch.ones(4),))))

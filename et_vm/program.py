@@ -196,10 +196,10 @@ class Program:
         instruction_limit: int = MAX_INSTRUCTIONS,
         meter: WorkMeter | None = None,
     ) -> Method:
-        """A method in the arenas of ``memory``, or in new ones.
+        """A method in the arenas of `memory`, or in new ones.
 
         Arenas and state belong to the memory: methods that are loaded with the same one share both, and state that
-        another method has written by then is not reset. :class:`et_vm.runtime.Program` loads all its methods with one.
+        another method has written by then is not reset. `et_vm.runtime.Program` loads all its methods with one.
 
         `kernels` is a registry or the name of a library. `external` holds the data of tensors outside
         of the file, by name. With `poison`, dead arena bytes are overwritten while the method runs. An

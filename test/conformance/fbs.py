@@ -31,7 +31,7 @@ SCALARS |= {
 
 @dataclass
 class Schema:
-    """``layouts`` by table, then by slot; ``enums`` with the type of the number; ``unions`` in the order of numbers."""
+    """`layouts` by table, then by slot; `enums` with the type of the number; `unions` in the order of numbers."""
 
     identifier: str = ""
     layouts: dict[str, dict[int, tuple[str, str, Any, int]]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Typed traps for OpInfo's ``error_inputs``.
+"""Typed traps for OpInfo's `error_inputs`.
 
 The calls that they come down to, which torch refuses, are refused by kernels.
 
@@ -34,7 +34,7 @@ PYTHON = (TypeError, ValueError, AttributeError, AssertionError)
 """What Python code and the parser of Python arguments raise, of arguments that no file can have."""
 
 MEMORY = ("written-to tensor",)
-"""What torch says of outputs that overlap: a memory plan cannot have them, which ``verify-executorch`` checks."""
+"""What torch says of outputs that overlap: a memory plan cannot have them, which `verify-executorch` checks."""
 
 COMPOSITES = frozenset(
     [
@@ -97,7 +97,7 @@ when a program is exported, which raises what torch raises, and has no kernel.
 """
 
 UPSTREAM_TAKES = ("aten::cat.out([float32[5, 0, 19, 20], float32[5, 5, 20, 20]], 1)",)
-"""Calls that our kernels take though torch does not, as upstream's do: see ``test_kernel_refusals``."""
+"""Calls that our kernels take though torch does not, as upstream's do: see `test_kernel_refusals`."""
 
 TYPES = {getattr(torch, kind.torch_name): kind for kind in ScalarType if hasattr(torch, kind.torch_name)}
 
@@ -169,7 +169,7 @@ class _Watch(TorchDispatchMode):
 
 
 def _functional(func: Any) -> Any | None:
-    """The operator that returns what ``func`` writes in place: what a program has after export."""
+    """The operator that returns what `func` writes in place: what a program has after export."""
     if not func._schema.is_mutable:
         return func
     name = func._schema.name.removeprefix("aten::").removesuffix("_")
@@ -179,7 +179,7 @@ def _functional(func: Any) -> Any | None:
 
 @dataclass(frozen=True)
 class Unreached:
-    """An error that no kernel is called for. One of an ``out`` that does not fit is among ``test_kernels_traps``."""
+    """An error that no kernel is called for. One of an `out` that does not fit is among `test_kernels_traps`."""
 
     kind: str
     why: str

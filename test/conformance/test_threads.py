@@ -86,7 +86,7 @@ def kernels(request: pytest.FixtureRequest) -> KernelRegistry:
 
 
 def together(work: Any) -> list[Any]:
-    """What ``work(thread)`` returns on each of the threads, which start it at once."""
+    """What `work(thread)` returns on each of the threads, which start it at once."""
     start = threading.Barrier(THREADS)
 
     def run(thread: int) -> Any:

@@ -35,9 +35,9 @@ AS_THE_LARGEST = frozenset({"linalg.matrix_exp", "matrix_exp"})
 def difference(
     actual: Sequence[Any], expected: Sequence[Any], *, random: bool = False, entry: str = ""
 ) -> str | None:
-    """How ``actual`` differs from what torch computed, None if it does not.
+    """How `actual` differs from what torch computed, None if it does not.
 
-    Of ``random`` results only types and shapes are compared; ``entry`` is whose results they are.
+    Of `random` results only types and shapes are compared; `entry` is whose results they are.
     """
     if len(actual) != len(expected):
         return f"{len(actual)} results, expected {len(expected)}"
@@ -53,7 +53,7 @@ TIES = frozenset({"argsort", "kthvalue", "median", "mode", "nanmedian", "sort", 
 
 
 def same_elements(source: torch.Tensor, got: Any, wanted: Any) -> bool:
-    """Whether two tensors of indices name equal elements of ``source``, each once, along one of its dimensions."""
+    """Whether two tensors of indices name equal elements of `source`, each once, along one of its dimensions."""
     if not isinstance(got, torch.Tensor) or got.dtype != torch.int64 or got.shape != wanted.shape:
         return False
     for dim in range(source.dim() if got.dim() in (source.dim(), source.dim() - 1) else 0):

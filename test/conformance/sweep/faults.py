@@ -25,7 +25,7 @@ def modelled(file: bytes, inputs: Sequence[torch.Tensor]) -> tuple[list[Any], se
 
 
 def explanation(file: bytes, inputs: Sequence[torch.Tensor], results: Sequence[Any]) -> str | None:
-    """The operators whose faults give ``file`` these results, as an outcome; None if they do not."""
+    """The operators whose faults give `file` these results, as an outcome; None if they do not."""
     expected, seen = modelled(file, inputs)
     if not seen or len(results) != len(expected) or not all(map(same, results, expected)):
         return None

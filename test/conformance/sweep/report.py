@@ -1,4 +1,4 @@
-"""``docs/ops.md`` and the list of known failures, from the outcomes of a sweep."""
+"""`docs/ops.md` and the list of known failures, from the outcomes of a sweep."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Entry:
 
 
 def read(folder: Path) -> list[Entry]:
-    """The entries whose outcomes are in ``folder``, by name."""
+    """The entries whose outcomes are in `folder`, by name."""
     return [_entry(json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
 
 
@@ -119,13 +119,13 @@ def known(entries: Iterable[Entry]) -> dict[str, dict[str, list[str]]]:
 
 
 def known_failures() -> dict[str, dict[str, list[str]]]:
-    """What was short when ``docs/ops.md`` was written, in the form of ``known``."""
+    """What was short when `docs/ops.md` was written, in the form of `known`."""
     found: dict[str, dict[str, list[str]]] = json.loads(KNOWN_FAILURES.read_text())
     return found
 
 
 def document(entries: list[Entry], limit: int | None) -> str:
-    """The text of ``docs/ops.md``; ``limit`` is that of samples for each entry and type."""
+    """The text of `docs/ops.md`; `limit` is that of samples for each entry and type."""
     return "\n".join(
         [
             *_head(entries, limit),

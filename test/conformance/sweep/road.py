@@ -1,4 +1,4 @@
-"""The whole road: from a module through ``torch.export`` and our compiler to a file, run by every runtime."""
+"""The whole road: from a module through `torch.export` and our compiler to a file, run by every runtime."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _compiled(program: torch.export.ExportedProgram) -> Compiled:
 
 
 def travel(sample: Sample, stock: StockRuntime | None) -> Outcome:
-    """The outcome of ``sample`` in each of ``COLUMNS``, or under "export" or "compile" if it does not get that
+    """The outcome of `sample` in each of `COLUMNS`, or under "export" or "compile" if it does not get that
     far.
     """
     with warnings.catch_warnings(action="ignore"):

@@ -15,7 +15,7 @@ NAN, INF = math.nan, math.inf
 
 
 def apply(name, *values):
-    """Run a prim on registers holding ``values`` and return its output register."""
+    """Run a prim on registers holding `values` and return its output register."""
     registers = [*values, "untouched"]
     function, arguments = PRIMS[name].make(registers, *range(len(registers)))
     function(*arguments)
