@@ -35,7 +35,7 @@ class Column:
     goals: Mapping[str, float] | None = None
     """Goals of single rows."""
     table: int = 0
-    """Which of the measurement's tables has it."""
+    """The measurement's table that holds it."""
     rows: tuple[str, ...] = ()
     """The rows that are published; all unless given."""
 
@@ -239,7 +239,7 @@ def rows_of(measurement: Measurement, tables: list[Any]) -> Iterator[dict[str, A
 
 
 def read() -> dict[str, Any]:
-    """What is kept of each measurement: the commit, whether its code was as committed, and the rows."""
+    """The record of each measurement: the commit, whether its code was as committed, and the rows."""
     return json.loads(STORE.read_text(encoding="utf-8")) if STORE.exists() else {}
 
 

@@ -50,7 +50,7 @@ def take_turns(
 
 
 def rounds_for(seconds: float, budget: float = 8.0, least: int = 3, most: int = 50) -> int:
-    """How many rounds of about `seconds` fit into `budget` seconds, within bounds."""
+    """The number of rounds of about `seconds` that fit into `budget` seconds, within bounds."""
     budget *= float(os.environ.get(SCALE, "1"))
     return max(least, min(most, int(budget / max(seconds, 1e-9))))
 

@@ -45,7 +45,7 @@ def timed(run: Callable[[], Plan], buffers: Sequence[Buffer]) -> tuple[Plan, flo
 
 
 def planned(algorithm: str, buffers: Sequence[Buffer], budget: int) -> Plan:
-    """What an algorithm makes of buffers; `budget` nodes are for `exact`."""
+    """The result of an algorithm on buffers; `budget` nodes are for `exact`."""
     if algorithm == "exact":
         return plan_exact(buffers, budget=budget)
     made = PLANNERS[algorithm](buffers)

@@ -71,7 +71,7 @@ class _PatternRaised(BaseException):
         self.error = error
 
     def unwrap(self) -> Exception:
-        """What to raise instead: a report with the place of the op, unless the error is one.
+        """The exception to raise instead: a report with the place of the op, unless the error is one.
 
         What is no error of the user's may be a mistake in the pattern or arguments that no program of torch's
         has and no verifier rejects: the report says where in the pattern it was raised.

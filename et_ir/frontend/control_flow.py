@@ -138,7 +138,7 @@ class _Call:
 
 
 def _flat(outputs: Any) -> tuple[Any, ...]:
-    """What a graph gives: a condition's graph gives one value, others a list."""
+    """The results of a subgraph: a condition's graph returns one value, others a list."""
     return cast("tuple[Any, ...]", outputs) if isinstance(outputs, tuple) else (outputs,)
 
 

@@ -97,11 +97,11 @@ def _is_kernel(op: Operator) -> bool:
 
 
 def _nothing(*_: Any, **__: Any) -> None:
-    """What a check does that compiled programs leave to their kernels."""
+    """The replacement of a check that compiled programs leave to their kernels."""
 
 
 def _unequal(*_: Any) -> bool:
-    """What composite kernels hear who ask whether elements of their operands are to be refused."""
+    """The answer to composite kernels that ask whether elements of their operands are to be refused."""
     return False
 
 
@@ -366,7 +366,7 @@ def derive(
 
 
 def _operand(value: SSAValue) -> Attribute | None:
-    """What tracing depends on: the type of a tensor, the value of a number; `None` if it cannot be traced."""
+    """The trace key of an operand: the type of a tensor, the value of a number; `None` if it cannot be traced."""
     if isinstance(value.owner, LiteralOp):
         return value.owner.value
     if not isinstance(value.type, TensorType):
@@ -376,7 +376,7 @@ def _operand(value: SSAValue) -> Attribute | None:
 
 
 def _number(value: SSAValue) -> Attribute | None:
-    """What tracing depends on of a number in the place of a literal: its value if that is known, else its type."""
+    """The trace key of a number in the place of a literal: its value if that is known, else its type."""
     if isinstance(value.owner, LiteralOp):
         return value.owner.value
     return value.type if value.type in (i64, f64) else None

@@ -80,7 +80,7 @@ _STATE: Final = {
 }
 
 _WRITABLE: Final = (InputKind.BUFFER, InputKind.PARAMETER, InputKind.USER_INPUT)
-"""What a method may write to: what it leaves there is seen by the next execution, or by the caller."""
+"""Mutable values of a method, whose final content the next execution or the caller sees."""
 
 
 @dataclass
@@ -94,7 +94,7 @@ class _Method:
     """Input sizes recorded by export."""
     inputs: list[tuple[Node, InputSpec]] = field(default_factory=list[tuple[Node, InputSpec]])
     symbols: dict[Node, Symbol] = field(default_factory=dict[Node, Symbol])
-    """What placeholders of weights and buffers stand for; unused ones are left out."""
+    """The targets of placeholders of weights and buffers; unused ones are left out."""
     by_target: dict[str, Node] = field(default_factory=dict[str, Node])
     """The same placeholders by the names that the outputs of the signature use."""
 

@@ -35,7 +35,7 @@ from et_ir.frontend.unsupported import Reasons, UnsupportedNode
 __all__ = ["Converted", "NodeConverter"]
 
 Converted = Any
-"""What a node became: an SSA value, a tuple of them for operators with several results, or a Python
+"""The import of a node: an SSA value, a tuple of them for operators with several results, or a Python
 literal.
 """
 

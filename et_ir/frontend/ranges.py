@@ -38,9 +38,9 @@ class _Stated(NamedTuple):
     """The range of a number: of a result of a node, or of one of its sizes."""
 
     result: int | None
-    """Which result, where there are several."""
+    """The index of the result, where there are several."""
     dim: int | None
-    """Which dimension, `None` for a result that is a number."""
+    """The dimension; `None` for a result that is a number."""
     least: int | None
     most: int
 

@@ -31,7 +31,7 @@ _NUMBERS: Final[dict[Attribute, Interval]] = {
     ELEMENT_TYPES["ui8"]: Interval(0, 255),
     ELEMENT_TYPES["i8"]: Interval(-128, 127),
 }
-"""What a number read from a tensor can be, where that makes a size worth planning for."""
+"""The range of a number read from a tensor, where that makes a size worth planning for."""
 
 
 class SizeBounds:
@@ -76,7 +76,7 @@ class SizeBounds:
             self._same.note(op)
 
     def _partition(self, op: PartitionOp) -> None:
-        """What a partition takes is as large outside as inside, and so is what it gives."""
+        """Bounds of a partition's arguments and results, which are those outside."""
         for value, argument in zip(op.inputs, op.body.block.args, strict=True):
             self.settle(argument, self.sizes(value) if is_tensor(value.type) else None, self.number(value))
         self.block(op.body.block)
@@ -115,7 +115,7 @@ class SizeBounds:
             self._caps[key] = min(most, self._caps.get(key, most))
 
     def _cap_sources(self, op: SchemaOp) -> None:
-        """What is stated of a result holds for what has the same size."""
+        """Propagation of a result's stated bounds to everything of the same size."""
         result = op.results[0]
         if not is_tensor(result.type):
             return

@@ -24,11 +24,11 @@ class Interval(NamedTuple):
 
 ANY = Interval()
 TRUTH = Interval(0, 1)
-"""What is true or not."""
+"""The range of a boolean."""
 
 
 def computed(function: str, *numbers: Interval) -> Interval:
-    """What a function of `program.compute` gives for numbers in ranges; `ANY` where that is not known."""
+    """The range of a function of `program.compute` on ranges; `ANY` where it is unknown."""
     match function, numbers:
         case "add", (a, b):
             return Interval(_plus(a.least, b.least), _plus(a.most, b.most))

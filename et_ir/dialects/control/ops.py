@@ -31,7 +31,7 @@ __all__ = ["CondOp", "ControlOp", "LoopOp", "MapOp", "ScanOp", "WhileOp", "Yield
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """What a region computes.
+    """Terminator that gives the results of a region.
 
     ```mlir
     control.yield %a, %n : tensor<4xf32>, i64

@@ -53,7 +53,7 @@ class FoldIntoLayer(RewritePattern):
     def __init__(self, module: ModuleOp):
         self.layers = Layers(module)
         self.readers: Counter[str] = Counter()
-        """How often each constant was used to begin with; those that are made here are used once."""
+        """Use counts of the constants at the start; those that are made here are used once."""
         for op in module.walk():
             if isinstance(op, GetOp):
                 self.readers[op.symbol.string_value()] += sum(1 for _ in op.result.uses)

@@ -63,7 +63,7 @@ _KERNELS: Final[dict[str, Callable[[SchemaOp, Array], Array | None]]] = {
     "nonzero": _nonzero,
     "bincount": _bincount,
 }
-"""What operators of one tensor compute; nothing where the runtime shall say what is wrong with it."""
+"""Evaluation of operators of one tensor; nothing where the error is the runtime's to report."""
 
 
 def _fold(op: SchemaOp, globals: Globals) -> bool:

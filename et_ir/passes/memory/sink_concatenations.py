@@ -126,7 +126,7 @@ def _dim_after(op: EdgeOp, dim: int) -> int | None:
 
 
 def _of_part(rewriter: PatternRewriter, op: EdgeOp, value: SSAValue, dim: int, size: int) -> SSAValue:
-    """What an operator makes of a part, which has `size` along a dimension of the result."""
+    """The result of an operator on a part, which has `size` along a dimension of the result."""
     types: list[Attribute] = []
     for result in op.results:
         type = tensor_type(result)

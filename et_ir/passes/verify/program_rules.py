@@ -55,7 +55,7 @@ SHARED_DIALECTS: Final = frozenset({"program", "control", "func", "builtin"})
 """Dialects whose ops may stand in a method at every level."""
 
 OpRule = Callable[[Operation], Iterable[Diagnostic]]
-"""What a level says of one op of its own dialects."""
+"""The rules of a level for one op of its own dialects."""
 
 _NUMBERS: Final = (i64, f64, i1)
 _FOREIGN_FIX: Final = {
@@ -208,7 +208,7 @@ def _overwrite(op: OverwriteOp) -> Iterator[Diagnostic]:
 
 
 def _writer(op: Operation) -> Operation | None:
-    """Who writes: a partition that owns a buffer writes it for the method."""
+    """The op that writes: a partition that owns a buffer writes it for the method."""
     parent = op.parent_op()
     return parent.parent_op() if isinstance(parent, PartitionOp) and isinstance(op, StoreOp) else parent
 

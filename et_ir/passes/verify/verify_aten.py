@@ -53,7 +53,7 @@ class VerifyAtenPass(ModulePass):
 
 
 def aten_findings(op: Operation) -> Iterator[Diagnostic]:
-    """What breaks the level's own rules at one op of the dialect."""
+    """Violations of the level's own rules at one op of the dialect."""
     for type in dict.fromkeys(value.type for value in (*op.operands, *op.results)):
         problem = _type_problem(type)
         if problem is not None:

@@ -51,7 +51,7 @@ class VerifyEdgePass(ModulePass):
 
 
 def edge_findings(op: Operation) -> Iterator[Diagnostic]:
-    """What breaks the level's rules at one op of the dialect."""
+    """Violations of the level's rules at one op of the dialect."""
     if not isinstance(op, EdgeOp):
         return
     for violation in violations(op):

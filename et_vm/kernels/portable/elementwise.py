@@ -27,7 +27,7 @@ to broadcasting. `out` never overlaps an input unless there is exactly one call.
 """
 
 Index: TypeAlias = tuple[Any, ...]
-"""What numpy takes between brackets."""
+"""A numpy index."""
 
 BLOCK = 1 << 15
 """Elements per block: 128 KiB of float32, so that half a dozen operands share an L2 cache."""

@@ -62,7 +62,7 @@ _NEUTRAL: Final[dict[str, tuple[_Neutral, bool]]] = {
     "pow": (_is_one, False),
     "sub": (_is_zero_to_subtract, False),
 }
-"""Which numbers leave the other operand as it is, and whether they may be the first operand."""
+"""Neutral elements, and whether they may be the first operand."""
 _OVERLOADS: Final = ("Tensor", "Scalar", "Tensor_Scalar", "Tensor_Tensor", "Tensor_mode", "Scalar_mode")
 
 
@@ -169,7 +169,7 @@ _MAGNITUDES: Final = known_forms("abs")
 
 
 class SameOperands(RewritePattern):
-    """What is the larger, or both, of a value and itself is the value."""
+    """Idempotence: the maximum, or the conjunction, of a value and itself is the value."""
 
     roots = (SchemaOp,)
 

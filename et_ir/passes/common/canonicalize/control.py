@@ -86,7 +86,7 @@ class BranchesAlike(RewritePattern):
 
 
 class UnchangedState(RewritePattern):
-    """What is carried round a loop and never changed is what it was before."""
+    """Replacement of loop-invariant iteration arguments by their initial values."""
 
     roots = (WhileOp, ScanOp)
 
@@ -158,7 +158,7 @@ def _keep(region: Region, indices: Sequence[int], rewriter: PatternRewriter) -> 
 def _results(
     made: Sequence[SSAValue], kept: Sequence[int], count: int, others: dict[int, SSAValue]
 ) -> list[SSAValue | None]:
-    """What stands for each of `count` results: one of those made, another value, or nothing."""
+    """The replacement of each of `count` results: a new result, another value, or nothing."""
     found: list[SSAValue | None] = [others.get(index) for index in range(count)]
     for index, value in zip(kept, made, strict=True):
         found[index] = value

@@ -56,7 +56,7 @@ def _copy(op: SchemaOp, source: SSAValue) -> SchemaOp:
 
 
 class ScatterOfSlices(RewritePattern):
-    """Where an index is the same for all elements of a slice, slices are put, not elements."""
+    """Scatter of elements to scatter of slices, if the index is the same for all elements of a slice."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: aten.ScatterSrcOp, rewriter: PatternRewriter) -> None:

@@ -81,7 +81,7 @@ class Method:
 
     @cached_property
     def _bounds(self) -> SizeBounds | None:
-        """What is known of sizes that are not static: nothing is computed where all are."""
+        """Bounds of sizes that are not static; nothing is computed where all are."""
         return SizeBounds(self.function.body.block) if self.function.body.blocks else None
 
     def run(self) -> PlanOp:

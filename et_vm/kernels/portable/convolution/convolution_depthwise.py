@@ -55,7 +55,7 @@ def _phases(window: Window) -> _Phases:
 
 
 def _overlap(size: int, stride: int, pad: int, phase: int, count: int) -> tuple[slice, slice]:
-    """Where elements `i * stride + phase - pad` for i < count fall into [0, size): the slice of i, and of
+    """Range of elements `i * stride + phase - pad`, i < count, inside [0, size): the slice of i, and of
     the image.
     """
     first = max(0, -(-(pad - phase) // stride))

@@ -37,7 +37,7 @@ def _fill(ctx: PrepareContext, size: Sequence[int], value: Array, out: Tensor) -
 
 
 def _number(ctx: PrepareContext, value: Scalar, size: Sequence[int], out: Tensor, *, arg: str) -> Array:
-    """What to fill `out` of `size` with. Torch makes an infinity of a number that is too large for a 16-bit
+    """The fill value for `out` of `size`. Torch makes an infinity of a number that is too large for a 16-bit
     float where it makes a single element, and refuses it elsewhere.
     """
     if math.prod(size) == 1 and out.scalar_type in REDUCED:

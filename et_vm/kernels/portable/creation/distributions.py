@@ -124,7 +124,7 @@ def cauchy_out(
 def log_normal_out(
     ctx: PrepareContext, self: Tensor, mean: float, std: float, generator: None, out: Tensor
 ) -> Step:
-    """What has a normal logarithm, in the shape of `self`. Allocates the draw in float64."""
+    """Samples with a normal logarithm, in the shape of `self`. Allocates the draw in float64."""
     ctx.check(std > 0, arg="std", expected="a positive number", got=std)
     return _of_floats(ctx, self.sizes, out, lambda rng, shape: rng.lognormal(mean, std, shape))
 

@@ -27,7 +27,7 @@ from et_vm.work import CALL
 
 
 class _Blocks:
-    """Where the taps of the blocks lie: rows and columns of the padded image, for each tap and place."""
+    """Positions of the taps of the blocks: rows and columns of the padded image, for each tap and block."""
 
     def __init__(
         self,

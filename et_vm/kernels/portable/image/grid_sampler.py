@@ -89,7 +89,7 @@ def grid_sampler_3d_out(
 
 
 def _positions(image: Array, grid: Array, align_corners: bool) -> list[Array]:
-    """Where the points lie along each axis of the image, in elements."""
+    """Coordinates of the points along each axis of the image, in elements."""
     found: list[Array] = []
     for at, size in enumerate(image.shape[2:], 1):
         unit: Array = grid[..., -at]
@@ -101,7 +101,7 @@ def _positions(image: Array, grid: Array, align_corners: bool) -> list[Array]:
 
 
 def _whole_position(unit: Array, size: int, align_corners: bool) -> Array:
-    """Where points of integers lie, by upstream's arithmetic of integers, which truncates. (Torch has none.)"""
+    """Coordinates of integer points, by upstream's integer arithmetic, which truncates. (Torch has none.)"""
     doubled = unit + 1 if align_corners else (unit + 1) * size - 1
     halved: Array = np.where(doubled < 0, -(-doubled // 2), doubled // 2)
     return halved * (size - 1) if align_corners else halved

@@ -114,7 +114,7 @@ def upsample_nearest2d_out(
 def _source_positions(
     extent: int, count: int, align_corners: bool, scale: float | None, dtype: DType
 ) -> Array:
-    """Where on a line of `extent` elements each of `count` results lies, in the arithmetic of `dtype`
+    """Source coordinates of `count` results on a line of `extent` elements, in the arithmetic of `dtype`
     as torch computes it.
     """
     real = np.float64 if dtype == np.float64 else np.float32

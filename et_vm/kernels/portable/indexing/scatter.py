@@ -189,7 +189,7 @@ def divide_counts(flat: Array, counts: Array) -> None:
 
 
 def identity(ufunc: np.ufunc, flat: Array) -> Array:
-    """What `ufunc` combines with any number into that number."""
+    """The neutral element of `ufunc`."""
     if ufunc is np.add:
         return filled(flat.dtype, 0)
     if ufunc is np.multiply:

@@ -47,7 +47,7 @@ def lu(a: Array, pivoting: bool = True) -> tuple[Array, Array, Array]:
 
 
 def exchanged(pivots: Array, count: int) -> Array:
-    """Where each of `count` rows comes from, [..., count], after the exchanges that `pivots` say."""
+    """The source of each of `count` rows, [..., count], after the exchanges given by `pivots`."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(count), (len(flat), 1))
     every = np.arange(len(flat))

@@ -302,7 +302,7 @@ def linalg_solve_ex_out(
 
 
 def _as_torch(a: Array) -> Array:
-    """What torch factorizes for a determinant: the columns of a real matrix, as LAPACK wants them, for rows."""
+    """The matrix torch factorizes for a determinant: of a real one, the columns, as LAPACK wants them, for rows."""
     return a if a.dtype.kind == "c" else a.swapaxes(-1, -2)
 
 

@@ -230,7 +230,7 @@ def linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, bias: Tensor 
 
 
 _SINGLE_TERMS = 256
-"""How many products of bytes float32 adds up exactly."""
+"""The number of products of bytes that float32 sums exactly."""
 
 
 @kernel("aten::_int_mm.out")

@@ -331,7 +331,7 @@ def _tap_strides(views: Sequence[Array], window: Window) -> list[int]:
 
 
 def divisors(window: Window, include_pad: bool, override: int | None, dtype: DType) -> Array:
-    """What the sum at each place is divided by, as an array that broadcasts over batch and channels."""
+    """Divisors of the sums, as an array that broadcasts over batch and channels."""
     if override is not None:
         return filled(dtype, override)
     counts: Array = np.ones((1,) * len(window.out), np.int64)

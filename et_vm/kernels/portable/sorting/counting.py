@@ -27,7 +27,7 @@ from et_vm.values import Array, Tensor
 
 @kernel("aten::histc.out")
 def histc_out(ctx: PrepareContext, self: Tensor, bins: int, min: Scalar, max: Scalar, out: Tensor) -> Step:
-    """How many elements lie in each of `bins` equal parts of [`min`, `max`], by default of the range of the
+    """Histogram over `bins` equal intervals of [`min`, `max`], by default of the range of the
     elements. In the arithmetic of the type, 16-bit ones too. Allocates the place of each.
     """
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
@@ -59,8 +59,8 @@ def _histogram(ctx: PrepareContext, bins: int, low: float, high: float, array: A
 def bincount_out(
     ctx: PrepareContext, self: Tensor, weights: Tensor | None, minlength: int, out: Tensor
 ) -> Step:
-    """How often each number occurs in a vector, or the sum of its `weights`; as long as the largest number
-    wants, and at least `minlength`. Allocates the result.
+    """The number of occurrences of each number in a vector, or the sum of its `weights`; long enough for the largest
+    number, and at least `minlength`. Allocates the result.
     """
     check_rank(ctx, self, 1, arg="self")
     check_kinds(ctx, self.scalar_type, (INTEGER,), arg="self")

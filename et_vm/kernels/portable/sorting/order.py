@@ -305,7 +305,7 @@ def searchsorted_out(
     sorter: Tensor | None,
     out: Tensor,
 ) -> Step:
-    """Where in the sorted last dimension of `sorted_sequence` the elements of `self` belong, before or after
+    """Insertion points of the elements of `self` in the sorted last dimension of `sorted_sequence`, before or after
     their equals. Allocates the result.
     """
     return _search(ctx, sorted_sequence, self, out_int32, right, side, sorter, out)
@@ -322,7 +322,7 @@ def searchsorted_scalar_out(
     sorter: Tensor | None,
     out: Tensor,
 ) -> Step:
-    """Where in the sorted vector the number `self` belongs, before or after its equals."""
+    """Insertion point of the number `self` in the sorted vector, before or after its equals."""
     check_rank(ctx, sorted_sequence, 1, arg="sorted_sequence")
     return _search(ctx, sorted_sequence, self, out_int32, right, side, sorter, out)
 
