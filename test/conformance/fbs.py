@@ -110,7 +110,7 @@ def _layout(body: str, schema: Schema) -> dict[int, tuple[str, str, Any, int]]:
 
 
 def ours(root: type, identifier: bytes) -> Schema:
-    """What the declarations say of a table and all below it."""
+    """The declarations of a table and all below it."""
     schema = Schema(identifier.decode())
     for table in tables_below(root):
         slots: dict[int, tuple[str, str, Any, int]] = {}

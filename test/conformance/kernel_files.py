@@ -125,7 +125,7 @@ def _as_torch(result: np.ndarray) -> torch.Tensor:
 
 
 def on_vm(file: bytes) -> list[torch.Tensor] | str:
-    """What et-vm gives, or the message with which it refuses."""
+    """The result of et-vm, or the message with which it refuses."""
     try:
         with np.errstate(all="ignore"):
             results = Program.load(file).load_method("forward").execute([])
@@ -135,7 +135,7 @@ def on_vm(file: bytes) -> list[torch.Tensor] | str:
 
 
 def on_stock(stock: StockRuntime, file: bytes, path: Path) -> list[torch.Tensor] | str:
-    """What the stock runtime gives, or its log."""
+    """The result of the stock runtime, or its log."""
     path.write_bytes(file)
     try:
         return stock.run(path, [])

@@ -380,7 +380,7 @@ _ANY_OF_EQUALS = {
     "aten::mode.values": 1,
     "aten::nanmedian.dim_values": 1,
 }
-"""Which argument is the dimension."""
+"""The position of the argument that is the dimension."""
 
 
 def check(library: str, recorded: Recorded, *, constants: bool = False, over: int | None = None) -> None:

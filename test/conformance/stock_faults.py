@@ -48,7 +48,7 @@ class Fault:
     program: Callable[..., torch.Tensor]
     """A function of tensors whose file has the kernel, and no other fault."""
     avoided: str = ""
-    """What the compiler says instead of the kernel, where it can."""
+    """The compiler's message instead of the kernel's failure, where it has one."""
 
 
 def _random(*shape: int) -> Callable[[torch.dtype], list[torch.Tensor]]:

@@ -107,7 +107,7 @@ def bytes_summed_in_bytes(
 
 
 def _weights(extent: int, size: int, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
-    """How much of each of `extent` elements each of `size` takes, each step rounded to float32: sums that should be
+    """Share of each of `size` in each of `extent` elements, each step rounded to float32: sums that should be
     whole are just below or above, and which of them, makes a difference of one.
     """
     single = np.float32

@@ -185,7 +185,7 @@ STATIC: dict[str, Callable[[], Program]] = {
         "linear_relu", "perceptron", "net", "cat", "permute",
     )
 }  # fmt: skip
-"""What is quantized to integers of 8 bits by calibration."""
+"""Programs quantized to integers of 8 bits by calibration."""
 
 HALVES = ("abs", "add", "mul", "sigmoid", "softmax", "linear", "conv", "conv_depthwise", "max_pool", "avg_pool",
           "mean", "bmm", "cat", "net", "exp", "hardswish", "conv_transposed", "resize")  # fmt: skip

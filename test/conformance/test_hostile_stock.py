@@ -174,7 +174,7 @@ ROWS = {
 
 
 def run_stock(stock: StockRuntime, path: Path) -> Signals | Any:
-    """What becomes of the stock runtime: a signal, or its output. Raises StockError if it says what is wrong."""
+    """The outcome of the stock runtime: a signal, or its output. Raises StockError for an error that it reports."""
     try:
         (out,) = stock.run(path, [torch.from_numpy(value) for value in INPUTS])
     except StockError as error:

@@ -21,7 +21,7 @@ from et_schema.errors import Error, ExecutorchError
 from et_vm import runtime as ours
 
 CLASSES = ("BackendRegistry", "Method", "OperatorRegistry", "Program", "Runtime")
-"""What `executorch.runtime` defines; it is the same list of names in both modules."""
+"""The names of `executorch.runtime`; it is the same list of names in both modules."""
 
 PYBIND = {
     "ExecuTorchMethod": "only named in annotations: et_vm.runtime.Method is the class itself",

@@ -29,7 +29,7 @@ LIMIT: Final = 5
 
 
 def checks_of(seed: int, stock: Any, *, everything: bool) -> Any:
-    """What is checked of the program of a seed."""
+    """The checks of the program of a seed."""
     from property.check import Checks
 
     wanted = {name: everything or seed % every == every - 1 for name, every in EVERY.items()}

@@ -13,7 +13,7 @@ from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 
 FAULT = "fault: "
-"""How an outcome starts that is one."""
+"""The prefix of an outcome that is a fault."""
 
 
 def modelled(file: bytes, inputs: Sequence[torch.Tensor]) -> tuple[list[Any], set[str]]:

@@ -53,7 +53,7 @@ class Caller(torch.nn.Module):
         self.spec = spec
 
     def arguments(self, inputs: tuple[torch.Tensor, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What `function` is called with, by position and by name."""
+        """The arguments of `function`, by position and by name."""
         leaves = list(self.leaves)
         for place, value in zip(self.places, inputs, strict=True):
             leaves[place] = value

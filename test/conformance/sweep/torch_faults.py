@@ -34,7 +34,7 @@ TORCH_FAULTS = (
 
 
 def true_results(sample: Sample) -> tuple[Any, ...]:
-    """What is expected of `sample`: torch's results, or where those are wrong, its float64 ones rounded once."""
+    """The expected results of `sample`: torch's, or where those are wrong, its float64 ones rounded once."""
     if not any(f.entry == sample.entry and sample.dtype in f.types for f in TORCH_FAULTS):
         return sample.results
     low = DTYPES[sample.dtype]
