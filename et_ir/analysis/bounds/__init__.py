@@ -9,6 +9,6 @@ parts. Bounds are derived where memory is laid out and nowhere stored, so no pas
 """
 
 from et_ir.analysis.bounds.analysis import SizeBounds
-from et_ir.analysis.bounds.intervals import Interval
+from et_ops.intervals import Interval
 
 __all__ = ["Interval", "SizeBounds"]

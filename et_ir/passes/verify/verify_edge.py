@@ -32,7 +32,7 @@ from xdsl.passes import ModulePass
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.attributes import is_channels_last
 from et_ir.dialects.edge.rules import violations
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, layout_of
 from et_ir.passes.verify.program_rules import ProgramRules
 from et_ir.report import Finding, PassReport
 
@@ -63,7 +63,7 @@ def edge_findings(op: Operation) -> Iterator[Finding]:
         )
     for result in op.results:
         type = result.type
-        if is_tensor(type) and not isinstance(type.encoding, NoneAttr) and not is_channels_last(type):
+        if is_tensor(type) and not isinstance(layout_of(type), NoneAttr) and not is_channels_last(type):
             fix = (
                 "kernels know contiguous and channels-last tensors: copy with dim_order_ops._clone_dim_order"
             )
