@@ -161,7 +161,7 @@ class TestWhatIsKept:
         program = export(net(lambda x: ET.scale(x)), (X,), dynamic_shapes=(({0: Dim("n", max=8)},),))
         text = str(import_program(program))
         assert re.search(r"aten.et_ops.scale %\w+ : tensor<\?x3xf32, #program.sizes<s\d+>>", text)
-        assert text.count("to 8") == 1  # of the input and of the result
+        assert text.count("to 8") == 1  # of the symbol that both have
 
     def test_in_a_branch(self):
         def branch(x: Tensor) -> Tensor:
