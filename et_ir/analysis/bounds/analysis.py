@@ -141,8 +141,10 @@ class SizeBounds:
         result = op.results[0]
         if not is_tensor(result.type):
             return
-        for dim in range(result.type.get_num_dims()):
-            most = self._caps.get((result, dim))
+        if result.type.has_static_shape():
+            return
+        for dim, known in enumerate(self._known(result.type)):
+            most = smallest(known, self._caps.get((result, dim)))
             if most is not None:
                 for tensor, place in sources(op, dim):
                     self._cap(tensor, place, most)
