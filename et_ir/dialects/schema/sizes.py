@@ -26,6 +26,7 @@ __all__ = [
     "encoding_of",
     "method_ranges",
     "ranges_of",
+    "stated_ranges",
     "values_of",
 ]
 
@@ -180,10 +181,19 @@ def ranges_of(op: Operation) -> Ranges:
     return _NONE
 
 
+def stated_ranges(op: Operation) -> RangesAttr | None:
+    """The attribute with the ranges of the method that an op in a method belongs to, `None` if it has none."""
+    at: Operation | None = op
+    while at is not None and not isinstance(at, FuncOp):
+        at = at.parent_op()
+    found = None if at is None else at.attributes.get(RANGES)
+    return found if isinstance(found, RangesAttr) else None
+
+
 def method_ranges(method: Operation) -> Ranges:
     """The ranges of the symbols of a method."""
-    stated = method.attributes.get(RANGES)
-    return stated.ranges if isinstance(stated, RangesAttr) else _NONE
+    stated = stated_ranges(method)
+    return _NONE if stated is None else stated.ranges
 
 
 def _owner(op: Operation) -> Operation | None:
