@@ -16,6 +16,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import (
     PatternRewriter,
@@ -103,9 +104,15 @@ class _Dispatch(RewritePattern):
         while self._known:
             value, type = self._known.pop()
             owner = value.owner
-            made = isinstance(owner, Operation) and owner in self._inserted and owner.parent is not None
-            if made and any(value is result for result in owner.results):
-                Rewriter.replace_value_with_new_type(value, with_sizes_of(value.type, type))
+            if isinstance(owner, Operation) and owner in self._inserted:
+                if owner.parent is not None and any(value is result for result in owner.results):
+                    Rewriter.replace_value_with_new_type(value, with_sizes_of(value.type, type))
+                continue
+            # A value that was there before may be needed where the sizes are others: its type stays.
+            for use in value.uses:
+                method = use.operation.parent_op() if isinstance(use.operation, ReturnOp) else None
+                if isinstance(method, FuncOp):
+                    method.update_function_type()
         self._inserted.clear()
 
     def patterns(self, cls: type[Operation]) -> list[RewritePattern]:

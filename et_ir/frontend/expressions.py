@@ -40,6 +40,10 @@ def _power(base: Expression, exponent: Expression) -> Expression:
     return reduce(Expression.__mul__, [base] * power, Expression.of(1))
 
 
+def _digit(base: Expression, divisor: Expression, modulus: Expression) -> Expression:
+    return (base // divisor) % modulus
+
+
 _FUNCTIONS: Final[Mapping[str, Callable[..., Expression]]] = {
     "Add": lambda *terms: reduce(Expression.__add__, terms),
     "Mul": lambda *factors: reduce(Expression.__mul__, factors),
@@ -49,7 +53,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Expression]]] = {
     "CleanDiv": Expression.__floordiv__,
     "Mod": Expression.__mod__,
     "PythonMod": Expression.__mod__,
-    "ModularIndexing": lambda base, divisor, modulus: (base // divisor) % modulus,
+    "ModularIndexing": _digit,
     "Max": Expression.maximum,
     "Min": Expression.minimum,
 }

@@ -358,7 +358,9 @@ class NodeConverter:
             if not isinstance(fake, torch.Tensor) or not is_tensor(result.type):
                 return result
             type = with_sizes_of(result.type, result_type(fake, symbols=True))
-            return result if type == result.type else Rewriter.replace_value_with_new_type(result, type)
+            if type == result.type:
+                return result
+            return cast("SSAValue[Attribute]", Rewriter.replace_value_with_new_type(result, type))
 
         if isinstance(made, tuple) and isinstance(known, list | tuple):
             pairs = zip(cast("tuple[Converted, ...]", made), cast("Sequence[object]", known), strict=False)

@@ -75,7 +75,7 @@ def _broadcast_sizes(a: int, b: int) -> int:
         return a
     if type(a) is int and a == 1:
         return b
-    if a == b or b == 1:
+    if b in (a, 1):
         return a
     if a == 1:
         return b
