@@ -1,8 +1,12 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
-# make test   everything CI checks
+# make check  two minutes: lint, types, lit, and a case of each test that needs no command and no stock runtime
+# make test   twelve minutes: lint, types, lit, unit tests, and a sample of what `make conformance` runs
+# make conformance   everything else that CI runs: all cases against torch and the stock runtime, 500 random programs,
+#                    20,000 damaged files, and lit with each command in a process of its own
+# make sweep  every sample that torch has of its operators, through everything; writes docs/ops.md
+# make bench  twenty minutes: measures every published figure; writes docs/performance.md
 # make fuzz   1,000,000 damaged files and 100,000 random programs; it goes on where it was stopped
 # make plans  10,000 memory plans against a solver; it goes on where it was stopped, too
-# make conformance   every sample that torch has of its operators, through everything; writes docs/ops.md
 # make test-newest   what a user has who pins nothing: the newest torch and xDSL, in an environment of its own
 # The environment is .venv; PYTHON chooses the interpreter it is made from.
 
@@ -11,54 +15,81 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types lit stubs unit oracles properties fuzz-quick fuzz plans conformance test-newest format regenerate clean
+.PHONY: demo check test conformance lint types stubs lit unit cases sample processes suites properties fuzz-quick \
+	sweep bench fuzz plans test-newest format regenerate clean
+
+# Each part says how long it took.
+SHELL := /bin/bash
+TIMED := lint types lit unit cases sample processes suites properties fuzz-quick
+$(TIMED): export TIMEFORMAT = $@: %0R s
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
 
-test: lint types lit unit oracles properties fuzz-quick
+check: $(VENV)/.test
+	@$(MAKE) --no-print-directory --jobs 2 lint types lit
+	@$(MAKE) --no-print-directory cases
+
+test: $(VENV)/.test
+	@$(MAKE) --no-print-directory --jobs 2 lint types lit
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory sample
+
+conformance: processes suites properties fuzz-quick
 
 lint: $(VENV)/.test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports --no-cache
+	@time { $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-cache; }
 
 types: stubs
-	$(BIN)/basedpyright --level error
+	@time $(BIN)/basedpyright --level error
 
 # Classes of ops are made from their schemas at run time: these stubs are what editors and type checkers know of them.
 stubs: $(VENV)/.test
 	$(BIN)/python -m dev.stubs
 
 lit: $(VENV)/.test
-	$(BIN)/lit -sv test/lit
+	@time $(BIN)/lit -sv --param warm test/lit
 
 # Tests of one file run in one process, as many processes as there are cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+PROPERTY := PYTHONPATH=test $(BIN)/python -m property
+FUZZ := PYTHONPATH=test $(BIN)/python -m fuzz
 
 unit: $(VENV)/.test
-	$(PYTEST) test/unit
+	@time $(PYTEST) test/unit
 
-oracles: $(VENV)/.test
-	$(PYTEST) test/conformance
+cases: $(VENV)/.test
+	@time $(PYTEST) --sample 1 $(addprefix test/unit/,et_ops et_schema et_ir et_vm) test/conformance/test_programs.py
+
+sample: $(VENV)/.test
+	@time { $(PYTEST) --sample 2 test/conformance && $(PROPERTY) --count 100 && $(FUZZ) --count 4000; }
+
+processes: $(VENV)/.test
+	@time $(BIN)/lit -sv test/lit
+
+suites: $(VENV)/.test
+	@time $(PYTEST) test/conformance
 
 properties: $(VENV)/.test
-	PYTHONPATH=test $(BIN)/python -m property --count 500 --quiet
+	@time $(PROPERTY) --count 500
 
 fuzz-quick: $(VENV)/.test
-	PYTHONPATH=test $(BIN)/python -m fuzz --count 20000 --quiet
+	@time $(FUZZ) --count 20000
+
+sweep: $(VENV)/.test
+	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep
+
+bench: $(VENV)/.test
+	$(BIN)/python -W ignore -m bench
 
 fuzz: $(VENV)/.test
 	mkdir -p build
-	PYTHONPATH=test $(BIN)/python -m property --count 100000 --state build/property.state --save build/property
-	PYTHONPATH=test $(BIN)/python -m fuzz --count 1000000 --state build/fuzz.state --save build/fuzz
+	$(PROPERTY) --count 100000 --state build/property.state --save build/property
+	$(FUZZ) --count 1000000 --state build/fuzz.state --save build/fuzz
 
 plans: $(VENV)/.test
 	mkdir -p build
 	PYTHONPATH=test $(BIN)/python -m planning_oracle --count 10000 --state build/plans.state
-
-conformance: $(VENV)/.test
-	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep
 
 # Without the stock runtime, which is built for one torch, and without what compares our tables with torch's registry:
 # operators are added to it with every release.
@@ -85,7 +116,7 @@ format: $(VENV)/.test
 
 # Sources that are generated from others, and checked by tests to be current. The examples are run by torch. What the
 # stock runtime takes does not change with our sources and takes minutes to find out: see
-# test/conformance/stock_probe.py. docs/ops.md is what `make conformance` writes.
+# test/conformance/stock_probe.py. docs/ops.md is what `make sweep` writes.
 regenerate: $(VENV)/.test
 	$(BIN)/python -m dev.targets
 	$(BIN)/python -m dev.snapshot

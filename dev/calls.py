@@ -20,8 +20,8 @@ from et_ir.dialects.schema.literals import ELEMENT_TYPES
 
 __all__ = [
     "DTYPES",
-    "Call",
     "NotExpressible",
+    "RecordedCall",
     "module_of",
     "recorded_calls",
     "result_type",
@@ -48,7 +48,7 @@ class NotExpressible(Exception):
 
 
 @dataclass
-class Call:
+class RecordedCall:
     """One call of an operator on real tensors."""
 
     target: OpOverload[..., Any]
@@ -89,7 +89,7 @@ def _is_functional(target: Any) -> bool:
 class _Recorder(torch.fx.Interpreter):
     def __init__(self, module: torch.fx.GraphModule):
         super().__init__(module)
-        self.calls: list[Call] = []
+        self.calls: list[RecordedCall] = []
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # Later calls may write to arguments, and to results, which may be views of them.
@@ -97,11 +97,11 @@ class _Recorder(torch.fx.Interpreter):
         result: Any = super().call_function(target, args, kwargs)
         if _is_functional(target):
             kept = _map_only(torch.Tensor, torch.clone, results_of(result))
-            self.calls.append(Call(target, kept_args, kept_kwargs, kept))
+            self.calls.append(RecordedCall(target, kept_args, kept_kwargs, kept))
         return result
 
 
-def recorded_calls(function: Any, *args: Any, **kwargs: Any) -> list[Call]:
+def recorded_calls(function: Any, *args: Any, **kwargs: Any) -> list[RecordedCall]:
     """The calls a function makes, of composite operators too. Raises what tracing or running it raises."""
 
     def run(args: Any, kwargs: Any) -> Any:
@@ -116,7 +116,7 @@ def recorded_calls(function: Any, *args: Any, **kwargs: Any) -> list[Call]:
     return recorder.calls
 
 
-def sampled_calls(op_info: Any, dtype: torch.dtype, limit: int) -> Iterator[Call]:
+def sampled_calls(op_info: Any, dtype: torch.dtype, limit: int) -> Iterator[RecordedCall]:
     """Calls that samples of an operator make, given its OpInfo; samples that cannot be traced give none."""
     samples = list(op_info.sample_inputs("cpu", dtype, requires_grad=False))
     for sample in samples[:: max(1, len(samples) // limit)][:limit]:
@@ -147,7 +147,7 @@ def result_type(value: Any) -> Attribute:
     raise NotExpressible(f"a result {value!r}")
 
 
-def module_of(call: Call, *, infer: bool = False) -> tuple[ModuleOp, AtenOp, list[torch.Tensor]]:
+def module_of(call: RecordedCall, *, infer: bool = False) -> tuple[ModuleOp, AtenOp, list[torch.Tensor]]:
     """A module whose method `forward` makes the call, its op, and the method's inputs.
 
     Result types are inferred if so asked, else those of the results. Raises `NotExpressible`.

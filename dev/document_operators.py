@@ -15,7 +15,7 @@ from pathlib import Path
 from et_ir.dialects.aten import OP_BY_NAME as ATEN
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.edge.dtypes import rows
-from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
+from et_ir.passes.aten_to_core.decompose.chain import REASONS, Reason
 from et_ir.targets.registry import CURRENT_TARGETS, find_target
 from et_ops.summaries import summary_of
 
@@ -52,7 +52,7 @@ def _lines() -> Iterator[str]:
         computes = op.operator.summary.replace("|", "\\|")
         yield f"| `{name}` | {types} | {has} | {computes} |"
     core = {name for name, op in ATEN.items() if op.operator.is_core}
-    patterns = {op.name.removeprefix("aten.") for op in DECOMPOSITIONS}
+    patterns = {op.name.removeprefix("aten.") for op in REASONS}
     rest = ATEN.keys() - EDGE.keys()
     yield ""
     yield "## On the way there"
@@ -61,7 +61,15 @@ def _lines() -> Iterator[str]:
     yield ""
     yield from _list(rest & core)
     yield ""
-    yield "Operators that `decompose` has a pattern for:"
+    yield "Operators that `decompose` has a pattern for, with the reason why they are not left to torch:"
+    yield ""
+    yield "| reason | operators |"
+    yield "|---|---|"
+    for reason in Reason:
+        names = sorted(op.name.removeprefix("aten.") for op, why in REASONS.items() if why is reason)
+        yield f"| {reason.value} | {', '.join(f'`{name}`' for name in names)} |"
+    yield ""
+    yield "What they compute:"
     yield ""
     yield from _list(rest & patterns - core)
     yield ""

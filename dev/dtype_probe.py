@@ -27,7 +27,7 @@ from typing import Any, Final, cast
 
 import torch
 
-from dev.calls import DTYPES, Call, results_of
+from dev.calls import DTYPES, RecordedCall, results_of
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.edge.dtypes import CLASSES, TABLE
 from et_ir.dialects.edge.quantized_types import QUANTIZED_ROWS
@@ -89,7 +89,7 @@ def _written() -> Mapping[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
 
     found = {call.name: (call.target, call.args, call.kwargs) for call in written_calls()}
     for target, args, kwargs in _calls():
-        found[Call(target, args, kwargs, ()).name] = (target, args, kwargs)
+        found[RecordedCall(target, args, kwargs, ()).name] = (target, args, kwargs)
     return found
 
 
@@ -109,16 +109,16 @@ def _given(name: str) -> tuple[Any, dict[str, Any]] | None:
 
 
 @cache
-def _sampled() -> Mapping[str, Call]:
+def _sampled() -> Mapping[str, RecordedCall]:
     from dev.examples import sampled_calls
 
-    found: dict[str, Call] = {}
+    found: dict[str, RecordedCall] = {}
     for call in sampled_calls():
         found.setdefault(call.name, call)
     return found
 
 
-def _example(name: str) -> Call | None:
+def _example(name: str) -> RecordedCall | None:
     return _sampled().get(name)
 
 
@@ -165,7 +165,7 @@ class Probe:
             self._known[key] = self._run(types)
         return self._known[key]
 
-    def call(self, changes: Mapping[str, DType]) -> Call:
+    def call(self, changes: Mapping[str, DType]) -> RecordedCall:
         """The call with other element types for some arguments. Raises what torch raises."""
         values = dict(self.values)
         for arg, dtype in {**self.base, **changes}.items():
@@ -178,7 +178,7 @@ class Probe:
             positional.append(values.pop(leading.pop(0)))
         with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
             result: Any = self.target(*positional, **values)
-        return Call(self.target, tuple(positional), values, results_of(result))
+        return RecordedCall(self.target, tuple(positional), values, results_of(result))
 
     def _run(self, types: Mapping[str, DType]) -> Types | None:
         try:

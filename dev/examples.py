@@ -39,7 +39,7 @@ from et_ir.dialects.schema.examples import EXAMPLES, edge_example
 from et_ops import Arg
 
 if TYPE_CHECKING:
-    from dev.calls import Call
+    from dev.calls import RecordedCall
 
 __all__ = ["parse_example", "table", "text_of", "written_calls"]
 
@@ -79,7 +79,7 @@ def _split_types(text: str) -> list[str]:
 # -- candidates
 
 
-def text_of(call: Call) -> str | None:
+def text_of(call: RecordedCall) -> str | None:
     """The example that a call is, or `None` if the dialects cannot hold it."""
     from dev.calls import NotExpressible, module_of
 
@@ -131,7 +131,7 @@ def _cost(text: str) -> tuple[int, str]:
     return cost + sum({"f32": 0, "i64": 5}.get(element, 10) for element in set(elements)), text
 
 
-def _plain(call: Call) -> Call:
+def _plain(call: RecordedCall) -> RecordedCall:
     """The call without options that say what holds anyway."""
     kwargs = {
         name: value
@@ -151,11 +151,11 @@ def _seed() -> None:
     torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]  (its argument is not annotated)
 
 
-def _run(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Call | None:
+def _run(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> RecordedCall | None:
     """The call of an operator, or `None` if torch does not take it."""
     import torch
 
-    from dev.calls import Call, results_of
+    from dev.calls import RecordedCall, results_of
 
     kept = tuple(args)
     try:
@@ -164,10 +164,10 @@ def _run(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Call | Non
     except Exception:
         # Whatever it is that made-up arguments make torch raise: they are not an example.
         return None
-    return Call(target, kept, kwargs, results_of(result))
+    return RecordedCall(target, kept, kwargs, results_of(result))
 
 
-def written_calls() -> Iterator[Call]:
+def written_calls() -> Iterator[RecordedCall]:
     """The calls of `example_calls`. Raises `ValueError` if torch does not take one."""
     _seed()
     for target, args, kwargs in calls():
@@ -177,7 +177,7 @@ def written_calls() -> Iterator[Call]:
         yield call
 
 
-def sampled_calls() -> Iterator[Call]:
+def sampled_calls() -> Iterator[RecordedCall]:
     """Calls that torch's samples of all operators make, a few of each."""
     import torch
     from torch.testing._internal.common_methods_invocations import op_db
@@ -220,7 +220,7 @@ _INDICES: Final = {"index", "indices", "offsets", "repeats", "indices_or_section
 _MASKS: Final = {"mask", "condition"}
 
 
-def invented_calls(name: str) -> Iterator[Call]:
+def invented_calls(name: str) -> Iterator[RecordedCall]:
     """Calls of an operator with made-up arguments where the schema has no default, as torch takes them."""
     import torch
 

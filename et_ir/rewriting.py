@@ -53,7 +53,7 @@ def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
         )
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if not all(isinstance(option, type) and issubclass(option, Operation) for option in options):
-        raise TypeError(f"{type(pattern).__name__} rewrites {hint}, which is no op class")
+        raise TypeError(f"{type(pattern).__name__} rewrites {hint}, which is not an op class")
     return tuple(options)
 
 
@@ -79,7 +79,7 @@ class _PatternRaised(BaseException):
         frame = traceback.extract_tb(self.error.__traceback__)[-1]
         place = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
         message = f"{type(self.error).__name__}: {self.error} ({place})"
-        fix = "compare its arguments with its schema; if they are right, the pattern is not"
+        fix = "check its arguments against its schema; if they match, the pattern is at fault"
         return PassReport("a pattern failed", [Finding.at(self.op, message, fix)])
 
 

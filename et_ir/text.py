@@ -185,7 +185,7 @@ class _LocatingParser(Parser):
             near = get_close_matches(name, names, n=1, cutoff=0.8)
             hint = f", did you mean {near[0]}?" if near else ""
             if not near and name.startswith(("aten.", "edge.")) and name.count(".") > 1:
-                hint = "; an operator of a library of one's own is declared by program.operator, before it is used"
+                hint = "; declare custom operators with program.operator before use"
             start = self._current_token.span.input.content.rfind(name, 0, self.pos)
             self.raise_error(f"Operation {name} is not registered{hint}", start, start + len(name))
         return op

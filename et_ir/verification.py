@@ -119,7 +119,7 @@ def _check_block(
         defined.extend(op.results)
         visible.update(op.results)
     if last is not None and needs_terminator and not last.has_trait(IsTerminator):
-        yield Problem(last, "[block_c1] ends its block, but is no terminator")
+        yield Problem(last, "[block_c1] ends its block, but is not a terminator")
     if not keep:
         visible.difference_update(defined)
 

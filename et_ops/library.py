@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from et_ops.fact import Facts
+from et_ops.families import family_of
 from et_ops.leaves import LEAVES, RUNTIME_NAMESPACES
 from et_ops.schema import Schema, namespace_of, parse_schema, without_namespace
 from et_ops.summaries import summary_of
@@ -75,6 +76,12 @@ class Operator:
     def summary(self) -> str:
         """What it computes, in one sentence. Raises `KeyError` for an operator that the library does not know."""
         return summary_of(self.namespace, self.overload_name.partition(".")[0])
+
+    @cached_property
+    def family(self) -> str | None:
+        """The family by which kernel libraries group it, `pointwise.binary`; `None` if none has a kernel of it."""
+        packet = self.overload_name.partition(".")[0]
+        return family_of(packet if self.namespace == "aten" else f"{self.namespace}.{packet}")
 
     # -- classes of operators
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final, cast
 
+from et_ops.inference.meta import UNKNOWN
+
 __all__ = [
     "DYNAMIC",
     "MISSING",
@@ -44,7 +46,7 @@ memory_formats = ("contiguous_format", "preserve_format", "channels_last", "chan
 Literal = int | float | bool | str | None | tuple["Literal", ...]
 
 
-DYNAMIC: Final = -(2**63)
+DYNAMIC: Final = UNKNOWN
 """Stands, among sizes and literals, for a number that is known at run time only."""
 
 

@@ -1,4 +1,4 @@
-"""The ``.bpte`` container: a program with test cases for its methods, one flatbuffer."""
+"""The ``.bpte`` container: a bundled program for its methods, one flatbuffer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BpteFile:
 
 
 def is_bundled(file: Source) -> bool:
-    """Whether a file says that it is a program with test cases."""
+    """Whether a file says that it is a bundled program."""
     return bytes(memoryview(file)[4:8]) == FILE_IDENTIFIER
 
 
@@ -38,14 +38,14 @@ def read_bpte(buffer: Source) -> BpteFile:
     file = memoryview(buffer).cast("B").toreadonly()
     if len(file) < _MINIMUM:
         raise InvalidFile(
-            f"a file of {len(file)} bytes is too short to be a program with test cases",
+            f"a file of {len(file)} bytes is too short to be a bundled program",
             code=Error.InvalidArgument,
         )
     if bytes(file[4:8]) == PROGRAM_IDENTIFIER:
-        raise InvalidFile("it is a program without test cases", offset=4, hint="et-vm run runs it")
+        raise InvalidFile("the file is a program without test cases", offset=4, hint="run it with et-vm run")
     bundled = Reader(file).root(BundledProgram, FILE_IDENTIFIER)
     if not bundled.program:
-        raise InvalidFile("there is no program in it", where="program")
+        raise InvalidFile("the bundle has no program", where="program")
     return BpteFile(memoryview(bundled.program), bundled.method_test_suites, bundled.version)
 
 

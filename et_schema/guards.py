@@ -113,12 +113,12 @@ def parse(text: str) -> Condition:
             raise ValueError
         body = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(f"no condition: {_short(text)}") from None
+        raise ValueError(f"not a condition: {_short(text)}") from None
     sizes: dict[Size, None] = {}
     try:
         root = _read(body, sizes, 0)
     except ValueError as error:
-        raise ValueError(f"no condition: {_short(text)}: {error}") from None
+        raise ValueError(f"not a condition: {_short(text)}: {error}") from None
     return Condition(text, tuple(sizes), root)
 
 
@@ -128,7 +128,7 @@ def _short(text: str) -> str:
 
 def _read(node: ast.expr, sizes: dict[Size, None], depth: int) -> _Node:
     if depth > _DEEPEST:
-        raise ValueError("it is nested too deeply")
+        raise ValueError("nested too deeply")
 
     def read(*inner: ast.expr) -> tuple[_Node, ...]:
         return tuple(_read(each, sizes, depth + 1) for each in inner)
@@ -160,7 +160,7 @@ def _read(node: ast.expr, sizes: dict[Size, None], depth: int) -> _Node:
                 return _Node(_FUNCTIONS[name], read(*arguments))
         case _:
             pass
-    raise ValueError(f"{type(node).__name__} has no meaning there")
+    raise ValueError(f"{type(node).__name__} is not allowed here")
 
 
 def _leaf(size: Size, sizes: dict[Size, None]) -> _Node:
@@ -224,11 +224,11 @@ def _method(name: str, table: Any) -> MethodGuards:
 def checked(inputs: Sequence[str], texts: Sequence[str]) -> MethodGuards:
     """Guards of inputs by name. Raises `ValueError` for names that are none, and conditions on what is no input."""
     if len(set(inputs)) < len(inputs) or not all(name.isidentifier() for name in inputs):
-        raise ValueError("the inputs' names have to be identifiers, all different")
+        raise ValueError("input names must be distinct identifiers")
     known = set(inputs)
     conditions = tuple(map(parse, texts))
     for condition in conditions:
         for name, _ in condition.sizes:
             if name not in known:
-                raise ValueError(f"{condition.text!r} is about {name}, which is no input")
+                raise ValueError(f"{condition.text!r} refers to {name}, which is not an input")
     return MethodGuards(tuple(inputs), conditions)

@@ -76,7 +76,7 @@ def _read(file: memoryview) -> PtdFile:
             f"header starts with {magic!r}, not {HEADER_MAGIC!r}", where=where, offset=HEADER_AT
         )
     if length < _HEADER.size:
-        message = f"header claims {length} bytes; {_HEADER.size} is the least"
+        message = f"header claims {length} bytes; at least {_HEADER.size} are required"
         raise InvalidFile(message, where=where, offset=HEADER_AT + 4)
     if start + size > len(file):
         message = f"a flatbuffer of {size} bytes from byte {start} in a file of {len(file)}"
@@ -110,7 +110,7 @@ def _check_layout(layout: TensorLayout, available: int, where: str) -> None:
     """Raise InvalidFile for a layout of no tensor, or of one that needs more than the ``available`` bytes."""
     rank = len(layout.sizes)
     if len(layout.dim_order) != rank or sorted(layout.dim_order) != list(range(rank)):
-        raise InvalidFile(f"dim order is no permutation of {rank} dimensions", where=f"{where}.dim_order")
+        raise InvalidFile(f"dim order is not a permutation of {rank} dimensions", where=f"{where}.dim_order")
     if rank and min(layout.sizes) < 0:
         raise InvalidFile("negative size", where=f"{where}.sizes")
     nbytes = 0 if 0 in layout.sizes else layout.scalar_type.itemsize

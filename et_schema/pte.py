@@ -67,7 +67,7 @@ class ExtendedHeader:
             return None
         if length < _SHORT_HEADER_SIZE:
             raise InvalidFile(
-                f"extended header claims {length} bytes; {_SHORT_HEADER_SIZE} is the least",
+                f"extended header claims {length} bytes; at least {_SHORT_HEADER_SIZE} are required",
                 where="extended header",
                 offset=HEADER_AT + 4,
             )
@@ -103,7 +103,7 @@ class PteFile:
         data = memoryview(buffers[index].storage)
         if nbytes > len(data):
             raise InvalidFile(
-                f"constant of {len(data)} bytes where {nbytes} are needed",
+                f"constant of {len(data)} bytes, expected {nbytes}",
                 where=f"constant_buffer[{index}].storage",
             )
         return data[:nbytes]
@@ -165,7 +165,7 @@ def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST
             code=Error.InvalidArgument,
             where="file",
             offset=len(file),
-            hint=f"the least is {MINIMUM_FILE_SIZE} bytes",
+            hint=f"at least {MINIMUM_FILE_SIZE} bytes are required",
         )
     header = ExtendedHeader.parse(file)
     program_size = len(file)
@@ -291,7 +291,7 @@ def _segments(
         start = base + segment.offset
         fault, hint = "", None
         if segment.size and base == 0:
-            fault = "the program has segments but the extended header gives no start for them"
+            fault = "the program has segments but the extended header does not locate them"
         elif segment.size and start + segment.size > end:
             fault = f"segment at bytes {start}..{start + segment.size} runs past {end}"
             hint = "the file may be truncated"

@@ -133,7 +133,7 @@ class Reader:
             raise self.fault(f"a flatbuffer of {self.end} bytes is too short", self.end, "root table")
         found = bytes(self.u8[4:8])
         if found != identifier:
-            raise self.fault(f"this is {found!r}, not {identifier!r}", 4, "file identifier")
+            raise self.fault(f"file identifier {found!r}, expected {identifier!r}", 4, "file identifier")
         try:
             return cast(_Table, decoder(kind).read(self, self.u32[0]))
         except InvalidFile as error:
@@ -143,7 +143,7 @@ class Reader:
     def table(self, at: int, kind: Decoder) -> tuple[int, ...]:
         """Positions of the slots relative to ``at``: 0 if absent, else inside of the buffer and aligned."""
         if at & 3 or at > self.end - 4:
-            raise self.fault(f"{kind.name} table lies outside of the file or is misaligned", at)
+            raise self.fault(f"{kind.name} table is out of bounds or misaligned", at)
         vtable = at - self.i32[at >> 2]
         key = vtable << 16 | kind.number
         layout = self._layouts.get(key)
@@ -159,7 +159,7 @@ class Reader:
     def _layout(self, at: int, vtable: int, kind: Decoder) -> tuple[int, int, int, tuple[int, ...]]:
         """Check a vtable: (table size, alignment mask and residue of the table's position, positions of slots)."""
         if vtable < 0 or vtable & 1 or vtable > self.end - 4:
-            raise self.fault(f"vtable of {kind.name} lies outside of the file or is misaligned", at)
+            raise self.fault(f"vtable of {kind.name} is out of bounds or misaligned", at)
         vtable_size, table_size = self.u16[vtable >> 1], self.u16[(vtable >> 1) + 1]
         if vtable_size < 4 or vtable_size & 1 or vtable + vtable_size > self.end:
             raise self.fault(f"vtable of {kind.name} has an invalid size of {vtable_size}", vtable)
@@ -174,7 +174,7 @@ class Reader:
             if field == 0:
                 continue
             if field < 4 or field + nbytes > table_size:
-                message = f"field {name} lies outside of its {kind.name} table"
+                message = f"field {name} is outside its {kind.name} table"
                 raise self.fault(message, vtable + entry, name)
             if nbytes == 8 and mask == 0:
                 mask, residue = 7, -field & 7
@@ -241,7 +241,7 @@ class Reader:
         """Follow the offset at ``at`` to a vector: (position of the first element, count)."""
         start = at + self.u32[at >> 2]
         if start & 3 or start > self.end - 4:
-            raise self.fault("vector lies outside of the file or is misaligned", at, field)
+            raise self.fault("vector is out of bounds or misaligned", at, field)
         count = self.u32[start >> 2]
         first = start + 4
         if first + count * itemsize > self.end:
@@ -262,7 +262,7 @@ class Reader:
         if known is not None:
             return known
         if start & 3 or start > self.end - 4:
-            raise self.fault("string lies outside of the file or is misaligned", at, field)
+            raise self.fault("string is out of bounds or misaligned", at, field)
         count = self.u32[start >> 2]
         end = start + 4 + count
         if end >= self.end or self.u8[end] != 0:
@@ -279,7 +279,7 @@ class Reader:
         """A byte vector without copying it. Costs nothing per byte, so the budget is left alone."""
         start = at + self.u32[at >> 2]
         if start & 3 or start > self.end - 4:
-            raise self.fault("vector lies outside of the file or is misaligned", at, field)
+            raise self.fault("vector is out of bounds or misaligned", at, field)
         count = self.u32[start >> 2]
         if start + 4 + count > self.end:
             raise self.fault(f"vector of {count} bytes runs past the end", start, field)

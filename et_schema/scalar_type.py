@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class UnknownScalarType(ExecutorchError, ValueError):
-    """A number that is no element type. A ValueError too, as for every enumeration."""
+    """A number that is not an element type. A ValueError too, as for every enumeration."""
 
 
 class ScalarType(IntEnum):
@@ -53,7 +53,7 @@ class ScalarType(IntEnum):
     @classmethod
     def _missing_(cls, value: object) -> ScalarType:
         # Programs hand numbers to kernels as element types.
-        raise UnknownScalarType(Error.InvalidArgument, f"{value!r} is no element type")
+        raise UnknownScalarType(Error.InvalidArgument, f"{value!r} is not an element type")
 
     @property
     def itemsize(self) -> int:
@@ -102,7 +102,7 @@ class ScalarType(IntEnum):
         """``f32`` to FLOAT. Raises ``ExecutorchError(InvalidType)``."""
         found = _BY_MLIR.get(name)
         if found is None:
-            raise ExecutorchError(Error.InvalidType, f"MLIR type {name!r} is no tensor element type")
+            raise ExecutorchError(Error.InvalidType, f"MLIR type {name!r} is not a tensor element type")
         return found
 
 

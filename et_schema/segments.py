@@ -52,7 +52,7 @@ class OutputStream(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class SegmentPlacement:
     """Where segments go: (offset, size) of each from a base that needs ``alignment``; ``size`` is the sum."""
 
     extents: list[tuple[int, int]]
@@ -69,7 +69,7 @@ def chunk_size(chunk: Chunk) -> int:
     return len(chunk) if isinstance(chunk, bytes | bytearray) else chunk.nbytes
 
 
-def place(segments: Sequence[SegmentLike], alignment: int) -> Placement:
+def place(segments: Sequence[SegmentLike], alignment: int) -> SegmentPlacement:
     """Lay out segments in order, each aligned to ``lcm(alignment, its own)``."""
     extents: list[tuple[int, int]] = []
     end, base_alignment = 0, alignment
@@ -81,10 +81,12 @@ def place(segments: Sequence[SegmentLike], alignment: int) -> Placement:
         size = sum(map(chunk_size, chunks))
         extents.append((offset, size))
         end = offset + size
-    return Placement(extents, base_alignment, end)
+    return SegmentPlacement(extents, base_alignment, end)
 
 
-def write_segments(segments: Sequence[SegmentLike], placement: Placement, stream: OutputStream) -> None:
+def write_segments(
+    segments: Sequence[SegmentLike], placement: SegmentPlacement, stream: OutputStream
+) -> None:
     """Write segments as placed; the stream stands at their base."""
     end = 0
     for segment, (offset, size) in zip(segments, placement.extents, strict=True):

@@ -217,7 +217,7 @@ def _field(cls: type, name: str, slot: int, annotation: str, names: dict[str, An
         )
     elif scalar is not None:
         return Field(cls, name, slot, Kind.SCALAR, default, scalar)
-    raise TypeError(f"{cls.__name__}.{name}: no file can hold a field of type {annotation}")
+    raise TypeError(f"{cls.__name__}.{name}: unsupported field type {annotation}")
 
 
 def tables_below(root: type) -> list[type]:

@@ -52,7 +52,7 @@ class XnnpackBlob:
                 f"the program has no data named {data.named_key!r}",
                 code=Error.DelegateInvalidCompatibility,
                 where=f"constant_data[{index}].named_key",
-                hint="if it is in a data file, give that too (et-vm run --data FILE.ptd)",
+                hint="if it is in a data file, pass the file (et-vm run --data FILE.ptd)",
             )
         return named
 
@@ -78,9 +78,9 @@ def _read(blob: memoryview) -> XnnpackBlob:
         raise InvalidFile(f"a blob of {len(blob)} bytes is too short for a header", where=where, offset=0)
     _, magic, length, start, size, base, data_size = _HEADER.unpack_from(blob)
     if magic != HEADER_MAGIC:
-        raise InvalidFile(f"this is {magic!r}, not {HEADER_MAGIC!r}", where=where, offset=MAGIC_AT)
+        raise InvalidFile(f"magic {magic!r}, expected {HEADER_MAGIC!r}", where=where, offset=MAGIC_AT)
     if length < _HEADER.size:
-        message = f"header claims {length} bytes; {_HEADER.size} is the least"
+        message = f"header claims {length} bytes; at least {_HEADER.size} are required"
         raise InvalidFile(message, where=where, offset=8)
     hint = "the blob may be cut short"
     if start < length or start + size > len(blob):

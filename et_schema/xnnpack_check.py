@@ -54,7 +54,7 @@ def check_graph(graph: XNNGraph, constant_data_size: int) -> None:
 
 def _check_constants(graph: XNNGraph, size: int) -> None:
     if graph.constant_data and graph.constant_buffer:
-        raise InvalidFile("constants both in the graph and behind it", where="constant_buffer")
+        raise InvalidFile("constants both inside and after the graph", where="constant_buffer")
     for index, data in enumerate(graph.constant_data[1:], 1):
         where = f"constant_data[{index}]"
         if data.named_key:
@@ -81,14 +81,14 @@ def _check_values(graph: XNNGraph) -> dict[int, XNNTensorValue]:
         else:
             tensor = value
         if tensor is None:
-            raise InvalidFile("a value that is no tensor", where=where)
+            raise InvalidFile("value is not a tensor", where=where)
         _check_tensor(tensor, graph, where)
         if isinstance(value, XNNQuantizedTensorValue):
             _check_parameters(value, tensor, graph, where.removesuffix(".tensor_value"))
         elif tensor.datatype in _PARAMETERS:
             raise InvalidFile(f"{tensor.datatype.name} elements without quantization parameters", where=where)
         if tensor.id_out == NO_VALUE or tensor.id_out in defined:
-            raise InvalidFile(f"id {tensor.id_out} is taken", where=f"{where}.id_out")
+            raise InvalidFile(f"duplicate id {tensor.id_out}", where=f"{where}.id_out")
         defined[tensor.id_out] = tensor
     return defined
 
@@ -98,7 +98,7 @@ def _check_tensor(tensor: XNNTensorValue, graph: XNNGraph, where: str) -> None:
         raise InvalidFile(f"elements of type {tensor.datatype.name}", where=f"{where}.datatype")
     rank = len(tensor.dims)
     if tensor.num_dims != rank or rank > MAX_RANK:
-        message = f"{tensor.num_dims} dimensions, {rank} of them given; {MAX_RANK} is the most"
+        message = f"{tensor.num_dims} dimensions, {rank} of them given; the limit is {MAX_RANK}"
         raise InvalidFile(message, where=f"{where}.dims")
     count = 1
     for size in tensor.dims:
@@ -154,14 +154,17 @@ def _check_externals(graph: XNNGraph, values: dict[int, XNNTensorValue]) -> None
             if tensor is None:
                 raise InvalidFile(f"unknown value {id_out}", where=where)
             if tensor.external_id == NO_VALUE or tensor.flags & flag == 0 or tensor.constant_buffer_idx:
-                message = f"value {id_out}, argument {tensor.external_id} with flags {tensor.flags}, is none"
+                message = (
+                    f"value {id_out}, argument {tensor.external_id} with flags {tensor.flags}, is "
+                    "neither input nor output"
+                )
                 raise InvalidFile(message, where=where)
             if tensor.external_id in found:
-                raise InvalidFile(f"argument {tensor.external_id} is there twice", where=where)
+                raise InvalidFile(f"duplicate argument {tensor.external_id}", where=where)
             found.add(tensor.external_id)
     # As many numbers as there are, none of them twice: from 0 on if the greatest is the last.
     if len(found) != graph.num_externs or max(found, default=-1) >= graph.num_externs:
-        message = f"{graph.num_externs} arguments, but the inputs and outputs are {sorted(found)}"
+        message = f"{graph.num_externs} arguments, but inputs and outputs are {sorted(found)}"
         raise InvalidFile(message, where="num_externs")
 
 
@@ -173,7 +176,7 @@ def _check_nodes(graph: XNNGraph, values: dict[int, XNNTensorValue]) -> None:
         node = item.xnode_union
         where = f"xnodes[{index}].xnode_union"
         if node is None:
-            raise InvalidFile("a node of no kind", where=where)
+            raise InvalidFile("node without a kind", where=where)
         roles = roles_of(node)
         for name in roles.operands:
             used = getattr(node, name)
@@ -182,7 +185,7 @@ def _check_nodes(graph: XNNGraph, values: dict[int, XNNTensorValue]) -> None:
             if used not in values:
                 raise InvalidFile(f"{kind_name(node)} of an unknown value {used}", where=f"{where}.{name}")
             if used not in ready:
-                message = f"{kind_name(node)} reads value {used} before anything has written it"
+                message = f"{kind_name(node)} reads value {used} before it is written"
                 raise InvalidFile(message, where=f"{where}.{name}")
         for name in roles.results:
             written = getattr(node, name)
@@ -190,9 +193,9 @@ def _check_nodes(graph: XNNGraph, values: dict[int, XNNTensorValue]) -> None:
                 message = f"{kind_name(node)} writes an unknown value {written}"
                 raise InvalidFile(message, where=f"{where}.{name}")
             if written in ready:
-                message = f"{kind_name(node)} writes value {written}, which is there already"
+                message = f"{kind_name(node)} writes value {written}, which is already written"
                 raise InvalidFile(message, where=f"{where}.{name}")
             ready.add(written)
     for index, id_out in enumerate(graph.output_ids):
         if id_out not in ready:
-            raise InvalidFile(f"nothing writes value {id_out}", where=f"output_ids[{index}]")
+            raise InvalidFile(f"value {id_out} is never written", where=f"output_ids[{index}]")

@@ -478,5 +478,5 @@ class XNNGraph:
     output_ids: list[UInt32] = []
     # Of generation XN00.
     constant_buffer: OmitEmpty[list[Buffer]] = []
-    # The first is for values that are no constants. Slot 7 has sizes of buffers, which nothing reads.
+    # The first is for values that are not constants. Slot 7 has buffer sizes, which nothing reads.
     constant_data: Annotated[list[ConstantDataOffset], At(8)] = []

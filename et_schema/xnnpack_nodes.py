@@ -28,7 +28,7 @@ _OPTIONAL = frozenset({"bias_id", "mask_id"})
 _CAT_INPUTS: dict[type, int] = {XNNConcatenate2: 2, XNNConcatenate3: 3, XNNConcatenate4: 4}
 
 
-class Roles(NamedTuple):
+class NodeRoles(NamedTuple):
     """Names of the fields of a node that hold ids of values, in the order of the schema."""
 
     operands: tuple[str, ...]
@@ -37,10 +37,10 @@ class Roles(NamedTuple):
     results: tuple[str, ...]
 
 
-_roles: dict[type, Roles] = {}
+_roles: dict[type, NodeRoles] = {}
 
 
-def roles_of(node: XNodeUnion) -> Roles:
+def roles_of(node: XNodeUnion) -> NodeRoles:
     """The roles of the fields of a node of this kind."""
     kind = type(node)
     roles = _roles.get(kind)
@@ -48,7 +48,7 @@ def roles_of(node: XNodeUnion) -> Roles:
         ids = [field.name for field in fields(kind) if field.name.endswith("_id")]
         results = tuple(name for name in ids if name.startswith("output"))
         operands = tuple(name for name in ids if name not in results)[: _CAT_INPUTS.get(kind)]
-        roles = _roles[kind] = Roles(operands, _OPTIONAL.intersection(operands), results)
+        roles = _roles[kind] = NodeRoles(operands, _OPTIONAL.intersection(operands), results)
     return roles
 
 

@@ -144,7 +144,7 @@ class BackendRegistry:
                 Error.RegistrationAlreadyRegistered,
                 "a backend is registered already",
                 where=backend_id,
-                hint="give one of the two another id",
+                hint="change the id of one",
             )
         self._backends[backend_id] = backend
 

@@ -132,7 +132,7 @@ class MethodMeta:
         if register is None:
             raise ExecutorchError(
                 Error.InvalidArgument,
-                f"there is no buffer {name!r}",
+                f"no buffer named {name!r}",
                 where=self.name(),
                 hint=f"the buffers are {', '.join(self._attribute_registers) or 'none'}",
             )
@@ -168,7 +168,7 @@ class MethodMeta:
 
     def _no_such(self, what: str, index: int, count: int) -> ExecutorchError:
         return ExecutorchError(
-            Error.InvalidArgument, f"there is no {what} {index} among {count}", where=self._plan.name
+            Error.InvalidArgument, f"no {what} {index}: the method has {count}", where=self._plan.name
         )
 
     def __repr__(self) -> str:

@@ -225,16 +225,12 @@ class Runtime:
         del debug_buffer_size
         if data_path is not None:
             if external is not None:
-                raise TypeError(
-                    "data of tensors outside of the file is in data_path or in external, not in both"
-                )
+                raise TypeError("give external tensors by data_path or by external, not both")
             external = DataFiles.load(data_path)
         if isinstance(data, (bytes, bytearray, memoryview, str, os.PathLike)):
             core = CoreProgram.load(data, verification, platform=self._platform)
         elif not hasattr(data, "read"):
-            raise TypeError(
-                f"a program is a path, bytes or a file that can be read, not {type(data).__name__}"
-            )
+            raise TypeError(f"a program is a path, bytes or a readable file, not {type(data).__name__}")
         else:
             loader = BytesDataLoader(data.read(), getattr(data, "name", "<file>"))
             core = CoreProgram(loader, verification, platform=self._platform)

@@ -217,7 +217,7 @@ class Tensor:
             return
         self.check_shape(wanted)
         if wanted and (min(wanted) < 0 or not addresses(wanted, self.dtype.itemsize)):
-            raise self._resize_error(wanted, "there is no such tensor")
+            raise self._resize_error(wanted, "no such tensor")
         nbytes = element_count(wanted) * self.dtype.itemsize
         capacity = self.capacity_bytes if storage is None else min(self.capacity_bytes, storage.nbytes)
         if self._allocate is not None and (storage is None or nbytes > capacity):

@@ -50,7 +50,7 @@ class WorkMeter:
         return ExecutorchError(
             Error.OutOfResources,
             f"the call takes {work:,} units of work, {left:,} are left of a limit of {self.limit:,}",
-            hint="Platform(work_limit=…) or --work-limit allows more",
+            hint="raise Platform(work_limit=…) or --work-limit",
         )
 
     def metered(self, step: Step, work: int) -> Step:

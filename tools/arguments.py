@@ -12,9 +12,9 @@ __all__ = ["ALIGNMENTS", "CommandParser", "alignment"]
 MOST_ALIGNMENT = 1 << 20
 
 ALIGNMENTS = {
-    "tensor_alignment": "of each constant (default: 16, or as the text says)",
-    "segment_alignment": "of each segment (default: 128, or as the text says)",
-    "delegate_alignment": "of what backends have compiled (default: 16)",
+    "tensor_alignment": "of each constant (default: 16, or as stated in the input)",
+    "segment_alignment": "of each segment (default: 128, or as stated in the input)",
+    "delegate_alignment": "of each delegate blob (default: 16)",
 }
 """Options of the commands that write programs, with what they align, in bytes."""
 
@@ -23,7 +23,9 @@ def alignment(text: str) -> int:
     """An alignment in bytes from the command line."""
     number = int(text) if text.isdecimal() else 0
     if not 0 < number <= MOST_ALIGNMENT or number & (number - 1):
-        raise argparse.ArgumentTypeError(f"{text!r} is no alignment, a power of two up to {MOST_ALIGNMENT}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a valid alignment: expected a power of two up to {MOST_ALIGNMENT}"
+        )
     return number
 
 

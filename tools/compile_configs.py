@@ -60,7 +60,7 @@ def _external_constants(args: argparse.Namespace) -> dict[str, str]:
         names, equals, file = wanted.rpartition("=")
         if not file or "/" in file or '"' in wanted or (equals and not names):
             raise UsageError(
-                f"--external-constants {wanted}: expected FILE or NAMES=FILE, a file name without folder"
+                f"--external-constants {wanted}: expected FILE or NAMES=FILE, where FILE is a name without folders"
             )
         files.setdefault(names or "*", file)  # what is in one file stays there
     return files
@@ -74,7 +74,7 @@ def _caller_memory(args: argparse.Namespace) -> list[str]:
         match = SELECTOR.fullmatch(value)
         if match is None or match["kind"] is None or '"' in value:
             raise UsageError(
-                f"--caller-memory {value}: expected METHOD.inputs, METHOD.outputs.0 and the like"
+                f"--caller-memory {value}: expected for example METHOD.inputs or METHOD.outputs.0"
             )
     return args.caller_memory
 
@@ -95,11 +95,11 @@ def _memory_pins(args: argparse.Namespace) -> dict[str, str]:
             check_selector(value)
         except SelectorError:
             raise UsageError(
-                f"--pin {given}: expected VALUE=BANK, as in forward.inputs.0=sram or forward.modules.encoder=sram"
+                f"--pin {given}: expected VALUE=BANK, for example forward.inputs.0=sram or forward.modules.encoder=sram"
             ) from None
         if bank not in banks:
-            known = f"the banks are {', '.join(banks)}" if banks else "there are none without --memory"
-            raise UsageError(f"--pin {given}: {bank!r} is no bank, {known}")
+            known = f"the banks are {', '.join(banks)}" if banks else "no banks are defined: give --memory"
+            raise UsageError(f"--pin {given}: no bank named {bank!r}; {known}")
         pins.pop(value, None)  # the last counts
         pins[value] = bank
     return pins

@@ -29,9 +29,9 @@ class Delegation:
         self._kept: KeptOperators | None = None
         self._delegate: DelegatePass | None = None
         if args.why_not_delegated and not args.backend:
-            raise UsageError("--why-not-delegated: no backend is asked, --backend NAME names one")
+            raise UsageError("--why-not-delegated needs --backend NAME")
         if args.why_not_delegated and LEVELS.index(args.emit) < LEVELS.index("backend"):
-            raise UsageError(f"--why-not-delegated: nothing is delegated up to the level {args.emit}")
+            raise UsageError(f"--why-not-delegated: --emit {args.emit} stops before delegation")
         if not args.backend:
             return
         from et_ir.backends import KeptOperators, make_partitioner
@@ -71,7 +71,7 @@ class Delegation:
         """Raises `UsageError` for a program that is past the level of backends."""
         if self._delegate is not None and LEVELS.index(reached) > LEVELS.index("backend"):
             raise UsageError(
-                f"--backend: {self._args.model} is at the level {reached}, past that of backends"
+                f"--backend: {self._args.model} is at the {reached} level already, past delegation"
             )
 
     def report(self) -> None:

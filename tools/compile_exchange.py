@@ -46,7 +46,7 @@ class Exchange(Observer):
             for level in (self._config.level, DEFAULT)
         )
         print(
-            f"-O{self._config.level}: {wanted.memory:,} bytes at once, -O{DEFAULT} {usual.memory:,}; "
+            f"-O{self._config.level}: {wanted.memory:,} bytes peak, -O{DEFAULT} {usual.memory:,}; "
             f"estimated {wanted.seconds * 1e3:.3g} ms, -O{DEFAULT} {usual.seconds * 1e3:.3g} ms",
             file=sys.stderr,
         )

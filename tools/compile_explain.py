@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-__all__ = ["Explanation", "Step"]
+__all__ = ["Explanation", "PassResult"]
 
 WIDTH = 500
 """Columns, where the tables are not for a terminal."""
 
 
 @dataclass(frozen=True)
-class Step:
+class PassResult:
     """What a pass left behind."""
 
     name: str
@@ -40,7 +40,7 @@ class Explanation(Observer):
         self.target = target
         self.level = level
         self.context = ExplainingContext()
-        self.steps: list[Step] = []
+        self.steps: list[PassResult] = []
         self._latest: Footprint | None = None
 
     def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
@@ -53,7 +53,7 @@ class Explanation(Observer):
     def _note(self, name: str, module: ModuleOp) -> None:
         found = footprint(module, self.target)
         if found != self._latest:
-            self.steps.append(Step(name, found))
+            self.steps.append(PassResult(name, found))
         self._latest = found
 
     def write(self, style: str) -> None:
@@ -114,7 +114,7 @@ class Explanation(Observer):
         from rich.table import Table
 
         table = Table("pass", box=None, pad_edge=False)
-        for column in ("instructions", "", "buffers", "", "bytes at once", "", "bytes of constants", ""):
+        for column in ("instructions", "", "buffers", "", "bytes peak", "", "bytes of constants", ""):
             table.add_column(column, justify="right")
         before: Footprint | None = None
         for step in self.steps:

@@ -39,14 +39,14 @@ def _parser(text: str) -> CommandParser:
         metavar="MODEL",
         help="file.py:factory, package.module:factory, a .pt2, or a .mlir at any level",
     )
-    add("-o", "--output", metavar="FILE", help="output ('-': standard output, where text goes without it)")
+    add("-o", "--output", metavar="FILE", help="output file; '-' is standard output, the default for text")
     add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
     add(
         "--target",
         default=DEFAULT_TARGET,
         type=_target,
         metavar="NAME",
-        help=f"the runtime to compile for: {', '.join(target_names())}, or FILE.py:ATTRIBUTE "
+        help=f"runtime to compile for: {', '.join(target_names())}, or FILE.py:ATTRIBUTE "
         "(default: %(default)s)",
     )
     add(
@@ -54,7 +54,7 @@ def _parser(text: str) -> CommandParser:
         dest="level",
         default=DEFAULT,
         choices=tuple(PRESETS),
-        help="how much to do: "
+        help="optimization level: "
         + "; ".join(f"-O{one.level} {one.summary}" for one in PRESETS.values())
         + f" (default: -O{DEFAULT})",
     )
@@ -62,122 +62,139 @@ def _parser(text: str) -> CommandParser:
         "--explain",
         choices=FORMATS,
         metavar="=text|json",
-        help="say what was chosen for each operator among what, what it was estimated to cost, and what each pass "
-        "saved: a table on stderr, or JSON on standard output",
+        help="report the chosen lowering of each operator, its alternatives and estimated costs, and what each pass "
+        "saved: as a table on stderr, or as JSON on standard output",
     )
     add(
         "--load",
         action="append",
         default=[],
         metavar="FILE",
-        help="Python file or module with operators of your own, or kernels and backends for et-vm (@et_vm.kernel, "
-        "et_vm.Backend); repeatable",
+        help="Python file or module that defines custom operators, or kernels (@et_vm.kernel) and backends "
+        "(et_vm.Backend) for et-vm; repeatable",
     )
     add(
         "--extra-operators",
         action="append",
         default=[],
         metavar="NAMES",
-        help="operators that your runtime has kernels for beside the target's: 'mylib::foo.out,mylib::bar.out'",
+        help="operators that your runtime has kernels for in addition to the target's: 'mylib::foo.out,mylib::bar.out'",
     )
     add(
         "--extra-backends",
         action="append",
         default=[],
         metavar="IDS",
-        help="backends that your runtime has beside the target's, by their ids in files: 'StripsBackend'",
+        help="ids of backends that your runtime has in addition to the target's: 'StripsBackend'",
     )
     add(
         "--preserve",
         action="append",
         default=[],
         metavar="OP",
-        help="keep whole an operator that is not Core ATen, or one of your own without an out variant ('mylib::foo')",
+        help=(
+            "do not decompose this operator, although it is not Core ATen or has no out variant "
+            "('mylib::foo'); repeatable"
+        ),
     )
     add(
         "--dequantize-weights",
         action="store_true",
-        help="make floats of quantised weights: a larger file, nothing to restore while it runs",
+        help="dequantize weights at compile time: larger file, no dequantization at run time",
     )
     add(
         "--backend",
         action="append",
         default=[],
         metavar="NAME[:key=value,…]",
-        help="delegate what the backend takes; of several, each gets what those before it left",
+        help="delegate to this backend what it supports; several backends are tried in the order given",
     )
     add(
         "--why-not-delegated",
         nargs="?",
         const="text",
         choices=("text", "json"),
-        help="say of each op that no backend takes why, with its source line, and sum up by reason",
+        help="report why each remaining op was not delegated, with its source line, and totals by reason",
     )
     add(
         "--memory-planning",
         default="best",
         metavar="NAME",
-        help="planning algorithm: best (default), exact, greedy, naive, upstream, or one installed",
+        help="planning algorithm: best (default), exact, greedy, naive, upstream, or an installed one",
     )
     add(
         "--planner",
         dest="memory_planning",
         metavar="MODULE:FUNCTION",
-        help="plan memory by a function of your own, or FILE.py:FUNCTION",
+        help="custom planning function instead, also as FILE.py:FUNCTION",
     )
-    add("--check-plan", action="store_true", help="have memory planning checked by code of its own")
+    add("--check-plan", action="store_true", help="verify memory plans with an independent checker")
     add(
         "--memory",
         default="",
         metavar="BANKS",
-        help="memories with sizes and speeds, fast ones first: 'sram:id=1,size=256K;dram:id=2' (exit code 6 if it "
-        "cannot fit)",
+        help="memory banks with sizes and speeds, fastest first: 'sram:id=1,size=256K;dram:id=2'; exit code 6 if the "
+        "program does not fit",
     )
     add(
         "--pin",
         action="append",
         default=[],
         metavar="VALUE=BANK",
-        help="the bank that a value has to be in: 'forward.inputs.0=dram', 'decode.state.cache.*=dram', "
-        "'forward.modules.encoder=sram' for what a submodule computes; repeatable, the last counts",
+        help="place a value in a bank: 'forward.inputs.0=dram', 'decode.state.cache.*=dram', or "
+        "'forward.modules.encoder=sram' for all values of a submodule; repeatable, the last match wins",
     )
-    add("--no-plan-inputs", action="store_true", help="inputs are the caller's memory")
-    add("--no-plan-outputs", action="store_true", help="outputs are the caller's memory")
+    add(
+        "--no-plan-inputs",
+        action="store_true",
+        help="leave inputs unplanned: the caller provides their memory",
+    )
+    add(
+        "--no-plan-outputs",
+        action="store_true",
+        help="leave outputs unplanned: the caller provides their memory",
+    )
     add(
         "--caller-memory",
         action="append",
         default=[],
         metavar="VALUE",
-        help="one that is the caller's memory: 'forward.inputs.0', or all of a method's: 'decode.outputs'; repeatable",
+        help=(
+            "leave one input or output unplanned: 'forward.inputs.0', or all of a method: "
+            "'decode.outputs'; repeatable"
+        ),
     )
     add(
         "--external-constants",
         action="append",
         default=[],
         metavar="[NAMES=]FILE",
-        help="put constants into a data file beside the program (.ptd); NAMES is a pattern: 'encoder.*=encoder.ptd'",
+        help="write constants to a data file (.ptd) next to the program; NAMES is a glob: 'encoder.*=encoder.ptd'",
     )
     add(
         "--default-bound",
         action="append",
         default=[],
         metavar="NAME=N",
-        help="the largest value of a size that export has no bound of: 's77=4096', or input and dimension, 'x.0=64'",
+        help=(
+            "upper bound of a size that the export leaves unbounded, by symbol ('s77=4096') or by input "
+            "and dimension ('x.0=64')"
+        ),
     )
     add(
         "--unbounded",
         default="error",
         choices=("error", "runtime"),
-        help="what tensors without a largest size are: errors, or et-vm finds memory for them while it runs",
+        help="tensors without an upper bound are an error, or are allocated by et-vm at run time",
     )
-    add("--emit-stacktrace", action="store_true", help="keep source lines in the file for run-time errors")
+    add("--emit-stacktrace", action="store_true", help="store source lines in the file, for run-time errors")
     parser.add_alignments()
-    add("--debug-map", metavar="FILE", help="write where each instruction comes from, as JSON")
+    add("--debug-map", metavar="FILE", help="write the source location of each instruction as JSON")
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
-    add("--weights", metavar="FILE", help="weight store of a .mlir; default its .safetensors")
-    add("--print-pipeline", action="store_true", help="print the passes of each level, and compile nothing")
-    add("--table", action="store_true", help="print the ops of each level at the end, on stderr")
-    add("-q", "--quiet", action="store_true", help="no progress lines")
+    add("--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)")
+    add("--print-pipeline", action="store_true", help="print the pass pipeline of each level and exit")
+    add("--table", action="store_true", help="print the op counts of each level on stderr")
+    add("-q", "--quiet", action="store_true", help="do not print progress")
     parser.add_version()
     return parser
 
@@ -198,26 +215,26 @@ def is_text(model: str) -> bool:
 
 def _check(args: argparse.Namespace) -> None:
     if args.explain == "json" and (args.output == "-" or (args.emit != "pte" and args.output is None)):
-        raise UsageError("--explain=json goes to standard output, and so would the program: -o FILE")
+        raise UsageError("--explain=json and the program both go to standard output: give -o FILE")
     if args.emit == "pte" and args.output is None and not args.print_pipeline:
-        raise UsageError("-o FILE says where the .pte goes ('-' for standard output)")
+        raise UsageError("no output file: give -o FILE ('-' for standard output)")
     if args.emit != "pte" and any(getattr(args, name) is not None for name in ALIGNMENTS):
-        raise UsageError(f"alignments are those of a file, which the level {args.emit} is not")
+        raise UsageError(f"alignment options apply to .pte files only, not to --emit {args.emit}")
     if args.debug_map is not None and args.emit not in ("executorch", "pte"):
-        raise UsageError(f"--debug-map is about instructions, which the level {args.emit} does not have")
+        raise UsageError(f"--debug-map needs instructions, which --emit {args.emit} does not have")
     text = is_text(args.model)
     if args.weights is not None and not text:
-        raise UsageError(f"--weights is the store of a .mlir; {args.model} has its weights itself")
+        raise UsageError(f"--weights applies to .mlir input only; {args.model} contains its weights")
     for output in (args.output, args.debug_map):
         if output is not None:
             check_output(output)
     source = args.model if text or args.model.endswith(".pt2") else args.model.rpartition(":")[0]
     if args.output is not None and _is_same_file(args.output, source) and not (text and args.emit != "pte"):
-        raise UsageError(f"-o {args.output} would replace the program that is compiled")
+        raise UsageError(f"-o {args.output} would overwrite the input")
     if args.default_bound and text:
-        raise UsageError("--default-bound is for programs of torch: a text has program.range")
+        raise UsageError("--default-bound applies to PyTorch input only; in .mlir use program.range")
     if args.debug_map is not None and any(_is_same_file(args.debug_map, f) for f in (args.output, source)):
-        raise UsageError(f"--debug-map {args.debug_map} is another file of this command")
+        raise UsageError(f"--debug-map {args.debug_map} is also the input or output file")
 
 
 def _is_same_file(one: str, other: str | None) -> bool:
@@ -233,7 +250,7 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
     names = [name.strip() for given in args.extra_operators for name in given.split(",")]
     for name in names:
         if re.fullmatch(r"\w+::\w+(\.\w+)?", name) is None:
-            raise UsageError(f"--extra-operators {name}: expected names as files have them, 'mylib::foo.out'")
+            raise UsageError(f"--extra-operators {name}: expected operator names such as 'mylib::foo.out'")
     loaded = load_files(args.load)
     runtime = find_target(args.target)
     if runtime.vm_kernels is not None:
@@ -252,7 +269,7 @@ def extra_backends(args: argparse.Namespace) -> list[str]:
     names = [name.strip() for given in args.extra_backends for name in given.split(",")]
     for name in names:
         if re.fullmatch(r"[\w.:/-]+", name) is None:
-            raise UsageError(f"--extra-backends {name}: expected ids as files have them, 'StripsBackend'")
+            raise UsageError(f"--extra-backends {name}: expected backend ids such as 'StripsBackend'")
     if find_target(args.target).vm_kernels is not None:
         from et_tools.vm_backends import added_backends
 
@@ -266,6 +283,6 @@ def default_bounds(args: argparse.Namespace) -> dict[str, int]:
     for given in args.default_bound:
         name, _, bound = given.partition("=")
         if not bound.isdecimal():
-            raise UsageError(f"--default-bound {given}: expected NAME=N, as in s77=4096 or x.0=64")
+            raise UsageError(f"--default-bound {given}: expected NAME=N, for example s77=4096 or x.0=64")
         bounds[name] = int(bound)
     return bounds

@@ -4,17 +4,17 @@ examples:
   et-compile examples/models/resnet18.py:resnet18 -o resnet18.pte
   et-compile package.module:factory -o model.pte          a factory on the Python path
   et-compile model.pt2 --emit edge                        stop at a level, text on stdout
-  et-compile edge.mlir -o model.pte                       go on from a text, whatever level it is at
-  et-compile model.py:net -o net.pte --target et-vm       kernels that only et-vm has are allowed
-  et-compile model.py:net -o net.pte --target et-vm --load mykernels.py      and kernels of your own
-  et-compile model.py:net -o net.pte -O2 --explain        speed before memory, and what was chosen and why
-  et-compile model.py:net -o net.pte --backend nested --why-not-delegated     what a backend leaves, and why
-  et-compile model.py:net -o net.pte --table              which ops there are at each level
-  et-compile model.py:net --print-pipeline                the passes of each level, as et-opt takes them
-  et-compile model.py:net -o net.pte --debug-map net.json the module and source line of each instruction
+  et-compile edge.mlir -o model.pte                       continue from IR in text form, at any level
+  et-compile model.py:net -o net.pte --target et-vm       allow kernels that only et-vm has
+  et-compile model.py:net -o net.pte --target et-vm --load mykernels.py      and custom kernels
+  et-compile model.py:net -o net.pte -O2 --explain        optimize for speed, and report each choice
+  et-compile model.py:net -o net.pte --backend nested --why-not-delegated     list ops that were not delegated
+  et-compile model.py:net -o net.pte --table              count the ops at each level
+  et-compile model.py:net --print-pipeline                the pipeline of each level, in et-opt's syntax
+  et-compile model.py:net -o net.pte --debug-map net.json map instructions to modules and source lines
 
-A factory returns (module, example_args[, dynamic_shapes]) or a dict of method names to that; a number,
-string or tensor in a dict is a method that returns it.
+A factory returns (module, example_args[, dynamic_shapes]), or a dict from method names to such tuples. A number,
+string or tensor in the dict becomes a method that returns that constant.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _compile(args: argparse.Namespace) -> None:
     reached = level_of(module)
     delegation.check(reached)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
-        raise UsageError(f"{args.model} is at level {reached} already, past {args.emit}")
+        raise UsageError(f"{args.model} is already at the {reached} level, past --emit {args.emit}")
     stages = stages[LEVELS.index(reached) :]
     # A text that is at a level has reached it: it is verified, not lowered again.
     if reached == "edge":

@@ -4,11 +4,11 @@ examples:
   et-opt model.mlir                                        parse, verify, print
   et-opt -p decompose,cse,dce model.mlir -o core.mlir      run passes
   et-opt -p 'plan-memory{algorithm=naive}' model.mlir      a pass with options
-  et-opt --pass-pipeline='builtin.module(cse,dce)' x.mlir  as mlir-opt writes it
-  et-opt -p 'O2-executorch{target="et-vm"}' edge.mlir      a standard pipeline, that of et-compile -O2
-  et-opt --list-passes                                     what there is
-  et-opt -p cse --print-ir-after-all --mlir-timing - <x    from standard input
-  et-opt --split-input-file --verify-diagnostics bad.mlir  errors as the text expects them
+  et-opt --pass-pipeline='builtin.module(cse,dce)' x.mlir  in mlir-opt's syntax
+  et-opt -p 'O2-executorch{target="et-vm"}' edge.mlir      the standard pipeline of et-compile -O2
+  et-opt --list-passes                                     names and summaries of all passes
+  et-opt -p cse --print-ir-after-all --mlir-timing - <x    read standard input
+  et-opt --split-input-file --verify-diagnostics bad.mlir  check errors against 'expected-error' comments
 """
 
 from __future__ import annotations
@@ -26,40 +26,46 @@ __all__ = ["main"]
 def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser = CommandParser("et-opt", "et-opt [-p PIPELINE] [options] [FILE]", __doc__ or "")
     add = parser.add_argument
-    add("input_file", nargs="?", metavar="FILE", help="text to read; standard input for '-' or none")
-    add("-p", "--pass-pipeline", default="", metavar="PIPELINE", help="passes to run: 'a{option=value},b'")
+    add("input_file", nargs="?", metavar="FILE", help="input file; standard input if '-' or omitted")
+    add("-p", "--pass-pipeline", default="", metavar="PIPELINE", help="pass pipeline: 'a{option=value},b'")
     add(
         "--load",
         action="append",
         default=[],
         metavar="FILE.py",
-        help="add the passes that a Python file defines",
+        help="load passes and backends from a Python file",
     )
     add(
         "-o",
         "--output",
         metavar="FILE",
-        help="write here, constants to FILE's .safetensors; default standard output",
+        help="output file (default: standard output); constants go to the .safetensors next to it",
     )
-    add("--weights", metavar="FILE", help="weight store of the input; default its .safetensors")
+    add("--weights", metavar="FILE", help="weight store of the input (default: the .safetensors next to it)")
     add(
         "--split-input-file",
         action="store_true",
-        help="treat the parts between lines '// -----' as files of their own",
+        help="split the input at '// -----' lines and process each part separately",
     )
-    add("--verify-diagnostics", action="store_true", help="compare errors with 'expected-error' comments")
-    add("--no-verify", action="store_true", help="do not verify the input, nor after each pass")
-    add("--print-ir-after-all", action="store_true", help="print the module after each pass, on stderr")
+    add(
+        "--verify-diagnostics",
+        action="store_true",
+        help="check diagnostics against 'expected-error' comments",
+    )
+    add("--no-verify", action="store_true", help="verify neither the input nor the result of each pass")
+    add("--print-ir-after-all", action="store_true", help="print the module on stderr after each pass")
     add("-g", "--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations")
     add(
         "--print-op-generic",
         "--mlir-print-op-generic",
         action="store_true",
-        help="print operations in the generic form",
+        help="print operations in generic form",
     )
-    add("--mlir-timing", action="store_true", help="print the time that each pass took, on stderr")
-    add("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
-    add("--list-passes", action="store_true", help="list this project's passes and exit")
+    add("--mlir-timing", action="store_true", help="print the time of each pass on stderr")
+    add(
+        "--allow-unregistered-dialect", action="store_true", help="accept operations of unregistered dialects"
+    )
+    add("--list-passes", action="store_true", help="list available passes and exit")
     parser.add_version()
     return parser.parse_args(arguments)
 

@@ -1,14 +1,14 @@
-"""et-plan: where buffers lie in one arena, and whether it can be smaller.
+"""et-plan: assign offsets in an arena to buffers, and prove how small it can be.
 
 examples:
-  et-plan instance.csv                                  the smallest arena; the layout to standard output
-  et-plan instance.csv --capacity 1048576 -o layout.csv is there room? exit code 6 if not, and why
-  et-plan instance.csv --algorithm greedy -o /dev/null  what another planner makes of it
-  et-plan instance.csv --planner my_planner.py:plan     one of your own, checked
+  et-plan instance.csv                                  smallest arena; layout on standard output
+  et-plan instance.csv --capacity 1048576 -o layout.csv exit code 6 if it does not fit, and why
+  et-plan instance.csv --algorithm greedy -o /dev/null  result of another algorithm
+  et-plan instance.csv --planner my_planner.py:plan     custom planner, with its result checked
   et-plan instance.csv --budget 1000000 --seconds 60    search for longer
 
-A table has the columns id, lower, upper (one past the last time) and size, and may have alignment and gaps (times
-without, such as 3-5 8-9): the format of MiniMalloc. A layout has the column offset too.
+The input is in MiniMalloc's CSV format: columns id, lower, upper (exclusive) and size, optionally alignment and gaps
+(intervals without use, such as 3-5 8-9). The layout adds the column offset.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHOWN = 12
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) >= 1 << 62:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of up to {(1 << 62) - 1}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number up to {(1 << 62) - 1}")
     return int(text)
 
 
@@ -44,26 +44,34 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
     return seconds
 
 
 def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser = CommandParser("et-plan", "et-plan [options] FILE", __doc__ or "")
     add = parser.add_argument
-    add("file", metavar="FILE", help="table of buffers; '-' is standard input")
-    add("--capacity", type=_count, metavar="BYTES", help="the arena must not be larger")
-    add("-o", "--output", default="-", metavar="FILE", help="the layout; '-' is standard output")
+    add("file", metavar="FILE", help="CSV file of buffers; '-' is standard input")
+    add("--capacity", type=_count, metavar="BYTES", help="largest arena allowed")
     add(
-        "--algorithm", metavar="NAME", help="best, exact (default), greedy, naive, upstream, or one installed"
+        "-o",
+        "--output",
+        default="-",
+        metavar="FILE",
+        help="output file of the layout; '-' is standard output",
     )
-    add("--planner", metavar="MODULE:FUNCTION", help="a planner of your own instead, or FILE.py:FUNCTION")
-    add("--budget", type=_count, metavar="NODES", help="partial layouts to look at (default: 400000)")
-    add("--seconds", type=_seconds, metavar="S", help="end the search then, with the best plan until then")
+    add(
+        "--algorithm",
+        metavar="NAME",
+        help="best, exact (default), greedy, naive, upstream, or an installed one",
+    )
+    add("--planner", metavar="MODULE:FUNCTION", help="custom planner instead, also as FILE.py:FUNCTION")
+    add("--budget", type=_count, metavar="NODES", help="partial layouts to examine (default: 400000)")
+    add("--seconds", type=_seconds, metavar="S", help="time limit of the search; the best plan found is kept")
     parser.add_version()
     args = parser.parse_args(arguments)
     if args.algorithm is not None and args.planner is not None:
-        parser.error("--algorithm and --planner: one of both")
+        parser.error("--algorithm and --planner exclude each other")
     return args
 
 
@@ -74,7 +82,7 @@ def _read(name: str) -> Instance:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         return read_instance(data.decode())
     except UnicodeDecodeError as error:
-        raise InvalidInstance(f"byte {error.start}: not text in UTF-8") from None
+        raise InvalidInstance(f"byte {error.start}: invalid UTF-8") from None
 
 
 def _plan(instance: Instance, args: argparse.Namespace) -> Plan:
@@ -109,12 +117,12 @@ def _too_large(instance: Instance, plan: Plan, args: argparse.Namespace) -> Exit
     budget = BUDGET if args.budget is None else args.budget
     conflict = conflict_of(instance.buffers, args.capacity, budget=budget)
     if conflict is None:
-        _say(f"error: no layout in {args.capacity} bytes was found, nor proof that there is none")
+        _say(f"error: no layout in {args.capacity} bytes was found, and none was proven impossible")
     else:
-        _say(f"error: there is no layout in {args.capacity} bytes")
-        each = ", each of which it takes" if conflict.irreducible else ""
+        _say(f"error: no layout fits in {args.capacity} bytes")
+        each = ", a minimal conflict" if conflict.irreducible else ""
         total = sum(instance.buffers[index].size for index in conflict.members)
-        _say(f"{len(conflict.members)} buffers of {total} bytes cannot live together{each}:")
+        _say(f"{len(conflict.members)} buffers of {total} bytes conflict{each}:")
         for index in sorted(conflict.members, key=lambda i: (-instance.buffers[i].size, i))[:SHOWN]:
             buffer = instance.buffers[index]
             _say(
@@ -123,7 +131,7 @@ def _too_large(instance: Instance, plan: Plan, args: argparse.Namespace) -> Exit
         if len(conflict.members) > SHOWN:
             _say(f"  and {len(conflict.members) - SHOWN} more")
     if plan.optimal:
-        _say(f"the smallest capacity that does is {plan.size} bytes")
+        _say(f"the smallest sufficient capacity is {plan.size} bytes")
     else:
         _say(f"{plan.size} bytes do; less than {plan.bound} cannot, what is between is not known")
     return ExitCode.INFEASIBLE_MEMORY
@@ -138,7 +146,7 @@ def run(arguments: list[str]) -> int:
     args = _arguments(arguments)
     check_output(args.output)
     if _is_same_file(args.output, args.file):
-        raise UsageError(f"-o {args.output} would replace the table that is planned")
+        raise UsageError(f"-o {args.output} would overwrite the input")
     try:
         instance = _read(args.file)
     except InvalidInstance as error:
@@ -150,7 +158,7 @@ def run(arguments: list[str]) -> int:
         raise UsageError(str(error)) from None
     problems = layout_problems(instance.buffers, plan.layout)
     if problems:
-        _say("error: the layout is wrong: " + "; ".join(problems[:SHOWN]))
+        _say("error: invalid layout: " + "; ".join(problems[:SHOWN]))
         return ExitCode.CHECK_FAILED
     if args.capacity is not None and plan.size > args.capacity:
         return _too_large(instance, plan, args)

@@ -6,7 +6,7 @@ examples:
   et-translate --pte-to-mlir model.pte -o model.mlir     any .pte to the executorch dialect
   et-translate --pte-to-mlir - < model.pte               to standard output
 
-Constants of more than 64 elements are not in the text: with -o they go to a .safetensors beside it.
+Constants of more than 64 elements are not printed: with -o they go to a .safetensors next to the text.
 """
 
 from __future__ import annotations
@@ -35,29 +35,35 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     )
     which = parser.add_mutually_exclusive_group(required=True)
     for flag, translation, summary in (
-        ("--pt2-to-mlir", _pt2_to_mlir, "an exported program to text"),
-        ("--mlir-to-pte", _mlir_to_pte, "text of the executorch dialect to a file"),
-        ("--pte-to-mlir", _pte_to_mlir, "a file to text of the executorch dialect"),
+        ("--pt2-to-mlir", _pt2_to_mlir, "translate an exported program to text"),
+        ("--mlir-to-pte", _mlir_to_pte, "translate text of the executorch dialect to a .pte"),
+        ("--pte-to-mlir", _pte_to_mlir, "translate a .pte to text of the executorch dialect"),
     ):
         which.add_argument(flag, dest="translation", action="store_const", const=translation, help=summary)
-    parser.add_argument("input", nargs="?", default="-", metavar="FILE", help="input; '-' is standard input")
-    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="output; '-' is standard output")
-    parser.add_argument("--weights", metavar="FILE", help="weight store of a text; default its .safetensors")
+    parser.add_argument(
+        "input", nargs="?", default="-", metavar="FILE", help="input file; '-' is standard input"
+    )
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="output file; '-' is standard output"
+    )
+    parser.add_argument(
+        "--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)"
+    )
     parser.add_argument(
         "--data",
         action="append",
         default=[],
         metavar="FILE",
-        help="a data file (.ptd) of the .pte; repeatable",
+        help="data file (.ptd) that belongs to the .pte; repeatable",
     )
     parser.add_argument(
         "--load",
         action="append",
         metavar="FILE",
-        help="Python file or module that defines operators of your own, for --pt2-to-mlir; repeatable",
+        help="Python file or module that defines custom operators, for --pt2-to-mlir; repeatable",
     )
     parser.add_alignments()
-    parser.add_argument("--no-debuginfo", action="store_true", help="leave source locations out of the text")
+    parser.add_argument("--no-debuginfo", action="store_true", help="omit source locations from the text")
     parser.add_version()
     return parser.parse_args(arguments)
 
@@ -85,7 +91,7 @@ def _pt2_to_mlir(args: argparse.Namespace) -> None:
     from et_tools.vm_kernels import load_files
 
     if args.input == "-":
-        raise UsageError("--pt2-to-mlir needs a file: a .pt2 is an archive that is read by its path")
+        raise UsageError("--pt2-to-mlir cannot read standard input: give the path of the .pt2")
     load_files(args.load)
     program = load_pt2(Path(args.input))
     from et_ir.frontend import import_program
@@ -121,11 +127,11 @@ def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
     args: Any = _arguments(arguments)
     if args.data and args.translation is not _pte_to_mlir:
-        raise UsageError("--data is for --pte-to-mlir")
+        raise UsageError("--data applies to --pte-to-mlir only")
     if args.load and args.translation is not _pt2_to_mlir:
-        raise UsageError("--load is for --pt2-to-mlir: other translations need no definitions of operators")
+        raise UsageError("--load applies to --pt2-to-mlir only")
     if args.translation is not _mlir_to_pte and any(getattr(args, name) is not None for name in ALIGNMENTS):
-        raise UsageError("alignments are for --mlir-to-pte: a text says which ones a file was written with")
+        raise UsageError("alignment options apply to --mlir-to-pte only")
     check_output(args.output)
     from et_tools.failures import report_failures
 

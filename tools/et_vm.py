@@ -1,4 +1,4 @@
-"""et-vm: run, look into and check ExecuTorch programs.
+"""et-vm: run, inspect and check ExecuTorch programs.
 
 examples:
   et-vm run model.pte                                random inputs, a summary of the outputs
@@ -6,10 +6,10 @@ examples:
   et-vm run model.pte --input ones --repeat 100      latency as minimum and median
   et-vm run model.pte --poison                       overwrite dead memory while running
   et-vm info model.pte                               methods, operators, memory, weights
-  et-vm diff a.pte b.pte                             in what two programs differ
-  et-vm ops model.pte                                operators, for a selective build
+  et-vm diff a.pte b.pte                             differences between two programs
+  et-vm ops model.pte                                operators used, for a selective build
   et-vm verify model.bpte                            run bundled test cases
-  et-vm validate model.pte                           silent when the file is good
+  et-vm validate model.pte                           silent if the file is valid
 """
 
 from __future__ import annotations
@@ -31,72 +31,72 @@ RUN = """et-vm run: execute a method.
 examples:
   et-vm run model.pte                                  random inputs, a summary of the outputs
   et-vm run model.pte --input x.npy --output-dir out   an array per input; outputs as .npy files
-  et-vm run model.pte --input inputs.npz --json        the arrays of a file, in order
-  et-vm run model.pte --method decode --input ones     another method, all inputs 1
+  et-vm run model.pte --input inputs.npz --json        the arrays of an archive, in order
+  et-vm run model.pte --method decode --input ones     another method, with inputs of ones
   et-vm run model.pte --kernels aten --repeat 100      torch's kernels; latency as minimum and median
   et-vm run model.pte --data weights.ptd               weights from another file
   et-vm run model.pte --poison                         overwrite dead memory while running
-  et-vm run model.pte --instruction-limit 100000       end a loop that does not end by itself
-  et-vm run model.pte --memory-limit 100000000         bound what a file may cost; --work-limit, too
-  et-vm run model.pte --load mykernels.py              kernels of your own
+  et-vm run model.pte --instruction-limit 100000       stop endless loops
+  et-vm run model.pte --memory-limit 100000000         bound memory; --work-limit bounds computation
+  et-vm run model.pte --load mykernels.py              custom kernels
 """
 
-INFO = """et-vm info: print what is in a file.
+INFO = """et-vm info: describe a program.
 
 examples:
   et-vm info model.pte                   methods, operators, memory, the largest weights
-  et-vm info model.pte --kernels aten    which operators torch's kernels lack
-  et-vm info model.pte --json            the same as JSON, with every weight
-  et-vm info model.pte --size --plan     where bytes of the file and of the arenas go
-  et-vm info model.pte --plan --svg plan.svg    and a picture: time to the right, offsets up
-  et-vm info model.pte --instructions    what is executed, with source lines if the file has them
+  et-vm info model.pte --kernels aten    mark operators without a kernel in torch
+  et-vm info model.pte --json            as JSON, with every weight
+  et-vm info model.pte --size --plan     use of file and arena bytes
+  et-vm info model.pte --plan --svg plan.svg    draw the arenas: time by offset
+  et-vm info model.pte --instructions    disassembly, with source lines if present
 """
 
-DIFF = """et-vm diff: print in what two programs differ; exit code 0 if in nothing, 1 if in something.
+DIFF = """et-vm diff: print the differences between two programs; exit code 0 if there are none, 1 otherwise.
 
 examples:
-  et-vm diff before.pte after.pte          instructions, memory, weights, …: - before, + after
-  et-vm diff --all before.pte after.pte    without leaving anything out
+  et-vm diff before.pte after.pte          instructions, memory, weights (- before, + after)
+  et-vm diff --all before.pte after.pte    without a limit on lines
   et-vm diff --json before.pte after.pte
 """
 
-OPS = """et-vm ops: print the operators of programs, as the selective build of runtimes reads them.
+OPS = """et-vm ops: list the operators of programs in the format of ExecuTorch's selective build.
 
 examples:
   et-vm ops model.pte -o selected_operators.yaml    for ExecuTorch's build
   et-vm ops a.pte b.pte                             one runtime for several programs
 """
 
-VERIFY = """et-vm verify: run a program on the test cases in its file (.bpte) and compare the results.
+VERIFY = """et-vm verify: run the test cases bundled with a program (.bpte) and compare the results.
 
 examples:
-  et-vm verify model.bpte                         exit code 0 if all results are as expected, 1 if not
+  et-vm verify model.bpte                         exit code 0 if all results match, 1 otherwise
   et-vm verify model.bpte --rtol 1e-3 --atol 1e-3
 """
 
-VALIDATE = """et-vm validate: check a file. Prints nothing when it is good.
+VALIDATE = """et-vm validate: check a program; prints nothing if it is valid.
 
 examples:
-  et-vm validate model.pte                       whole and consistent, and calls fit their kernels?
-  et-vm validate model.pte --no-kernels          the file alone, whatever the runtime
-  et-vm validate model.pte --kernels portable    and each method is loaded
-  et-vm validate model.pte --json                all that is wrong, with table paths and bytes
+  et-vm validate model.pte                       well-formed, and calls match their kernels
+  et-vm validate model.pte --no-kernels          the file alone, independent of a runtime
+  et-vm validate model.pte --kernels portable    also load each method
+  et-vm validate model.pte --json                all problems, with table paths and offsets
 """
 
 
 SECTIONS = (
-    ("size", "show what the bytes of the file are, and every weight, instead of the summary"),
-    ("ops", "… the operators, and which runtimes have kernels for them"),
-    ("plan", "… which tensor lies where in the arenas, and when; and how much smaller they could be"),
-    ("values", "… the values of each method"),
-    ("instructions", "… the instructions of each method"),
-    ("delegates", "… the delegates with their compile specs, and what is in them if a decoder is installed"),
+    ("size", "show the use of the file's bytes and every weight, instead of the summary"),
+    ("ops", "show operators and the runtimes that have kernels for them"),
+    ("plan", "show the arenas: offset and live range of each tensor, and a lower bound of the size"),
+    ("values", "show the values of each method"),
+    ("instructions", "show the instructions of each method"),
+    ("delegates", "show delegates with their compile specs, and their contents if a decoder is installed"),
 )
 
 
 LIMITS = {
-    "memory-limit": "bytes that loading and running may allocate: arenas, tensors nobody planned, working memory",
-    "work-limit": "units of work that an execution may take: elements visited and multiply-adds, 1,000 for each call",
+    "memory-limit": "limit on bytes allocated by loading and running: arenas, unplanned tensors, working memory",
+    "work-limit": "limit on the work of an execution: elements visited and multiply-adds, plus 1,000 per call",
 }
 
 
@@ -112,7 +112,7 @@ def _tolerance(text: str) -> float:
     except ValueError:
         value = -1.0
     if not value >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no tolerance, a number from 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a tolerance: expected a non-negative number")
     return value
 
 
@@ -129,61 +129,63 @@ def _parser() -> CommandParser:
         return added
 
     run = verb("run", "execute a method", RUN)
-    run.add_argument("--method", metavar="NAME", help="default: forward, or the only method there is")
+    run.add_argument("--method", metavar="NAME", help="default: forward, or the only method")
     run.add_argument(
         "--input",
         action="append",
         metavar="SOURCE",
-        help="x.npy, x.npz (its arrays in order), random[:SEED] or ones; repeat for further inputs, "
-        "one random or ones fills all (default: random:0)",
+        help="x.npy, x.npz (its arrays in order), random[:SEED] or ones; repeat for further inputs; "
+        "a single random or ones fills all (default: random:0)",
     )
-    run.add_argument("--output-dir", metavar="DIR", help="write output_0.npy, output_1.npy, … there")
+    run.add_argument("--output-dir", metavar="DIR", help="write output_0.npy, output_1.npy, … to this folder")
     data = {
         "action": "append",
         "metavar": "FILE",
-        "help": "a .ptd file with tensors that the program lacks; repeatable",
+        "help": "data file (.ptd) with external tensors; repeatable",
     }
     run.add_argument("--data", **data)
     run.add_argument("--repeat", type=_positive, metavar="N", help="execute N times and print the latency")
     run.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     run.add_argument("--load", **LOAD)
-    run.add_argument("--poison", action="store_true", help="overwrite memory that nothing may read any more")
+    run.add_argument("--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors")
     limit = {
         "type": _positive,
         "metavar": "N",
-        "help": "an execution ends with a trap after N instructions (default: 10,000,000)",
+        "help": "trap after N instructions (default: 10,000,000)",
     }
     run.add_argument("--instruction-limit", **limit)
     for name, summary in LIMITS.items():
         run.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
     run.add_argument("--json", action="store_true", help="print JSON")
 
-    info = verb("info", "print what is in a file", INFO)
+    info = verb("info", "describe a program", INFO)
     info.add_argument(
         "--kernels",
         choices=KERNEL_LIBRARIES,
         default="portable",
-        help="mark the operators this library has no kernel for (default: portable)",
+        help="mark operators without a kernel in this library (default: portable)",
     )
     info.add_argument("--load", **LOAD)
     for name, summary in SECTIONS:
         info.add_argument(f"--{name}", action="store_true", help=summary)
-    info.add_argument("--svg", metavar="FILE", help="draw what --plan says, too")
+    info.add_argument("--svg", metavar="FILE", help="also draw the arenas of --plan")
     info.add_argument("--json", action="store_true", help="print JSON, with every weight")
 
-    diff = verb("diff", "print in what two programs differ", DIFF, "FILE FILE")
+    diff = verb("diff", "print the differences between two programs", DIFF, "FILE FILE")
     diff.add_argument("files", nargs=2, metavar="FILE", help="a .pte file; '-' is standard input")
     diff.add_argument(
-        "--all", action="store_true", help="print all differences of each kind, not the first 40"
+        "--all", action="store_true", help="print all differences of each kind, not only the first 40"
     )
     diff.add_argument("--json", action="store_true", help="print JSON, with all differences")
 
-    ops = verb("ops", "print the operators of programs for a selective build", OPS, "FILE…")
+    ops = verb("ops", "list the operators of programs, for a selective build", OPS, "FILE…")
     ops.add_argument("files", nargs="+", metavar="FILE", help="a .pte file; '-' is standard input")
-    ops.add_argument("-o", "--output", default="-", metavar="FILE", help="default: '-', standard output")
+    ops.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="output file (default: '-', standard output)"
+    )
     ops.add_argument("--json", action="store_true", help="print JSON")
 
-    verify = verb("verify", "run a program on the test cases in its file", VERIFY)
+    verify = verb("verify", "run the test cases bundled with a program", VERIFY)
     verify.add_argument(
         "--rtol", type=_tolerance, default=1e-5, help="relative tolerance of floats (default: 1e-5)"
     )
@@ -193,7 +195,7 @@ def _parser() -> CommandParser:
     verify.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     verify.add_argument("--load", **LOAD)
     verify.add_argument(
-        "--poison", action="store_true", help="overwrite memory that nothing may read any more"
+        "--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors"
     )
     verify.add_argument("--data", **data)
     verify.add_argument("--instruction-limit", **limit)
@@ -201,7 +203,7 @@ def _parser() -> CommandParser:
         verify.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
     verify.add_argument("--json", action="store_true", help="print JSON")
 
-    validate = verb("validate", "check a file", VALIDATE)
+    validate = verb("validate", "check a program", VALIDATE)
     linking = validate.add_mutually_exclusive_group()
     linking.add_argument(
         "--kernels",
@@ -209,7 +211,7 @@ def _parser() -> CommandParser:
         help="check calls against the kernels of this library (default: portable), and load every method with them",
     )
     linking.add_argument(
-        "--no-kernels", action="store_true", help="check the file alone, not whether kernels take its calls"
+        "--no-kernels", action="store_true", help="check the file alone, without matching calls to kernels"
     )
     validate.add_argument("--load", **LOAD)
     validate.add_argument("--data", **data)

@@ -56,7 +56,7 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         if package not in COMPILER_PACKAGES:
             raise
         print(
-            f"{command}: error: the package {package} is not installed; the extra 'compiler' has it: "
+            f"{command}: error: the package {package} is not installed; install it with: "
             "pip install 'executorch-ir[compiler]'",
             file=sys.stderr,
         )

@@ -99,11 +99,11 @@ def _find_factory(place: str, name: str) -> Callable[[], Any]:
             raise UsageError(f"no module named '{absent}'") from None
         if not module_name:
             raise UsageError(
-                f"':{name}' names no module: expected file.py:factory or package.module:factory"
+                f"':{name}' has no module: expected file.py:factory or package.module:factory"
             ) from None
         raise ProgramError(f"importing {place} failed: {_told(error)}") from error
     if path is not None and not _is_from(module, path):
-        raise UsageError(f"{place}: another module is called '{module_name}': give the file another name")
+        raise UsageError(f"{place}: another module is named '{module_name}': rename the file")
     factory = getattr(module, name, None)
     if not callable(factory):
         raise UsageError(f"{place} has no factory '{name}'{_others(module, name)}")
@@ -148,7 +148,7 @@ def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
     if not isinstance(parts, tuple) or len(parts) not in (2, 3) or not isinstance(parts[0], torch.nn.Module):
         raise ProgramError(
             f"the factory {spec} must return (module, example_args[, dynamic_shapes]) for '{method}', "
-            f"got {_shape_of(parts)}"
+            f"not {_shape_of(parts)}"
         )
     module, example_args = parts[0], parts[1]
     args, kwargs = example_args, None
@@ -228,10 +228,10 @@ def load_pt2(path: Path) -> ExportedProgram:
         unknown = _unknown_operators(path)
         if unknown:
             raise ProgramError(
-                f"{path} calls {', '.join(unknown)}, which torch does not know: "
-                "--load the file or module that defines what is called"
+                f"{path} calls {', '.join(unknown)}, which are not registered: "
+                "--load the file or module that defines them"
             ) from error
-        raise ProgramError(f"{path} is no exported program: {_told(error)}") from error
+        raise ProgramError(f"{path} is not an exported program: {_told(error)}") from error
 
 
 def _unknown_operators(path: Path) -> list[str]:

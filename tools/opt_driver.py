@@ -98,7 +98,7 @@ class EtOptMain(xDSLOptMain):
             if spec.name not in self.available_passes:
                 near = get_close_matches(spec.name, [*self.available_passes, *named_pipelines()], n=3)
                 hint = f", did you mean {' or '.join(near)}?" if near else " (see et-opt --list-passes)"
-                raise UsageError(f"no pass is called '{spec.name}'{hint}")
+                raise UsageError(f"unknown pass '{spec.name}'{hint}")
             cls = self.available_passes[spec.name]()
             try:
                 passes.append(cls.from_pass_spec(spec))
@@ -232,7 +232,7 @@ def _wrong_option(cls: type[ModulePass], spec: ArgSpec) -> str:
     for name, value in spec.parameters.items():
         if name not in options:
             there = f"it has {', '.join(options)}" if options else "it has none"
-            return f"there is no option '{name}', {there}"
+            return f"no option '{name}'; {there}"
         try:
             cls.from_pass_spec(ArgSpec(spec.name, {name: value}))
         except Exception:

@@ -17,7 +17,7 @@ def check_output(name: str) -> None:
         return
     path = Path(name)
     if path.is_dir():
-        raise UsageError(f"{name}: is a folder, not a file to write")
+        raise UsageError(f"{name}: is a folder")
     if path.exists() and not path.is_file():
         return  # a device or a pipe
     folder = Path(os.path.realpath(path)).parent
@@ -30,7 +30,7 @@ def check_output(name: str) -> None:
 def check_output_folder(name: str) -> None:
     """Raise `UsageError` if the folder `name` cannot be made or written into: before the work, not after."""
     if not name:
-        raise UsageError("the name of the output folder is empty")
+        raise UsageError("empty name for the output folder")
     folder = Path(os.path.realpath(name))
     while not folder.exists():
         folder = folder.parent

@@ -40,7 +40,7 @@ def load_passes(path: Path) -> dict[str, type[ModulePass]]:
     }
     if not passes and not any(map(_is_backend, vars(module).values())):
         raise UsageError(
-            f"{path}: defines no pass (a subclass of xdsl.passes.ModulePass), and no backend "
+            f"{path}: defines neither a pass (a subclass of xdsl.passes.ModulePass) nor a backend "
             "(et_ir.backends.register_backend)"
         )
     return passes

@@ -38,7 +38,7 @@ def write_program(module: ModuleOp, output: str, options: EmitOptions | None = N
     if output == "-":
         if names:
             raise UsageError(
-                f"the program has constants in {', '.join(names)}: -o FILE says beside which file"
+                f"the program has constants in {', '.join(names)}: give -o FILE to write them next to it"
             )
         write(module, sys.stdout.buffer, options)
         return []

@@ -37,11 +37,11 @@ def read_text(name: str) -> tuple[str, str]:
     """
     file, data = (STDIN, sys.stdin.buffer.read()) if name == "-" else (name, Path(name).read_bytes())
     if data[4:6] == b"ET":
-        raise ProgramError(f"{file}: a .pte file, not text: et-translate --pte-to-mlir reads it")
+        raise ProgramError(f"{file}: a .pte file, not text: convert it with et-translate --pte-to-mlir")
     try:
         return file, data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ProgramError(f"{file}: not a text file: byte {error.start:#x} is no UTF-8") from None
+        raise ProgramError(f"{file}: not a text file: invalid UTF-8 at byte {error.start:#x}") from None
 
 
 def attach_weights(module: ModuleOp, name: str, weights: str | None) -> None:
@@ -57,7 +57,7 @@ def attach_weights(module: ModuleOp, name: str, weights: str | None) -> None:
     missing = resolve_weights(module, WeightStore(Path(weights)))
     if missing:
         raise StoreError(
-            f'{weights}: does not have the constant "{missing[0].key}"'
+            f'{weights}: has no constant "{missing[0].key}"'
             + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
             + ": it belongs to another program"
         )
@@ -77,11 +77,11 @@ def require_weights(module: ModuleOp, name: str) -> None:
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     store = store_path(Path(name))
     if name in ("-", STDIN):
-        why = "give their store with --weights"
+        why = "give the weight store with --weights"
     elif store.exists():
-        why = f"{store} does not have them: it belongs to another program"
+        why = f"they are not in {store}, which belongs to another program"
     else:
-        why = f"there is no {store}; another store is given with --weights"
+        why = f"{store} does not exist; give the weight store with --weights"
     raise StoreError(f'the bytes of constant "{missing[0]}"{more} are missing: {why}')
 
 

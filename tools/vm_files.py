@@ -30,7 +30,7 @@ class BadFile(Exception):
 def open_programs(files: Sequence[str]) -> list[Program]:
     """Load and verify several files. Raises BadFile, or UsageError when two are standard input."""
     if files.count("-") > 1:
-        raise UsageError("standard input can be one of the files, not several")
+        raise UsageError("'-' can be given only once")
     programs: list[Program] = []
     for file in files:
         try:

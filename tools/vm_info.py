@@ -35,10 +35,10 @@ def print_info(args: argparse.Namespace) -> None:
     """Print the contents of the file. Raises what loading it raises."""
     if args.svg is not None:
         if not args.plan:
-            raise UsageError("--svg draws what --plan says: give both")
+            raise UsageError("--svg needs --plan")
         check_output(args.svg)
         if args.svg == "-":
-            raise UsageError("--svg needs a file: standard output is for the text")
+            raise UsageError("--svg needs a file name: the text goes to standard output")
     program = open_program(args.file)
     chosen = [name for name in SECTIONS if getattr(args, name)]
     head = container.facts(program)

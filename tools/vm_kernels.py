@@ -19,7 +19,7 @@ __all__ = ["LOAD", "chosen_kernels", "load_files"]
 LOAD: dict[str, Any] = {
     "action": "append",
     "metavar": "FILE",
-    "help": "Python file or module with kernels of your own (@et_vm.kernel), or backends; repeatable",
+    "help": "Python file or module that defines kernels (@et_vm.kernel) or backends; repeatable",
 }
 """The option ``--load``."""
 
@@ -52,8 +52,8 @@ def chosen_kernels(args: argparse.Namespace, library: str) -> KernelRegistry:
     for place, kernels in zip(args.load or (), added, strict=True):
         if not kernels.names and library == "portable" and not _has_backends(place):
             raise UsageError(
-                f"--load {place}: no kernel in it, and no backend: mark functions, as in "
-                '@et_vm.kernel("mylib::scale.out"), or derive from et_vm.Backend with a backend_id'
+                f"--load {place}: defines neither a kernel nor a backend: decorate functions with "
+                '@et_vm.kernel("mylib::scale.out"), or subclass et_vm.Backend with a backend_id'
             )
         try:
             kernels(registry)

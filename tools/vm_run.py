@@ -110,7 +110,7 @@ def _with_source(error: InputError, inputs: list[Input]) -> InputError:
     label, _, index = (error.where or "").partition(" ")
     if label == "input" and index.isdecimal():
         error.where = f"{error.where} ({inputs[int(index)].source})"
-        error.hint = error.hint or "et-vm info says what the method takes"
+        error.hint = error.hint or "et-vm info shows the inputs of the method"
     return error
 
 
@@ -184,7 +184,7 @@ def _generate(source: str, tensor: TensorInfo, slot: int) -> Any:
 def _load(source: str) -> list[Input]:
     """The arrays of a file. Raises UsageError for what is none, OSError."""
     if not source.endswith((".npy", ".npz")):
-        raise UsageError(f"input {source!r} is none of x.npy, x.npz, random[:SEED] and ones")
+        raise UsageError(f"input {source!r} not recognized: expected x.npy, x.npz, random[:SEED] or ones")
     with open(source, "rb") as file:
         zipped = file.read(len(ZIP)) == ZIP
         file.seek(0)
@@ -197,13 +197,13 @@ def _load(source: str) -> list[Input]:
             raise
         except Exception as error:
             # What numpy, zipfile and zlib raise for a damaged file is not written down: TokenError is among it.
-            what = "not a whole .npz file" if zipped else "not a whole .npy file of numbers"
+            what = "not a valid .npz file" if zipped else "not a valid .npy file of numbers"
             raise UsageError(f"{source}: {what}: {_first_line(error)}") from None
 
 
 def _first_line(error: Exception) -> str:
     text = (str(error).splitlines() or [type(error).__name__])[0]
-    return "it holds Python objects" if "allow_pickle" in text else text
+    return "contains Python objects" if "allow_pickle" in text else text
 
 
 def _native(array: np.ndarray) -> np.ndarray:

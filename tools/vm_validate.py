@@ -34,7 +34,7 @@ def validate_file(args: argparse.Namespace) -> int:
     Raises UsageError, ExecutorchError(AccessFailed).
     """
     if args.no_kernels and args.load:
-        raise UsageError("--no-kernels: kernels are loaded, --load names them")
+        raise UsageError("--no-kernels and --load exclude each other")
     # Imported here because starting is part of the time that every verb takes.
     from et_vm.load.loader import MmapDataLoader
     from et_vm.run.validation import validate
@@ -54,7 +54,7 @@ def validate_file(args: argparse.Namespace) -> int:
         print(f"et-vm: error: {describe(problem, args.file)}", file=sys.stderr)
     if len(everything) > SHOWN:
         more = len(everything) - SHOWN
-        print(f"et-vm: error: {args.file}: and {more:,} more, which --json lists", file=sys.stderr)
+        print(f"et-vm: error: {args.file}: {more:,} more problems (--json lists all)", file=sys.stderr)
     if args.json:
         report = {
             "file": args.file,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from xdsl.rewriter import InsertPoint
 
 from et_ir.data import Blob
 from et_ir.dialects.counterparts import forms, sibling
+from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import GetOp, GlobalOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -134,6 +136,9 @@ class Layers:
         def new_weight() -> Array:
             return weight.scaled(_array(source), norm.scale())
 
+        def first_rows(count: int) -> Array:
+            return _rows(_array(source)[:count], norm.scale()[:count])
+
         def new_bias() -> Array:
             before = 0.0 if bias is None else doubles(bias).reshape(-1)
             return (before - norm.mean()) * norm.scale() + norm.shift()
@@ -148,7 +153,8 @@ class Layers:
                 if source.key.endswith("weight")
                 else f"{source.key}_bias"
             )
-        new_w = self._add(_named(source.key, suffix), source.type, new_weight, producer, rewriter)
+        first = first_rows if weight.scaled is _rows else None
+        new_w = self._add(_named(source.key, suffix), source.type, new_weight, producer, rewriter, first)
         has_bias = bias is not None or norm.shifts
         new_b = self._add(bias_name, bias_type, new_bias, producer, rewriter) if has_bias else None
         if weight.transposed is not None:
@@ -181,17 +187,27 @@ class Layers:
         compute: Callable[[], Array],
         near: Operation,
         rewriter: PatternRewriter,
+        first_rows: Callable[[int], Array] | None = None,
     ) -> SSAValue:
-        """A constant of the program that is computed when its bytes are needed, read in front of an op."""
-        count = 1
-        for size in type.get_shape():
-            count *= size
+        """A constant of the program that is computed when its bytes are needed, read in front of an op.
+
+        `first_rows` computes so many entries of the outermost dimension alone, or all there are.
+        """
+        shape = type.get_shape()
+        count = prod(shape)
         dtype = numpy_dtype(type.element_type)
 
         def data() -> memoryview:
             return bytes_of(compute().astype(dtype, copy=False), type)
 
-        symbol = self.globals.add_constant(name, type, Blob.derived(name, count * dtype.itemsize, data))
+        def begin(nbytes: int) -> bytes:
+            assert first_rows is not None
+            row = count // shape[0] * dtype.itemsize
+            return first_rows(-(-nbytes // row)).astype(dtype, copy=False).tobytes()[:nbytes]
+
+        by_rows = first_rows is not None and count and dim_order_of(type) == contiguous(len(shape))
+        blob = Blob.derived(name, count * dtype.itemsize, data, begin=begin if by_rows else None)
+        symbol = self.globals.add_constant(name, type, blob)
         symbol.location = near.location
         get = GetOp(symbol.key, type)
         get.location = near.location

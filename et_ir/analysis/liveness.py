@@ -17,6 +17,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
 
 from xdsl.ir import Block, SSAValue
 
@@ -36,11 +38,11 @@ from et_ir.dialects.executorch import (
     is_instruction,
 )
 
-__all__ = ["Interval", "Liveness"]
+__all__ = ["LiveInterval", "Liveness"]
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class LiveInterval:
     """Times from `first` to `last`, both included."""
 
     first: int
@@ -60,6 +62,8 @@ class _Access:
     source: int = -1
     bound: frozenset[int] = frozenset()
 
+
+_BY_TIME: Final = attrgetter("first", "last")
 
 References = dict[int, frozenset[int]]
 """The roots whose memory a root may refer to; one that is not there refers to its own."""
@@ -90,26 +94,29 @@ class Liveness:
         self._numbers: dict[SSAValue, int] = {}
         views: list[SSAValue] = []
         for op in self.registers:
+            register = op.result
             if isinstance(op, ViewOp):
-                views.append(op.result)
+                views.append(register)
             else:
-                self._numbers[op.result] = len(self._roots)
-                self._roots.append(op.result)
+                self._numbers[register] = len(self._roots)
+                self._roots.append(register)
         self._numbers |= {view: self._numbers[root_of(view)] for view in views}
         self._views = frozenset(views)
         self._accesses = [self._access(op) for op in self.instructions]
         self._redirected = frozenset[int]().union(*(access.bound for access in self._accesses))
         self._kill_parts()
         count = len(self._roots)
-        self._needed: list[list[Interval]] = [[] for _ in range(count)]
+        self._needed: list[list[LiveInterval]] = [[] for _ in range(count)]
         """When the memory of each root is needed: intervals with gaps between them, in order."""
-        self._content: list[list[Interval]] = [[] for _ in range(count)]
+        self._content: list[list[LiveInterval]] = [[] for _ in range(count)]
         """When what each root holds is needed, in order; an interval reaches from a write to the last read."""
         self._written: list[list[int]] = [[] for _ in range(count)]
+        self._given = [op for op in self.registers if isinstance(op, (InputOp, StateOp))]
+        """The registers that hold something before the plan runs."""
         self._kept = frozenset(
             self._numbers[op.result]
-            for op in self.registers
-            if isinstance(op, StateOp) or (isinstance(op, InputOp) and op.aliased is not None)
+            for op in self._given
+            if isinstance(op, StateOp) or op.aliased is not None
         )
         """The roots whose content is needed when the plan has ended."""
         self.live_at_entry: list[SSAValue] = []
@@ -152,8 +159,9 @@ class Liveness:
                 parts.pop(self._numbers[view], None)
         if not parts:
             return
+        followed = set(parts)  # to find what is not there in a dict takes as long as the dict is
         for place, (op, access) in enumerate(zip(self.instructions, self._accesses, strict=True)):
-            if access.reads.isdisjoint(parts) and access.writes.isdisjoint(parts):
+            if access.reads.isdisjoint(followed) and access.writes.isdisjoint(followed):
                 continue
             # What an instruction reads, it reads before it writes.
             for registers, writes in ((op.reads, False), (op.writes, True)):
@@ -179,12 +187,11 @@ class Liveness:
         self._content = [_merged(content, 0) for content in self._content]
         entry = live_in[self._blocks[0]]
         for root in entry:
-            self._needed[root].append(Interval(0, 0))
-        for op in self.registers:
-            if isinstance(op, InputOp | StateOp):
-                root = self._numbers[op.result]
-                self._needed[root].append(Interval(0, self.end if isinstance(op, StateOp) else 0))
-                self._written[root].append(0)
+            self._needed[root].append(LiveInterval(0, 0))
+        for op in self._given:
+            root = self._numbers[op.result]
+            self._needed[root].append(LiveInterval(0, self.end if isinstance(op, StateOp) else 0))
+            self._written[root].append(0)
         self._needed = [_merged(needed, 1) for needed in self._needed]
         self.live_at_entry.extend(self._roots[root] for root in sorted(entry))
 
@@ -250,8 +257,8 @@ class Liveness:
             references = referred[time - 1] if referred else {}
             if bound:
                 for root in _refer(bound, _after(access, references)):
-                    needed[root].append(Interval(time, time))
-                    content[root].append(Interval(time, time + 1))
+                    needed[root].append(LiveInterval(time, time))
+                    content[root].append(LiveInterval(time, time + 1))
             for root in access.kills:
                 if root in since:
                     self._note(root, time, since.pop(root))
@@ -261,15 +268,15 @@ class Liveness:
             if redirected:
                 bound = (bound - access.kills) | (access.reads & redirected)
                 for root in _refer(bound, references):
-                    needed[root].append(Interval(time, time))
+                    needed[root].append(LiveInterval(time, time))
             for root in _refer(access.writes - access.bound, references) if references else access.writes:
-                needed[root].append(Interval(time, time))
+                needed[root].append(LiveInterval(time, time))
                 self._written[root].append(time)
         for root, time in since.items():
             self._note(root, first, time)
 
     def _note(self, root: int, first: int, last: int) -> None:
-        interval = Interval(first, last)
+        interval = LiveInterval(first, last)
         self._needed[root].append(interval)
         if first < last:
             self._content[root].append(interval)
@@ -282,12 +289,12 @@ class Liveness:
             if not isinstance(op, ViewOp | ReferenceOp):
                 yield op
 
-    def interval(self, register: SSAValue) -> Interval | None:
+    def interval(self, register: SSAValue) -> LiveInterval | None:
         """The interval that covers all times at which a register's own memory is needed; `None` if it never
         is.
         """
         needed = self._needed[self._numbers[register]]
-        return Interval(needed[0].first, needed[-1].last) if needed else None
+        return LiveInterval(needed[0].first, needed[-1].last) if needed else None
 
     def is_redirected(self, register: SSAValue) -> bool:
         """Whether an instruction makes a register refer to other memory than its own."""
@@ -347,8 +354,8 @@ class _Parts:
     def access(self, place: int, op: Instruction, register: SSAValue, writes: bool) -> bool:
         """Note an access. Whether it is one to what the block has written."""
         if self.block is None:
-            self.block = op.parent_block()
-        if op.parent_block() is not self.block:
+            self.block = op.parent
+        if op.parent is not self.block:
             return False
         extent = extent_of(register)
         if writes:
@@ -374,15 +381,15 @@ def _joined(ranges: list[Range]) -> list[Range]:
     return joined
 
 
-def _merged(intervals: list[Interval], gap: int) -> list[Interval]:
+def _merged(intervals: list[LiveInterval], gap: int) -> list[LiveInterval]:
     """The same times in order, in as few intervals as there are that lie more than `gap` apart."""
     if len(intervals) < 2:
         return intervals
-    merged: list[Interval] = []
-    for interval in sorted(intervals, key=lambda interval: (interval.first, interval.last)):
+    merged: list[LiveInterval] = []
+    for interval in sorted(intervals, key=_BY_TIME):
         if merged and interval.first <= merged[-1].last + gap:
             if interval.last > merged[-1].last:
-                merged[-1] = Interval(merged[-1].first, interval.last)
+                merged[-1] = LiveInterval(merged[-1].first, interval.last)
         else:
             merged.append(interval)
     return merged

@@ -98,7 +98,7 @@ class NestedProgramBackend(BackendDetails):
         from et_ir.driver.pipelines import executorch_passes
         from et_ir.driver.stages import run_passes
         from et_ir.emit import write
-        from et_ir.emit.order import instruction_order
+        from et_ir.emit.basic_blocks import instruction_order
 
         settings = {spec.key: spec.value.decode() for spec in compile_specs}
         run_passes(

@@ -29,7 +29,7 @@ class MissingData(Exception):
     """The bytes of a constant are needed, but the weight store that holds them was not given."""
 
     def __init__(self, key: str):
-        super().__init__(f'the bytes of constant "{key}" are not loaded: give the weight store it is kept in')
+        super().__init__(f'the bytes of constant "{key}" are not loaded: give its weight store')
         self.key = key
 
 
@@ -41,7 +41,7 @@ class Blob:
     and where these are equal SHA-256 decides.
     """
 
-    __slots__ = ("_compute", "_head", "_rearranged", "_sha256", "_view", "key", "nbytes")
+    __slots__ = ("_begin", "_compute", "_head", "_rearranged", "_sha256", "_view", "key", "nbytes")
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Blob:
         compute: Callable[[], memoryview] | None = None,
         sha256: str | None = None,
         rearranged: tuple[Hashable, Blob] | None = None,
+        begin: Callable[[int], bytes] | None = None,
     ):
         self.key = key
         self.nbytes = nbytes
@@ -59,6 +60,7 @@ class Blob:
         self._compute = compute
         self._sha256 = sha256
         self._rearranged = rearranged
+        self._begin = begin
         self._head: bytes | None = None
 
     @staticmethod
@@ -74,13 +76,14 @@ class Blob:
         compute: Callable[[], memoryview],
         *,
         rearranged: tuple[Hashable, Blob] | None = None,
+        begin: Callable[[int], bytes] | None = None,
     ) -> Blob:
         """A blob whose bytes are computed when needed; `compute` must give the same bytes every time.
 
-        `rearranged` says that they are those of another blob, each once, in an order that a key determines. It spares
-        computing them to tell two such blobs apart.
+        `rearranged` says that they are those of another blob, each once, in an order that a key determines; `begin`
+        computes the first bytes, as many as it is asked for. They spare computing all to tell two such blobs apart.
         """
-        return Blob(key, nbytes, compute=compute, rearranged=rearranged)
+        return Blob(key, nbytes, compute=compute, rearranged=rearranged, begin=begin)
 
     @staticmethod
     def unresolved(key: str, nbytes: int, sha256: str) -> Blob:
@@ -97,14 +100,14 @@ class Blob:
         """
         if view.nbytes != self.nbytes:
             raise ValueError(
-                f'constant "{self.key}" has {self.nbytes} bytes, its weight store holds {view.nbytes}'
+                f'constant "{self.key}" has {self.nbytes} bytes, but {view.nbytes} in its weight store'
             )
         self._view = view.cast("B") if view.format != "B" else view
 
     def check(self) -> None:
         """Raise `ValueError` if the bytes are not those that the hash is of, as in a damaged weight store."""
         if self._sha256 is not None and hashlib.sha256(self.view()).hexdigest() != self._sha256:
-            raise ValueError(f'constant "{self.key}" has other bytes than its SHA-256 says')
+            raise ValueError(f'constant "{self.key}" does not match its SHA-256')
 
     def view(self) -> memoryview:
         """The bytes, as a flat read-only view. Raises `MissingData` for an unresolved blob."""
@@ -126,8 +129,16 @@ class Blob:
     def _first_bytes(self) -> bytes | None:
         """The first bytes, None for an unresolved blob; computed once."""
         if self._head is None and self.is_resolved:
-            self._head = bytes(self.view()[:_HEAD])
+            if self._view is None and self._begin is not None:
+                self._head = self._begin(min(_HEAD, self.nbytes))
+            else:
+                self._head = bytes(self.view()[:_HEAD])
         return self._head
+
+    @property
+    def head(self) -> bytes | None:
+        """The first bytes, where they are in memory: equal blobs have the same."""
+        return None if self._view is None else self._first_bytes()
 
     @property
     def sha256(self) -> str:

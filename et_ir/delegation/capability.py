@@ -45,7 +45,9 @@ class CapabilityPartitioner(Partitioner):
     def support(self, method: FuncOp) -> OperatorSupport:
         """What the backend takes, of the ops of one method."""
         if self._support is None:
-            raise NotImplementedError(f"{type(self).__name__} says nowhere what it takes: override `support`")
+            raise NotImplementedError(
+                f"{type(self).__name__} defines no supported operators: override `support`"
+            )
         return self._support
 
     def patterns(self, method: FuncOp) -> Iterable[Sequence[Operation]]:
@@ -57,7 +59,7 @@ class CapabilityPartitioner(Partitioner):
     def refuse_partition(self, ops: Sequence[Operation]) -> Refusal | None:
         """Why a partition is not worth it, None if it is."""
         if len(ops) < self.min_ops:
-            return Refusal("the partition is too small", f"of {len(ops)} ops, {self.min_ops} are asked for")
+            return Refusal("partition too small", f"{len(ops)} ops, at least {self.min_ops} required")
         return None
 
     def partition(self, method: FuncOp) -> PartitionResult:
@@ -108,7 +110,7 @@ class _Finder:
         found = group(graph.before, colours, patterns, list(users.values()))
         for number in found.parted:
             for op in here[number]:
-                self.refusals[op] = Refusal("a path leaves its pattern and comes back")
+                self.refusals[op] = Refusal("a path leaves the pattern and re-enters it")
         for nodes in found.groups:
             self._group([graph.ops[node] for node in nodes])
 
@@ -139,17 +141,17 @@ class _Finder:
             finding = Finding.at(
                 op,
                 f"{who} raised {type(error).__name__}: {error}",
-                f"mend it, or leave the backend {self.partitioner.delegation_spec.backend_id} out",
+                f"fix the partitioner, or compile without the backend {self.partitioner.delegation_spec.backend_id}",
             )
             raise PassReport("a partitioner failed", [finding]) from error
 
     def _group(self, ops: list[Operation]) -> None:
         everything, ops = ops, _without_lone_state(ops)
-        lone = Refusal("mutable state", "no partition both reads and writes it")
+        lone = Refusal("mutable state", "its reads and writes are not in one partition")
         self.refusals.update(dict.fromkeys(set(everything) - set(ops), lone))
         computing = [op for op in ops if not isinstance(op, LoadOp | StoreOp)]
         if not computing:
-            self.refusals.update(dict.fromkeys(ops, Refusal("mutable state", "nothing is computed of it")))
+            self.refusals.update(dict.fromkeys(ops, Refusal("mutable state", "its value is unused")))
             return
         refusal = self.partitioner.refuse_partition(computing)
         if refusal is not None:

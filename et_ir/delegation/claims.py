@@ -45,7 +45,7 @@ class _Claims(OperatorSupport):
     def refusal(self, op: Operation) -> Refusal | None:
         if op in self.taken:
             return None
-        return self.refusals.get(op) or Refusal("no pattern of the backend takes it", op.name)
+        return self.refusals.get(op) or Refusal("matches no pattern of the backend", op.name)
 
 
 class ClaimPattern(RewritePattern):

@@ -29,13 +29,13 @@ class DelegateMappingBuilder:
         Raises `ValueError` if it is known already, of another kind, missing, or given where they are generated.
         """
         if self._generated != (identifier is None):
-            told = "generates the identifiers, give none" if self._generated else "needs an identifier"
+            told = "generates the identifiers: do not pass one" if self._generated else "needs an identifier"
             raise ValueError(f"this mapping {told}")
         key = len(self._mapping) if identifier is None else identifier
         if key in self._mapping:
-            raise ValueError(f"the identifier {key!r} stands for other ops already")
+            raise ValueError(f"the identifier {key!r} is already used for other ops")
         if any(isinstance(known, str) != isinstance(key, str) for known in self._mapping):
-            raise ValueError(f"identifiers are all numbers or all names; {key!r} is of the other kind")
+            raise ValueError(f"identifiers must be all numbers or all names; {key!r} mixes the two")
         ops = (nodes,) if isinstance(nodes, Operation) else nodes
         self._mapping[key] = tuple(dict.fromkeys(op.location for op in ops))
         return key

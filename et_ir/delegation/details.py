@@ -42,24 +42,22 @@ class PreprocessResult:
     def __post_init__(self) -> None:
         processed = cast(object, self.processed_bytes)
         if not isinstance(processed, bytes | bytearray | memoryview | Blob):
-            raise TypeError(f"processed_bytes are to be bytes, not {type(processed).__name__}")
+            raise TypeError(f"processed_bytes must be bytes, not {type(processed).__name__}")
         mapping = cast(object, self.debug_handle_map)
         if not isinstance(mapping, Mapping):
-            raise TypeError(f"debug_handle_map is to be a map, not {type(mapping).__name__}")
+            raise TypeError(f"debug_handle_map must be a mapping, not {type(mapping).__name__}")
         for key, locations in self.debug_handle_map.items():
             for location in locations:
                 if not isinstance(cast(object, location), LocationAttr):
-                    message = (
-                        f"debug_handle_map: {key!r} is to stand for locations of ops, not for {location!r}"
-                    )
-                    raise TypeError(f"{message}; DelegateMappingBuilder makes such a map")
+                    message = f"debug_handle_map: {key!r} must map to locations of ops, not to {location!r}"
+                    raise TypeError(f"{message}; build the map with DelegateMappingBuilder")
         store = cast(object, self.data_store_output)
         if store is not None and not isinstance(store, NamedDataStoreOutput):
             raise TypeError(
-                f"data_store_output is to be NamedDataStore.get_named_data_store_output(), not {type(store).__name__}"
+                f"data_store_output must be NamedDataStore.get_named_data_store_output(), not {type(store).__name__}"
             )
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
-            raise ValueError(f"an alignment of {self.alignment} bytes is no power of two")
+            raise ValueError(f"an alignment of {self.alignment} bytes is not a power of two")
 
 
 class BackendDetails(ABC):

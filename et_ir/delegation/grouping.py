@@ -132,7 +132,7 @@ def _contracted(
             if not missing[other]:
                 ready.append(other)
     if len(place) != count:
-        raise AssertionError("groups by level need each other in a circle")
+        raise AssertionError("cyclic dependency between groups")
     for node, one in enumerate(cluster):
         cluster[node] = place[one]
     ordered: list[set[int]] = [set() for _ in range(count)]

@@ -97,7 +97,7 @@ def _preprocess(
             raise _failed(details, ones, message)
         for one, result in zip(ones, given, strict=True):
             if not isinstance(cast(object, result), PreprocessResult):
-                raise _failed(details, [one], f"returned {type(result).__name__}, no PreprocessResult")
+                raise _failed(details, [one], f"returned {type(result).__name__}, not a PreprocessResult")
             results[one] = result
     return results
 
@@ -117,7 +117,7 @@ def _guarded(details: type[BackendDetails], ones: Sequence[PartitionOp], call: C
 
 
 def _failed(details: type[BackendDetails], ones: Sequence[PartitionOp], text: str) -> BackendFailed:
-    fix = "leave the backend out for this program, or what it cannot compile; its own message is above"
+    fix = "compile without the backend, or exclude the ops that it cannot compile; its message is above"
     message = f"the backend '{details.backend_id}' cannot compile it: {text}"
     return BackendFailed("partitions cannot be lowered", [Finding.at(one, message, fix) for one in ones])
 
@@ -152,8 +152,8 @@ def _named_data(module: ModuleOp, results: Mapping[PartitionOp, PreprocessResult
             try:
                 store.merge_named_data_store(result.data_store_output)
             except (NamedDataConflict, ValueError) as error:
-                message = f"the backend '{partition.backend.data}' adds data that cannot be kept: {error}"
-                finding = Finding.at(partition, message, "have the backend name its data by their content")
+                message = f"the backend '{partition.backend.data}' adds invalid named data: {error}"
+                finding = Finding.at(partition, message, "name data by a hash of its content")
                 raise BackendFailed("partitions cannot be lowered", [finding]) from error
     return store
 

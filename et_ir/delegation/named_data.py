@@ -56,16 +56,16 @@ class NamedDataStore:
         `ValueError` for an alignment that is no power of two, or a data file in a folder.
         """
         if external_tag is not None and (not external_tag or "/" in external_tag):
-            raise ValueError(f"named data '{key}': '{external_tag}' is no name of a file without folders")
+            raise ValueError(f"named data '{key}': '{external_tag}' is not a file name without folders")
         wanted = 1 if alignment is None else alignment
         if wanted < 1 or wanted & (wanted - 1):
-            raise ValueError(f"named data '{key}': an alignment of {wanted} bytes is no power of two")
+            raise ValueError(f"named data '{key}': an alignment of {wanted} bytes is not a power of two")
         blob = data if isinstance(data, Blob) else Blob.of(key, data)
         known = self._entries.get(key)
         if known is not None:
             if self._buffers[known.buffer_index] != blob:
                 raise NamedDataConflict(
-                    f"two different data are named '{key}'; name data by its content, or by who it belongs to"
+                    f"two different blobs are named '{key}'; name data by its content or by its owner"
                 )
             self._entries[key] = DataEntry(known.buffer_index, max(known.alignment, wanted))
             return

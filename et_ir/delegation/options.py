@@ -12,7 +12,7 @@ def check_options(options: Mapping[str, str], known: Collection[str]) -> None:
     """Raises `ValueError` for an option that is not among the `known`."""
     for key in options:
         if key not in known:
-            raise ValueError(f"there is no option '{key}'; there are: {', '.join(known)}")
+            raise ValueError(f"unknown option '{key}'; options are: {', '.join(known)}")
 
 
 def number_option(options: Mapping[str, str], key: str, default: int) -> int:
@@ -59,4 +59,4 @@ def _operators(name: str) -> Iterable[str]:
         return overloads
     close = get_close_matches(plain, OP_BY_NAME, n=1)
     hint = f", did you mean '{close[0]}'?" if close else ""
-    raise ValueError(f"there is no operator '{name}'{hint}")
+    raise ValueError(f"unknown operator '{name}'{hint}")

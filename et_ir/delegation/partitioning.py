@@ -35,7 +35,7 @@ def partition_module(module: ModuleOp, partitioners: Partitioners) -> Delegation
         unknown = [name for name in partitioners if name not in methods]
         if unknown:
             there = ", ".join(sorted(methods)) or "none"
-            raise PassFailedException(f"partition: no method is called '{unknown[0]}'; there are: {there}")
+            raise PassFailedException(f"partition: no method named '{unknown[0]}'; methods are: {there}")
     for partitioner in dict.fromkeys(all_partitioners(partitioners)):
         _prepare(partitioner, module)
     report = DelegationReport()
@@ -71,7 +71,7 @@ def _partition(partitioner: Partitioner, method: FuncOp) -> PartitionResult:
     except Exception as error:
         clear_tags(method)
         text = f"{type(partitioner).__name__} raised {type(error).__name__}: {error}"
-        finding = Finding.at(method, text, "mend the partitioner, or leave it out")
+        finding = Finding.at(method, text, "fix the partitioner, or compile without it")
         raise PassReport("a partitioner failed", [finding]) from error
     return result
 
@@ -88,7 +88,7 @@ def _report(
             continue
         if isinstance(op, CallOp) or not _counts(op):
             continue
-        reasons = refusals.get(op) or [Refusal("no partitioner was asked")]
+        reasons = refusals.get(op) or [Refusal("no partitioner given")]
         report.left_out.append(LeftOut(name, op.name, op.location, tuple(reasons)))
         pending = [inner for region in op.regions for inner in region.block.ops] + pending
 

@@ -43,17 +43,17 @@ def form_partitions(method: FuncOp, specs: Mapping[str, DelegationSpec]) -> list
                 message = f"[partition_t1] the tag '{name}' has no delegation spec"
                 findings.append(Finding.at(ops[0], message, "add it to PartitionResult.partition_tags"))
             if home.setdefault(name, block) is not block:
-                message = f"[partition_t2] the tag '{name}' is in another block too"
-                findings.append(Finding.at(ops[0], message, "give the ops of each block a tag of their own"))
+                message = f"[partition_t2] the tag '{name}' occurs in another block as well"
+                findings.append(Finding.at(ops[0], message, "use a separate tag for the ops of each block"))
             for op in ops:
                 if is_copied(op) or is_statement(op) or op is block.last_op:
-                    message = f"[partition_t3] is tagged '{name}', but belongs to no partition"
-                    fix = "tag ops that compute: partitions read constants and sizes by themselves"
+                    message = f"[partition_t3] is tagged '{name}', but cannot be in a partition"
+                    fix = "tag only ops that compute: partitions read constants and sizes themselves"
                     findings.append(Finding.at(op, message, fix))
-    PartitionError.raise_if("the partitions cannot be made", findings)
+    PartitionError.raise_if("invalid partitions", findings)
     orders = [_Order(block, tagged) for block, tagged in blocks]
     findings = [order.circle for order in orders if order.circle is not None]
-    PartitionError.raise_if("the partitions cannot be made", findings)
+    PartitionError.raise_if("invalid partitions", findings)
     copied = [op for op in method.walk() if is_copied(op) and op.results[0].first_use is not None]
     made = [op for order in orders for op in order.apply(specs)]
     _drop_unused(copied)
@@ -133,8 +133,8 @@ class _Order:
         tag = next(step for step in path if isinstance(step, str))
         at = path.index(tag)
         names = [self._say(step) for step in (*path[at:], *path[:at], tag)]
-        message = f"[partition_t4] {' needs '.join(names)}: it cannot be run as one"
-        fix = "leave one of these ops out, or derive from CapabilityPartitioner, whose partitions are convex"
+        message = f"[partition_t4] {' needs '.join(names)}: the partition is not convex"
+        fix = "exclude one of these ops, or derive from CapabilityPartitioner, whose partitions are convex"
         return Finding.at(self.tagged[tag][0], message, fix)
 
     def _say(self, unit: str | int) -> str:

@@ -61,13 +61,13 @@ def register_backend(backend: Backend) -> Backend:
     known = _named(backend.name)
     if known is not None and not _same(known, backend):
         raise BackendError(
-            f"two backends are called '{backend.name}': {_place(known)} and {_place(backend)}; rename one"
+            f"two backends are named '{backend.name}': {_place(known)} and {_place(backend)}; rename one"
         )
     for other in _registered.values():
         if other.details.backend_id == backend.details.backend_id and not _same(other, backend):
             raise BackendError(
-                f"two backends have the id '{other.details.backend_id}' in files: {_place(other)} and "
-                f"{_place(backend)}; give one another backend_id"
+                f"two backends have the id '{other.details.backend_id}': {_place(other)} and "
+                f"{_place(backend)}; change the backend_id of one"
             )
     _registered[backend.name] = backend
     return backend
@@ -88,7 +88,7 @@ def find_backend(name: str) -> Backend:
         close = get_close_matches(name.lower(), names, n=1)
         hint = f", did you mean '{close[0]}'?" if close else ""
         there = ", ".join(names) or "none"
-        raise MissingBackend(f"no backend is called '{name}'{hint}; there are: {there}")
+        raise MissingBackend(f"unknown backend '{name}'{hint}; backends are: {there}")
     return found
 
 
@@ -101,7 +101,7 @@ def details_of(backend_id: str) -> type[BackendDetails]:
             return backend.details
         ids.append(backend.details.backend_id)
     there = ", ".join(ids) or "none"
-    raise MissingBackend(f"no backend has the id '{backend_id}'; there are: {there}")
+    raise MissingBackend(f"no backend has the id '{backend_id}'; ids are: {there}")
 
 
 def parse_backend(text: str) -> tuple[Backend, dict[str, str]]:
@@ -126,10 +126,10 @@ def make_partitioner(text: str) -> Partitioner:
     except ValueError as error:
         raise BackendError(f"backend '{backend.name}': {error}") from error
     except Exception as error:
-        text = f"its partitioner cannot be made: {type(error).__name__}: {error}"
+        text = f"its partitioner cannot be created: {type(error).__name__}: {error}"
         raise BackendError(f"backend '{backend.name}': {text}") from error
     if not isinstance(made, Partitioner):
-        raise BackendError(f"backend '{backend.name}': {made!r} is made as its partitioner, and is none")
+        raise BackendError(f"backend '{backend.name}': {made!r} is not a Partitioner")
     return made
 
 
@@ -144,7 +144,7 @@ def _named(name: str) -> Backend | None:
         return None
     if len(points) > 1:
         raise BackendError(
-            f"two packages install a backend called '{name}': {', '.join(point.value for point in points)}; "
+            f"two packages install a backend named '{name}': {', '.join(point.value for point in points)}; "
             "remove one"
         )
     try:

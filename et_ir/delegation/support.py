@@ -65,7 +65,7 @@ class SupportTable(OperatorSupport):
     def refusal(self, op: Operation) -> Refusal | None:
         name = op.operator.view_form if isinstance(op, SchemaOp) else op.name
         if name not in self._table:
-            return Refusal("no such operator in the backend", name)
+            return Refusal("operator not supported by the backend", name)
         types = self._table[name]
         for argument, wanted in self._literals.items():
             if isinstance(op, SchemaOp) and argument in op.info().schema.by_name:
@@ -77,7 +77,7 @@ class SupportTable(OperatorSupport):
             if not is_tensor(tensor):
                 continue
             if self._static and not tensor.has_static_shape():
-                return Refusal("a size is known at run time only", str(tensor))
+                return Refusal("dynamic size", str(tensor))
             if types is not None and tensor.element_type not in types:
                 taken = ", ".join(map(element_type_name, types))
                 return Refusal(
@@ -93,7 +93,7 @@ class AnyOf(OperatorSupport):
         self._supports = supports
 
     def refusal(self, op: Operation) -> Refusal | None:
-        refusal: Refusal | None = Refusal("no such operator in the backend", op.name)
+        refusal: Refusal | None = Refusal("operator not supported by the backend", op.name)
         for support in self._supports:
             refusal = support.refusal(op)
             if refusal is None:
@@ -116,7 +116,7 @@ def supports_what_is_in(support: OperatorSupport, op: ControlOp) -> Refusal | No
                 else number_refusal(inner) or support.refusal(inner)
             )
             if refusal is not None:
-                return Refusal("something in it is not taken", f"{inner.name}, {refusal}")
+                return Refusal("an op in its body is not supported", f"{inner.name}, {refusal}")
     return None
 
 
@@ -128,7 +128,7 @@ def number_refusal(op: Operation) -> Refusal | None:
 
     for result in op.results:
         if not is_tensor(result.type):
-            return Refusal("makes a number", f"its result is {result.type}")
+            return Refusal("returns a scalar", f"its result is {result.type}")
     pending = [value for value in outer_operands(op) if not is_tensor(value.type)]
     while pending:
         value = pending.pop()
@@ -136,5 +136,5 @@ def number_refusal(op: Operation) -> Refusal | None:
         if isinstance(owner, Operation) and is_copied(owner):
             pending.extend(operand for operand in owner.operands if not is_tensor(operand.type))
         elif isinstance(owner, Operation) or not isinstance(owner.parent_op(), ControlOp):
-            return Refusal("takes a number that is known at run time only", f"of type {value.type}")
+            return Refusal("takes a dynamic scalar", f"of type {value.type}")
     return None

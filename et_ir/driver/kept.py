@@ -45,13 +45,13 @@ class KeptOperators:
                 operators, keep = partitioner.ops_to_not_decompose()
                 names = [_name(operator) for operator in operators]
             except Exception as error:
-                text = f"{who} is to return operators and a filter: {type(error).__name__}: {error}"
+                text = f"{who} must return operators and a filter: {type(error).__name__}: {error}"
                 raise BackendError(text) from error
             for name in names:
                 if name not in OP_BY_NAME:
                     close = get_close_matches(name, OP_BY_NAME, n=1)
                     hint = f", did you mean '{close[0]}'?" if close else ""
-                    raise ValueError(f"{who}: there is no operator '{name}'{hint}")
+                    raise ValueError(f"{who}: unknown operator '{name}'{hint}")
                 wanted.setdefault(name, []).append(keep)
         return KeptOperators(wanted)
 
@@ -99,7 +99,7 @@ class KeptOperators:
             return filters is None or any(keep is None or keep(op) for keep in filters)
         except Exception as error:
             text = f"a filter of ops_to_not_decompose raised {type(error).__name__}: {error}"
-            finding = Finding.at(op, text, "mend the partitioner, or leave it out")
+            finding = Finding.at(op, text, "fix the partitioner, or compile without it")
             raise PassReport("a partitioner failed", [finding]) from error
 
 

@@ -186,7 +186,7 @@ def _check_memory(config: ExecutorchBackendConfig) -> None:
         check_selector(value)
     for value, bank in config.pins.items():
         if bank not in banks:
-            raise ValueError(f"pins: {value!r}: {bank!r} is no bank of memory={config.memory!r}")
+            raise ValueError(f"pins: {value!r}: no bank {bank!r} in memory={config.memory!r}")
 
 
 class ExecutorchProgramManager:

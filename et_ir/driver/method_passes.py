@@ -60,7 +60,7 @@ def _run(context: Context, module: ModuleOp, passes: MethodPasses) -> None:
     for name in passes:
         if name not in methods:
             there = ", ".join(sorted(methods)) or "none"
-            raise PassFailedException(f"transform_passes: no method is called '{name}'; there are: {there}")
+            raise PassFailedException(f"transform_passes: no method named '{name}'; methods are: {there}")
     for name, ones in passes.items():
         if len(methods) == 1:
             _run(context, module, ones)
@@ -90,7 +90,7 @@ def _put_back(module: ModuleOp, name: str, part: ModuleOp) -> None:
     if list(made) != [name]:
         there = ", ".join(sorted(made)) or "none"
         raise PassFailedException(
-            f"transform_passes of '{name}': the method is to stay, and the only one; there are: {there}"
+            f"transform_passes of '{name}': the passes must keep exactly this method; methods are: {there}"
         )
     old, new = _methods(module)[name], made[name]
     block = module.body.block
@@ -104,7 +104,7 @@ def _put_back(module: ModuleOp, name: str, part: ModuleOp) -> None:
         if known is not None and key in elsewhere:
             if isinstance(known, BufferOp) and known.mutable is not None:
                 raise PassFailedException(
-                    f"transform_passes of '{name}': @{key} is state of other methods as well, and stays as it is"
+                    f"transform_passes of '{name}': @{key} is shared with other methods and must not change"
                 )
             renamed[key] = _free_name(key, symbols, theirs)
             op.properties["sym_name"] = StringAttr(renamed[key])

@@ -160,11 +160,11 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     from et_ir.passes.common.cse import CsePass
     from et_ir.passes.common.dce import DcePass
     from et_ir.passes.memory.concatenate_in_place import ConcatenateInPlacePass
+    from et_ir.passes.memory.copies_to_views import CopiesToViewsPass
     from et_ir.passes.memory.free_unbounded import FreeUnboundedPass
     from et_ir.passes.memory.in_place import InPlacePass
     from et_ir.passes.memory.plan_memory import PlanMemoryPass
     from et_ir.passes.memory.update_in_place import UpdateInPlacePass
-    from et_ir.passes.memory.views import ViewsPass
     from et_ir.passes.memory.write_back import WriteBackPass
     from et_ir.passes.to_executorch.decompose_quantized import DecomposeQuantizedPass
     from et_ir.passes.to_executorch.to_out_variant import ToOutVariantPass
@@ -188,7 +188,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
         # Inputs and outputs that the caller gives memory for share it with nothing.
         planned = not config.caller_memory
         sharing = [
-            ViewsPass(inputs=config.alloc_graph_input and planned),
+            CopiesToViewsPass(inputs=config.alloc_graph_input and planned),
             UpdateInPlacePass(target),
             InPlacePass(target),
             ConcatenateInPlacePass(outputs=config.alloc_graph_output and planned),
@@ -292,9 +292,7 @@ def _check_preserved(names: Sequence[str]) -> None:
     for name in names:
         if name not in OP_BY_NAME:
             close = get_close_matches(name, OP_BY_NAME, n=1)
-            raise ValueError(
-                f"there is no operator {name}" + (f", did you mean {close[0]}?" if close else "")
-            )
+            raise ValueError(f"unknown operator {name}" + (f", did you mean {close[0]}?" if close else ""))
 
 
 def named_pipelines() -> Mapping[str, tuple[str, str]]:

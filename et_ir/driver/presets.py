@@ -43,10 +43,12 @@ DEFAULT: Final = "1"
 PRESETS: Final = {
     one.level: one
     for one in (
-        Preset("0", "plain lowering, no optional pass", simplify=False),
-        Preset("1", "as fast and as small as is free", memory="fast", effort=20, slack=4),
-        Preset("2", "speed, whatever memory it takes", memory="any"),
-        Preset("s", "memory before speed", memory="peak", workspace=1 << 18, forget=True),
+        Preset("0", "no optimization", simplify=False),
+        Preset(
+            "1", "as fast and as small as is free: folding, CSE, fusion", memory="fast", effort=20, slack=4
+        ),
+        Preset("2", "optimize for speed, at any cost in memory", memory="any"),
+        Preset("s", "optimize for memory", memory="peak", workspace=1 << 18, forget=True),
     )
 }
 """The levels, by what follows `-O`."""
@@ -55,5 +57,7 @@ PRESETS: Final = {
 def preset(level: str) -> Preset:
     """What is done at a level. Raises `ValueError` for one that there is not."""
     if level not in PRESETS:
-        raise ValueError(f"there is no level O{level}, there are {', '.join(f'O{name}' for name in PRESETS)}")
+        raise ValueError(
+            f"unknown optimization level O{level}, expected one of {', '.join(f'O{name}' for name in PRESETS)}"
+        )
     return PRESETS[level]

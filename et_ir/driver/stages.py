@@ -96,14 +96,16 @@ def run_stages(
     observer = observer or Observer()
     passes = [one for stage in stages for one in stage.passes]
     done = 0
-    for stage in stages:
-        for one in stage.passes:
-            try:
-                run_passes(module, [one], observer, ctx)
-            except PassReport as error:
-                raise with_later_faults(error, module, passes[done:]) from error
-            done += 1
-        observer.reached(stage.level, module)
+    # Between passes too: with the usual thresholds each would end with a collection.
+    with quiet_collector():
+        for stage in stages:
+            for one in stage.passes:
+                try:
+                    run_passes(module, [one], observer, ctx)
+                except PassReport as error:
+                    raise with_later_faults(error, module, passes[done:]) from error
+                done += 1
+            observer.reached(stage.level, module)
 
 
 def import_faults(error: UnsupportedProgram, stages: Sequence[Stage]) -> Exception:

@@ -16,14 +16,15 @@ __all__ = ["BlobIndex", "DataPool", "SegmentList"]
 class BlobIndex:
     """Numbers blobs by content, in the order of their first use.
 
-    Hashing is what this costs, and only blobs of one size can be equal: a blob is hashed when a second one of
-    its size comes.
+    Comparing is what this costs, and only blobs of one size can be equal. Those in memory are compared with others
+    that begin with the same bytes; of those that are yet to be computed this is not known.
     """
 
     def __init__(self) -> None:
         self.blobs: list[Blob] = []
         self._by_identity: dict[int, int] = {}
         self._by_size: dict[int, list[int]] = {}
+        self._by_head: dict[tuple[int, bytes | None], list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.blobs)
@@ -35,8 +36,11 @@ class BlobIndex:
             return known
         if not blob.is_resolved:
             raise MissingData(blob.key)
-        same_size = self._by_size.setdefault(blob.nbytes, [])
-        for index in same_size:
+        size, head = blob.nbytes, blob.head
+        same_size = self._by_size.setdefault(size, [])
+        same_head = self._by_head.setdefault((size, head), [])
+        similar = same_size if head is None else [*same_head, *self._by_head.get((size, None), ())]
+        for index in similar:
             if self.blobs[index] == blob:
                 self._by_identity[id(blob)] = index
                 return index
@@ -44,6 +48,7 @@ class BlobIndex:
         # The list keeps the blob alive, so that its identity is not given to another.
         self.blobs.append(blob)
         same_size.append(index)
+        same_head.append(index)
         self._by_identity[id(blob)] = index
         return index
 

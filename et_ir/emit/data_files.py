@@ -65,8 +65,8 @@ def data_files(module: ModuleOp) -> dict[str, list[Entry]]:
                 continue
             blob = symbol.value.blob
             if seen.setdefault(register.key, blob) != blob:
-                message = f"a backend has other data of the name '{register.key}'"
-                findings.append(Finding.at(register, message, "leave one of them in the program's file"))
+                message = f"a backend has different data named '{register.key}'"
+                findings.append(Finding.at(register, message, "rename one, or keep one in the program file"))
             name = symbol.attributes.get(DATA_FILE)
             file = name.data if isinstance(name, StringAttr) else DEFAULT
             type = register.type

@@ -16,13 +16,13 @@ from xdsl.ir import Attribute, Operation
 
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import DelegateCallOp, KernelCallOp, PlanOp
-from et_ir.emit.order import instruction_order
+from et_ir.emit.basic_blocks import instruction_order
 from et_ir.locations import Frame, frames_of, module_path
 
 __all__ = [
     "DelegateOrigins",
     "Origin",
-    "Place",
+    "SourcePlace",
     "debug_handle_map",
     "delegate_map",
     "origins",
@@ -31,7 +31,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Place:
+class SourcePlace:
     """A place in the exported program."""
 
     handle: int | None
@@ -46,7 +46,7 @@ class DelegateOrigins:
     """What a delegate's own identifiers stand for: it tells of its events by them."""
 
     backend: str
-    places: Mapping[str, tuple[Place, ...]]
+    places: Mapping[str, tuple[SourcePlace, ...]]
     """The places that each identifier stands for. A number is written as text."""
 
 
@@ -96,10 +96,10 @@ class _Numbers:
 
     def __init__(self, given: set[int]):
         self._given = given
-        self._places: dict[LocationAttr, Place] = {}
+        self._places: dict[LocationAttr, SourcePlace] = {}
         self._last = 0
 
-    def place(self, location: LocationAttr) -> Place:
+    def place(self, location: LocationAttr) -> SourcePlace:
         known = self._places.get(location)
         if known is not None:
             return known
@@ -113,15 +113,15 @@ class _Numbers:
         return place
 
 
-def _place(location: LocationAttr, handle: int | None) -> Place:
-    return Place(handle, module_path(location), tuple(frames_of(location)))
+def _place(location: LocationAttr, handle: int | None) -> SourcePlace:
+    return SourcePlace(handle, module_path(location), tuple(frames_of(location)))
 
 
 def _inside(lowered: LoweredOp | None, numbers: _Numbers) -> DelegateOrigins | None:
     """What a backend's identifiers stand for."""
     if lowered is None or lowered.debug_handles is None:
         return None
-    places: dict[str, tuple[Place, ...]] = {}
+    places: dict[str, tuple[SourcePlace, ...]] = {}
     for identifier, value in lowered.debug_handles.data.items():
         locations = cast("ArrayAttr[Attribute]", value).data if isinstance(value, ArrayAttr) else ()
         places[identifier] = tuple(numbers.place(one) for one in locations if isinstance(one, LocationAttr))

@@ -56,10 +56,10 @@ from et_ir.dialects.executorch.registers import dynamism_property
 from et_ir.dialects.program import DataAttr, Guards, GuardsAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
-from et_ir.emit.blocks import block_ranges
+from et_ir.emit.basic_blocks import block_ranges
 from et_ir.emit.emit import SEGMENT_ALIGNMENT, TENSOR_ALIGNMENT
-from et_ir.emit.reading import PlanReader, Step
-from et_ir.emit.registers import Roles, find_roles
+from et_ir.emit.plan_reader import DecodedInstruction, PlanReader
+from et_ir.emit.register_roles import RegisterRoles, find_roles
 from et_ir.emit.symbols import FileSymbols
 from et_ir.locations import Frame, location_of
 from et_schema import program as schema
@@ -175,7 +175,7 @@ class _PlanBuilder:
         self.parent = parent
         self.reader = reader
         self.plan: ExecutionPlan = reader.plan
-        self.roles: Roles = find_roles(reader)
+        self.roles: RegisterRoles = find_roles(reader)
         self.registers: dict[int, SSAValue] = {}
         self._rank = {index: rank for rank, index in enumerate(self.roles.order)}
         self._declared = 0
@@ -297,7 +297,9 @@ class _PlanBuilder:
             return _NO_FRAMES
         return location_of([Frame(f.filename, f.lineno, f.name, f.context) for f in frames])
 
-    def _instruction(self, step: Step, starts: dict[int, Block], following: Block | None) -> Operation:
+    def _instruction(
+        self, step: DecodedInstruction, starts: dict[int, Block], following: Block | None
+    ) -> Operation:
         match step.table:
             case schema.KernelCall():
                 shape = step.shape

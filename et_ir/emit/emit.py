@@ -42,8 +42,8 @@ from et_ir.dialects.executorch.arguments import literal_value
 from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.executorch.layout import device, dim_order, scalar_type
 from et_ir.dialects.program import Globals
+from et_ir.emit.basic_blocks import instruction_order
 from et_ir.emit.data import DataPool, SegmentList
-from et_ir.emit.order import instruction_order
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import frames_of
 from et_ir.report import Finding, PassReport
@@ -206,16 +206,12 @@ class _Emitter:
     def _check(self, plans: list[PlanOp]) -> None:
         if not plans:
             self.findings.append(
-                Finding.at(
-                    self.module, "there is no executorch.plan", "lower the program with to-out-variant first"
-                )
+                Finding.at(self.module, "the module has no executorch.plan", "run to-out-variant first")
             )
         for plan in plans:
             if plan.arenas is None:
                 self.findings.append(
-                    Finding.at(
-                        plan, f"the memory of @{plan.key} is not planned", "run the pass plan-memory first"
-                    )
+                    Finding.at(plan, f"the memory of @{plan.key} is not planned", "run plan-memory first")
                 )
 
     def problem(self, op: Operation, message: str, fix: str) -> None:
@@ -315,7 +311,7 @@ class _PlanEmitter:
             base = self._place(owner) if isinstance(owner, RegisterOp) else None
             if base is None:
                 self.parent.problem(
-                    op, "a view needs a register with planned memory", "run the pass plan-memory first"
+                    op, "a view needs a register with planned memory", "run plan-memory first"
                 )
                 return None
             return base[0], base[1] + op.first_byte
@@ -325,7 +321,7 @@ class _PlanEmitter:
         symbol = self.parent.symbols.by_name.get(op.key)
         if symbol is None:
             self.parent.problem(
-                op, f"no parameter, buffer or constant is called @{op.key}", "declare it in the module"
+                op, f"no parameter, buffer or constant is named @{op.key}", "declare it in the module"
             )
             return
         if op.anonymous is None or op.external is not None:
@@ -362,7 +358,7 @@ class _PlanEmitter:
                 # The file has no other jump than one on a condition.
                 arguments = JumpFalseCall(table.scalar(False), starts[op.target])
             case _:
-                self.parent.problem(op, "no instruction of a file", "lower it before the program is written")
+                self.parent.problem(op, "not an instruction of the file format", "lower it before emission")
                 return
         self._append(op, arguments)
 
@@ -398,7 +394,7 @@ class _PlanEmitter:
             index = self.delegates[name] = len(self.delegates)
             lowered = self.parent.lowered.get(name)
             if lowered is None:
-                self.parent.problem(op, f"no backend.lowered is called @{name}", "declare it in the module")
+                self.parent.problem(op, f"no backend.lowered is named @{name}", "declare it in the module")
             else:
                 self.delegate_tables.append(self._delegate(lowered))
         return DelegateCall(index, [self.table.item(value) for value in (*op.inputs, *op.outs)])

@@ -13,11 +13,11 @@ from xdsl.ir import Attribute
 from et_ir.dialects.schema import SchemaOp
 from et_ir.evaluation.arrays import Array, numpy_dtype
 
-__all__ = ["Call", "Kernel"]
+__all__ = ["ConstantCall", "Kernel"]
 
 
 @dataclass(frozen=True)
-class Call:
+class ConstantCall:
     """`op` is the class of the operator.
 
     `args` holds its schema arguments by name: arrays for tensors, Python values for literals, and for numbers
@@ -44,5 +44,5 @@ class Call:
         return numpy_dtype(self.types[0].element_type)
 
 
-Kernel: TypeAlias = Callable[[Call], Array | Sequence[Array]]
+Kernel: TypeAlias = Callable[[ConstantCall], Array | Sequence[Array]]
 """Gives the results, of the shapes and dtypes that the call says."""

@@ -16,10 +16,10 @@ from et_ir.data import Blob
 from et_ir.data.blob import KEEP
 from et_ir.evaluation import torch_kernels
 from et_ir.evaluation.arrays import Array, array_of, bytes_of, numpy_dtype
-from et_ir.evaluation.call import Call, Kernel
+from et_ir.evaluation.call import ConstantCall, Kernel
 from et_ir.evaluation.numpy_kernels import REARRANGEMENTS
 
-__all__ = ["Expression", "Leaf", "Operand", "Part"]
+__all__ = ["Expression", "ExpressionResult", "Leaf", "Operand"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +35,16 @@ class Leaf:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ExpressionResult:
     """One result of an expression."""
 
     expression: Expression
     index: int
 
 
-Operand: TypeAlias = "Leaf | Part | int | float | bool | Sequence[Leaf | Part | None] | None"
+Operand: TypeAlias = (
+    "Leaf | ExpressionResult | int | float | bool | Sequence[Leaf | ExpressionResult | None] | None"
+)
 """What stands in a tensor slot: a constant, a number, nothing, or a list of constants."""
 
 
@@ -53,31 +55,33 @@ class Expression:
     `call.args` holds the literals; `tensors` what stands in the tensor slots.
     """
 
-    call: Call
+    call: ConstantCall
     tensors: Mapping[str, Operand]
     kernel: Kernel | None
     blobs: dict[int, Blob] = field(default_factory=dict[int, Blob])
     """Results that have become constants of the program."""
 
-    def operands(self) -> list[Leaf | Part]:
-        found: list[Leaf | Part] = []
+    def operands(self) -> list[Leaf | ExpressionResult]:
+        found: list[Leaf | ExpressionResult] = []
         for operand in self.tensors.values():
             items = operand if isinstance(operand, tuple) else (operand,)
-            found.extend(item for item in cast("Sequence[Any]", items) if isinstance(item, Leaf | Part))
+            found.extend(
+                item for item in cast("Sequence[Any]", items) if isinstance(item, Leaf | ExpressionResult)
+            )
         return found
 
     def _apply(self, done: Mapping[int, Sequence[Array]]) -> Sequence[Array]:
         def value(operand: Any) -> Any:
             if isinstance(operand, Leaf):
                 return operand.array()
-            if isinstance(operand, Part):
+            if isinstance(operand, ExpressionResult):
                 kept = operand.expression.known(operand.index)
                 return done[id(operand.expression)][operand.index] if kept is None else kept
             if isinstance(operand, tuple):
                 return [value(item) for item in cast("Sequence[Any]", operand)]
             return operand
 
-        call = Call(
+        call = ConstantCall(
             self.call.op,
             {**self.call.args, **{name: value(operand) for name, operand in self.tensors.items()}},
             self.call.types,
@@ -105,7 +109,7 @@ class Expression:
             needed = [
                 part.expression
                 for part in top.operands()
-                if isinstance(part, Part)
+                if isinstance(part, ExpressionResult)
                 and id(part.expression) not in done
                 and part.expression.known(part.index) is None
             ]

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from et_ir.evaluation.arrays import Array, numpy_dtype
-from et_ir.evaluation.call import Call, Kernel
+from et_ir.evaluation.call import ConstantCall, Kernel
 
 __all__ = ["KERNELS", "REARRANGEMENTS", "kernel_for"]
 
@@ -44,23 +44,23 @@ def _kernel(*names: str) -> Callable[[Kernel], Kernel]:
         "unsqueeze view"
     )
 )
-def reshape(call: Call) -> Array:
+def reshape(call: ConstantCall) -> Array:
     return call["self"].reshape(call.shape)
 
 
 @_kernel("permute")
-def permute(call: Call) -> Array:
+def permute(call: ConstantCall) -> Array:
     return call["self"].transpose(call["dims"])
 
 
 @_kernel("transpose.int")
-def transpose(call: Call) -> Array:
+def transpose(call: ConstantCall) -> Array:
     array = call["self"]
     return array.swapaxes(call["dim0"], call["dim1"]) if array.ndim else array
 
 
 @_kernel("t")
-def t(call: Call) -> Array:
+def t(call: ConstantCall) -> Array:
     return call["self"].T
 
 
@@ -69,18 +69,18 @@ REARRANGEMENTS: Final[frozenset[Kernel]] = frozenset((reshape, permute, transpos
 
 
 @_kernel("expand", "broadcast_to", "expand_as")
-def expand(call: Call) -> Array:
+def expand(call: ConstantCall) -> Array:
     return np.broadcast_to(call["self"], call.shape)
 
 
 @_kernel("slice.Tensor")
-def slice_(call: Call) -> Array:
+def slice_(call: ConstantCall) -> Array:
     array, dim = call["self"], call["dim"]
     return array[_at(array, dim, slice(call["start"], call["end"], call["step"]))]
 
 
 @_kernel("narrow")
-def narrow(call: Call) -> Array:
+def narrow(call: ConstantCall) -> Array:
     array: Array = call["self"]
     dim: int = call["dim"]
     start: int = call["start"]
@@ -90,7 +90,7 @@ def narrow(call: Call) -> Array:
 
 
 @_kernel("select.int")
-def select(call: Call) -> Array:
+def select(call: ConstantCall) -> Array:
     array = call["self"]
     return array[_at(array, call["dim"], call["index"])]
 
@@ -109,7 +109,7 @@ def _at(array: Array, dim: int, index: Any) -> tuple[Any, ...]:
     "unsafe_split_with_sizes",
     "unsafe_chunk",
 )
-def split(call: Call) -> list[Array]:
+def split(call: ConstantCall) -> list[Array]:
     array: Array = call["self"]
     dim: int = call["dim"]
     axis = dim % array.ndim
@@ -123,12 +123,12 @@ def split(call: Call) -> list[Array]:
 
 
 @_kernel("unbind.int")
-def unbind(call: Call) -> list[Array]:
+def unbind(call: ConstantCall) -> list[Array]:
     return list(np.moveaxis(call["self"], call["dim"], 0))
 
 
 @_kernel("cat", "concat")
-def cat(call: Call) -> Array:
+def cat(call: ConstantCall) -> Array:
     full = [a for a in call["tensors"] if a.shape != (0,)]
     return (
         np.concatenate([_converted(a, call.dtype) for a in full], call["dim"]) if full else call["tensors"][0]
@@ -136,48 +136,48 @@ def cat(call: Call) -> Array:
 
 
 @_kernel("stack")
-def stack(call: Call) -> Array:
+def stack(call: ConstantCall) -> Array:
     return np.stack([_converted(a, call.dtype) for a in call["tensors"]], call["dim"])
 
 
 @_kernel("flip")
-def flip(call: Call) -> Array:
+def flip(call: ConstantCall) -> Array:
     return np.flip(call["self"], call["dims"]) if call["dims"] else call["self"]
 
 
 @_kernel("repeat")
-def repeat(call: Call) -> Array:
+def repeat(call: ConstantCall) -> Array:
     return np.tile(call["self"], call["repeats"])
 
 
 @_kernel("diagonal")
-def diagonal(call: Call) -> Array:
+def diagonal(call: ConstantCall) -> Array:
     return np.diagonal(call["self"], call["offset"], call["dim1"], call["dim2"])
 
 
 @_kernel("tril")
-def tril(call: Call) -> Array:
+def tril(call: ConstantCall) -> Array:
     return np.tril(call["self"], call["diagonal"])
 
 
 @_kernel("triu")
-def triu(call: Call) -> Array:
+def triu(call: ConstantCall) -> Array:
     return np.triu(call["self"], call["diagonal"])
 
 
 @_kernel("index_select")
-def index_select(call: Call) -> Array:
+def index_select(call: ConstantCall) -> Array:
     array = call["self"]
     return array.take(call["index"], call["dim"]) if array.ndim else array
 
 
 @_kernel("embedding")
-def embedding(call: Call) -> Array:
+def embedding(call: ConstantCall) -> Array:
     return call["weight"][call["indices"]]
 
 
 @_kernel("gather")
-def gather(call: Call) -> Array:
+def gather(call: ConstantCall) -> Array:
     array: Array = call["self"]
     index: Array = call["index"]
     dim: int = call["dim"]
@@ -199,37 +199,37 @@ def _converted(value: Any, dtype: np.dtype[Any]) -> Array:
 
 
 @_kernel("_to_copy", "to.dtype", "to.dtype_layout", "to.device", "dim_order_ops._to_dim_order_copy")
-def to_copy(call: Call) -> Array:
+def to_copy(call: ConstantCall) -> Array:
     return _converted(call["self"], call.dtype)
 
 
 @_kernel("copy")
-def copy(call: Call) -> Array:
+def copy(call: ConstantCall) -> Array:
     return np.broadcast_to(_converted(call["src"], call.dtype), call.shape)
 
 
 @_kernel("full", "full_like", "new_full", "fill.Scalar")
-def full(call: Call) -> Array:
+def full(call: ConstantCall) -> Array:
     value = call["value"] if "value" in call.args else call["fill_value"]
     return np.broadcast_to(_converted(value, call.dtype), call.shape)
 
 
 @_kernel("zeros", "zeros_like", "new_zeros")
-def zeros(call: Call) -> Array:
+def zeros(call: ConstantCall) -> Array:
     return np.broadcast_to(np.zeros((), call.dtype), call.shape)
 
 
 @_kernel("ones", "ones_like", "new_ones")
-def ones(call: Call) -> Array:
+def ones(call: ConstantCall) -> Array:
     return np.broadcast_to(_converted(1, call.dtype), call.shape)
 
 
 @_kernel("scalar_tensor")
-def scalar_tensor(call: Call) -> Array:
+def scalar_tensor(call: ConstantCall) -> Array:
     return _converted(call["s"], call.dtype)
 
 
-def arange(call: Call) -> Array:
+def arange(call: ConstantCall) -> Array:
     start, step = call.args.get("start") or 0, call.args.get("step")
     numbers = np.arange(call.shape[0], dtype=np.int64) * (1 if step is None else int(step)) + int(start)
     return _converted(numbers, call.dtype)
@@ -240,7 +240,7 @@ def arange(call: Call) -> Array:
 _NARROW: Final = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
 
-def _operands(call: Call, *names: str) -> list[Array]:
+def _operands(call: ConstantCall, *names: str) -> list[Array]:
     """Operands in the type they are computed in: half precision in single."""
     assert call.computed is not None
     computed = numpy_dtype(call.computed)
@@ -249,42 +249,42 @@ def _operands(call: Call, *names: str) -> list[Array]:
     return [_converted(call[name], computed) for name in names]
 
 
-def _result(call: Call, value: Array) -> Array:
+def _result(call: ConstantCall, value: Array) -> Array:
     return np.broadcast_to(_converted(value, call.dtype), call.shape)
 
 
-def _scaled(call: Call, value: Array) -> Array:
+def _scaled(call: ConstantCall, value: Array) -> Array:
     alpha = call["alpha"]
     return value if alpha == 1 else value * _converted(alpha, value.dtype)
 
 
 @_kernel("add.Tensor", "add.Scalar")
-def add(call: Call) -> Array:
+def add(call: ConstantCall) -> Array:
     a, b = _operands(call, "self", "other")
     return _result(call, a + _scaled(call, b))
 
 
 @_kernel("sub.Tensor", "sub.Scalar")
-def sub(call: Call) -> Array:
+def sub(call: ConstantCall) -> Array:
     a, b = _operands(call, "self", "other")
     return _result(call, a - _scaled(call, b))
 
 
 @_kernel("rsub.Tensor", "rsub.Scalar")
-def rsub(call: Call) -> Array:
+def rsub(call: ConstantCall) -> Array:
     a, b = _operands(call, "self", "other")
     return _result(call, b - _scaled(call, a))
 
 
 @_kernel("div.Tensor", "div.Scalar")
-def div(call: Call) -> Array:
+def div(call: ConstantCall) -> Array:
     dtype = np.dtype(np.float32) if call.dtype in _NARROW else call.dtype
     with np.errstate(all="ignore"):
         return _result(call, _converted(call["self"], dtype) / _converted(call["other"], dtype))
 
 
 def _binary(function: Callable[[Array, Array], Array]) -> Kernel:
-    def kernel(call: Call) -> Array:
+    def kernel(call: ConstantCall) -> Array:
         a, b = _operands(call, "self", "other")
         with np.errstate(all="ignore"):
             return _result(call, function(a, b))
@@ -319,7 +319,7 @@ for _name, _function in {
 
 
 def _unary(function: Callable[[Array], Array]) -> Kernel:
-    def kernel(call: Call) -> Array:
+    def kernel(call: ConstantCall) -> Array:
         value = call["self"]
         # An integer becomes the float that the result is.
         dtype = call.dtype if value.dtype.kind in "iub" and call.dtype != np.bool_ else value.dtype
@@ -359,7 +359,7 @@ for _name, _unary_function in _UNARY.items():
 
 
 @_kernel("where.self")
-def where(call: Call) -> Array:
+def where(call: ConstantCall) -> Array:
     return np.where(
         call["condition"].astype(np.bool_),
         _converted(call["self"], call.dtype),
@@ -368,7 +368,7 @@ def where(call: Call) -> Array:
 
 
 @_kernel("masked_fill.Scalar", "masked_fill.Tensor")
-def masked_fill(call: Call) -> Array:
+def masked_fill(call: ConstantCall) -> Array:
     return np.where(call["mask"], _converted(call["value"], call.dtype), call["self"])
 
 

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.evaluation.arrays import Array, element_type_of, numpy_dtype
-from et_ir.evaluation.call import Call
+from et_ir.evaluation.call import ConstantCall
 
 __all__ = ["evaluate", "is_available"]
 
@@ -74,7 +74,7 @@ def _operator(op: type[SchemaOp]) -> Any:
     return getattr(packet, schema.overload or "default")
 
 
-def evaluate(call: Call) -> Sequence[Array]:
+def evaluate(call: ConstantCall) -> Sequence[Array]:
     """The results of an operator on constants.
 
     Raises whatever torch raises for operands that the operator does not take: `RuntimeError`, `TypeError`,

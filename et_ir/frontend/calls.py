@@ -17,7 +17,7 @@ from et_ir.dialects.schema.literals import BOOL_LIST, DYNAMIC, DYNAMIC_ATTR, SEG
 from et_ir.dialects.schema.op import OpInfo
 from et_ir.frontend.operators import Operator, name_of, schema_of
 from et_ir.frontend.types import UnsupportedType, element_type, result_type
-from et_ir.frontend.unsupported import Unknown
+from et_ir.frontend.unsupported import UnsupportedNode
 from et_ops import Arg
 
 __all__ = ["CallBuilder", "Operands", "op_class"]
@@ -44,7 +44,7 @@ class Operands(Protocol):
     """Whether the types of results have the symbols of the nodes."""
 
     def value_of(self, node: Node) -> Any:
-        """What a node became. Raises `Unknown` if it could not be converted."""
+        """What a node became. Raises `UnsupportedNode` if it could not be converted."""
         ...
 
     def is_left_to_view(self, item: Any, others: Sequence[Any]) -> bool:
@@ -97,7 +97,7 @@ class CallBuilder:
     ) -> SSAValue | tuple[SSAValue, ...] | None:
         """Append an op for a call of an operator whose result torch knows as `value`; returns its result(s).
 
-        Raises `Unknown` and `UnsupportedType`.
+        Raises `UnsupportedNode` and `UnsupportedType`.
         """
         info = cls.info()
         operands: list[SSAValue] = []
@@ -150,8 +150,8 @@ class CallBuilder:
             literal = LiteralOp(item)
             self._operands.place(literal)
             return literal.result
-        raise Unknown(
-            f"a value of type {type(item).__name__} stands where a tensor is expected", "pass a tensor"
+        raise UnsupportedNode(
+            f"a value of type {type(item).__name__} is given where a tensor is expected", "pass a tensor"
         )
 
     def _literal(
@@ -168,8 +168,8 @@ class CallBuilder:
         match item:
             case SSAValue():
                 if not arg.type.may_be_symbolic:
-                    raise Unknown(
-                        f"its argument '{arg.name}' is known at run time only", "make it a Python constant"
+                    raise UnsupportedNode(
+                        f"its argument '{arg.name}' is known only at run time", "make it a Python constant"
                     )
                 symbols.append(cast("SSAValue[Attribute]", item))
                 return DYNAMIC_ATTR
@@ -177,7 +177,7 @@ class CallBuilder:
                 try:
                     return element_type(item)
                 except UnsupportedType as problem:
-                    raise Unknown(
+                    raise UnsupportedNode(
                         f"its argument '{arg.name}' is the unsupported dtype {item}", problem.fix
                     ) from None
             case torch.device():
@@ -185,7 +185,9 @@ class CallBuilder:
                 return None if arg.type.optional else attribute_of(item.type, arg.type)
             case torch.layout():
                 if item not in _LAYOUTS:
-                    raise Unknown(f"its argument '{arg.name}' is the unsupported {item}", "use dense tensors")
+                    raise UnsupportedNode(
+                        f"its argument '{arg.name}' is the unsupported {item}", "use dense tensors"
+                    )
                 return None if arg.type.optional else attribute_of(_LAYOUTS[item], arg.type)
             case torch.memory_format():
                 return attribute_of(_MEMORY_FORMATS[item], arg.type)
@@ -212,8 +214,8 @@ class CallBuilder:
                 try:
                     return attribute_of(item, arg.type)
                 except TypeError:
-                    raise Unknown(
-                        f"its argument '{arg.name}' is {item!r}, which is no {arg.type}",
+                    raise UnsupportedNode(
+                        f"its argument '{arg.name}' is {item!r}, which is not of type {arg.type}",
                         "pass a plain Python value",
                     ) from None
 
@@ -224,8 +226,8 @@ def _result_types(info: OpInfo, value: Any, *, symbols: bool) -> list[Attribute]
         return []
     if len(returns) == 1 and not info.variadic_results:
         if value is None:
-            raise Unknown("the node has no metadata to take its type from", "export the program again")
+            raise UnsupportedNode("the node has no metadata that gives its type", "export the program again")
         return [result_type(value, symbols=symbols)]
     if not isinstance(value, list | tuple):
-        raise Unknown("the node has no metadata to take its types from", "export the program again")
+        raise UnsupportedNode("the node has no metadata that gives its types", "export the program again")
     return [result_type(item, symbols=symbols) for item in cast("Sequence[Any]", value)]

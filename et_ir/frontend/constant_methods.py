@@ -13,13 +13,13 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from et_ir.dialects.program import GetOp, LiteralOp
 from et_ir.dialects.program.trees import tree_attribute
-from et_ir.frontend.state import State
+from et_ir.frontend.state import SymbolTable
 from et_ir.frontend.unsupported import Reasons
 
 __all__ = ["constant_method"]
 
 
-def constant_method(name: str, value: Any, state: State, reasons: Reasons) -> FuncOp:
+def constant_method(name: str, value: Any, state: SymbolTable, reasons: Reasons) -> FuncOp:
     """The method `name()` that returns `value`: tensors, numbers, strings and None, in tuples, lists and dicts.
 
     Adds to `reasons` what `value` holds beside these.

@@ -19,7 +19,7 @@ from et_ir.dialects.control.types import slice_type
 from et_ir.dialects.program import LiteralOp
 from et_ir.frontend.ranges import with_ranges
 from et_ir.frontend.types import result_type
-from et_ir.frontend.unsupported import Unknown
+from et_ir.frontend.unsupported import UnsupportedNode
 
 if TYPE_CHECKING:
     from et_ir.frontend.nodes import NodeConverter
@@ -33,7 +33,7 @@ CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "scan"})
 def convert_control_flow(
     converter: NodeConverter, name: str, module: GraphModule, node: Node
 ) -> tuple[SSAValue, ...]:
-    """The results of a call of one of `CONTROL_FLOW`. Raises `Unknown` and `UnsupportedType`."""
+    """The results of a call of one of `CONTROL_FLOW`. Raises `UnsupportedNode` and `UnsupportedType`."""
     call = _Call(converter, module, node)
     match name:
         case "cond":
@@ -115,7 +115,7 @@ class _Call:
         if isinstance(found, SSAValue):
             return cast("SSAValue[Attribute]", found)
         if not isinstance(found, bool | int | float):
-            raise Unknown(
+            raise UnsupportedNode(
                 f"control flow with a {type(found).__name__} among its values is not supported",
                 "pass tensors and numbers",
             )
@@ -132,9 +132,9 @@ class _Call:
         with converter.inside(graph):
             outputs = converter.convert(graph, dict(zip(_placeholders(graph), values, strict=True)))
             if outputs is None:
-                raise Unknown
+                raise UnsupportedNode
             if any(item is None for item in _flat(outputs)):
-                raise Unknown
+                raise UnsupportedNode
             yielded = self.values(_flat(outputs))
             converter.place(YieldOp(yielded))
             block = region.block

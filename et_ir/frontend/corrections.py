@@ -45,7 +45,7 @@ def traced_value(node: Node) -> Any:
         return value
     if not all(_is_read(user) for user in node.users):
         raise UnsupportedType(
-            "torch.export takes its result for one of twice as many dimensions",
+            "torch.export infers a result of twice its rank",
             f"count the dimension from the front: dim={rank - 1}",
         )
     sizes = value[0].shape[:rank]

@@ -22,7 +22,7 @@ import torch
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.schema.custom import custom_class
 from et_ir.frontend.operators import Operator, as_operator, name_of, schema_of
-from et_ir.frontend.unsupported import Unknown
+from et_ir.frontend.unsupported import UnsupportedNode
 from et_ops import Schema, parse_schema
 from et_ops.variants import functional_problem, out_variant_definition, out_variant_problem
 
@@ -47,11 +47,11 @@ def is_known_namespace(op: Operator) -> bool:
 
 
 def _schema(op: Operator) -> Schema:
-    """The schema of an operator. Raises `Unknown` where it has types that programs do not have."""
+    """The schema of an operator. Raises `UnsupportedNode` where it has types that programs do not have."""
     try:
         return parse_schema(str(schema_of(op)))
     except (ValueError, SyntaxError) as error:
-        raise Unknown(
+        raise UnsupportedNode(
             f"its schema '{schema_of(op)}' is not supported: {error}",
             "take and return tensors, numbers, strings, and lists of them",
         ) from None
@@ -73,7 +73,7 @@ def _registered(op: Operator) -> Operator | None:
 
 
 def find_out_variant(op: Operator) -> OutVariant:
-    """The out variant of an operator. Raises `Unknown` if the operator has a schema that cannot be read."""
+    """The out variant of an operator. Raises `UnsupportedNode` if the operator has a schema that cannot be read."""
     schema = _schema(op)
     given = _registered(op)
     name = schema.name
@@ -90,7 +90,7 @@ def find_out_variant(op: Operator) -> OutVariant:
         other = _schema(candidate)
         problem = out_variant_problem(schema, other)
         if candidate.namespace != op.namespace:
-            problem = f"it is not of the namespace '{op.namespace}'"
+            problem = f"it is not in the namespace '{op.namespace}'"
         if problem is None:
             fitting.append(other)
         else:
@@ -102,21 +102,21 @@ def find_out_variant(op: Operator) -> OutVariant:
     return OutVariant(fitting[0].text)
 
 
-def write_refusal(op: Operator, form: Operator | None = None) -> Unknown:
+def write_refusal(op: Operator, form: Operator | None = None) -> UnsupportedNode:
     """Why a call of an operator that writes into its arguments cannot be compiled, and what to write instead. `form` is
     the operator that returns the new value, if there is one, which is no help where the argument is a view.
     """
     if form is not None:
         call = f"torch.ops.{form.name().replace('::', '.')}"
-        return Unknown(
-            "it writes through a view that is no slice of a tensor",
+        return UnsupportedNode(
+            "it writes through a view that is not a slice",
             f"write the new value: view.copy_({call}(view, …))",
         )
     name = schema_of(op).name
     written = [a.name for a in schema_of(op).arguments if a.alias_info is not None and a.alias_info.is_write]
     functional = name.removesuffix("_")
-    return Unknown(
-        f"it writes to its argument '{', '.join(written)}', and is no form of an operator that returns the new value",
+    return UnsupportedNode(
+        f"it writes to its argument '{', '.join(written)}', and has no functional form",
         f"define one that returns it, with an out variant, and copy: {written[0] if written else 'x'}.copy_("
         f"torch.ops.{functional.replace('::', '.')}{'_new' if functional == name else ''}(…))",
     )
@@ -140,14 +140,14 @@ class CustomOperators:
         """Raises `ValueError` for a name that torch's registry does not have."""
         for name in preserve:
             if not _is_registered(name):
-                raise ValueError(f"there is no operator {name}")
+                raise ValueError(f"unknown operator {name}")
         self._preserve = frozenset(name.replace("::", ".") for name in preserve)
         self._known: dict[Operator, type[AtenOp] | None] = {}
 
     def kept(self, op: Operator) -> type[AtenOp] | None:
         """The op class of an operator that is kept whole before it is decomposed; `None` for one that is not.
 
-        Raises `Unknown` where the operator cannot be an op, or has what was meant as its out variant and is none.
+        Raises `UnsupportedNode` if the operator cannot be an op, or its supposed out variant is none.
         """
         if is_known_namespace(op):
             return None
@@ -161,19 +161,19 @@ class CustomOperators:
         preserved = name_of(op) in self._preserve
         found = find_out_variant(op)
         if found.unfit and not found.text:
-            raise Unknown(
+            raise UnsupportedNode(
                 f"its out variant does not fit: {'; '.join(found.unfit)}",
                 f"define it as {out_variant_definition(str(schema_of(op)))}",
             )
         return self.opaque(op, found.text) if found.text or preserved else None
 
     def opaque(self, op: Operator, out: str = "") -> type[AtenOp]:
-        """The op class of an operator. Raises `Unknown` where it cannot be an op."""
+        """The op class of an operator. Raises `UnsupportedNode` where it cannot be an op."""
         schema = _schema(op)
         problem = functional_problem(schema)
         if problem is not None:
-            raise Unknown(f"{problem}, which no op can stand for", "return new tensors, and nothing else")
+            raise UnsupportedNode(f"{problem}, which no op can represent", "return only new tensors")
         if name_of(op) in OP_BY_NAME:
-            raise Unknown("an operator of torch has its name", "register it in another namespace")
+            raise UnsupportedNode("its name is that of an ATen operator", "register it in another namespace")
         random = torch.Tag.nondeterministic_seeded in op.tags
         return custom_class(AtenOp, "aten", schema.text, out, random=random)

@@ -47,7 +47,7 @@ from et_ir.frontend.operators import (
     schema_of,
     writes,
 )
-from et_ir.frontend.run_time_sizes import Like, Numbering, Unknown, numberings, symbolic_tensors
+from et_ir.frontend.run_time_sizes import Like, Numbering, UnknownNumber, numberings, symbolic_tensors
 from et_ir.frontend.types import ELEMENT_OF, tensor_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -180,7 +180,7 @@ class _Call:
         def call(*tensors: torch.Tensor) -> Any:
             filled = list(leaves)
             for position, tensor in zip(positions, tensors, strict=True):
-                filled[position] = tensor.item() if isinstance(leaves[position], Unknown) else tensor
+                filled[position] = tensor.item() if isinstance(leaves[position], UnknownNumber) else tensor
             args, kwargs = pytree.tree_unflatten(filled, spec)
             return self.target(*args, **kwargs)
 
@@ -221,7 +221,7 @@ class _Call:
                 return None
             else:
                 lift_complex_numbers(module)
-                _take_numbers(module, [isinstance(like, Unknown) for like in tensors])
+                _take_numbers(module, [isinstance(like, UnknownNumber) for like in tensors])
                 return module
 
 
@@ -392,7 +392,7 @@ def _call_of(op: AtenOp) -> tuple[list[Any], dict[str, Any]]:
                     return literal_of(value.owner.value)
                 given = cast("SSAValue[Attribute]", value)
                 if not isinstance(given.type, TensorType):
-                    return Unknown.number(is_float=given.type == f64)
+                    return UnknownNumber.number(is_float=given.type == f64)
                 type = cast("TensorType[Attribute]", given.type)
                 return Like(type.get_shape(), _DTYPES[type.element_type])
             case tuple():

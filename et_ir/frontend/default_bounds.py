@@ -51,24 +51,24 @@ class DefaultBounds:
                 continue
             self._unused.pop(name, None)
             if len(expression.free_symbols) != 1:
-                raise BoundError(f"default bound {name}={bound}: it is {expression}, give bounds to these")
+                raise BoundError(
+                    f"default bound {name}={bound}: it is {expression}: bound these symbols instead"
+                )
             (symbol,) = expression.free_symbols
             most = _largest(expression, symbol, bound)
             least, stated = ends(found.get(symbol))
             upper = most if stated is None else min(most, stated)
             if upper < (least or 0):
                 smallest = ends(range_of(expression, found))[0]
-                raise BoundError(f"default bound {name}={bound}: the program takes {smallest} or more")
+                raise BoundError(f"default bound {name}={bound}: the program requires at least {smallest}")
             found[symbol] = ValueRanges(least or 0, upper)
         return found
 
     def check_used(self) -> None:
         """Raise `BoundError` if a name is that of no size."""
         if self._unused:
-            known = ", ".join(self._known) or "none, all sizes are known"
-            raise BoundError(
-                f"default bound for {', '.join(self._unused)}: the sizes that are not known are {known}"
-            )
+            known = ", ".join(self._known) or "none: all sizes are static"
+            raise BoundError(f"default bound for {', '.join(self._unused)}: the unbounded sizes are {known}")
 
 
 def _sizes(inputs: Sequence[tuple[str, Node]]) -> list[tuple[str, Any]]:

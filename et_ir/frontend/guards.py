@@ -202,7 +202,7 @@ class _Translation(ast.NodeTransformer):
             return str(self.names[steps[1]])
         name = re.sub(r"[^a-zA-Z0-9]+", "_", "_".join(str(step).lower() for step in steps))
         if name not in self.names:
-            raise KeyError(f"there is no input {name}")
+            raise KeyError(f"no input named {name}")
         return name
 
 

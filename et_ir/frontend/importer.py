@@ -67,7 +67,7 @@ from et_ir.frontend.mutation import (
 from et_ir.frontend.nodes import NodeConverter
 from et_ir.frontend.ranges import Ranges, stated_ranges, with_ranges
 from et_ir.frontend.sources import Frames, locate
-from et_ir.frontend.state import State, Symbol
+from et_ir.frontend.state import Symbol, SymbolTable
 from et_ir.frontend.types import UnsupportedType, dim_order_of, result_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -126,14 +126,12 @@ def import_program(
     programs = program if isinstance(program, Mapping) else {"forward": program}
     constants = constant_methods or {}
     for name in constants.keys() & programs.keys():
-        raise ValueError(f"there are two methods called {name}: a program and a constant")
+        raise ValueError(f"two methods are named {name}: a program and a constant")
     for name, each in programs.items():
         if not isinstance(each, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(
-                f"method {name} is a {type(each).__name__}, expected what torch.export.export returns"
-            )
+            raise TypeError(f"method {name} is a {type(each).__name__}, expected an ExportedProgram")
     reasons = Reasons()
-    state = State(reasons)
+    state = SymbolTable(reasons)
     custom = CustomOperators(preserve)
     methods = [_prepare(name, each, state, reasons) for name, each in programs.items()]
     state.check_aliases()
@@ -193,14 +191,14 @@ def _functionalise(
         message = str(error).strip().partition("\n")[0]
         reasons.add(
             f"method {name}",
-            f"torch cannot turn its writes, or calls of vmap, into new values: {message}",
+            f"torch cannot functionalize it: {message}",
             "return new tensors instead of writing in place",
         )
         return program, Mutations()
     return functionalised, Mutations()
 
 
-def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons) -> _Method:
+def _prepare(name: str, program: ExportedProgram, state: SymbolTable, reasons: Reasons) -> _Method:
     guards = cast("list[str]", getattr(program, "_guards_code", None) or [])
     program, mutations = _functionalise(name, program, reasons)
     signature = program.graph_signature
@@ -246,7 +244,7 @@ def _prepare(name: str, program: ExportedProgram, state: State, reasons: Reasons
 
 def _import_method(
     method: _Method,
-    state: State,
+    state: SymbolTable,
     reasons: Reasons,
     frames: Frames,
     custom: CustomOperators,
@@ -324,7 +322,7 @@ def _guards(method: _Method, ranges: Ranges, reasons: Reasons) -> Guards | None:
     except UnknownGuard as error:
         reasons.add(
             f"method {method.name}",
-            f"what it demands of the sizes of its inputs cannot be written down: {error}",
+            f"its guards on input sizes cannot be represented: {error}",
             "state simpler conditions in dynamic_shapes or torch._check, or export with static shapes",
         )
         return None
@@ -338,8 +336,8 @@ def _dump_spec(spec: TreeSpec | None, subject: str, reasons: Reasons) -> str | N
     except NotImplementedError as error:
         reasons.add(
             subject,
-            f"its structure cannot be written down: {error}",
-            "use tuples, lists and dicts, or give the class a serialised name when registering it",
+            f"its structure cannot be serialized: {error}",
+            "use tuples, lists and dicts, or register the class with a serialized_type_name",
         )
         return None
 
@@ -379,8 +377,8 @@ def _arguments(method: _Method, reasons: Reasons) -> tuple[Block, list[dict[str,
                     entry["program.value"] = attribute
                 case SymIntArgument() | SymFloatArgument() | SymBoolArgument():
                     raise UnsupportedType(
-                        "a number that the caller chooses is no input that runtimes take: they take the exported one",
-                        "pass a tensor without dimensions and read it with .item(), or export with the number itself",
+                        "runtimes do not accept variable scalar inputs, only the exported value",
+                        "pass a 0-d tensor and read it with .item(), or export with a constant",
                     )
                 case CustomObjArgument() | TokenArgument():
                     raise UnsupportedType(

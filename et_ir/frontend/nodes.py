@@ -32,7 +32,7 @@ from et_ir.frontend.run_time_sizes import SizedTensors
 from et_ir.frontend.size_arithmetic import SizeArithmetic
 from et_ir.frontend.strides import STRIDED, check_strided
 from et_ir.frontend.types import QUANTISED_FIX, UnsupportedType, result_type
-from et_ir.frontend.unsupported import Reasons, Unknown
+from et_ir.frontend.unsupported import Reasons, UnsupportedNode
 
 __all__ = ["Converted", "NodeConverter"]
 
@@ -59,8 +59,8 @@ _DROPPED: Final = frozenset(
 )
 # Operators that no value stands for: why, and what to do.
 _RESIZES: Final = (
-    "it gives a tensor another size in place",
-    "make a tensor of the new size: slice or pad the flat elements, and view them",
+    "it resizes a tensor in place",
+    "create a tensor of the new size: slice or pad the flattened elements and view them",
 )
 _REFUSED: Final = {"aten::resize": _RESIZES, "aten::resize_": _RESIZES}
 _SET_GRAD: Final = "wrap_with_set_grad_enabled"
@@ -125,8 +125,8 @@ class NodeConverter:
                 case _:
                     self.reasons.add(
                         f"{node.op} {node.target}",
-                        "is no node of an exported program",
-                        "pass what torch.export.export returns",
+                        "is not a node of an exported program",
+                        "pass the result of torch.export.export",
                         self.locate(node),
                     )
         raise ValueError("the graph has no output node")
@@ -140,21 +140,21 @@ class NodeConverter:
             return value
         try:
             return self.value_of(value)
-        except Unknown:
+        except UnsupportedNode:
             return None
 
     def value_of(self, node: Node) -> Converted:
-        """What a node became. Raises `Unknown` if it could not be converted."""
+        """What a node became. Raises `UnsupportedNode` if it could not be converted."""
         try:
             return self.values[node]
         except KeyError:
             if node in self._computed:
                 return self._read_size(node)
             if self.missing is None:
-                raise Unknown from None
+                raise UnsupportedNode from None
         value = self.missing(node)
         if value is None and node not in self.values:
-            raise Unknown
+            raise UnsupportedNode
         return value
 
     def convert_call(self, module: GraphModule, node: Node) -> None:
@@ -172,12 +172,12 @@ class NodeConverter:
             elif not self._is_only_checked(node):
                 name = getattr(target, "__name__", str(target))
                 if not isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool):
-                    raise Unknown(
-                        f"a call of the Python function {name}, which is no operator, is left in the program",
-                        "write what calls it with operators of torch",
+                    raise UnsupportedNode(
+                        f"the graph calls the Python function {name}, which is not an operator",
+                        "rewrite its caller with torch operators",
                     )
                 self._computed[node] = location
-        except Unknown as problem:
+        except UnsupportedNode as problem:
             if str(problem):
                 self.reasons.add(_subject(target), str(problem), problem.fix, location)
             self._stand_in(node)
@@ -223,7 +223,7 @@ class NodeConverter:
                 self.values.pop(node, None)
 
     def _read_size(self, node: Node) -> SSAValue:
-        """A size that is computed from others: read off a tensor that has it, else computed. Raises `Unknown`."""
+        """A computed size: read off a tensor that has it, or computed. Raises `UnsupportedNode`."""
         found = self.sized.find(node.meta.get("val"))
         if found is None:
             arguments = pytree.tree_map_only(Node, self.value_of, list(node.args))
@@ -232,11 +232,11 @@ class NodeConverter:
                 return computed
             self.reasons.add(
                 _subject(node.target),
-                f"arithmetic on sizes known at run time only ({_subject(node.target)}) is not supported",
+                f"arithmetic on dynamic sizes ({_subject(node.target)}) is not supported",
                 "export with static shapes, or compute the size from constants",
                 self._computed[node],
             )
-            raise Unknown
+            raise UnsupportedNode
         op = OP_BY_NAME["sym_size.int"].make(*found)
         self.place(op)
         return op.results[0]
@@ -282,8 +282,8 @@ class NodeConverter:
         elif writes_memory(node):
             if not is_known_namespace(target):
                 raise write_refusal(target)
-            raise Unknown(
-                "it writes into a tensor that others can see, which has no functional form",
+            raise UnsupportedNode(
+                "it writes into an aliased tensor, which cannot be functionalized",
                 "return a new tensor instead of writing in place",
             )
         cls = op_class(target)
@@ -336,13 +336,13 @@ class NodeConverter:
             cls = self.custom.opaque(target)
             return self._builder.create(cls, node.args, node.kwargs, node.meta.get("val"))
         if "quantize" in schema_of(target).name:
-            raise Unknown("quantised tensors of torch's eager mode are not supported", QUANTISED_FIX)
+            raise UnsupportedNode("quantized tensors of torch's eager mode are not supported", QUANTISED_FIX)
         refused = _REFUSED.get(schema_of(target).name)
         if refused is not None:
-            raise Unknown(*refused)
-        raise Unknown(
-            "the aten dialect has no such operator, and it does not decompose into others",
-            "use other operators; et_ops/schemas.txt lists those that can be imported",
+            raise UnsupportedNode(*refused)
+        raise UnsupportedNode(
+            "the operator is not in the aten dialect and does not decompose",
+            "use operators listed in et_ops/schemas.txt",
         )
 
     def _with_symbols(self, made: Converted, node: Node, given: Sequence[Converted]) -> Converted:
@@ -392,8 +392,8 @@ class NodeConverter:
         if name.startswith("auto_functionalized") and inner is not None:
             problem = write_refusal(inner, functional_form(inner))
             self.reasons.add(_subject(inner), str(problem), problem.fix, self.locate(node))
-            raise Unknown
-        raise Unknown("the higher-order operator is not supported", "export without it")
+            raise UnsupportedNode
+        raise UnsupportedNode("the higher-order operator is not supported", "export without it")
 
 
 def _subject(target: Any) -> str:

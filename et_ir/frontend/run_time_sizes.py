@@ -15,7 +15,15 @@ from torch._dynamo.source import ConstantSource
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from xdsl.ir import SSAValue
 
-__all__ = ["Like", "Numbering", "SizedTensors", "Unknown", "expression", "numberings", "symbolic_tensors"]
+__all__ = [
+    "Like",
+    "Numbering",
+    "SizedTensors",
+    "UnknownNumber",
+    "expression",
+    "numberings",
+    "symbolic_tensors",
+]
 
 
 def expression(size: Any) -> Any:
@@ -68,11 +76,11 @@ class Like:
         return cls(tuple(size if type(size) is int else -1 for size in tensor.shape), tensor.dtype)
 
 
-class Unknown(Like):
+class UnknownNumber(Like):
     """A number known at run time only: it is read from a tensor without dimensions."""
 
     @classmethod
-    def number(cls, *, is_float: bool) -> Unknown:
+    def number(cls, *, is_float: bool) -> UnknownNumber:
         """An integer, or a float."""
         return cls((), torch.float64 if is_float else torch.int64)
 

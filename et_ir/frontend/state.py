@@ -23,7 +23,7 @@ from et_ir.frontend.unsupported import Reasons
 if TYPE_CHECKING:
     from et_ir.dialects.program import GlobalOp
 
-__all__ = ["State", "Symbol"]
+__all__ = ["Symbol", "SymbolTable"]
 
 _KINDS: dict[str, type[GlobalOp]] = {"parameter": ParameterOp, "buffer": BufferOp, "constant": ConstantOp}
 
@@ -74,7 +74,7 @@ def _same_content(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.numel() == 0 or torch.equal(_flat_bytes(a), _flat_bytes(b))
 
 
-class State:
+class SymbolTable:
     """The symbols of a program, found by (method, name) and declared in the order in which they were first
     met.
     """
@@ -89,16 +89,16 @@ class State:
         """The symbol for a tensor of a method; `None` if it cannot be one, which has then been reported."""
         subject = f'{kind} "{fqn}"'
         if not isinstance(tensor, torch.Tensor):
-            self.reasons.add(subject, "its value is no tensor", "keep it outside of the module's forward")
+            self.reasons.add(subject, "its value is not a tensor", "keep it outside forward")
             return None
         if isinstance(tensor, FakeTensor) or tensor.device.type == "meta":
-            self.reasons.add(subject, "it has no data", "materialise the module before export")
+            self.reasons.add(subject, "it has no data", "materialize the module before export")
             return None
         if is_traceable_wrapper_subclass(tensor):
             self.reasons.add(
                 subject,
-                f"it is a {type(tensor).__name__}, a tensor made of other tensors",
-                "unwrap it before export with torchao.utils.unwrap_tensor_subclass",
+                f"it is a tensor subclass, {type(tensor).__name__}",
+                "unwrap it with torchao.utils.unwrap_tensor_subclass before export",
             )
             return None
         try:
@@ -142,7 +142,7 @@ class State:
                 self.reasons.add(
                     f'{kind} "{fqn}"',
                     f"it is state of the methods {', '.join(sorted({*known.methods, method}))}, "
-                    "which start it with different values",
+                    "which initialize it differently",
                     "export all methods from one module, or give the buffers different names",
                 )
                 return known
@@ -168,6 +168,6 @@ class State:
             if owner is not None and owner is not symbol and symbol.tensor.numel():
                 self.reasons.add(
                     f'{owner.kind} "{owner.name}"',
-                    f'it is written, and shares memory with {symbol.kind} "{symbol.name}"',
-                    "register a copy: .clone()",
+                    f'it is mutated and shares memory with {symbol.kind} "{symbol.name}"',
+                    "register a clone()",
                 )

@@ -8,7 +8,7 @@ import torch
 from torch.fx import Node
 
 from et_ir.frontend.operators import Operator, schema_of
-from et_ir.frontend.unsupported import Unknown
+from et_ir.frontend.unsupported import UnsupportedNode
 
 __all__ = ["STRIDED", "check_strided"]
 
@@ -31,7 +31,7 @@ def check_strided(target: Operator, node: Node) -> None:
         and (start or 0) + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) < operand.numel()
     )
     if not fits:
-        raise Unknown(
-            "it addresses memory outside of its operand, or by strides that the operand's value does not have",
-            "call contiguous() on the operand first, or use narrow, unfold and expand",
+        raise UnsupportedNode(
+            "its strides or offset do not fit its operand",
+            "call contiguous() on the operand first, or use narrow, unfold or expand",
         )

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 
 from et_ir.locations import source_line
 
-__all__ = ["Reason", "Reasons", "Unknown", "UnsupportedProgram"]
+__all__ = ["Reason", "Reasons", "UnsupportedNode", "UnsupportedProgram"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Reasons:
             raise UnsupportedProgram(list(self._found), module)
 
 
-class Unknown(Exception):
+class UnsupportedNode(Exception):
     """A node cannot be converted; `fix` says what the user can do. Without a message, because an operand
     already was.
     """

@@ -20,6 +20,7 @@ PASSES: Final[dict[str, str]] = {
     "constant-fold": "common.constant_fold:ConstantFoldPass",
     "close-xnnpack": "backend.close_xnnpack:CloseXnnpackPass",
     "convolutions-to-products": "to_executorch.convolutions_to_products:ConvolutionsToProductsPass",
+    "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
     "cse": "common.cse:CsePass",
     "dce": "common.dce:DcePass",
     "decompose": "aten_to_core.decompose:DecomposePass",
@@ -60,7 +61,6 @@ PASSES: Final[dict[str, str]] = {
     "verify-core-aten": "verify.verify_core_aten:VerifyCoreAtenPass",
     "verify-edge": "verify.verify_edge:VerifyEdgePass",
     "verify-executorch": "verify.verify_executorch:VerifyExecutorchPass",
-    "views": "memory.views:ViewsPass",
     "views-to-copies": "core_to_edge.views_to_copies:ViewsToCopiesPass",
     "write-back": "memory.write_back:WriteBackPass",
 }
@@ -72,7 +72,7 @@ def load_pass(name: str) -> type[ModulePass]:
     module, _, attribute = PASSES[name].partition(":")
     loaded = cast("type[ModulePass]", getattr(import_module(f"{__name__}.{module}"), attribute))
     if loaded.name != name:
-        raise AssertionError(f"pass '{name}' is registered for a class that calls itself '{loaded.name}'")
+        raise AssertionError(f"pass '{name}' is registered for a class named '{loaded.name}'")
     return loaded
 
 

@@ -7,14 +7,13 @@ checks what any planner returns. `plan_exact` adds a certificate: what no arena 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from et_ir.planning.bounds import granule_of, layout_size, lower_bound
+from et_ir.planning.baselines import plan_naive, plan_upstream
 from et_ir.planning.buffer import Buffer, Layout, align_up
 from et_ir.planning.check import conflicts, layout_problems
 from et_ir.planning.exact import plan_best, plan_exact
 from et_ir.planning.greedy import plan_greedy, plan_in_order
-from et_ir.planning.naive import plan_naive
+from et_ir.planning.lower_bounds import granule_of, layout_size, lower_bound
 from et_ir.planning.plan import Plan, plan_of
-from et_ir.planning.upstream import plan_upstream
 
 __all__ = [
     "PLANNERS",

@@ -41,16 +41,16 @@ def parse_banks(text: str) -> tuple[Bank, ...]:
         name, _, described = part.partition(":")
         name = name.strip()
         if re.fullmatch(r"\w+", name) is None:
-            raise BankError(f"{part!r} does not begin with a name, as in sram:id=1,size=256K")
+            raise BankError(f"{part!r} has no name: expected for example sram:id=1,size=256K")
         options: dict[str, str] = {}
         for option in described.split(","):
             key, equals, value = (piece.strip() for piece in option.partition("="))
             if key not in ("id", "size", "speed") or not equals or key in options:
-                raise BankError(f"{name}: {option!r} is none of id=N, size=BYTES and speed=X, each once")
+                raise BankError(f"{name}: {option!r} is not id=N, size=BYTES or speed=X, or is repeated")
             options[key] = value
         number = options.get("id", "")
         if not re.fullmatch(r"[0-9]{1,4}", number) or int(number) < 1:
-            raise BankError(f"{name}: id={number} is no number of an arena, which are counted from 1")
+            raise BankError(f"{name}: id={number} is not a memory id: expected 1 or more")
         size = options.get("size")
         banks.append(
             Bank(
@@ -62,9 +62,9 @@ def parse_banks(text: str) -> tuple[Bank, ...]:
         )
         timed += "speed" in options
     if timed not in (0, len(banks)):
-        raise BankError("either all banks have a speed or none has")
+        raise BankError("either all banks have a speed or none")
     if not banks:
-        raise BankError("there is no bank, as in sram:id=1,size=256K;dram:id=2")
+        raise BankError("no bank given: expected for example sram:id=1,size=256K;dram:id=2")
     for what, values in (("name", [b.name for b in banks]), ("id", [str(b.memory_id) for b in banks])):
         twice = next((value for value in values if values.count(value) > 1), None)
         if twice is not None:
@@ -76,7 +76,7 @@ def parse_size(text: str) -> int:
     """Bytes, as in `4096`, `256K` or `1M`. Raises `BankError`."""
     match = re.fullmatch(r"([0-9]{1,19})([KMG]?)(i?B)?", text)
     if match is None or int(match[1]) * UNITS[match[2]] >= 1 << 63:
-        raise BankError(f"{text!r} is no size, as in 4096, 256K or 1M")
+        raise BankError(f"{text!r} is not a size such as 4096, 256K or 1M")
     return int(match[1]) * UNITS[match[2]]
 
 
@@ -86,5 +86,5 @@ def _speed(name: str, text: str) -> float:
     except ValueError:
         speed = 0.0
     if not 0 < speed < 1e12:
-        raise BankError(f"{name}: speed={text} is no speed above 0")
+        raise BankError(f"{name}: speed={text} is not a positive number")
     return speed

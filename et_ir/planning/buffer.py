@@ -29,17 +29,17 @@ class Buffer:
 
     def __post_init__(self) -> None:
         if self.size < 0:
-            raise ValueError(f"a buffer has no {self.size} bytes")
+            raise ValueError(f"invalid buffer size: {self.size}")
         if self.last < self.first:
-            raise ValueError(f"a buffer is not needed from {self.first} to {self.last}")
+            raise ValueError(f"invalid live range: {self.first} to {self.last}")
         if self.alignment < 1:
-            raise ValueError(f"{self.alignment} is no alignment")
+            raise ValueError(f"{self.alignment} is not an alignment")
         if self.gaps:
             before = self.first
             for first, last in (*self.gaps, (self.last + 1, self.last + 1)):
                 if not before < first <= last:
                     raise ValueError(
-                        f"({first}, {last}) is no gap in a time from {self.first} to {self.last}"
+                        f"({first}, {last}) is not a gap in the live range from {self.first} to {self.last}"
                     )
                 before = last + 1
 

@@ -59,7 +59,7 @@ def layout_problems(buffers: Sequence[Buffer], layout: Layout) -> list[str]:
         if offset % buffer.alignment:
             problems.append(f"buffer {index} at {offset} is not aligned to {buffer.alignment} bytes")
     problems.extend(
-        f"buffers {one} and {other} lie at {offsets[one]} and {offsets[other]} and are needed at one time"
+        f"buffers {one} and {other} overlap at {offsets[one]} and {offsets[other]} while both are live"
         for one, other in conflicts(buffers, offsets)
     )
     return problems

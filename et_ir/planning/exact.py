@@ -3,7 +3,7 @@
 Buffers that no time connects are planned apart, and searched for only where greedy placement is above the bound. A
 search (`et_ir.planning.search`) looks for a layout of exactly as many bytes as the lower bound says. If it proves that
 there is none, it also says what the next possible size is, and goes on there. One search runs to its end, in turns with
-short ones in many other orders (`et_ir.planning.orders`), since the luck of an order differs by a factor of thousands.
+short ones in many other orders (`et_ir.planning.search_orders`): run times of orders differ by a factor of thousands.
 If a size is not decided on half of the budget, or too many are refuted one by one, what is left goes into halving the
 distance between the bound and the best layout so far.
 
@@ -17,9 +17,9 @@ import time
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from et_ir.planning.bounds import granule_of, layout_size, lower_bound
 from et_ir.planning.buffer import Buffer, Layout
 from et_ir.planning.greedy import plan_greedy
+from et_ir.planning.lower_bounds import granule_of, layout_size, lower_bound
 from et_ir.planning.placement import overlapping_pairs
 from et_ir.planning.plan import Plan, plan_of
 
@@ -99,10 +99,16 @@ def plan_best(buffers: Sequence[Buffer], slack: int = 0) -> Plan:
     if not slack:
         return plan_exact(buffers, budget=budget)
     goal = lower_bound(buffers) * (1000 + slack) // 1000
-    layout = plan_greedy(buffers, goal)
+    layout = plan_greedy(buffers, goal, rounds=1)
     if layout.size <= goal:
         return plan_of(buffers, layout)
-    return plan_exact(buffers, budget=budget, greedy=layout)
+    # A search takes less time than more rounds do, and is more likely to get there.
+    plan = plan_exact(buffers, budget=budget, greedy=layout)
+    if plan.size > goal:
+        layout = plan_greedy(buffers, goal)
+        if layout.size < plan.size:
+            return Plan(layout, plan.bound, plan.nodes)
+    return plan
 
 
 class _Clock:
@@ -184,8 +190,8 @@ def _race(problem: Problem, capacity: int, clock: _Clock, share: int) -> Found |
     """Whether there is a layout in `capacity` bytes: one search to the end and short ones, in turns; `None` if the
     budget up to `share` nodes does not suffice.
     """
-    from et_ir.planning.orders import attempts
     from et_ir.planning.search import search
+    from et_ir.planning.search_orders import attempts
 
     orders = attempts(problem.buffers, [len(of) for of in problem.of])
     order, tightest = next(orders)

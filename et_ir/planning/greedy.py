@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from et_ir.planning.bounds import lower_bound
 from et_ir.planning.buffer import Buffer, Layout
+from et_ir.planning.lower_bounds import lower_bound
 from et_ir.planning.placement import Placement, overlapping_pairs
 from et_ir.planning.sweep import plan_sweep
 
@@ -44,17 +44,17 @@ OVERHEAD: Final = 40
 """What to place one buffer costs, in such looks, beside those."""
 
 
-def plan_greedy(buffers: Sequence[Buffer], goal: int = 0) -> Layout:
+def plan_greedy(buffers: Sequence[Buffer], goal: int = 0, *, rounds: int = ROUNDS) -> Layout:
     """The smallest layout that greedy placement finds, or the first of `goal` bytes or less.
 
-    There is one round per order if the first reaches the lower bound, and up to `ROUNDS` where none does, fewer where
+    There is one round per order if the first reaches the lower bound, and up to `rounds` where none does, fewer where
     they would look at more than `WORK`. O(n log n) if one round would.
     """
     bound = lower_bound(buffers)
     if bound == 0:
         return Layout((0,) * len(buffers), 0)
     affordable = WORK // (overlapping_pairs(buffers) + OVERHEAD * len(buffers))
-    rounds = min(ROUNDS, max(1, affordable // len(ORDERS)))
+    rounds = min(rounds, max(1, affordable // len(ORDERS)))
     if affordable == 0:
         walks = [plan_sweep(buffers, backwards=backwards) for backwards in (False, True)]
         return min(walks, key=lambda layout: layout.size)

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from et_ir.planning.banks import Bank
-from et_ir.planning.bounds import lower_bound
 from et_ir.planning.buffer import Buffer, Layout
 from et_ir.planning.exact import QUICK, plan_exact
 from et_ir.planning.infeasible import Conflict, conflict_of
+from et_ir.planning.lower_bounds import lower_bound
 from et_ir.planning.plan import Plan
 from et_ir.planning.sections import sections
 

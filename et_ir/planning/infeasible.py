@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from et_ir.planning.bounds import granule_of, section_bound
 from et_ir.planning.buffer import Buffer
 from et_ir.planning.exact import BUDGET, plan_exact
+from et_ir.planning.lower_bounds import granule_of, section_bound
 from et_ir.planning.sections import sections
 
 __all__ = ["Conflict", "conflict_of"]

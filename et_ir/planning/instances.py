@@ -57,13 +57,13 @@ def read_instance(text: str) -> Instance:
             cells = dict(zip(head, (cell.strip() for cell in row), strict=True))
             name = cells["id"]
             if name in names:
-                raise InvalidInstance(f"line {line}: buffer {name} stands in line {names[name]} already")
+                raise InvalidInstance(f"line {line}: buffer {name} is a duplicate of line {names[name]}")
             names[name] = line
             buffers.append(_buffer(cells, line))
     except csv.Error as error:
         raise InvalidInstance(f"line {rows.line_num}: {error}") from None
     if sum(buffer.size for buffer in buffers) >= LARGEST:
-        raise InvalidInstance(f"the buffers have {LARGEST} bytes or more")
+        raise InvalidInstance(f"the buffers total {LARGEST} bytes or more")
     return Instance(tuple(names), tuple(buffers))
 
 
@@ -94,7 +94,7 @@ def _buffer(cells: dict[str, str], line: int) -> Buffer:
     for gap in cells.get("gaps", "").split():
         ends = re.fullmatch(r"([0-9]{1,19})-([0-9]{1,19})", gap)
         if ends is None:
-            raise InvalidInstance(f"line {line}: {gap!r} is no gap like 3-5")
+            raise InvalidInstance(f"line {line}: {gap!r} is not a gap such as 3-5")
         gaps.append((int(ends[1]), int(ends[2]) - 1))
     if numbers["upper"] <= numbers["lower"]:
         raise InvalidInstance(

@@ -128,10 +128,13 @@ class OrderSearch:
                         break
         return live + made - saved, live + made - freed
 
-    def solve(self, bound: int, budget: int) -> tuple[tuple[int, ...] | None, bool]:
+    def solve(
+        self, bound: int, budget: int, *, limit: int | None = None
+    ) -> tuple[tuple[int, ...] | None, bool]:
         """The order with the lowest peak below a bound that the budget allows to find, and whether no order's is lower.
 
-        None if there is no such order, or none was found.
+        None if there is no such order, or none was found. Behind the budget the search goes on to an order with one set
+        of each size, but gives up when it has asked more than `limit` times: many tasks make that long too.
         """
         ready = tuple(group for group, needs in enumerate(self.needs) if not needs)
         states, exact = [self._hurry(0, self.initial, self.initial, ready, None)], True
@@ -139,6 +142,8 @@ class OrderSearch:
             allowance = SHARE * (budget - self.asked) // (self.count - states[0].done.bit_count())
             states, complete = self._step(states, bound, self.asked + max(0, allowance))
             exact = exact and complete
+            if limit is not None and self.asked > limit:
+                return None, False
         if not states:
             return None, exact
         order = _order(min(states, key=_rank))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from et_ir.planning.bounds import lower_bound
 from et_ir.planning.buffer import Buffer, Layout
+from et_ir.planning.lower_bounds import lower_bound
 
 __all__ = ["Plan", "plan_of"]
 

@@ -50,7 +50,7 @@ def find_planner(name: str) -> Planner:
                     f"the planner {name}, {entry.value}, cannot be loaded: {type(error).__name__}: {error}"
                 ) from None
     known = ", ".join(sorted({*PLANNERS, *(entry.name for entry in offered)}))
-    raise PlannerError(f"there is no planner {name!r}; there are {known}, or module:function")
+    raise PlannerError(f"unknown planner {name!r}; planners are {known}, or module:function")
 
 
 def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None, slack: int = 0) -> Plan:
@@ -73,7 +73,7 @@ def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None,
     layout = _layout_of(name, _called(name, buffers))
     problems = layout_problems(buffers, layout)
     if problems:
-        raise PlannerError(f"the layout of the planner {name} is wrong: {'; '.join(problems[:8])}")
+        raise PlannerError(f"the layout of the planner {name} is invalid: {'; '.join(problems[:8])}")
     # A bound of others is not known to be one.
     return plan_of(buffers, layout)
 
@@ -97,7 +97,9 @@ def _layout_of(name: str, made: object) -> Layout:
     try:
         return Layout(tuple(index(offset) for offset in layout.offsets), index(layout.size))
     except TypeError as error:
-        raise PlannerError(f"the layout of the planner {name} is not of whole numbers: {error}") from None
+        raise PlannerError(
+            f"the layout of the planner {name} has offsets that are not integers: {error}"
+        ) from None
 
 
 def _planner_of(name: str) -> Planner:
@@ -106,7 +108,7 @@ def _planner_of(name: str) -> Planner:
         if place.endswith(".py"):
             spec = importlib.util.spec_from_file_location(Path(place).stem, place)
             if spec is None or spec.loader is None:
-                raise PlannerError(f"{place} is no Python file")
+                raise PlannerError(f"{place} is not a Python file")
             module = importlib.util.module_from_spec(spec)
             sys.modules[spec.name] = module
             spec.loader.exec_module(module)

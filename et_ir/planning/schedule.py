@@ -94,11 +94,14 @@ class _Part:
         self.order = tuple(range(problem.count))
         self.peak = around + peak_of(problem, self.order)
         self.floor = around + floor_of(problem)
-        if self.peak > self.floor and problem.count > 2:
-            for order in _demand_driven(problem):
-                peak = around + peak_of(problem, order)
-                if peak < self.peak:
-                    self.order, self.peak = order, peak
+        self.optimal = self.peak <= self.floor
+
+    def try_orders(self) -> None:
+        """Take the best of some orders that are made without a search."""
+        for order in _demand_driven(self.problem):
+            peak = self.around + peak_of(self.problem, order)
+            if peak < self.peak:
+                self.order, self.peak = order, peak
         self.optimal = self.peak <= self.floor
 
     def lower(self, budget: int, below: int | None) -> int:
@@ -111,7 +114,9 @@ class _Part:
                 break
             bound = self.peak if below is None else min(self.peak, below)
             search = OrderSearch(self.problem, groups)
-            found, exact = search.solve(bound - self.around, (budget - asked) // (1 if groups is None else 2))
+            left = budget - asked
+            share = left if groups is None else left // 2
+            found, exact = search.solve(bound - self.around, share, limit=2 * left)
             asked += search.asked
             self.optimal = exact and groups is None and bound == self.peak
             if found is not None:
@@ -159,6 +164,11 @@ def _parts(problem: Problem) -> list[_Part]:
         part = Problem(end - start, after, local, replaces)
         around = live[start] - sum(storage.size for storage in local if storage.initial)
         parts.append(_Part(start, part, around))
+    floor = max((part.floor for part in parts), default=0)
+    for part in parts:
+        # Of parts that need less than others have to, any order will do.
+        if part.peak > floor and part.problem.count > 2:
+            part.try_orders()
     return parts
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
-from et_ir.planning.bounds import granule_of
 from et_ir.planning.buffer import Buffer, Layout, align_up
+from et_ir.planning.lower_bounds import granule_of
 
 __all__ = ["plan_sweep"]
 

@@ -74,7 +74,7 @@ def read_costs(path: Path) -> dict[str, KernelCost]:
     kernels: dict[str, KernelCost] = {}
     for name, times in tomllib.loads(path.read_text(encoding="utf-8")).items():
         if not isinstance(times, dict):
-            raise ValueError(f"{path.name}: {name} is no table of times")
+            raise ValueError(f"{path.name}: {name} is not a table of times")
         terms: dict[str, float] = {}
         for term, value in times.items():  # pyright: ignore[reportUnknownVariableType] (of tomllib)
             if term not in TERMS or not isinstance(value, float | int) or value < 0:

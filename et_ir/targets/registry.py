@@ -75,7 +75,7 @@ def find_target(name: str) -> Target:
     offered = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if len(offered) > 1:
         places = ", ".join(entry.value for entry in offered)
-        raise TargetError(f"two packages install a target called '{name}': {places}; remove one")
+        raise TargetError(f"two packages install a target named '{name}': {places}; remove one")
     if not offered:
         names = target_names()
         close = get_close_matches(name, names, n=1, cutoff=0.8)
@@ -101,7 +101,7 @@ def _module(name: str) -> object:
         return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(Path(name).stem, name)
     if spec is None or spec.loader is None:
-        raise TargetError(f"{name} is no Python file")
+        raise TargetError(f"{name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

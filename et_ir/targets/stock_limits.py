@@ -24,7 +24,7 @@ def limits(op: EdgeOp) -> Iterator[str]:
     if isinstance(op, edge.ConvolutionOp):
         rank = tensor_type(op.operands[0]).get_num_dims()
         if rank > 4:
-            yield f"takes 3 or 4 dimensions for 'input', not {rank}"
+            yield f"takes a 3-d or 4-d 'input', not rank {rank}"
     limit = _complex_limit(op)
     if limit is not None:
         yield limit
@@ -45,9 +45,9 @@ def _complex_limit(op: EdgeOp) -> str | None:
             # It takes an operand of one element for a number, which is real.
             shape = tensor_type(op.results[0]).get_shape()
             if may_be_one(shape) or any(tensor_type(value).get_shape() != shape for value in op.operands):
-                return "multiplies complex tensors of one shape only, of more than one element"
+                return "multiplies complex tensors of equal shapes with more than one element only"
         case edge.UnderscoreFftR2cOp():
-            return None if op.arg("onesided") else "gives only half of the transform"
+            return None if op.arg("onesided") else "computes only half of the transform"
         case edge.DimOrderOpsUnderscoreToDimOrderCopyOp():
             types = [dtype_of(tensor_type(value).element_type) for value in (op.operands[0], op.results[0])]
             # What is real may become complex, and what is complex get another layout, without another change.
@@ -56,9 +56,9 @@ def _complex_limit(op: EdgeOp) -> str | None:
         case edge.DimOrderOpsUnderscoreCloneDimOrderOp():
             return "does not copy complex numbers"
         case edge.IndexTensorOp():
-            return "takes no complex tensors with every choice of indices"
+            return "does not take complex tensors with all forms of indices"
         case edge.RandnOp() | edge.RandOp():
-            return "draws no complex numbers"
+            return "does not draw complex numbers"
         case _:
             pass
     return None

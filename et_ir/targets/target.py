@@ -94,7 +94,7 @@ class Target:
     # -- how the runtime behaves
 
     allocates: bool = True
-    """Whether it finds memory while it runs, for tensors without a largest size."""
+    """Whether it finds memory while it runs, for tensors without an upper bound."""
     general_index_put: bool = True
     """Whether `aten::index_put_` takes several indices of any shape and accumulates. Without, an update in place is
     given one index of one dimension, counted from the front, and values of the shape of what is written.

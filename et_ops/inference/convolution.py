@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from et_ops.dtypes import I64
-from et_ops.inference.meta import UNKNOWN, Meta, rule
-from et_ops.inference.shapes import Shape, ceil_div, known, spatial, window
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, rule
+from et_ops.inference.shapes import Shape, ceil_div, differ, known, spatial, spread, window
 
 
 @rule("convolution")
@@ -38,11 +38,8 @@ def convolution(
     for i, size in enumerate(input.shape[-rank:]):
         if not transposed:
             sizes.append(window(size, kernel[i], strides[i], (paddings[i], paddings[i]), dilations[i], False))
-        elif known(size, strides[i], paddings[i], dilations[i], extra[i]):
-            full = (size - 1) * strides[i] - 2 * paddings[i] + dilations[i] * (kernel[i] - 1) + extra[i] + 1
-            sizes.append(full)
         else:
-            sizes.append(UNKNOWN)
+            sizes.append(spread(size, kernel[i], strides[i], paddings[i], dilations[i], extra[i]))
     outputs = weight.shape[1] * groups if transposed else weight.shape[0]
     return Meta((*batch, outputs, *sizes), input.dtype)
 
@@ -195,7 +192,7 @@ def padded(shape: Shape, pad: Sequence[int]) -> Shape:
             continue
         sizes[-1 - i] = size + before + after
         if sizes[-1 - i] < 0:
-            raise ValueError(f"padding {tuple(pad)} takes more than there is of shape {shape}")
+            raise ValueError(f"padding {tuple(pad)} crops more than the size of shape {shape}")
     return tuple(sizes)
 
 
@@ -260,6 +257,9 @@ def upsample_antialiased(
 
 @rule("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
 def grid_sampler(input: Meta, grid: Meta, *_: object) -> Meta:
+    axes = input.rank - 2
+    if grid.rank != input.rank or differ(grid.shape[0], input.shape[0]) or differ(grid.shape[-1], axes):
+        raise Mismatch("grid", f"[{input.shape[0]}, ..., {axes}]", grid)
     return Meta((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
 
 

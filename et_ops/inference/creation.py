@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from et_ops.dtypes import F16, F32, F64, I8, I16, I32, I64, U8, DType
-from et_ops.inference.meta import UNKNOWN, Meta, Number, number_dtype, rule
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, number_dtype, rule
 from et_ops.inference.shapes import ceil_div, numel, sized, wrap_dim
 
 
@@ -87,7 +87,7 @@ def arange(start: Number, end: Number, step: Number, dtype: DType | None, *_: ob
     if dtype is I64:
         start, end, step = int(start), int(end), int(step)
     if step == 0 or (end - start) * step < 0:
-        raise ValueError(f"arange from {start} to {end} by {step} never arrives")
+        raise ValueError(f"arange from {start} to {end} by {step} has the wrong sign of step")
     if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         return Meta((ceil_div(end - start, step),), dtype)
     return Meta((math.ceil((end - start) / step),), dtype)
@@ -205,8 +205,12 @@ def cartesian_prod(tensors: Sequence[Meta]) -> Meta:
 
 @rule("diag_embed")
 def diag_embed(self: Meta, offset: int, dim1: int, dim2: int) -> Meta:
+    if not self.shape:
+        raise Mismatch("self", "at least one dimension", self)
     rank = self.rank + 1
     a, b = sorted((wrap_dim(dim1, rank), wrap_dim(dim2, rank)))
+    if a == b:
+        raise Mismatch("dim2", f"another dimension than {a}", dim2)
     last = self.shape[-1]
     size = last + abs(offset) if last >= 0 and offset != UNKNOWN else UNKNOWN
     shape = list(self.shape[:-1])

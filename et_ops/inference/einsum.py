@@ -52,7 +52,7 @@ def einsum(equation: str, tensors: Sequence[Meta], path: Sequence[int] | None) -
             (sizes[label],) = broadcast((sizes.get(label, 1),), (size,))
     unknown = [label for label in result if label not in sizes]
     if unknown:
-        raise ValueError(f"label '{unknown[0]}' of the result of '{equation}' is that of no operand")
+        raise ValueError(f"label '{unknown[0]}' of the result of '{equation}' occurs in no operand")
     dtype = tensors[0].dtype
     if dtype.is_integral and dtype is not I64:
         return None  # what is summed by itself becomes i64, what is multiplied does not

@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from et_ops.dtypes import F32, I32, DType, as_float
-from et_ops.inference.meta import UNKNOWN, Meta, Number, rule
-from et_ops.inference.shapes import Shape, broadcast, known, wrap_dim
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, rule
+from et_ops.inference.shapes import Shape, broadcast, differ, known, wrap_dim
 
 __all__ = ["matmul_shape"]
 
 
-def _contract(a: int, b: int) -> None:
-    if known(a, b) and a != b:
-        raise ValueError(f"cannot contract a dimension of size {a} with one of size {b}")
+def _contract(size: int, meta: Meta, dim: int, arg: str) -> None:
+    """Check that a dimension of `arg` has the `size` of the one that it is summed with."""
+    if differ(size, meta.shape[dim]):
+        at = dim if dim < 0 else dim - meta.rank
+        what = (
+            {-1: "columns", -2: "rows"}.get(at, f"elements in dimension {dim}")
+            if meta.rank > 1
+            else "elements"
+        )
+        raise Mismatch(arg, f"{size} {what}", meta)
 
 
-def _rank(meta: Meta, rank: int, what: str) -> None:
+def _rank(meta: Meta, rank: int, arg: str) -> None:
     if meta.rank != rank:
-        raise ValueError(f"{what} must have {rank} dimensions, got shape {meta.shape}")
+        raise Mismatch(arg, f"{rank} dimensions", meta)
 
 
 @rule("_int_mm")
@@ -30,7 +37,7 @@ def int_mm(self: Meta, mat2: Meta) -> Meta:
 def mm(self: Meta, mat2: Meta) -> Meta:
     _rank(self, 2, "self")
     _rank(mat2, 2, "mat2")
-    _contract(self.shape[1], mat2.shape[0])
+    _contract(self.shape[1], mat2, 0, "mat2")
     return Meta((self.shape[0], mat2.shape[1]), self.dtype)
 
 
@@ -38,21 +45,24 @@ def mm(self: Meta, mat2: Meta) -> Meta:
 def bmm(self: Meta, mat2: Meta) -> Meta:
     _rank(self, 3, "self")
     _rank(mat2, 3, "mat2")
-    _contract(self.shape[0], mat2.shape[0])
-    _contract(self.shape[2], mat2.shape[1])
+    _contract(self.shape[0], mat2, 0, "mat2")
+    _contract(self.shape[2], mat2, 1, "mat2")
     return Meta((max(self.shape[0], mat2.shape[0]), self.shape[1], mat2.shape[2]), self.dtype)
 
 
 @rule("mv")
 def mv(self: Meta, vec: Meta) -> Meta:
-    _contract(self.shape[1], vec.shape[0])
+    _rank(self, 2, "self")
+    _rank(vec, 1, "vec")
+    _contract(self.shape[1], vec, 0, "vec")
     return Meta((self.shape[0],), self.dtype)
 
 
 @rule("dot", "vdot")
 def dot(self: Meta, tensor: Meta) -> Meta:
     _rank(self, 1, "self")
-    _contract(self.shape[0], tensor.shape[0])
+    _rank(tensor, 1, "tensor")
+    _contract(self.shape[0], tensor, 0, "tensor")
     return Meta((), self.dtype)
 
 
@@ -94,7 +104,7 @@ def addr(self: Meta, vec1: Meta, vec2: Meta, beta: Number, alpha: Number) -> Met
 def _added(term: Meta, product: Shape) -> Shape:
     """The shape of a product to which a term that may broadcast, but not grow it, was added."""
     shape = broadcast(term.shape, product)
-    if len(shape) != len(product) or any(known(a, b) and a != b for a, b in zip(shape, product, strict=True)):
+    if len(shape) != len(product) or any(map(differ, shape, product)):
         raise ValueError(f"shape {term.shape} does not broadcast to {product}")
     return shape
 
@@ -110,7 +120,9 @@ def matmul_shape(a: Shape, b: Shape) -> Shape:
         raise ValueError("matmul takes tensors of at least one dimension")
     rows = a[-2:-1]
     columns = b[-1:] if len(b) > 1 else ()
-    _contract(a[-1], b[max(len(b) - 2, 0)])
+    rows_of_b = b[max(len(b) - 2, 0)]
+    if differ(a[-1], rows_of_b):
+        raise Mismatch("other", f"{a[-1]} rows", list(b))
     return (*broadcast(a[:-2], b[:-2]), *rows, *columns)
 
 
@@ -123,8 +135,11 @@ def matmul(self: Meta, other: Meta) -> Meta:
 def linear(input: Meta, weight: Meta, bias: Meta | None) -> Meta:
     if input.rank == 0 or weight.rank not in (1, 2):
         raise ValueError(f"linear takes a tensor and a matrix, got shapes {input.shape} and {weight.shape}")
-    _contract(input.shape[-1], weight.shape[-1])
-    return Meta((*input.shape[:-1], *weight.shape[:-1]), input.dtype)
+    _contract(input.shape[-1], weight, -1, "weight")
+    features = weight.shape[:-1]
+    if bias is not None and bias.shape != (1,):
+        _added(bias, features)
+    return Meta((*input.shape[:-1], *features), input.dtype)
 
 
 @rule("bilinear")
@@ -136,7 +151,7 @@ def bilinear(input1: Meta, input2: Meta, weight: Meta, bias: Meta | None) -> Met
 def inner(self: Meta, other: Meta) -> Meta | None:
     if not self.shape or not other.shape:
         return None
-    _contract(self.shape[-1], other.shape[-1])
+    _contract(self.shape[-1], other, -1, "other")
     return Meta((*self.shape[:-1], *other.shape[:-1]), self.dtype)
 
 
@@ -177,8 +192,8 @@ def attention(
     scale: float | None,
     enable_gqa: bool,
 ) -> Meta:
-    _contract(query.shape[-1], key.shape[-1])
-    _contract(key.shape[-2], value.shape[-2])
+    _contract(query.shape[-1], key, -1, "key")
+    _contract(key.shape[-2], value, -2, "value")
     if enable_gqa:
         # There are more heads of queries than of keys and values, and these are repeated.
         batch = (*broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]), query.shape[-3])
@@ -199,8 +214,18 @@ def cross(self: Meta, other: Meta, dim: int | None) -> Meta | None:
     return Meta(broadcast(self.shape, other.shape), self.dtype) if self.dtype is other.dtype else None
 
 
+def _order(p: float) -> None:
+    if not p >= 0:
+        raise Mismatch("p", "a non-negative order", p)
+
+
 @rule("cdist")
 def cdist(x1: Meta, x2: Meta, p: float, compute_mode: int | None) -> Meta:
+    for arg, meta in (("x1", x1), ("x2", x2)):
+        if meta.rank < 2:
+            raise Mismatch(arg, "at least 2 dimensions", meta)
+    _contract(x1.shape[-1], x2, -1, "x2")
+    _order(p)
     return Meta((*broadcast(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype)
 
 
@@ -211,5 +236,7 @@ def cdist_forward(x1: Meta, x2: Meta, p: float, compute_mode: int | None) -> Met
 
 @rule("pdist", "_pdist_forward")
 def pdist(self: Meta, p: float) -> Meta:
+    _rank(self, 2, "self")
+    _order(p)
     rows = self.shape[0]
     return Meta((rows * (rows - 1) // 2 if known(rows) else UNKNOWN,), self.dtype)

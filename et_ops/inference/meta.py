@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from et_ops.dtypes import BOOL, F64, I64, DType
-from et_ops.schema import DYNAMIC
 
 __all__ = [
     "RULES",
     "UNKNOWN",
     "Meta",
+    "Mismatch",
     "Number",
     "Result",
     "Rule",
@@ -19,7 +19,7 @@ __all__ = [
     "rule",
 ]
 
-UNKNOWN: Final = DYNAMIC
+UNKNOWN: Final = -(2**63)
 """A size that is known at run time only: the same mark in shapes, where it prints as `?`, as in arguments."""
 
 
@@ -37,6 +37,15 @@ class Meta(NamedTuple):
 
 Number = bool | int | float | Meta
 """A `Scalar` argument. One that is known at run time only is a wrapped `Meta`."""
+
+
+class Mismatch(ValueError):
+    """An argument that an operator does not take: which one, what is expected of it, and what it is."""
+
+    def __init__(self, arg: str, expected: object, got: object) -> None:
+        shown = list(got.shape) if isinstance(got, Meta) else got
+        super().__init__(f"argument '{arg}': expected {expected}, got {shown}")
+
 
 Result = Meta | DType | Sequence[Meta] | None
 Rule = Callable[..., Result]

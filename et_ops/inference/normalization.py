@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ops.dtypes import F32, DType, as_float
-from et_ops.inference.meta import Meta, rule
+from et_ops.dtypes import F16, F32, DType, as_float
+from et_ops.inference.meta import Meta, Mismatch, rule
+from et_ops.inference.shapes import wrap_dim
 
 
 @rule("_softmax", "_log_softmax")
 def softmax(self: Meta, dim: int, half_to_float: bool) -> Meta:
+    wrap_dim(dim, self.rank)
+    if half_to_float and self.dtype is not F16:
+        raise Mismatch("self", "float16, as half_to_float is true", self.dtype)
     return Meta(self.shape, F32 if half_to_float else self.dtype)
 
 

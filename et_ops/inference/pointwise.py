@@ -36,7 +36,7 @@ def promoted(*operands: Meta | Number | None) -> DType:
             zero_dim.append(operand.dtype)
     found = promote_categories(dimensioned, zero_dim, numbers)
     if found is None:
-        raise ValueError("an operation without operands has no element type")
+        raise ValueError("no operands to infer an element type from")
     return found
 
 

@@ -129,7 +129,7 @@ def convert(input: Meta, dtype: DType) -> Meta:
 
 def _channels(input: Meta, scales: Meta, zero_points: Meta | None, axis: int) -> None:
     if not -input.rank <= axis < input.rank:
-        raise ValueError(f"axis {axis} is no dimension of a tensor of rank {input.rank}")
+        raise ValueError(f"axis {axis} is not a dimension of a tensor of rank {input.rank}")
     _floats(scales=scales)
     for name, tensor in (("scales", scales), ("zero_points", zero_points)):
         if tensor is None:
@@ -355,7 +355,7 @@ def _mixed(input: Meta, weight: Meta, scales: Meta, zero_points: Meta | None) ->
     if scales.dtype is not input.dtype:
         raise ValueError(f"'weight_scales' is {scales.dtype}, 'input' {input.dtype}")
     if zero_points is not None:
-        raise ValueError("'weight_zero_points' has no meaning, expected none")
+        raise ValueError("'weight_zero_points' is not supported, expected none")
 
 
 @_rules("mixed_mm")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from et_ops.inference.meta import UNKNOWN
+from et_ops.inference.meta import UNKNOWN, Mismatch
 from et_ops.sizes import maximum, minimum
 
 __all__ = [
     "Shape",
     "broadcast",
     "ceil_div",
+    "differ",
     "known",
     "numel",
     "reduced",
@@ -19,6 +20,7 @@ __all__ = [
     "sized",
     "sliced",
     "spatial",
+    "spread",
     "window",
     "with_size",
     "wrap_dim",
@@ -31,6 +33,11 @@ Shape = tuple[int, ...]
 def known(*sizes: int) -> bool:
     """Whether all sizes are known."""
     return all(size >= 0 for size in sizes)
+
+
+def differ(a: int, b: int) -> bool:
+    """Whether two sizes are known not to be equal."""
+    return a != b and known(a, b)
 
 
 def numel(shape: Iterable[int]) -> int | None:
@@ -53,7 +60,10 @@ def wrap_dims(dims: Sequence[int] | None, rank: int, *, empty_is_all: bool = Tru
     """Dimensions counted from the front; `None`, and the empty list if so asked, stand for all."""
     if dims is None or (not dims and empty_is_all):
         return tuple(range(rank))
-    return tuple(wrap_dim(dim, rank) for dim in dims)
+    found = tuple(wrap_dim(dim, rank) for dim in dims)
+    if len(set(found)) != len(found):
+        raise ValueError(f"dimensions {tuple(dims)} are not distinct")
+    return found
 
 
 def with_size(shape: Shape, dim: int, size: int) -> Shape:
@@ -107,25 +117,25 @@ def reduced(shape: Shape, dims: Sequence[int], keepdim: bool) -> Shape:
     return tuple(size for i, size in enumerate(shape) if i not in dims)
 
 
-def reshaped(shape: Shape, size: Sequence[int]) -> Shape:
-    """The shape of a view with sizes of which one may be -1 and some `UNKNOWN`.
+def reshaped(shape: Shape, size: Sequence[int], arg: str = "size") -> Shape:
+    """The shape of a view with sizes, those of `arg`, of which one may be -1 and some `UNKNOWN`.
 
-    Raises `ValueError` if the number of elements differs.
+    Raises `Mismatch` if the number of elements differs.
     """
     count = numel(shape)
     if size.count(-1) > 1:
-        raise ValueError(f"only one size of {tuple(size)} may be -1")
+        raise Mismatch(arg, "only one size of -1", list(size))
     if any(item < -1 and item != UNKNOWN for item in size):
-        raise ValueError(f"sizes {tuple(size)} have a negative one")
+        raise Mismatch(arg, "no negative size but one of -1", list(size))
     if UNKNOWN in size or count is None:
         return tuple(UNKNOWN if item == -1 else item for item in size)
     if -1 not in size:
         if prod(size) != count:
-            raise ValueError(f"a view of {count} elements cannot have shape {tuple(size)}")
+            raise Mismatch(arg, f"a shape of {count} elements", list(size))
         return tuple(size)
     others = prod(item for item in size if item != -1)
     if others == 0 or count % others:
-        raise ValueError(f"a view of {count} elements cannot have shape {tuple(size)}")
+        raise Mismatch(arg, f"a shape of {count} elements", list(size))
     return tuple(count // others if item == -1 else item for item in size)
 
 
@@ -164,6 +174,13 @@ def window(
     if ceil_mode and (count - 1) * stride >= size + padding[0]:
         count -= 1
     return count
+
+
+def spread(size: int, kernel: int, stride: int, padding: int, dilation: int, extra: int) -> int:
+    """The size that a transposed convolution makes, whose `window` has `size` positions; `extra` is at the end."""
+    if not known(size, kernel) or UNKNOWN in (stride, padding, dilation, extra):
+        return UNKNOWN
+    return (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + extra + 1
 
 
 def spatial(values: Sequence[int], rank: int) -> tuple[int, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from et_ops.dtypes import BOOL, C32, C64, C128, F16, F32, F64, I64, DType, real_of
-from et_ops.inference.meta import UNKNOWN, Meta, rule
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, rule
 from et_ops.inference.pointwise import promoted
 from et_ops.inference.shapes import (
     Shape,
     broadcast,
     ceil_div,
+    differ,
     known,
     numel,
     reshaped,
@@ -24,9 +25,11 @@ from et_ops.inference.shapes import (
 
 @rule("permute", "permute_copy")
 def permute(self: Meta, dims: Sequence[int]) -> Meta:
-    order = wrap_dims(dims, self.rank, empty_is_all=False)
+    order = tuple(wrap_dim(dim, self.rank) for dim in dims)
     if sorted(order) != list(range(self.rank)):
-        raise ValueError(f"{tuple(dims)} is no permutation of the dimensions of a tensor of rank {self.rank}")
+        raise ValueError(
+            f"{tuple(dims)} is not a permutation of the dimensions of a tensor of rank {self.rank}"
+        )
     return Meta(tuple(self.shape[i] for i in order), self.dtype)
 
 
@@ -80,8 +83,12 @@ def view_dtype(self: Meta, dtype: DType) -> Meta | None:
     ours, theirs = _bytes(self.dtype), _bytes(dtype)
     if ours == theirs:
         return Meta(self.shape, dtype)
-    if not self.shape or not known(self.shape[-1]):
+    if not self.shape:
+        raise Mismatch("self", "at least one dimension", self)
+    if not known(self.shape[-1]):
         return None
+    if self.shape[-1] * ours % theirs:
+        raise Mismatch("self", f"rows of a multiple of {theirs} bytes", self)
     return Meta((*self.shape[:-1], self.shape[-1] * ours // theirs), dtype)
 
 
@@ -104,6 +111,8 @@ _OF_PARTS = {F16: C32, F32: C64, F64: C128}
 
 @rule("view_as_complex_copy", "view_as_complex")
 def view_as_complex(self: Meta) -> Meta | None:
+    if not self.shape or differ(self.shape[-1], 2):
+        raise Mismatch("self", "a last dimension of size 2", self)
     dtype = _OF_PARTS.get(self.dtype)
     return None if dtype is None else Meta(self.shape[:-1], dtype)
 
@@ -215,7 +224,9 @@ def ravel(self: Meta) -> Meta:
 @rule("unflatten.int")
 def unflatten(self: Meta, dim: int, sizes: Sequence[int]) -> Meta:
     dim = wrap_dim(dim, self.rank)
-    return Meta((*self.shape[:dim], *reshaped((self.shape[dim],), sizes), *self.shape[dim + 1 :]), self.dtype)
+    return Meta(
+        (*self.shape[:dim], *reshaped((self.shape[dim],), sizes, "sizes"), *self.shape[dim + 1 :]), self.dtype
+    )
 
 
 @rule("movedim.int", "moveaxis.int")
@@ -230,10 +241,7 @@ def movedim(self: Meta, source: Sequence[int], destination: Sequence[int]) -> Me
 
 def moved_order(rank: int, source: Sequence[int], destination: Sequence[int]) -> tuple[int, ...]:
     """The permutation that moves dimensions to new places and keeps the order of the others."""
-    sources, places = (
-        wrap_dims(source, rank, empty_is_all=False),
-        wrap_dims(destination, rank, empty_is_all=False),
-    )
+    sources, places = ([wrap_dim(dim, rank) for dim in dims] for dims in (source, destination))
     if len(set(sources)) != len(sources) or len(set(places)) != len(places) or len(sources) != len(places):
         raise ValueError(f"cannot move dimensions {tuple(source)} to {tuple(destination)}")
     rest = iter(i for i in range(rank) if i not in sources)
@@ -257,6 +265,8 @@ def as_strided(self: Meta, size: Sequence[int], stride: Sequence[int], storage_o
 
 @rule("repeat", "tile")
 def repeat(self: Meta, repeats: Sequence[int]) -> Meta:
+    if any(count < 0 and count != UNKNOWN for count in repeats):
+        raise Mismatch("repeats", "non-negative numbers", list(repeats))
     rank = max(self.rank, len(repeats))
     own = (1,) * (rank - self.rank) + self.shape
     times = (1,) * (rank - len(repeats)) + tuple(repeats)
@@ -289,16 +299,20 @@ def cat(tensors: Sequence[Meta], dim: int) -> Meta:
 
 def _same(a: int, b: int) -> int:
     """One size of two that must be equal."""
-    if known(a, b) and a != b:
+    if differ(a, b):
         raise ValueError(f"sizes {a} and {b} differ")
     return max(a, b)
 
 
 @rule("stack")
 def stack(tensors: Sequence[Meta], dim: int) -> Meta:
+    if not tensors:
+        raise Mismatch("tensors", "at least one tensor", "none")
     shape = tensors[0].shape
     for tensor in tensors:
-        shape = tuple(_same(a, b) for a, b in zip(shape, tensor.shape, strict=True))
+        if tensor.rank != len(shape) or any(map(differ, shape, tensor.shape)):
+            raise Mismatch("tensors", f"shape {list(shape)}", tensor)
+        shape = tuple(map(max, shape, tensor.shape))
     axis = wrap_dim(dim, len(shape) + 1)
     return Meta((*shape[:axis], len(tensors), *shape[axis:]), promoted(*tensors))
 
@@ -475,9 +489,34 @@ def unbind(self: Meta, dim: int) -> list[Meta] | None:
 # -- reorderings that keep the shape
 
 
-@rule(
-    "flip", "fliplr", "flipud", "roll", "tril", "triu", "channel_shuffle", "native_channel_shuffle", "renorm"
-)
+@rule("flip")
+def flip(self: Meta, dims: Sequence[int]) -> Meta:
+    wrap_dims(dims, self.rank, empty_is_all=False)
+    return self
+
+
+@rule("tril", "triu")
+def triangle(self: Meta, diagonal: int) -> Meta:
+    if self.rank < 2:
+        raise Mismatch("self", "at least 2 dimensions", self)
+    return self
+
+
+def _image(self: Meta) -> None:
+    if self.rank < 3:
+        raise Mismatch("self", "at least 3 dimensions", self)
+
+
+@rule("channel_shuffle", "native_channel_shuffle")
+def channel_shuffle(self: Meta, groups: int) -> Meta:
+    _image(self)
+    channels = self.shape[1]
+    if groups != UNKNOWN and (groups <= 0 or (known(channels) and channels % groups)):
+        raise Mismatch("groups", f"a divisor of {channels}", groups)
+    return self
+
+
+@rule("fliplr", "flipud", "roll", "renorm")
 def rearranged(self: Meta, *_: object) -> Meta:
     return Meta(self.shape, self.dtype)
 
@@ -494,14 +533,24 @@ def rot90(self: Meta, k: int, dims: Sequence[int]) -> Meta:
 
 @rule("pixel_shuffle")
 def pixel_shuffle(self: Meta, upscale_factor: int) -> Meta:
+    _image(self)
+    if upscale_factor <= 0:
+        raise Mismatch("upscale_factor", "a positive factor", upscale_factor)
     *batch, channels, height, width = self.shape
+    if known(channels) and channels % upscale_factor**2:
+        raise Mismatch("self", f"a multiple of {upscale_factor**2} channels", self)
     scaled = tuple(s * upscale_factor if known(s) else UNKNOWN for s in (height, width))
     return Meta((*batch, channels // upscale_factor**2 if known(channels) else UNKNOWN, *scaled), self.dtype)
 
 
 @rule("pixel_unshuffle")
 def pixel_unshuffle(self: Meta, downscale_factor: int) -> Meta:
+    _image(self)
+    if downscale_factor <= 0:
+        raise Mismatch("downscale_factor", "a positive factor", downscale_factor)
     *batch, channels, height, width = self.shape
+    if any(known(size) and size % downscale_factor for size in (height, width)):
+        raise Mismatch("self", f"height and width divisible by {downscale_factor}", self)
     scaled = tuple(s // downscale_factor if known(s) else UNKNOWN for s in (height, width))
     return Meta((*batch, channels * downscale_factor**2 if known(channels) else UNKNOWN, *scaled), self.dtype)
 

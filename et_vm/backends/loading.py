@@ -27,7 +27,7 @@ def backend_classes(module: ModuleType) -> dict[str, type[Backend]]:
                 Error.RegistrationAlreadyRegistered,
                 f"two backends have the id {value.backend_id!r}",
                 where=f"{module.__name__}.{value.__name__}",
-                hint="give one another backend_id",
+                hint="change the backend_id of one",
             )
         found[value.backend_id] = value
     return found

@@ -96,7 +96,7 @@ class NestedProgramBackend(Backend):
             raise _outside(error) from error
         for target, result in zip(args[count:], results, strict=True):
             if not isinstance(target, Tensor) or not isinstance(result, np.ndarray):
-                raise ExecutorchError(Error.InvalidType, "an output of a nested program is no tensor")
+                raise ExecutorchError(Error.InvalidType, "an output of a nested program is not a tensor")
             array = cast("Array", result)
             target.resize(array.shape)
             np.copyto(target.array, array, casting="no")

@@ -117,7 +117,7 @@ class BundledProgram:
         cases = self._suites.get(method, [])
         if not 0 <= case < len(cases):
             raise ExecutorchError(
-                Error.InvalidArgument, f"there is no test case {case} among {len(cases)}", where=method
+                Error.InvalidArgument, f"test case {case} is out of range of {len(cases)}", where=method
             )
         return cases[case]
 

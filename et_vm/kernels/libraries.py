@@ -30,7 +30,9 @@ def load_library(name: str, kernels: Iterable[KernelLibrary] = ()) -> KernelRegi
     module = LIBRARIES.get(name)
     if module is None:
         raise ExecutorchError(
-            Error.NotFound, f"no kernel library {name!r}", hint=f"the libraries are {', '.join(LIBRARIES)}"
+            Error.NotFound,
+            f"unknown kernel library {name!r}",
+            hint=f"the libraries are {', '.join(LIBRARIES)}",
         )
     registry = KernelRegistry()
     try:

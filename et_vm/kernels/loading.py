@@ -55,9 +55,9 @@ def import_place(place: str | PathLike[str]) -> ModuleType:
     if file is None or Path(file).resolve() != path:
         raise KernelLoadError(
             Error.InvalidArgument,
-            f"another module is called {module.__name__!r}",
+            f"another module is named {module.__name__!r}",
             where=text,
-            hint="give the file another name",
+            hint="rename the file",
         )
     return module
 

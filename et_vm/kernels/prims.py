@@ -245,9 +245,7 @@ def _run_numel(registers: Registers, tensor: int, out: int) -> None:
 def _run_item(registers: Registers, tensor: int, out: int) -> None:
     source = tensor_in(registers, tensor)
     if source.numel < 1:
-        raise ExecutorchError(
-            Error.InvalidArgument, f"a tensor of shape {list(source.sizes)} has no first element"
-        )
+        raise ExecutorchError(Error.InvalidArgument, f"a tensor of shape {list(source.sizes)} is empty")
     value = source.array.flat[0].item()
     if source.dtype.kind not in "biuf":
         value = float(value)

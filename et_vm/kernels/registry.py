@@ -23,7 +23,7 @@ more than once for a call; what is expensive (a repacked weight) goes through :m
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
@@ -339,6 +339,10 @@ def parameters_of(prepare: Prepare) -> tuple[Param, ...] | None:
     return tuple(Param(name, *parse_annotation(annotations.get(name, ""))) for name in names)
 
 
+def _packet(name: str) -> str:
+    return name.partition(".")[0]
+
+
 class KernelRegistry:
     """The kernels one runtime has, by operator name (``aten::add.out``) and by kernel key.
 
@@ -346,7 +350,7 @@ class KernelRegistry:
     thread-safe; looking up is.
     """
 
-    __slots__ = ("_fallback", "_keyed", "_lazy", "compiled", "finders", "guard", "origins")
+    __slots__ = ("_fallback", "_families", "_keyed", "_lazy", "compiled", "finders", "guard", "origins")
 
     compiled: bool
     """Whether a kernel is a compiled function, one call of which takes less time than the calls of numpy that would do
@@ -370,6 +374,7 @@ class KernelRegistry:
         self._fallback: dict[str, Prepare] = {}
         self._keyed: dict[str, dict[KernelKey, Prepare]] = {}
         self._lazy: dict[str, Callable[[], Prepare]] = {}
+        self._families: dict[str, Callable[[], Mapping[str, Prepare]]] = {}
         for library in libraries:
             library(self)
 
@@ -382,7 +387,7 @@ class KernelRegistry:
         Raises ExecutorchError(RegistrationAlreadyRegistered) when there is one already.
         """
         if key is None:
-            if not replace and (name in self._fallback or name in self._lazy):
+            if not replace and self._has_fallback(name):
                 raise self._twice(name)
             self._fallback[name] = prepare
             return
@@ -393,9 +398,16 @@ class KernelRegistry:
 
     def register_lazy(self, name: str, load: Callable[[], Prepare]) -> None:
         """Add a fallback kernel that ``load`` imports when it is first looked up."""
-        if name in self._fallback or name in self._lazy:
+        if self._has_fallback(name):
             raise self._twice(name)
         self._lazy[name] = load
+
+    def register_family(self, packets: Iterable[str], load: Callable[[], Mapping[str, Prepare]]) -> None:
+        """Add fallback kernels of operators whose names without overloads are ``packets`` (``aten::add``). ``load``
+        imports them when the first is looked up, and returns kernels by full names, others among them.
+        """
+        for packet in packets:
+            self._families[packet] = load
 
     def lookup(self, name: str, key: KernelKey) -> Prepare | None:
         """The kernel for exactly ``key``, else the fallback, else what a finder has, else None.
@@ -412,10 +424,17 @@ class KernelRegistry:
         prepare = self._fallback.get(name)
         if prepare is None:
             load = self._lazy.get(name)
-            if load is None:
-                return None
-            prepare = self._fallback[name] = load()
+            prepare = self._of_family(name) if load is None else load()
+            if prepare is not None:
+                self._fallback[name] = prepare
         return prepare
+
+    def _of_family(self, name: str) -> Prepare | None:
+        load = self._families.get(_packet(name))
+        return None if load is None else load().get(name)
+
+    def _has_fallback(self, name: str) -> bool:
+        return name in self._fallback or name in self._lazy or self._of_family(name) is not None
 
     def _found(self, name: str) -> Prepare | None:
         for find in self.finders:
@@ -429,13 +448,15 @@ class KernelRegistry:
         return name in self._keyed
 
     def __contains__(self, name: object) -> bool:
-        if name in self._fallback or name in self._lazy or name in self._keyed:
-            return True
-        return isinstance(name, str) and self._found(name) is not None
+        if not isinstance(name, str):
+            return False
+        return name in self._keyed or self._has_fallback(name) or self._found(name) is not None
 
     def names(self) -> list[str]:
-        """The operators that have a kernel, sorted, without those that finders have."""
-        return sorted({*self._fallback, *self._lazy, *self._keyed})
+        """The operators that have a kernel, sorted, without those that finders have. Imports every family."""
+        loaded = {name for load in set(self._families.values()) for name in load()}
+        of_families = (name for name in loaded if _packet(name) in self._families)
+        return sorted({*self._fallback, *self._lazy, *self._keyed, *of_families})
 
     @staticmethod
     def _twice(name: str) -> ExecutorchError:

@@ -75,10 +75,10 @@ def kernel(
     Raises TypeError for a function that cannot be a kernel, and ValueError for a name that no operator has.
     """
     if not names:
-        raise ValueError('a kernel needs the name of its operator: @kernel("mylib::scale.out")')
+        raise ValueError('a kernel needs an operator name: @kernel("mylib::scale.out")')
     for name in names:
         if re.fullmatch(r"\w+::\w+(?:\.\w+)?", name) is None:
-            raise ValueError(f"{name!r} is no name of an operator, such as 'mylib::scale.out'")
+            raise ValueError(f"{name!r} is not an operator name such as 'mylib::scale.out'")
 
     def mark(function: _F) -> _F:
         prepare = _prepare_of(function, shape)
@@ -95,8 +95,8 @@ def _prepare_of(function: Callable[..., Any], shape: Callable[..., Any] | None) 
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TypeError(
-                f"{_place(function)} takes *{parameter.name}: the parameters of a kernel are those of the operator's "
-                "out variant, one by one"
+                f"{_place(function)} takes *{parameter.name}: a kernel takes the parameters of the operator's out "
+                "variant, one by one"
             )
     if parameters and parameters[0].name == "ctx":
         if shape is not None:
@@ -154,15 +154,18 @@ class FunctionKernel:
         if self._shape is None:
             if any(tensor.dynamism != TensorShapeDynamism.STATIC for tensor in tensors):
                 raise ctx.error(
-                    "the sizes of its output are known at run time only, and the kernel does not tell them",
-                    hint=f"{_place(self._function)}: @kernel({ctx.op!r}, shape=lambda …: …) gives them from the inputs",
+                    "its output sizes are known only at run time, and the kernel has no shape=",
+                    hint=(
+                        f"{_place(self._function)}: @kernel({ctx.op!r}, shape=lambda …: …) computes them "
+                        "from the inputs"
+                    ),
                 )
             return
         said = self._shape(*inputs)
         shapes = [said] if len(tensors) == 1 and _is_shape(said) else list(said)
         if len(shapes) != len(tensors) or not all(map(_is_shape, shapes)):
             raise ctx.error(
-                f"shape= gives {said!r}, expected the sizes of {len(tensors)} outputs",
+                f"shape= returned {said!r}, expected the sizes of {len(tensors)} outputs",
                 hint=_place(self._function),
             )
         for tensor, sizes in zip(tensors, shapes, strict=True):
@@ -181,7 +184,7 @@ def _run(
     returned = function(*inputs, **outs)
     if returned is not None and not any(returned is out for out in outs.values()):
         raise ctx.error(
-            f"the kernel returned a {type(returned).__name__}, which nothing reads",
+            f"the kernel returned a {type(returned).__name__}, which is ignored",
             hint=f"{_place(function)}: write the result into {', '.join(outs)}, as in {next(iter(outs))}[...] = …",
         )
 
@@ -247,7 +250,7 @@ class KernelsOf:
             try:
                 registry.register(one.name, one.prepare, one.key, replace=one.replace)
             except ExecutorchError as error:
-                error.hint = f"@kernel({one.name!r}, replace=True) takes the place of the other"
+                error.hint = f"@kernel({one.name!r}, replace=True) replaces the other"
                 raise
             registry.origins[one.name] = _place(getattr(one.prepare, "__wrapped__", one.prepare))
 

@@ -42,7 +42,7 @@ class DataFiles(Mapping[str, memoryview]):
         for index, entry in enumerate(file.tensors.named_data):
             if entry.key in self._data:
                 raise InvalidFile(
-                    f"{entry.key!r} is in {self._sources[entry.key]} already",
+                    f"{entry.key!r} is already in {self._sources[entry.key]}",
                     code=Error.InvalidExternalData,
                     where=f"{source}: named_data[{index}].key",
                 )

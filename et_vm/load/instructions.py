@@ -177,7 +177,7 @@ def _decode(
 def _check_index(what: str, index: int, count: int, where: str, problems: Problems) -> bool:
     if 0 <= index < count:
         return True
-    problems.add(InvalidFile(f"{what} {index} does not exist, there are {count}", where=where))
+    problems.add(InvalidFile(f"{what} {index} is out of range: {count} exist", where=where))
     return False
 
 

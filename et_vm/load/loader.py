@@ -48,7 +48,7 @@ class BytesDataLoader(DataLoader):
         if offset < 0 or size < 0 or offset + size > self._view.nbytes:
             raise ExecutorchError(
                 Error.InvalidArgument,
-                f"{size} bytes from {offset} are outside of the {self._view.nbytes} bytes there are",
+                f"{size} bytes at {offset} are outside the {self._view.nbytes} available bytes",
                 where=self.name,
             )
         return self._view[offset : offset + size]

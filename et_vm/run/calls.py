@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from et_vm.load.instructions import Instruction
 
 
-class Call:
+class KernelCall:
     """One kernel call: its kernel, and how its arguments come from registers.
 
     ``prepare_now`` builds the step from the current values. Raises Trap for arguments the kernel does not
@@ -108,9 +108,7 @@ class Call:
         for register in self.written:
             value = self.registers[register]
             if isinstance(value, Tensor) and value.storage is not None and not value.storage.flags.writeable:
-                raise self.context.error(
-                    f"value {register} has the bytes of a constant, which nothing may write"
-                )
+                raise self.context.error(f"value {register} aliases a constant and cannot be written")
         before = [
             (value, value.sizes)
             for register in self._repeated
@@ -122,7 +120,7 @@ class Call:
             if value.sizes != sizes:
                 raise self.context.trap(
                     arg="out",
-                    expected=f"a tensor of its own, or of the shape {list(sizes)} that it has as an argument",
+                    expected=f"a separate tensor, or the shape {list(sizes)} that it has as an argument",
                     got=list(value.sizes),
                 )
         meter = self.context.meter
@@ -146,7 +144,7 @@ class DynamicCall:
     _MOST = 64
     """How many steps are kept at most."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: KernelCall) -> None:
         self._call = call
         self._key: list[object] | None = None
         """Of the arguments that the step is prepared for; ``None`` when there is no such step."""

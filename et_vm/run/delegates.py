@@ -77,7 +77,7 @@ class Delegates:
             except Exception as error:
                 raise ExecutorchError(
                     Error.Internal,
-                    f"the backend {delegate.id!r} raised {type(error).__name__} while it initialised: {error}",
+                    f"the backend {delegate.id!r} raised {type(error).__name__} in init: {error}",
                     where=f"{where}.delegates[{at}]",
                 ) from error
             self._handles.append((backend, handle))
@@ -94,7 +94,7 @@ class Delegates:
             try:
                 held = backend.memory_report(handle)
             except Exception as error:
-                text = f"{type(backend).__name__} raised {type(error).__name__} when asked for its memory: {error}"
+                text = f"{type(backend).__name__} raised {type(error).__name__} when queried for its memory: {error}"
                 raise ExecutorchError(Error.Internal, text) from error
             for label, nbytes in held.items():
                 report[f"delegates' {label}"] = report.get(f"delegates' {label}", 0) + nbytes
@@ -117,9 +117,7 @@ class Delegates:
                 backend.destroy(handle)
             except Exception as error:
                 # Whoever drops a method cannot do anything about it.
-                text = (
-                    f"{type(backend).__name__} raised {type(error).__name__} while it was destroyed: {error}"
-                )
+                text = f"{type(backend).__name__} raised {type(error).__name__} in destroy: {error}"
                 self._platform.log(LogLevel.ERROR, text)
 
 
@@ -151,8 +149,6 @@ def _hint(backend_id: str, backends: BackendRegistry) -> str:
     """What to do about a backend that is missing."""
     names = backends.registered_backend_names
     if backend_id in names:
-        return "it is registered, and says that it cannot run on this machine"
+        return "it is registered, but not available on this machine"
     there = ", ".join(names) or "none"
-    return (
-        f"there are: {there}; Runtime(...).backend_registry.register adds one, and so does et-vm --load FILE"
-    )
+    return f"backends are: {there}; add one with Runtime(...).backend_registry.register or et-vm --load FILE"

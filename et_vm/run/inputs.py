@@ -60,7 +60,7 @@ def _check_bounds(plan: ExecutionPlan, index: int, tensor: Tensor, shape: tuple[
         for dim, (size, bound) in enumerate(zip(shape, bounds, strict=True)):
             if size > bound:
                 raise InputError(
-                    f"dimension {dim} is {size}, the most it may be is {bound}",
+                    f"dimension {dim} is {size}, its upper bound is {bound}",
                     code=Error.NotSupported,
                     where=f"input {index}",
                 )

@@ -202,7 +202,7 @@ def limit_error(limit: int) -> ExecutorchError:
     return ExecutorchError(
         Error.InvalidProgram,
         f"more than {limit:,} instructions in one execution",
-        hint="an endless loop?",
+        hint="possibly an endless loop",
     )
 
 

@@ -12,7 +12,7 @@ from et_schema.program import Tensor
 from et_vm.kernels.registry import PrepareContext, parameters_of
 from et_vm.load.instructions import call_outputs
 from et_vm.platform import LogLevel
-from et_vm.run.calls import Call
+from et_vm.run.calls import KernelCall
 from et_vm.verify.flow import REGISTER_LISTS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def link(
     scratch: Scratch,
     memo: dict[object, object],
     meter: WorkMeter | None = None,
-) -> dict[int, Call]:
+) -> dict[int, KernelCall]:
     """The kernel calls of a plan by the index of their instruction. Prims are no kernel calls.
 
     ``scratch`` and ``memo`` are what the kernels may take working memory from, and keep derived data in;
@@ -52,7 +52,7 @@ def link(
             platform.log(LogLevel.INFO, f"no kernel for {name} in method {plan.name!r}")
         raise
     signature = cache(parameters_of)
-    linked: dict[int, Call] = {}
+    linked: dict[int, KernelCall] = {}
     for instruction in calls:
         context = PrepareContext(
             instruction.name,
@@ -65,7 +65,7 @@ def link(
             meter=meter,
         )
         prepare = found[instruction.index]
-        linked[instruction.index] = Call(
+        linked[instruction.index] = KernelCall(
             instruction, prepare, signature(prepare), registers, context, call_outputs(instruction, plan)
         )
     return linked
@@ -162,7 +162,7 @@ class _OwnKernels(Problems):
         self.name = ""
 
     def add(self, problem: ExecutorchError) -> None:
-        hint = f"{self._origins[self.name]}: its annotations are the types of the operator's out variant"
+        hint = f"{self._origins[self.name]}: annotate parameters with the types of the operator's out variant"
         self._problems.add(ExecutorchError(problem.code, problem.message, where=problem.where, hint=hint))
 
 
@@ -174,7 +174,7 @@ def _missing_hint(operators: Sequence[str]) -> str | None:
     custom = [name for name in operators if name.partition("::")[0] not in _NAMESPACES]
     if not custom:
         return None
-    return f"write the kernel in Python, @et_vm.kernel({custom[0]!r}), and load it: et-vm run --load FILE"
+    return f"write the kernel in Python with @et_vm.kernel({custom[0]!r}), and load it: et-vm run --load FILE"
 
 
 def _arity_fault(
@@ -190,7 +190,7 @@ def _arity_fault(
             f"the kernel of {instruction.name} takes {len(params)} arguments "
             f"({', '.join(param.name for param in params)}), the call has {len(args) - 1}",
             where=f"{instruction.where}.args",
-            hint=f"{origin}: its parameters are those of the operator's out variant, in order",
+            hint=f"{origin}: declare the parameters of the operator's out variant, in order",
         )
     if params is not None and len(args) != len(params) + 1:
         return InvalidFile(

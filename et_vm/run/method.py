@@ -248,7 +248,7 @@ class Method:
         with self._exclusive(at_start=True):
             if not 0 <= index < len(self._plan.inputs):
                 raise InputError(
-                    f"there is no input {index}, the method has {len(self._plan.inputs)}", where=self.name
+                    f"no input {index}: the method has {len(self._plan.inputs)}", where=self.name
                 )
             self._begin()
             self._set_input(index, value)
@@ -311,7 +311,7 @@ class Method:
         if not 0 <= index < len(self._plan.outputs):
             raise ExecutorchError(
                 Error.InvalidArgument,
-                f"there is no output {index}, the method has {len(self._plan.outputs)}",
+                f"no output {index}: the method has {len(self._plan.outputs)}",
                 where=self.name,
             )
         return self._output(self._registers[self._plan.outputs[index]], True, False)
@@ -423,7 +423,7 @@ class Method:
         if isinstance(value, ListRegister):
             items = value.read(self._registers)
             if any(isinstance(item, (ListRegister, list)) for item in items):
-                raise ExecutorchError(Error.InvalidType, f"an output is a list with a list in it: {value}")
+                raise ExecutorchError(Error.InvalidType, f"an output is a nested list: {value}")
             return [self._output(item, clone, torch) for item in items]
         return list(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 

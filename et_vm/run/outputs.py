@@ -36,7 +36,7 @@ class GivenOutputs:
         """
         where = f"output {index}"
         if not 0 <= index < len(self._outputs):
-            raise InputError(f"there is no output {index}, the method has {len(self._outputs)}", where=where)
+            raise InputError(f"no output {index}: the method has {len(self._outputs)}", where=where)
         if value is None:
             self._targets.pop(index, None)
             return
@@ -64,7 +64,7 @@ class GivenOutputs:
         copies: list[tuple[Array, Array]] = []
         for index, target in self._targets.items():
             held = self._registers[self._outputs[index]]
-            assert isinstance(held, Tensor), "a register that held a tensor holds none"
+            assert isinstance(held, Tensor), "a tensor register was freed"
             if held.array.shape != target.array.shape:
                 raise self._other_shape(index, held.array.shape, target.array.shape)
             copies.append((target.array, held.array))

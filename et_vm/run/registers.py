@@ -24,7 +24,7 @@ from et_schema.program import (
 )
 from et_schema.program import Tensor as TensorTable
 from et_vm.load.data_files import DataFiles
-from et_vm.state.buffers import Buffer
+from et_vm.state.buffers import StateBuffer
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify.tensors import initial_state, tensor_bytes, tensor_data, tensor_place
 
@@ -67,7 +67,7 @@ class RegisterFile:
         }
         self.owned_bytes = 0
         self._memory = memory
-        self.buffers: dict[str, Buffer] = {}
+        self.buffers: dict[str, StateBuffer] = {}
         """The mutable buffers that the file names; the first, where several have one name."""
         # What has been copied because it was not aligned, so that it is not done twice.
         self._copies: dict[tuple[int, int], Array] = {}
@@ -137,7 +137,7 @@ class RegisterFile:
         if constant and storage is not None and not tensor.array.flags.aligned:
             tensor.bind(self._aligned(storage, table.scalar_type.itemsize))
         if allocation is not None and extra is not None and extra.fully_qualified_name:
-            self.buffers.setdefault(extra.fully_qualified_name, Buffer(tensor, initial))
+            self.buffers.setdefault(extra.fully_qualified_name, StateBuffer(tensor, initial))
         return tensor
 
     def _data(self, table: TensorTable, index: int, nbytes: int, external: bool) -> memoryview:
@@ -154,7 +154,7 @@ class RegisterFile:
                 f"the data of tensor {name!r} is not in the file",
                 code=Error.InvalidExternalData,
                 where=path,
-                hint="give its data file too (et-vm run --data FILE.ptd)",
+                hint="give its data file (et-vm run --data FILE.ptd)",
             )
         if data.nbytes < nbytes:
             raise InvalidFile(

@@ -45,7 +45,7 @@ def clash_error(
     else:
         writer = f"instruction {clash.instruction} ({instructions[clash.instruction].name}) of {plan.name}"
     return InvalidFile(
-        f"{writer} writes value {clash.written} over bytes that value {clash.needed} still needs",
+        f"{writer} writes value {clash.written} over live bytes of value {clash.needed}",
         where=f"{where}.values[{clash.written}].val.allocation_info",
         hint="plan its memory again (et-translate --pte-to-mlir, et-opt -p plan-memory, "
         "et-translate --mlir-to-pte)",

@@ -79,7 +79,7 @@ class WrittenInputs:
                 raise InputError(
                     f"the method writes to it, and it shares memory with input {of}",
                     where=f"input {to}",
-                    hint="give the method a copy of one of them",
+                    hint="pass a copy of one of them",
                 )
 
     def write_back(self) -> None:
@@ -93,7 +93,7 @@ class WrittenInputs:
             if sizes != wanted:
                 raise ExecutorchError(
                     Error.NotSupported,
-                    f"the method gave it the shape {list(sizes)}, the caller's tensor has {list(wanted)}",
+                    f"the method resized it to {list(sizes)}, but the caller's tensor has {list(wanted)}",
                     where=f"input {position}",
                 )
         for position, value in self._given.items():
@@ -109,16 +109,14 @@ def _check_writable(position: int, value: Any, array: Array) -> None:
     of_torch = is_torch(value)
     strides: Sequence[int] = value.stride() if of_torch else array.strides
     if not (of_torch or isinstance(value, np.ndarray)):
-        problem = f"a {type(value).__name__} is no memory to write to"
+        problem = f"a {type(value).__name__} is not writable memory"
     elif not (of_torch or array.flags.writeable):
         problem = "the array is read-only"
     elif any(step == 0 and size > 1 for step, size in zip(strides, array.shape, strict=True)):
-        problem = "some of its elements are the same memory"
+        problem = "its elements overlap"
     else:
         return
-    raise InputError(
-        f"the method writes to it, and {problem}", where=f"input {position}", hint="give the method a copy"
-    )
+    raise InputError(f"the method writes to it, and {problem}", where=f"input {position}", hint="pass a copy")
 
 
 def _share(one: Array, other: Array) -> bool:

@@ -13,10 +13,10 @@ from et_schema.errors import InputError
 from et_vm.interchange import to_numpy
 from et_vm.values import Array, Tensor
 
-__all__ = ["Buffer", "State"]
+__all__ = ["State", "StateBuffer"]
 
 
-class Buffer(NamedTuple):
+class StateBuffer(NamedTuple):
     """A mutable buffer, and the bytes that it starts with; zeros if None."""
 
     tensor: Tensor
@@ -32,7 +32,10 @@ class State(Mapping[str, Array]):
     """
 
     def __init__(
-        self, where: str, buffers: Mapping[str, Buffer], exclusive: Callable[[], AbstractContextManager[None]]
+        self,
+        where: str,
+        buffers: Mapping[str, StateBuffer],
+        exclusive: Callable[[], AbstractContextManager[None]],
     ) -> None:
         """``where`` names the method in errors, ``exclusive`` keeps it from executing meanwhile."""
         self._where = where
@@ -121,7 +124,7 @@ class State(Mapping[str, Array]):
         missing = [name for name in self._buffers if complete and name not in names]
         if not unknown and not missing:
             return
-        problems = [f"there is no buffer {name!r}" for name in unknown]
+        problems = [f"no buffer named {name!r}" for name in unknown]
         problems += [f"buffer {name!r} is missing" for name in missing]
         known = ", ".join(self._buffers) or "none"
         raise InputError("; ".join(problems), where=self._where, hint=f"the buffers are {known}")

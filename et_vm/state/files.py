@@ -90,9 +90,9 @@ class _Reading:
         try:
             header = json.loads(bytes(data[8 : 8 + length]))
         except (ValueError, RecursionError) as error:
-            raise self._fault(f"its header is no JSON: {error}") from None
+            raise self._fault(f"its header is not JSON: {error}") from None
         if not isinstance(header, dict):
-            raise self._fault("its header is no table")
+            raise self._fault("its header is not a JSON object")
         self._header = cast("dict[str, Any]", header)
 
     def tensors(self) -> dict[str, Array]:

@@ -187,7 +187,7 @@ class Flow:
             bits = at_end.get(register, TENSOR)
             fault = ""
             if bits == NO_DATA and register not in missing:
-                fault = f"output value {register} never gets data"
+                fault = f"output value {register} is never set"
             elif not bits & TENSOR and isinstance(self._plan.values[register].val, Tensor):
                 fault = f"output value {register}, a Tensor, holds {describe(bits)} at the end"
             if fault:
@@ -225,7 +225,7 @@ class Flow:
             seen.update(following)
         if last is not None:
             raise_at = f"{last.where}.destination_instruction"
-            problems.add(InvalidFile("the method cannot end: no path leads out of this loop", where=raise_at))
+            problems.add(InvalidFile("the method cannot end: this loop has no exit", where=raise_at))
 
     def _walk(self) -> Iterator[tuple[Instruction, State]]:
         """Each instruction with the state before it. A jump may go on, so some path leads to every instruction."""
@@ -378,7 +378,7 @@ class Flow:
             if self.state(state, register) == CONSTANT and not is_constant(self._plan.values[register].val):
                 problems.add(
                     InvalidFile(
-                        f"{instruction.name} writes to value {register}, which has the bytes of a constant here",
+                        f"{instruction.name} writes to value {register}, which aliases a constant here",
                         where=f"{instruction.where}.args",
                     )
                 )
@@ -411,7 +411,7 @@ class Flow:
                     InvalidFile(
                         f"{instruction.name}: argument '{name}' is value {item}, a tensor that has no data here",
                         where=f"{instruction.where}.args[{at}]",
-                        hint="nothing sets it before, or it was freed",
+                        hint="it was never set, or it was freed",
                     )
                 )
             elif item is not register and not bits & _ITEMS[type(table).__name__]:

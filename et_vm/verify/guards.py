@@ -42,10 +42,8 @@ def verify_guards(pte: PteFile, problems: Problems = FIRST) -> None:
             continue
         plans = {plan.name: plan for plan in pte.program.execution_plan if id(plan) not in pte.malformed}
         for name, guards in methods.items():
-            if name in plans:
-                fault = _fault(guards, plans[name])
-            else:
-                fault = None if pte.malformed else "there is no such method"
+            absent = None if pte.malformed else "no such method"
+            fault = _fault(guards, plans[name]) if name in plans else absent
             if fault is not None:
                 problems.add(InvalidFile(f"guards of method {name!r}: {fault}", where=where))
 
@@ -62,7 +60,7 @@ def _fault(guards: MethodGuards, plan: ExecutionPlan) -> str | None:
         for name, dim in condition.sizes:
             rank = ranks[name]
             if (dim is None) != (rank is None) or (dim is not None and rank is not None and dim >= rank):
-                return f"{condition.text!r} is about what is no size of an input"
+                return f"{condition.text!r} does not refer to an input size"
     return None
 
 
@@ -122,5 +120,5 @@ class InputGuards:
             if dim is not None
         )
         return InputError(
-            f"{got}, the program demands {condition.text}", code=Error.NotSupported, where=where
+            f"{got}, the program requires {condition.text}", code=Error.NotSupported, where=where
         )

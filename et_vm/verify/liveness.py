@@ -401,7 +401,8 @@ class Liveness:
     def _too_much(self) -> ExecutorchError:
         return ExecutorchError(
             Error.OutOfResources,
-            f"{len(self._plan.values)} values in {len(self._instructions)} instructions are too many for lifetimes",
+            f"{len(self._plan.values)} values in {len(self._instructions)} instructions exceed the limit "
+            "of the lifetime check",
         )
 
     def _ranges(self, pieces: int, users: int) -> list[Range]:

@@ -154,7 +154,7 @@ class Verifier:
         count = len(named) + sum(lengths[register] for register in named if 0 <= register < len(lengths))
         self._mentions_left -= count
         if self._mentions_left < 0:
-            fault = f"the instructions name {count} registers, more than the file can mean"
+            fault = f"the instructions name {count} registers, too many for a file of this size"
             problems.add(InvalidFile(fault, where=f"{where}.chains"))
 
 
@@ -178,7 +178,7 @@ def _verify_arenas(plan: ExecutionPlan, where: str, malformed: Set[int], problem
         if id(device) in malformed:
             continue
         if not 0 <= device.buffer_idx < count:
-            fault = f"arena {device.buffer_idx} does not exist, there are {count}"
+            fault = f"arena {device.buffer_idx} is out of range: {count} exist"
             problems.add(InvalidFile(fault, where=f"{path}.buffer_idx"))
         if device.device_type != DeviceType.CPU:
             fault = f"arena on device {device.device_type.name}"

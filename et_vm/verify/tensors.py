@@ -25,7 +25,7 @@ _HELD_TYPES = frozenset(ScalarType) - {
 _CONTIGUOUS = [bytes(range(rank)) for rank in range(MAX_RANK + 1)]
 
 
-class Place(NamedTuple):
+class ArenaRange(NamedTuple):
     """Bytes ``start`` to ``end`` of an arena."""
 
     memory_id: int
@@ -38,13 +38,13 @@ def tensor_bytes(table: Tensor) -> int:
     return element_count(table.sizes) * table.scalar_type.itemsize
 
 
-def tensor_place(table: Tensor) -> Place | None:
+def tensor_place(table: Tensor) -> ArenaRange | None:
     """Where a tensor is planned; None if it is not."""
     allocation = table.allocation_info
     if allocation is None:
         return None
     start = allocation.memory_offset_high << 32 | allocation.memory_offset_low
-    return Place(allocation.memory_id, start, start + tensor_bytes(table))
+    return ArenaRange(allocation.memory_id, start, start + tensor_bytes(table))
 
 
 def tensor_data(table: Tensor, nbytes: int, pte: PteFile) -> memoryview:
@@ -77,7 +77,7 @@ class BoolConstants:
         if known is None:
             self._budget -= data.nbytes
             if self._budget < 0:
-                return "overlapping bool constants expand to more than the file can mean"
+                return "overlapping bool constants expand beyond the limit for a file of this size"
             known = "bool constant with bytes other than 0 and 1" if bytes(data).strip(b"\0\1") else ""
             self._known[key] = known
         return known
@@ -107,7 +107,7 @@ def verify_tensor(
     if len(table.dim_order) != rank:
         report(f"dim order of {len(table.dim_order)} dimensions, the tensor has {rank}", "dim_order")
     elif table.dim_order != _CONTIGUOUS[rank] and sorted(table.dim_order) != list(range(rank)):
-        message = f"dim order {list(table.dim_order)} is no permutation of {rank} dimensions"
+        message = f"dim order {list(table.dim_order)} is not a permutation of {rank} dimensions"
         report(message, "dim_order", Error.Internal)
     if rank and min(table.sizes) < 0:
         report(f"negative size in {table.sizes}", "sizes")
@@ -176,7 +176,7 @@ def _verify_place(table: Tensor, nbytes: int, plan: ExecutionPlan, report: Calla
     # A negative arena is reported as such.
     if start + nbytes > size >= 0:
         report(
-            f"{nbytes} bytes from {start} do not fit arena {allocation.memory_id} of {size} bytes",
+            f"{nbytes} bytes from {start} exceed arena {allocation.memory_id} of {size} bytes",
             "allocation_info",
             Error.MemoryAllocationFailed,
         )
@@ -201,7 +201,7 @@ def verify_initial_states(tensors: Sequence[tuple[int, Tensor]], where: str, pro
     What such bytes start with would depend on the order of the values, and copying them could cost the product of
     the numbers of tensors and bytes. Several registers of one buffer are no fault.
     """
-    found: list[tuple[Place, int, object]] = []
+    found: list[tuple[ArenaRange, int, object]] = []
     for index, table in tensors:
         state = initial_state(table)
         place = None if state is None else tensor_place(table)

@@ -14,7 +14,9 @@ import torch
 from factorizations import check_eig, check_eigh, check_qr, check_svd
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from et_ops.families import families
 from et_schema.scalar_type import ScalarType
+from et_vm.kernels.portable import load_family
 from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch
 from et_vm.values import Tensor
 
@@ -32,6 +34,15 @@ SCALAR_TYPES = {
     if isinstance(getattr(torch, member.torch_name, None), torch.dtype)
 }
 """The element types that torch and ExecuTorch share."""
+
+
+FAMILIES = {
+    family: sorted(
+        name for name, prepare in load_family(family).items() if prepare.__module__.endswith(f".{family}")
+    )
+    for family in families()
+}
+"""The portable kernels of each family."""
 
 
 @functools.cache

@@ -28,7 +28,7 @@ from stock import StockError, StockRuntime
 from sweep.compare import difference
 from sweep.faults import explanation
 
-from dev.calls import Call, module_of
+from dev.calls import RecordedCall, module_of
 from dev.dtype_probe import Probe, probe_of
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
@@ -72,7 +72,7 @@ def operators() -> list[str]:
     )
 
 
-def compiled(call: Call) -> tuple[bytes, list[torch.Tensor]] | None:
+def compiled(call: RecordedCall) -> tuple[bytes, list[torch.Tensor]] | None:
     """The file of a call and its inputs; none if the compiler has something against it before the kernels do."""
     try:
         module, _, inputs = module_of(call)

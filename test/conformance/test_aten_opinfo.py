@@ -14,7 +14,7 @@ from sweep.compare import same_elements
 from torch.testing._internal.common_methods_invocations import op_db
 from xdsl.context import Context
 
-from dev.calls import Call, NotExpressible, module_of, result_type, sampled_calls
+from dev.calls import NotExpressible, RecordedCall, module_of, result_type, sampled_calls
 from et_ir.dialects.schema import compatible
 from et_ir.dialects.schema.inference import infer
 from et_ir.passes.aten_to_core.decompose import DecomposePass
@@ -71,7 +71,7 @@ def test_calls_of_samples(op_info: Any) -> None:
                     check(call)
 
 
-def check(call: Call) -> None:
+def check(call: RecordedCall) -> None:
     try:
         module, op, inputs = module_of(call)
         expected = [result_type(result) for result in call.results]

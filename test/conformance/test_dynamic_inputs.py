@@ -96,7 +96,7 @@ def test_results(name: str, tmp_path: Path, stock: StockRuntime) -> None:
         for results in (*runs, stock.run(path, inputs)):
             torch.testing.assert_close(list(results), expected, rtol=1e-4, atol=1e-5)
     for method in methods:
-        with pytest.raises(InputError, match=f"is {MOST + 1}, the most it may be is {MOST}"):
+        with pytest.raises(InputError, match=f"is {MOST + 1}, its upper bound is {MOST}"):
             method.execute(list(make(MOST + 1)))
     with pytest.raises(StockError, match="resize a bounded tensor"):
         stock.run(path, make(MOST + 1))

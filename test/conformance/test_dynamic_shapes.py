@@ -65,7 +65,7 @@ def two(*sizes: tuple[int, int]) -> list[Shapes]:
     return [((a, 4), (b, 4)) for a, b in sizes]
 
 
-LOW, HIGH = (((1, 4),), "demands 2 <= x.shape"), (((13, 4),), "dimension 0 is 13, the most it may be is 12")
+LOW, HIGH = (((1, 4),), "demands 2 <= x.shape"), (((13, 4),), "dimension 0 is 13, its upper bound is 12")
 RANGE: tuple[Any, Sequence[Shapes], Sequence[tuple[Shapes, str]]] = (({0: N},), one(5, 2, 12), [LOW, HIGH])
 
 CASES: dict[str, Case] = {

@@ -15,6 +15,7 @@ CPUS = {
 """Variables that keep torch's kernels and oneDNN from instructions of the CPU. torch reads them as it is imported."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cpu", CPUS)
 def test_table_is_current(cpu: str) -> None:
     done = subprocess.run(

@@ -169,7 +169,7 @@ def test_what_is_written_again_runs_the_same(name: str, stock: StockRuntime, tmp
         data = compile_with(export(module.eval(), inputs, **options), **how)
     again = rewritten(data)
     assert rewritten(again) == again
-    planned = rewritten(data, "views,plan-memory{check=true},link-check,verify-executorch")
+    planned = rewritten(data, "copies-to-views,plan-memory{check=true},link-check,verify-executorch")
     results: list[list[Any]] = []
     for label, content in (("stock", data), ("again", again), ("planned", planned)):
         path = tmp_path / f"{label}.pte"

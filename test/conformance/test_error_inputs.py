@@ -287,6 +287,7 @@ def test_what_upstream_takes_is_taken(text: str) -> None:
     assert problem("portable", call) == "goes through"
 
 
+@pytest.mark.slow
 def test_the_rest_ends_above_kernels() -> None:
     """Nothing drops out unseen: what reaches no kernel is of Python, of memory, or of a composite that is listed."""
     above = {

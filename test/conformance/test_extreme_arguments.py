@@ -15,12 +15,11 @@ from typing import Any
 
 import pytest
 import torch
-from kernel_oracle import Recorded, as_argument, returns_list, run_kernel
+from kernel_oracle import FAMILIES, Recorded, as_argument, returns_list, run_kernel
 from kernel_samples import collect
 from test_error_inputs import TYPES, AnyShape, Refused
 
 from et_schema.errors import Error, ExecutorchError, Trap
-from et_vm.kernels.portable.families import FAMILIES
 from et_vm.values import addresses, element_count
 
 MEMORY_LIMIT = 1 << 26

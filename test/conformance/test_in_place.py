@@ -186,6 +186,7 @@ def same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(torch.nan_to_num(one.double()), torch.nan_to_num(other.double()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", TABLES)
 def test_results_are_the_same(runtime: str, stock: StockRuntime, tmp_path: Path) -> None:
     torch.manual_seed(0)

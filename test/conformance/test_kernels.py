@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from kernel_oracle import Recorded, channels_last_form, check, in_place_forms, registry
+from kernel_oracle import FAMILIES, Recorded, channels_last_form, check, in_place_forms, registry
 from kernel_samples import collect
-
-from et_vm.kernels.portable.families import FAMILIES
 
 LIBRARIES = ("portable", "aten")
 OPERATORS = sorted(name for names in FAMILIES.values() for name in names if name.startswith("aten::"))

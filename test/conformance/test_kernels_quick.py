@@ -11,7 +11,7 @@ from kernel_samples import collect
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from et_vm.kernels.aten.binding import alias
-from et_vm.kernels.aten.call import Call
+from et_vm.kernels.aten.call import AtenCall
 from et_vm.kernels.aten.quick import EQUIVALENT, IN_NN, IN_TORCH, quick_function
 from et_vm.kernels.aten.schema import operator
 
@@ -45,7 +45,7 @@ def _arrival(name: str, recorded: Recorded) -> _Arrival:
     function = quick_function(name)
     assert function is not None
     outs = [register_of(result) for result in recorded.results]
-    call = Call(operator(name), [*map(as_argument, recorded.arguments), *outs])
+    call = AtenCall(operator(name), [*map(as_argument, recorded.arguments), *outs])
     arrival = _Arrival()
     with torch.inference_mode():
         positional, keywords = call.arguments(alias)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from kernel_oracle import Recorded, as_argument, blank_like, record, returns_list, run_kernel
+from kernel_oracle import FAMILIES, Recorded, as_argument, blank_like, record, returns_list, run_kernel
 from kernel_samples import composite_calls, own_calls
 
 from et_schema.errors import ExecutorchError, Trap
-from et_vm.kernels.portable.families import FAMILIES
 from et_vm.values import Tensor
 
 # Convert to whatever type the output has, or accumulate in it.

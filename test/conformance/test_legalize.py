@@ -16,7 +16,7 @@ import torch
 from stock import StockError, StockRuntime
 from sweep.compare import difference
 
-from dev.calls import Call, module_of, results_of
+from dev.calls import RecordedCall, module_of, results_of
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes
@@ -210,7 +210,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
 }
 
 
-def run(call: Call, stock: StockRuntime, path: Path, *, fitted: bool) -> str | None:
+def run(call: RecordedCall, stock: StockRuntime, path: Path, *, fitted: bool) -> str | None:
     """How the stock runtime's results differ from torch's; raises `StockError` if it refuses."""
     module, _, inputs = module_of(call)
     passes = executorch_passes(ExecutorchBackendConfig(target=DEFAULT))
@@ -227,7 +227,7 @@ def run(call: Call, stock: StockRuntime, path: Path, *, fitted: bool) -> str | N
 @pytest.mark.parametrize("name", CASES)
 def test_stock_gives_what_torch_gives(name: str, stock: StockRuntime, tmp_path: Path) -> None:
     target, args, kwargs = CASES[name]
-    call = Call(target, args, kwargs, results_of(target(*args, **kwargs)))
+    call = RecordedCall(target, args, kwargs, results_of(target(*args, **kwargs)))
     assert run(call, stock, tmp_path / "fitted.pte", fitted=True) is None
 
 
@@ -245,7 +245,7 @@ def test_the_least_number_by_negative_one(
 ) -> None:
     arguments = torch.tensor([LEAST, 7]), torch.tensor([-1, -1])
     expected = torch.tensor([result, -7 if result else 0])
-    call = Call(target, arguments, kwargs, [expected])
+    call = RecordedCall(target, arguments, kwargs, [expected])
     assert run(call, stock, tmp_path / "model.pte", fitted=True) is None
 
 
@@ -257,16 +257,17 @@ def test_integers_by_zero_are_refused(
     arguments = torch.tensor([3, 7]), torch.tensor([1, 0])
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         target(*arguments, **kwargs)
-    call = Call(target, arguments, kwargs, [torch.zeros(2, dtype=I64)])
+    call = RecordedCall(target, arguments, kwargs, [torch.zeros(2, dtype=I64)])
     with pytest.raises(StockError, match="division by zero"):
         run(call, stock, tmp_path / "model.pte", fitted=True)
 
 
+@pytest.mark.slow
 def test_most_would_not(stock: StockRuntime, tmp_path: Path) -> None:
     """The rewrites are needed: what stock is right about without them is little, and listed."""
     right: list[str] = []
     for name, (target, args, kwargs) in CASES.items():
-        call = Call(target, args, kwargs, results_of(target(*args, **kwargs)))
+        call = RecordedCall(target, args, kwargs, results_of(target(*args, **kwargs)))
         try:
             if run(call, stock, tmp_path / "plain.pte", fitted=False) is None:
                 right.append(name)

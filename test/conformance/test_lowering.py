@@ -27,7 +27,9 @@ from et_vm.runtime import Runtime
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
 SHAPE = (2, 4, 4)
-PIPELINE = "to-out-variant,write-back,views,in-place,link-check,plan-memory{check=true},verify-executorch"
+PIPELINE = (
+    "to-out-variant,write-back,copies-to-views,in-place,link-check,plan-memory{check=true},verify-executorch"
+)
 
 
 class Program:
@@ -155,7 +157,8 @@ def test_random_programs(
     again = disassemble(read_pte(data))
     assert _written(again) == data
     run_pipeline(
-        again, "plan-memory{algorithm=naive check=true},views,plan-memory{check=true},verify-executorch"
+        again,
+        "plan-memory{algorithm=naive check=true},copies-to-views,plan-memory{check=true},verify-executorch",
     )
     _check(_written(again), program.inputs, expected)
 

@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_examples_are_current() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "dev.examples", "--check"],

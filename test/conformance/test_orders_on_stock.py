@@ -15,7 +15,7 @@ import torch
 from stock import StockRuntime
 from sweep.compare import difference
 
-from dev.calls import Call, module_of, results_of
+from dev.calls import RecordedCall, module_of, results_of
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes
@@ -93,7 +93,7 @@ def scatters() -> Iterator[Case]:
 @pytest.mark.parametrize("family", [scans, sorts, scatters])
 def test_stock_gives_what_torch_gives(family: Any, stock: StockRuntime, tmp_path: Path) -> None:
     for target, args, kwargs in family():
-        call = Call(target, args, kwargs, results_of(target(*args, **kwargs)))
+        call = RecordedCall(target, args, kwargs, results_of(target(*args, **kwargs)))
         module, _, inputs = module_of(call)
         run_passes(module, edge_passes())
         run_passes(module, executorch_passes(ExecutorchBackendConfig(target=DEFAULT)))

@@ -29,6 +29,7 @@ def test_there_is_everything_in_them() -> None:
     assert any(program.sizes for program in programs)
 
 
+@pytest.mark.slow
 def test_a_wrong_operator_is_found_and_nearly_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the compiler took `tanh` for `sin`."""
     import property.check

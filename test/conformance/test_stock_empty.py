@@ -47,6 +47,7 @@ def on_vm(file: bytes, x: torch.Tensor) -> list[object]:
     return list(Runtime.get().load_program(file).load_method("forward").execute([x]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDS)
 def test_the_process_ends(name: str, stock: StockRuntime, tmp_path: Path) -> None:
     path, function, x = tmp_path / "model.pte", ENDS[name], torch.ones(0, 3)

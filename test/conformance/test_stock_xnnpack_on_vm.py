@@ -217,6 +217,7 @@ def test_images_of_sizes_that_change() -> None:
         close(method.execute([x]), [module(x)], 1e-5)
 
 
+@pytest.mark.slow
 def test_example_models(model: Model, keeping: Keep, kernels: str) -> None:
     """The models of examples/, whole, lowered by stock's partitioner."""
     file = keeping(f"model.{model.name}.{model.content()}", lambda: lowered_program(model.program))

@@ -78,6 +78,7 @@ def test_twice_on_stock_runtime(model: Model, delegated: Path, stock: StockRunti
     torch.testing.assert_close(stock.run_on(delegated, model.inputs), first, rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_no_more_is_left_out_than_by_stock(delegated: Path, stock_delegated: Path) -> None:
     ours, theirs = (read_pte(path.read_bytes()) for path in (delegated, stock_delegated))
     assert kernel_calls(ours) <= kernel_calls(theirs)

@@ -262,7 +262,7 @@ def external_data() -> bytes:
 
 @cache
 def bundled() -> bytes:
-    """A ``.bpte`` file: a program with test cases."""
+    """A ``.bpte`` file: a bundled program."""
     x, stream = np.array([1, 2, 3, 4], np.float32), io.BytesIO()
     bundle(chain_of_adds(3).file(), [("forward", [x], [4 * x]), ("forward", [2 * x], [8 * x])], stream)
     return stream.getvalue()

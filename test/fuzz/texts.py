@@ -72,7 +72,7 @@ PARTS = re.compile(r"\s+|[\w.%@#-]+|tensor<[^>]*>|.", re.S)
 TO_EDGE = (
     "decompose,decompose-traced,canonicalize,fold-batch-norm,constant-fold,cse,dce,aten-to-edge,verify-edge"
 )
-TO_PLAN = "to-out-variant,views,write-back,plan-memory,verify-executorch"
+TO_PLAN = "to-out-variant,copies-to-views,write-back,plan-memory,verify-executorch"
 
 
 class Text(NamedTuple):

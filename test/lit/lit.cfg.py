@@ -1,6 +1,6 @@
 """Configuration of the lit tests: text in, passes, text out, checked by FileCheck.
 
-Run one with `lit -v test/lit/passes/common/cse.mlir`.
+Run one with `lit -v test/lit/passes/common/cse.mlir`; `--param warm` makes many fast, see `warm.py`.
 """
 
 import os
@@ -17,7 +17,13 @@ config.suffixes = [".mlir", ".test"]  # noqa: F821
 config.excludes = ["Inputs"]  # noqa: F821
 config.test_source_root = str(Path(__file__).parent)  # noqa: F821
 # The commands of the environment that runs lit, whether or not it is activated.
-config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # noqa: F821
+folders = [str(Path(sys.executable).parent), os.environ["PATH"]]
+if "warm" in lit_config.params:  # noqa: F821
+    sys.path.append(config.test_source_root)  # noqa: F821
+    import warm
+
+    folders.insert(0, warm.start())
+config.environment["PATH"] = os.pathsep.join(folders)  # noqa: F821
 for name in ("HOME", "OMP_NUM_THREADS", "NO_COLOR", "PYTHONPATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]  # noqa: F821

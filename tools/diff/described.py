@@ -74,7 +74,7 @@ class DescribedMethod:
         table = self.plan.values[register].val
         allocation = getattr(table, "allocation_info", None)
         if allocation is None:
-            return "outside of the arenas"
+            return "outside the arenas"
         offset = allocation.memory_offset_high << 32 | allocation.memory_offset_low
         return f"arena {allocation.memory_id} at {offset:,}"
 

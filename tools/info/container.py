@@ -68,5 +68,5 @@ def lines(container: dict[str, Any], file: str, size: int) -> Iterator[str]:
         base = header["segment_base_offset"]
         yield f"  extended header: program {header['program_size']:,} bytes, segments from {base:,}"
     for index, segment in enumerate(container["segments"]):
-        holds = ", ".join(segment["holds"]) or "nothing refers to it"
+        holds = ", ".join(segment["holds"]) or "unreferenced"
         yield cut(f"  segment {index:<4} {segment['nbytes']:>15,} bytes  {holds}")

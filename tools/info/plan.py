@@ -109,7 +109,7 @@ def lines(arenas: list[dict[str, Any]]) -> Iterator[str]:
             f"at most {arena['in_use']:,} in use ({share:.1f} %)"
         )
         yield cut(f"  {certainty(arena)}")
-        yield cut(f"  the bound is what is needed at once by {arena['needed_by']}")
+        yield cut(f"  the bound is the live bytes at {arena['needed_by']}")
         yield from picture(arena)
         yield f"  {'offset':>13} {'bytes':>13}  {'from':>5} {'to':>5}    tensor"
         for at, tensor in enumerate(arena["tensors"]):
@@ -126,7 +126,7 @@ def lines(arenas: list[dict[str, Any]]) -> Iterator[str]:
 def certainty(arena: dict[str, Any]) -> str:
     """What is known of how good an arena's size is, in words."""
     if arena["optimal"]:
-        return f"optimal: no arena is smaller, with tensors at multiples of {arena['alignment']}"
+        return f"optimal: no smaller arena exists with tensors at multiples of {arena['alignment']}"
     return (
         f"lower bound {arena['bound']:,}: it may be {arena['gap']:,} bytes too large "
         f"({100 * arena['gap'] / arena['nbytes']:.1f} %)"

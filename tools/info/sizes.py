@@ -87,7 +87,7 @@ def lines(sizes: dict[str, Any]) -> Iterator[str]:
         yield cut(f"  {part['nbytes']:>15,}  {share:5.1f} %  {part['name']}{': ' if holds else ''}{holds}")
     if sizes["operators"]:
         yield ""
-        yield "bytes of the constants that operators read"
+        yield "bytes of constants read by operators"
         for operator in sizes["operators"]:
             yield cut(f"  {operator['nbytes']:>15,}  {operator['name']}")
     yield from weights_section.lines(sizes["weights"], shown=None)

@@ -14,7 +14,7 @@ _LISTS_OF_REGISTERS = ("IntList", "TensorList", "OptionalTensorList")
 
 
 def plain_value(table: Any) -> dict[str, Any]:
-    """What a value that is no tensor holds: ``value`` of a number or string, ``items`` of a list (of registers, or of
+    """What value is not a tensor holds: ``value`` of a number or string, ``items`` of a list (of registers, or of
     numbers); nothing for None.
     """
     kind = type(table).__name__

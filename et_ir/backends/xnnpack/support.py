@@ -37,7 +37,7 @@ class XnnpackSupport(OperatorSupport):
         name = op.name.removeprefix("edge.")
         rule = RULES.get(name)
         if rule is None and name.startswith("quantized_decomposed."):
-            return Refusal("graphs are made of f32 and f16, not of quantized numbers", name)
+            return Refusal("quantized values are not supported, only f32 and f16", name)
         if rule is None:
             return Refusal("XNNPACK has no such node", name)
         results = [
@@ -62,11 +62,11 @@ class XnnpackSupport(OperatorSupport):
             return Refusal("element type", f"{element_type_name(type.element_type)}, it takes {taken}")
         shape = type.get_shape()
         if len(shape) > MAX_RANK:
-            return Refusal("rank", f"{len(shape)}, {MAX_RANK} is the most")
+            return Refusal("rank", f"{len(shape)}, the limit is {MAX_RANK}")
         if not shape and not is_constant(value):
             return Refusal("rank", "0, of a value that is no constant")
         if 0 in shape:
-            return Refusal("a tensor without elements", str(type))
+            return Refusal("empty tensor", str(type))
         if not type.has_static_shape() and None in self._bounds.sizes(value):
-            return Refusal("a size without a largest one", str(type))
+            return Refusal("unbounded size", str(type))
         return None

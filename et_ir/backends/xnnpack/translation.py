@@ -71,7 +71,7 @@ class Translation:
         found: list[int] = []
         for dim, size in enumerate(self._bounds.sizes(value)):
             if size is None:
-                raise ValueError(f"dimension {dim} of {value.type} has no largest size")
+                raise ValueError(f"dimension {dim} of {value.type} has no upper bound")
             found.append(size)
         return tuple(found)
 

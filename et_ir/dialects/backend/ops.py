@@ -288,7 +288,7 @@ def _verify_alignment(alignment: IntegerAttr | None, label: str) -> None:
     if alignment is not None:
         value = alignment.value.data
         if value < 1 or value & (value - 1):
-            raise VerifyException(f"[{label}] an alignment of {value} bytes is no power of two")
+            raise VerifyException(f"[{label}] an alignment of {value} bytes is not a power of two")
 
 
 def _join(types: Sequence[Attribute]) -> str:

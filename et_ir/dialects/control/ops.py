@@ -117,7 +117,9 @@ class CondOp(ControlOp):
         types = [output.type for output in self.outputs]
         for region in (self.then_region, self.else_region):
             if region.block.args:
-                raise VerifyException("[cond_c3] a branch has arguments; it sees the values around it")
+                raise VerifyException(
+                    "[cond_c3] a branch takes no arguments: it uses enclosing values directly"
+                )
             self._check("cond_c2", "a branch yields", self.yielded(region), types, "what fits the results")
 
 
@@ -197,16 +199,16 @@ class SlicedOp(LoopOp, ABC):
         for sequence in sequences:
             type = sequence.type
             if not is_tensor(type) or type.get_num_dims() == 0:
-                raise VerifyException(f"[{label}_c1] {type} has no first dimension to go over")
+                raise VerifyException(f"[{label}_c1] {type} has no first dimension to iterate over")
             slices.append(slice_type(type))
         if not slices:
-            raise VerifyException(f"[{label}_c1] there is nothing to go over")
+            raise VerifyException(f"[{label}_c1] no sequence to iterate over")
         self._check(f"{label}_c2", "the body takes", arguments, slices, "slices:")
         wanted: list[Attribute] = []
         for output in stacked:
             type = output.type
             if not is_tensor(type) or type.get_num_dims() == 0:
-                raise VerifyException(f"[{label}_c3] the result {type} is no stack of tensors")
+                raise VerifyException(f"[{label}_c3] the result {type} is not a stack of tensors")
             wanted.append(slice_type(type))
         self._check(f"{label}_c3", "the body yields", items, wanted, "slices of the results:")
         lengths = {tensor_type(value).get_shape()[0] for value in (*sequences, *stacked)}
@@ -311,7 +313,7 @@ def _verify_boolean(label: str, type: Attribute) -> None:
     if type == i1:
         return
     if not is_tensor(type) or type.element_type != i1 or any(size != 1 for size in type.get_shape()):
-        raise VerifyException(f"[{label}] {type} is no single boolean")
+        raise VerifyException(f"[{label}] {type} is not a single boolean")
 
 
 def region_of(arguments: Sequence[Attribute], hints: Sequence[str | None] = ()) -> Region:

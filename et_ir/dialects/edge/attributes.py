@@ -49,9 +49,11 @@ class DimOrderAttr(ParametrizedAttribute):
     def verify(self) -> None:
         dims = self.dims
         if sorted(dims) != list(range(len(dims))):
-            raise VerifyException(f"[dim_order_c1] {list(dims)} is no permutation of {len(dims)} dimensions")
+            raise VerifyException(
+                f"[dim_order_c1] {list(dims)} is not a permutation of {len(dims)} dimensions"
+            )
         if dims == contiguous(len(dims)):
-            raise VerifyException("[dim_order_c2] the contiguous order is not written out: drop the encoding")
+            raise VerifyException("[dim_order_c2] the contiguous order is the default: drop the encoding")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:

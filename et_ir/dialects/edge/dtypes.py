@@ -121,7 +121,7 @@ def dtype_problems(op: SchemaOp) -> Iterator[str]:
             if types
         )
         choices = " or ".join(_show(row, given) for row in all_rows)
-        yield f"[edge_c4] takes no {shown} together, expected {choices}"
+        yield f"[edge_c4] does not accept {shown} together, expected {choices}"
 
 
 def _result_problems(op: SchemaOp, fitting: list[Row], given: list[frozenset[DType]]) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _result_problems(op: SchemaOp, fitting: list[Row], given: list[frozenset[DTy
     expected = [_results(row, given, len(results)) for row in fitting]
     if not any(all(e in (None, r) for e, r in zip(one, results, strict=True)) for one in expected):
         wanted = " or ".join(", ".join("any" if e is None else e.name for e in one) for one in expected)
-        yield f"[edge_c4] gives {', '.join(r.name for r in results)}, expected {wanted}"
+        yield f"[edge_c4] returns {', '.join(r.name for r in results)}, expected {wanted}"
 
 
 def _results(row: Row, given: list[frozenset[DType]], count: int) -> list[DType | None]:

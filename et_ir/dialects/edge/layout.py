@@ -92,7 +92,7 @@ def layout_problems(op: SchemaOp) -> Iterator[str]:
     if wanted is None:
         for type in types:
             if dim_order_of(type) != contiguous(type.get_num_dims()):
-                yield f"[edge_c5] takes and gives contiguous tensors here, got {type}"
+                yield f"[edge_c5] takes and returns contiguous tensors here, got {type}"
                 return
         return
     for type in types:

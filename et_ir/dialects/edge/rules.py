@@ -53,7 +53,7 @@ def violations(op: SchemaOp) -> Iterator[Violation]:
     wrong_ranks = [type for type in (*op.operand_types, *op.result_types) if not _fits(type)]
     if wrong_ranks:
         yield Violation(
-            f"[dim_order_c3] the dim order of {wrong_ranks[0]} is not of its rank", "correct the type"
+            f"[dim_order_c3] the dim order of {wrong_ranks[0]} does not match its rank", "correct the type"
         )
         return
     for message in dtype_problems(op):

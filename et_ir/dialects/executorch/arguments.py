@@ -55,6 +55,7 @@ __all__ = [
     "parse_register",
     "print_arguments",
     "print_literal",
+    "text_attribute",
     "verify_arguments",
 ]
 
@@ -81,6 +82,17 @@ Argument: TypeAlias = Scalar | SSAValue | ListValue
 @lru_cache(maxsize=4096)
 def _int(value: int) -> Attribute:
     return IntegerAttr(value, i64)
+
+
+@lru_cache(maxsize=4096)
+def _ints(values: tuple[int, ...]) -> Attribute:
+    return ListAttr.of(ListKind.INTS, [_int(value) for value in values])
+
+
+@lru_cache(maxsize=4096)
+def text_attribute(value: str) -> StringAttr:
+    """The attribute of a string that many operations share, such as an operator's name."""
+    return StringAttr(value)
 
 
 _TRUE: Final = IntegerAttr(1, i1)
@@ -116,7 +128,7 @@ def literal_value(attr: Attribute) -> Scalar:
         return attr.data
     elif isinstance(attr, NoneType):
         return None
-    raise VerifyException(f"{attr} is no literal: expected an i64, f64, i1, string or none")
+    raise VerifyException(f"{attr} is not a literal: expected an i64, f64, i1, string or none")
 
 
 def literal_type(attr: Attribute) -> Attribute:
@@ -141,12 +153,14 @@ def encode(arguments: Sequence[Argument]) -> tuple[ArrayAttr[Attribute], list[SS
     operands: list[SSAValue] = []
     attrs: list[Attribute] = []
     for argument in arguments:
-        if isinstance(argument, ListValue):
+        if not isinstance(argument, ListValue):
+            attrs.append(_encode_item(argument, operands))
+        elif argument.kind is ListKind.INTS and all(type(item) is int for item in argument.items):
+            attrs.append(_ints(cast("tuple[int, ...]", argument.items)))
+        else:
             attrs.append(
                 ListAttr.of(argument.kind, [_encode_item(item, operands) for item in argument.items])
             )
-        else:
-            attrs.append(_encode_item(argument, operands))
     return ArrayAttr(attrs), operands
 
 
@@ -159,17 +173,17 @@ def decode(attribute: ArrayAttr[Attribute], operands: Sequence[SSAValue]) -> lis
             return literal_value(attr)
         found = next(rest, None)
         if found is None:
-            raise VerifyException(f"there are more arguments than the {len(operands)} operands")
+            raise VerifyException(f"more arguments than the {len(operands)} operands")
         return found
 
     arguments = [
-        ListValue(attr.list_kind, tuple(item(a) for a in attr.items))
-        if isinstance(attr, ListAttr)
+        ListValue(attr.list_kind, tuple([item(a) for a in attr.items.data]))
+        if type(attr) is ListAttr
         else item(attr)
-        for attr in attribute
+        for attr in attribute.data
     ]
     if next(rest, None) is not None:
-        raise VerifyException(f"there are fewer arguments than the {len(operands)} operands")
+        raise VerifyException(f"fewer arguments than the {len(operands)} operands")
     return arguments
 
 
@@ -179,8 +193,8 @@ def operand_count(attribute: Attribute) -> int:
     for attr in cast("ArrayAttr[Attribute]", attribute).data:
         if type(attr) is OperandAttr:
             count += 1
-        elif isinstance(attr, ListAttr):
-            count += sum(type(item) is OperandAttr for item in attr.items.data)
+        elif type(attr) is ListAttr:
+            count += sum([type(item) is OperandAttr for item in attr.items.data])
     return count
 
 
@@ -322,12 +336,12 @@ def _parse_argument(parser: Parser) -> Argument:
         return _parse_item(parser)
     kind = _natural_kind(items) if keyword is None else _KINDS[keyword]
     if kind is None:
-        parser.raise_error("an empty list needs its kind before it, such as 'ints []'", position, parser.pos)
+        parser.raise_error("an empty list needs a kind, such as 'ints []'", position, parser.pos)
     if kind is ListKind.FLOATS:
         items = [float(item) if type(item) is int else item for item in items]
     for item in items:
         if not _fits(item, kind):
-            parser.raise_error(f"the items of this list are not all {kind}", position, parser.pos)
+            parser.raise_error(f"not all items of this list are {kind}", position, parser.pos)
     return ListValue(kind, tuple(items))
 
 

@@ -71,7 +71,7 @@ class ListAttr(ParametrizedAttribute):
     def verify(self) -> None:
         if self.kind.data not in _LIST_KINDS:
             raise VerifyException(
-                f"'{self.kind.data}' is no kind of list, expected one of {', '.join(ListKind)}"
+                f"'{self.kind.data}' is not a list kind, expected one of {', '.join(ListKind)}"
             )
 
 

@@ -60,7 +60,7 @@ def scalar_type(element: Attribute) -> ScalarType:
                 return scalar
     elif element in _SCALARS:
         return _SCALARS[element]
-    raise VerifyException(f"{element} is no element type of tensors in a file")
+    raise VerifyException(f"{element} is not a tensor element type of the file format")
 
 
 @lru_cache(maxsize=4096)
@@ -79,7 +79,7 @@ def dim_order(type: Tensor) -> tuple[int, ...]:
     order.
     """
     if not isinstance(type.encoding, NoneAttr | DimOrderAttr):
-        raise VerifyException(f"the encoding of {type} is no dim order")
+        raise VerifyException(f"the encoding of {type} is not a dim order")
     return dim_order_of(type)
 
 
@@ -93,7 +93,9 @@ def device(text: str) -> tuple[DeviceType, int]:
     name, _, index = text.partition(":")
     if name.upper() not in DeviceType.__members__ or not (index or "0").isdecimal():
         known = ", ".join(kind.name.lower() for kind in DeviceType)
-        raise VerifyException(f"'{text}' is no device, expected one of {known} and an index, as in cuda:0")
+        raise VerifyException(
+            f"'{text}' is not a device: expected one of {known} and an index, for example cuda:0"
+        )
     return DeviceType[name.upper()], int(index or 0)
 
 

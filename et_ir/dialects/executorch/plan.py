@@ -152,11 +152,13 @@ class PlanOp(IRDLOperation):
         returns = 0
         for index, block in enumerate(blocks):
             if block.args:
-                raise VerifyException("[plan_c4] blocks take no arguments: registers hold what they share")
+                raise VerifyException(
+                    "[plan_c4] blocks take no arguments: they share values through registers"
+                )
             for op in block.ops:
                 if isinstance(op, RegisterOp):
                     if index:
-                        raise VerifyException(f"[plan_c3] '{op.name}' is declared behind the first block")
+                        raise VerifyException(f"[plan_c3] '{op.name}' is declared after the first block")
                 elif isinstance(op, ReturnOp):
                     returns += 1
                 elif not is_instruction(op) and op.name not in _TEMPORARY:

@@ -43,7 +43,7 @@ def call_problems(op: KernelCallOp, declared: Mapping[str, Schema]) -> Iterator[
     expected = schema.in_args
     arguments = op.arguments
     if len(arguments) != len(expected):
-        yield f"{len(arguments)} arguments where '{schema.text}' has {len(expected)}"
+        yield f"{len(arguments)} arguments, but '{schema.text}' has {len(expected)}"
         return
     for arg, argument in zip(expected, arguments, strict=True):
         if not _fits(argument, arg.type):
@@ -56,9 +56,9 @@ def _out_problems(op: KernelCallOp, written: tuple[Arg, ...], schema: Schema) ->
     if listed != (op.list_out is not None):
         yield f"'outs' is {'no ' if listed else 'a '}list, but '{schema.text}' has {'one' if listed else 'none'}"
     elif not listed and len(op.outs) != len(written):
-        yield f"{len(op.outs)} outs where '{schema.text}' has {len(written)}"
+        yield f"{len(op.outs)} outs, but '{schema.text}' has {len(written)}"
     elif not written and len(op.returned) != len(schema.returns):
-        yield f"{len(op.returned)} returns where '{schema.text}' has {len(schema.returns)}"
+        yield f"{len(op.returned)} returns, but '{schema.text}' has {len(schema.returns)}"
 
 
 def _fits(argument: Argument, type: ArgType) -> bool:

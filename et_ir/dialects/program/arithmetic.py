@@ -119,7 +119,7 @@ class ComputeOp(IRDLOperation):
         name = self.function.data
         function = FUNCTIONS.get(name)
         if function is None:
-            raise VerifyException(f"[compute_c1] {name} is no function of numbers: {', '.join(FUNCTIONS)}")
+            raise VerifyException(f"[compute_c1] {name} is not a scalar function: {', '.join(FUNCTIONS)}")
         types = [value.type for value in self.inputs]
         if not function.takes(types):
             wanted = " or ".join(map(str, function.operands))

@@ -83,7 +83,7 @@ class DataAttr(Data[Elements]):
             position = parser.pos
             type = parser.parse_type()
             if type not in ELEMENT_TYPES.values():
-                parser.raise_error(f"{type} is no element type of tensors", position, parser.pos)
+                parser.raise_error(f"{type} is not a tensor element type", position, parser.pos)
             parser.parse_punctuation(",")
             if parser.parse_optional_punctuation("[") is not None:
                 return Elements(type, _parse_inline(parser, element_type_name(type)))

@@ -66,7 +66,9 @@ class GuardsAttr(Data[Guards]):
         """Check that the inputs of a method have what the conditions are about. Raises `VerifyException`."""
         names = self.data.inputs
         if len(names) != len(types):
-            raise VerifyException(f"[guards_c1] guards of {len(names)} inputs, the method has {len(types)}")
+            raise VerifyException(
+                f"[guards_c1] guards name {len(names)} inputs, but the method has {len(types)}"
+            )
         by_name = dict(zip(names, types, strict=True))
         for condition in self.data.checked().conditions:
             for name, dim in condition.sizes:

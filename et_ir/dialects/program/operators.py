@@ -89,20 +89,22 @@ class DeclareOperatorOp(IRDLOperation):
             raise VerifyException(f"[operator_c1] {error}") from None
         namespace = namespace_of(self.schema.data)
         if not namespace:
-            raise VerifyException(f"[operator_c1] '{schema.text}' names no namespace")
+            raise VerifyException(f"[operator_c1] '{schema.text}' has no namespace")
         problem = functional_problem(schema)
         if problem is not None:
-            raise VerifyException(f"[operator_c1] '{schema.text}' is no function: {problem}")
+            raise VerifyException(f"[operator_c1] '{schema.text}' is not functional: {problem}")
         name = f"{namespace}.{schema.qualified_name}"
         if namespace == "aten" or name in ATEN or name in EDGE:
-            raise VerifyException(f"[operator_c3] there is an operator {namespace}::{schema.qualified_name}")
+            raise VerifyException(
+                f"[operator_c3] the operator {namespace}::{schema.qualified_name} exists already"
+            )
         if out is None:
             return
         if namespace_of(out.text) != namespace:
-            raise VerifyException(f"[operator_c2] '{out.text}' is not of the namespace '{namespace}'")
+            raise VerifyException(f"[operator_c2] '{out.text}' is not in the namespace '{namespace}'")
         problem = out_variant_problem(schema, out)
         if problem is not None:
-            raise VerifyException(f"[operator_c2] '{out.text}' is no out variant of it: {problem}")
+            raise VerifyException(f"[operator_c2] '{out.text}' is not its out variant: {problem}")
 
     def print(self, printer: Printer) -> None:
         if self.random is not None:

@@ -219,7 +219,7 @@ class LiteralOp(IRDLOperation):
         type = literal_type(value)
         if type is None:
             parser.raise_error(
-                f"{value} is no literal: expected an i64, f64 or i1 number, a string or none", position
+                f"{value} is not a literal: expected an i64, f64 or i1 number, a string or none", position
             )
         return cls.create(
             properties={"value": value},
@@ -230,7 +230,7 @@ class LiteralOp(IRDLOperation):
     def verify_(self) -> None:
         expected = literal_type(self.value)
         if expected is None or expected != self.result.type:
-            raise VerifyException(f"[literal_c1] {self.value} is no literal of type {self.result.type}")
+            raise VerifyException(f"[literal_c1] {self.value} is not a literal of type {self.result.type}")
 
 
 def literal_attribute(value: int | float | bool | str | None) -> tuple[Attribute, Attribute]:

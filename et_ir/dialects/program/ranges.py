@@ -71,6 +71,6 @@ class RangeOp(IRDLOperation):
     def verify_(self) -> None:
         least, most = self.least, self.most
         if least is None and most is None:
-            raise VerifyException("[range_c1] says neither a least nor a largest number")
+            raise VerifyException("[range_c1] has neither a lower nor an upper bound")
         if least is not None and most is not None and least > most:
-            raise VerifyException(f"[range_c1] no number is from {least} to {most}")
+            raise VerifyException(f"[range_c1] the range {least} to {most} is empty")

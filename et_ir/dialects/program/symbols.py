@@ -30,7 +30,7 @@ class Globals:
         try:
             return self.by_name[name]
         except KeyError:
-            raise VerifyException(f"no parameter, buffer or constant is called @{name}") from None
+            raise VerifyException(f"no parameter, buffer or constant is named @{name}") from None
 
     def constant_of(self, value: SSAValue) -> GlobalOp | None:
         """The symbol that a value reads, if it is the result of `program.get` and its data is known."""

@@ -43,7 +43,7 @@ class TreeAttr(Data[str]):
     def print_parameter(self, printer: Printer) -> None:
         short = compact_tree(self.data)
         if short is None:
-            raise ValueError(f"no short form for the tree {self.data}")
+            raise ValueError(f"the tree {self.data} has no short form")
         with printer.in_angle_brackets():
             printer.print_string_literal(short)
 

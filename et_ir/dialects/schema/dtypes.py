@@ -18,7 +18,7 @@ def dtype_of(attr: Attribute) -> DType:
     """The element type of an attribute. Raises `ValueError` for one that tensors cannot have."""
     found = _BY_ATTR.get(attr)
     if found is None:
-        raise ValueError(f"{attr} is no element type of tensors")
+        raise ValueError(f"{attr} is not a tensor element type")
     return found
 
 

@@ -328,7 +328,7 @@ class SchemaOp(IRDLOperation):
             marks += check_literal(arg, attr)
         if marks != sizes[-1]:
             raise VerifyException(
-                f"[symbol_c1] {marks} literals are DYNAMIC, but there are {sizes[-1]} symbols"
+                f"[symbol_c1] {marks} literals are DYNAMIC, but the op has {sizes[-1]} symbols"
             )
         allowed = info.schema.by_name
         for name in self.properties:
@@ -343,7 +343,7 @@ class SchemaOp(IRDLOperation):
         except ValueError as error:
             raise VerifyException(f"[operand_c3] {error}") from error
         except ZeroDivisionError as error:
-            raise VerifyException("[operand_c3] a size, stride or number of parts is 0") from error
+            raise VerifyException("[operand_c3] a size, stride or split count is 0") from error
         except IndexError as error:
             raise VerifyException(
                 "[operand_c3] a tensor has too few dimensions, or a list too few items"
@@ -363,7 +363,7 @@ class SchemaOp(IRDLOperation):
         said = sum(cast("tuple[bool, ...]", literal_of(attr)))
         if said != size:
             raise VerifyException(
-                f"[operand_c1] list '{arg.name}' has {size} tensors, '{present(arg)}' says {said}"
+                f"[operand_c1] list '{arg.name}' has {size} tensors, but '{present(arg)}' states {said}"
             )
 
     # -- IRDL

@@ -36,7 +36,7 @@ def is_tensor(type: Attribute) -> TypeIs[TensorType[Attribute]]:
 
 
 def tensor_type(value: SSAValue) -> TensorType[Attribute]:
-    """The type of a tensor value. Raises `TypeError` for a value that is no tensor."""
+    """The type of a tensor value. Raises `TypeError` for other values."""
     type = value.type
     if not is_tensor(type):
         raise TypeError(f"expected a tensor, got a value of type {type}")

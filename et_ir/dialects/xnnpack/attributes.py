@@ -69,7 +69,7 @@ class ValueType(ParametrizedAttribute, TypeAttribute):
 
     def verify(self) -> None:
         if self.datatype.data not in XNNDatatype.__members__:
-            raise VerifyException(f"[value_c1] the format has no elements of type {self.datatype.data}")
+            raise VerifyException(f"[value_c1] the format does not support element type {self.datatype.data}")
         kind = self.quantization.data.get("by")
         kinds = [cls.__name__ for cls in schema.XNNQuantParams.__args__]
         if self.quantization.data and not (isinstance(kind, StringAttr) and kind.data in kinds):

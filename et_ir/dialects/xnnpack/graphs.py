@@ -127,7 +127,7 @@ def tables_of(op: GraphOp) -> XNNGraph:
                 tensor.external_id, tensor.flags = argument, EXTERNAL_OUTPUT
                 graph.output_ids.append(tensor.id_out)
         else:
-            raise ValueError(f"a graph has no {inner.name}")
+            raise ValueError(f"{inner.name} is not allowed in a graph")
     graph.xvalues = [tensors[number] for number in sorted(tensors)]
     graph.num_externs = len(graph.input_ids) + len(graph.output_ids)
     return graph

@@ -90,7 +90,7 @@ class NodeOp(IRDLOperation):
         if len(ids) != len(self.outputs) or not all(0 <= number < NO_VALUE for number in ids):
             raise VerifyException(f"[node_c4] each result has an id, from 0 to {NO_VALUE - 1}")
         if ("output_min" in self.attributes) != ("output_max" in self.attributes):
-            raise VerifyException("[node_c3] a limit without the other")
+            raise VerifyException("[node_c3] only one of the two limits is given")
         try:
             self.table([0] * len(self.inputs))
         except ValueError as error:

@@ -46,8 +46,8 @@ from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.evaluation import torch_kernels
 from et_ir.evaluation.arrays import has_numpy_dtype, numpy_dtype
-from et_ir.evaluation.call import Call
-from et_ir.evaluation.expression import Expression, Leaf, Operand, Part
+from et_ir.evaluation.call import ConstantCall
+from et_ir.evaluation.expression import Expression, ExpressionResult, Leaf, Operand
 from et_ir.evaluation.numpy_kernels import kernel_for
 from et_ops.inference.pointwise import promoted
 
@@ -76,7 +76,7 @@ class _Folder:
         self.dequantize = dequantize
         self.torch = torch and torch_kernels.is_available()
         self.globals = Globals(module)
-        self.values: dict[SSAValue, Leaf | Part | int | float] = {}
+        self.values: dict[SSAValue, Leaf | ExpressionResult | int | float] = {}
         self.leaves: dict[str, Leaf] = {}
         self.gets: list[GetOp] = []
         self.candidates: dict[Operation, _Candidate] = {}
@@ -145,20 +145,23 @@ class _Folder:
         for arg, value in zip(op.info().tensors, op.tensor_operands(), strict=True):
             if isinstance(value, tuple):
                 tensors[arg.name] = tuple(
-                    None if item is None else cast("Leaf | Part", self.values[item]) for item in value
+                    None if item is None else cast("Leaf | ExpressionResult", self.values[item])
+                    for item in value
                 )
             else:
                 tensors[arg.name] = None if value is None else self.values[value]
-        expression = self._intern(op, Expression(Call(cls, literals, types, _computed(op)), tensors, kernel))
+        expression = self._intern(
+            op, Expression(ConstantCall(cls, literals, types, _computed(op)), tensors, kernel)
+        )
         self.candidates[op] = _Candidate(op, expression, self._leaves_of(expression))
         for index, result in enumerate(op.results):
-            self.values[result] = Part(expression, index)
+            self.values[result] = ExpressionResult(expression, index)
 
     def _intern(self, op: SchemaOp, made: Expression) -> Expression:
         def key(operand: Operand) -> Hashable:
             if isinstance(operand, Leaf):
                 return operand.symbol
-            if isinstance(operand, Part):
+            if isinstance(operand, ExpressionResult):
                 return id(operand.expression), operand.index
             if isinstance(operand, tuple):
                 return tuple(key(cast("Operand", item)) for item in cast("Sequence[Any]", operand))

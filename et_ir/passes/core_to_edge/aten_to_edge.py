@@ -77,14 +77,12 @@ def _is_dropped(name: str, attr: Attribute) -> bool:
 
 def _unknown(op: AtenOp) -> Finding:
     if copying_form(type(op)) is not None:
-        return Finding.at(
-            op, "is a view, which the edge level has no operator for", "run views-to-copies first"
-        )
+        return Finding.at(op, "is a view, which has no edge operator", "run views-to-copies first")
     name = op.name.removeprefix("aten.")
     return Finding.at(
         op,
         f"the edge level has no operator {name}",
-        "decompose it before, or rewrite the model without it: no known target has a kernel for it",
+        "decompose it first, or avoid it in the model: no known target has a kernel for it",
     )
 
 
@@ -97,4 +95,4 @@ class AtenToEdgePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         pattern = ReplaceByEdge(op)
         rewrite(op, [pattern])
-        PassReport.raise_if("operators without a form at the edge level", pattern.findings)
+        PassReport.raise_if("operators without an edge form", pattern.findings)

@@ -78,7 +78,7 @@ def _order(format_: str | None, type: TensorType[Attribute]) -> tuple[int, ...] 
         return contiguous(rank)
     expected = {"channels_last": 4, "channels_last_3d": 5}[format_]
     if rank != expected:
-        raise ValueError(f"memory_format = {format_} needs a tensor of {expected} dimensions, got {type}")
+        raise ValueError(f"memory_format = {format_} needs a tensor of rank {expected}, got {type}")
     return CHANNELS_LAST[rank]
 
 
@@ -101,7 +101,7 @@ class ReplaceMemoryFormat(RewritePattern):
         try:
             order = _order(op.arg("memory_format"), result)
         except ValueError as error:
-            self.findings.append(Finding.at(op, str(error), "ask for contiguous_format"))
+            self.findings.append(Finding.at(op, str(error), "use contiguous_format"))
             return
         arguments: dict[str, Any] = {k: v for k, v in op.args().items() if k != "memory_format"}
         given = dim_order_of(result) if order is None else order
@@ -134,7 +134,7 @@ def _lay_out_inputs(method: FuncOp, findings: list[Finding]) -> None:
         try:
             wanted = with_dim_order(type, order.get_values())
         except ValueError as error:
-            fix = "export the program with an example input of that layout"
+            fix = "export with an example input in that layout"
             findings.append(Finding.at(method, f"input {index}: {error}", fix))
             continue
         if wanted == type:
@@ -174,4 +174,4 @@ class MemoryFormatsToDimOrdersPass(ModulePass):
         for method in op.body.block.ops:
             if isinstance(method, FuncOp):
                 _lay_out_inputs(method, pattern.findings)
-        PassReport.raise_if("memory formats that do not fit their tensors", pattern.findings)
+        PassReport.raise_if("invalid memory formats", pattern.findings)

@@ -5,7 +5,7 @@
 %1 = aten.permute_copy %x {dims = [1, 0]} : (tensor<2x3xf32>) -> tensor<3x2xf32>     // after
 ```
 
-Copies whose result may alias the operand in memory after all are found later, by `views`.
+Copies whose result may alias the operand in memory after all are found later, by `copies-to-views`.
 """
 
 from __future__ import annotations

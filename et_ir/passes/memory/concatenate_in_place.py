@@ -39,10 +39,10 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.aliasing import extent_of, size_of, uses_of
 from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of
-from et_ir.analysis.liveness import Interval
+from et_ir.analysis.liveness import LiveInterval
 from et_ir.dialects.executorch import AllocOp, KernelCallOp, MemoryRegisterOp, PlanOp, ViewOp
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
-from et_ir.passes.memory.views import ALIGNMENT
+from et_ir.passes.memory.copies_to_views import ALIGNMENT
 from et_ir.passes.memory.write_back import clone_call
 
 __all__ = ["ConcatenateInPlacePass"]
@@ -75,7 +75,7 @@ class _Memory(Coalescing):
         import numpy as np
 
         super().__init__(plan, {})
-        self.needed: dict[SSAValue, Interval] = {}
+        self.needed: dict[SSAValue, LiveInterval] = {}
         self.levels = np.zeros(self.liveness.end + 1, np.int64)
         """The bytes that are needed at each time."""
         for op in self.liveness.roots():
@@ -85,7 +85,7 @@ class _Memory(Coalescing):
                 if isinstance(op, MemoryRegisterOp):
                     self.add(size_of(op.result), needed)
 
-    def add(self, size: int, needed: Interval) -> None:
+    def add(self, size: int, needed: LiveInterval) -> None:
         """Count bytes that are needed for an interval, or are not if `size` is negative."""
         self.levels[needed.first : needed.last + 1] += size
 
@@ -146,7 +146,7 @@ class _Concatenation:
 
     # -- what it costs
 
-    def _least(self, parts: list[ByteCopy], whole: SSAValue, needed: Interval) -> list[ByteCopy]:
+    def _least(self, parts: list[ByteCopy], whole: SSAValue, needed: LiveInterval) -> list[ByteCopy]:
         """The parts of which the program needs the least memory at once if they are computed in place: the last ones
         that are computed, and as many as possible.
         """
@@ -158,7 +158,7 @@ class _Concatenation:
         wholes, least, count = [needed], memory.peak, 0
         for index, part in enumerate(parts):
             mine, last = intervals[part], wholes[-1]
-            wholes.append(Interval(min(last.first, mine.first), max(last.last, mine.last)))
+            wholes.append(LiveInterval(min(last.first, mine.first), max(last.last, mine.last)))
             memory.add(-size_of(part.source.root), mine)
             memory.add(-size, last)
             memory.add(size, wholes[-1])

@@ -46,7 +46,7 @@ from et_ir.dialects.program import GetOp
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.tensors import is_static, is_tensor, layout_of, sized_tensor, sizes_of, tensor_type
 from et_ir.passes.common.dce import erase_dead_ops
-from et_ir.passes.to_executorch.convolutions_to_products.room import MEMORY
+from et_ir.passes.to_executorch.convolutions_to_products.tiling import MEMORY
 from et_ir.planning.tasks import needs_of
 from et_ir.rewriting import rewrite
 from et_ir.targets.registry import DEFAULT

@@ -72,14 +72,14 @@ class WriteBackPass(ModulePass):
         findings = [
             Finding.at(
                 store,
-                f"[write_back_c1] no buffer is called @{store.symbol.string_value()}",
-                "declare it as program.buffer mutable",
+                f"[write_back_c1] no buffer is named @{store.symbol.string_value()}",
+                "declare it as 'program.buffer mutable'",
             )
             for plan in plans
             for store in plan.body.walk()
             if isinstance(store, StoreOp) and store.symbol.string_value() not in symbols.by_name
         ]
-        PassReport.raise_if("stores to buffers that are not there", findings)
+        PassReport.raise_if("stores to undeclared buffers", findings)
         for plan in plans:
             _write_back(plan, symbols)
 

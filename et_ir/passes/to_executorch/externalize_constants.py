@@ -80,7 +80,7 @@ class ExternalizeConstantsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not self.file or "/" in self.file:
             raise PassFailedException(
-                f"externalize-constants: '{self.file}' is no name of a file without folders"
+                f"externalize-constants: '{self.file}' is not a file name without folders"
             )
 
         def choose(key: str, size: int) -> str | None:

@@ -1,4 +1,4 @@
-"""Compute the largest of each window as the maximum of the taps of all windows, where that is faster.
+"""Compute max pools as elementwise maxima of the taps of all windows, where that is faster.
 
 ```mlir
 %2, %i = edge.max_pool2d_with_indices %x {kernel_size = [2, 2], …} : … -> tensor<1x8x4x4xf32>, …               // before
@@ -10,7 +10,7 @@
 ```
 
 The largest of a column of each window comes first, then the largest of these. Padding is minus infinity. Taken are
-pools of floats whose indices nothing uses, in pieces of channels (see `convolutions-to-products`, whose options mean
+pools of floats whose indices nothing uses, tiled over channels (see `convolutions-to-products`, whose options mean
 the same). Results are the same bits; on stock's portable kernels it is ten times as fast, and needs no memory for
 indices.
 """
@@ -35,8 +35,8 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
-from et_ir.passes.to_executorch.convolutions_to_products.pieces import Pieces
-from et_ir.passes.to_executorch.convolutions_to_products.room import Copies, Room, rooms
+from et_ir.passes.to_executorch.convolutions_to_products.builder import TileBuilder
+from et_ir.passes.to_executorch.convolutions_to_products.tiling import Copies, TileBudget, tile_budgets
 from et_ir.passes.to_executorch.convolutions_to_products.window import is_plain, pair
 from et_ir.rewriting import rewrite
 from et_ir.targets.registry import DEFAULT
@@ -77,52 +77,56 @@ class Maxima(Form):
 
     name: ClassVar = "maxima of taps"
 
-    def __init__(self, rooms: Mapping[Operation, Room]):
-        self.rooms = rooms
+    def __init__(self, tile_budgets: Mapping[Operation, TileBudget]):
+        self.tile_budgets = tile_budgets
 
     def build(self, op: EdgeOp) -> Sequence[EdgeOp] | None:
         pool = _pool(op)
-        if pool is None or op not in self.rooms:
+        if pool is None or op not in self.tile_budgets:
             return None
-        step = self.rooms[op].step(_copies(op, pool))
+        step = self.tile_budgets[op].step(_copies(op, pool))
         if step == 0:
             return None
         type = tensor_type(op.results[0])
-        pieces = Pieces(type.element_type)
+        builder = TileBuilder(type.element_type)
         channels = prod(type.get_shape()[:-2])
-        image = pieces.view(op.operands[0], [channels, *pool.size])
+        image = builder.view(op.operands[0], [channels, *pool.size])
         made: list[SSAValue] = []
         height, width = pool.padded
         rows, columns = pool.out
         for start in range(0, channels, step):
             count = min(step, channels - start)
-            part = pieces.padded(pieces.part(image, start, count), pool.padding, -inf)
+            part = builder.padded(builder.part(image, start, count), pool.padding, -inf)
             part = _largest(
-                pieces,
+                builder,
                 part,
                 [count, rows, width],
                 [height * width, pool.stride[0] * width, 1],
                 [tap * pool.dilation[0] * width for tap in range(pool.taps[0])],
             )
             part = _largest(
-                pieces,
+                builder,
                 part,
                 [count, rows, columns],
                 [rows * width, width, pool.stride[1]],
                 [tap * pool.dilation[1] for tap in range(pool.taps[1])],
             )
             made.append(part)
-        pieces.view(pieces.joined(made, 0), type.get_shape())
-        return pieces.ops
+        builder.view(builder.joined(made, 0), type.get_shape())
+        return builder.ops
 
 
 def _largest(
-    pieces: Pieces, value: SSAValue, shape: Sequence[int], strides: Sequence[int], offsets: Sequence[int]
+    builder: TileBuilder,
+    value: SSAValue,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offsets: Sequence[int],
 ) -> SSAValue:
     """The maximum of what lies at some offsets."""
-    largest = pieces.strided(value, shape, strides, offsets[0])
+    largest = builder.strided(value, shape, strides, offsets[0])
     for offset in offsets[1:]:
-        largest = pieces.larger(largest, pieces.strided(value, shape, strides, offset))
+        largest = builder.larger(largest, builder.strided(value, shape, strides, offset))
     return largest
 
 
@@ -143,8 +147,8 @@ class PoolsToMaximaPass(ModulePass):
     target: str = DEFAULT
     """The runtime whose kernels there are."""
     workspace: int = 1 << 20
-    """Bytes that the copies of one piece may take."""
-    room: int = 0
+    """Bytes that the copies for one tile may take."""
+    headroom: int = 0
     """Bytes by which the program may need more memory at once."""
     memory: MemoryAllowance = "peak"
     """What more the program may need at once: as for `convolutions-to-products`."""
@@ -158,7 +162,7 @@ class PoolsToMaximaPass(ModulePass):
             pool = _pool(one)
             return () if pool is None else [_copies(one, pool)]
 
-        found = rooms(op, copies, self.target, self.workspace, self.room, self.memory)
+        found = tile_budgets(op, copies, self.target, self.workspace, self.headroom, self.memory)
         rewrite(
             op,
             [

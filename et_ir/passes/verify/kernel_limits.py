@@ -31,7 +31,7 @@ from et_ir.targets.target import Target
 
 __all__ = ["KernelLimitsPass"]
 
-_FIX = "convert to another type around it, delegate it, or compile for et-vm"
+_FIX = "convert its operands to another type, delegate it, or compile for et-vm"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class KernelLimitsPass(ModulePass):
             if isinstance(one, EdgeOp)
             for message in _problems(one, target)
         ]
-        MissingKernels.raise_if(f"operations that kernels of '{self.target}' refuse", findings)
+        MissingKernels.raise_if(f"operations that '{self.target}' does not support", findings)
 
 
 def _problems(op: EdgeOp, target: Target) -> Iterator[str]:

@@ -15,6 +15,7 @@ that a user adds. Everything that is missing is reported at once: of a backend, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -22,6 +23,7 @@ from typing import ClassVar, Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from et_ir.dialects.backend import LoweredOp
@@ -63,53 +65,54 @@ class LinkCheckPass(ModulePass):
         target = target_of(self)
         kernels = target.kernels | frozenset(self.extra)
         backends = target.backends | frozenset(self.backends)
+        ops = list(op.walk())
         findings = [
             Finding(call.key, call.location, *_missing(call.key, target, kernels))
-            for call in op.walk()
+            for call in ops
             if isinstance(call, KernelCallOp) and call.key not in kernels
         ]
         if not target.allocates:
-            UnboundTensors.raise_if(f"tensors without a largest size, for '{target}'", _unbound(op, target))
-        delegates = _missing_backends(op, target, backends)
+            UnboundTensors.raise_if(f"tensors without an upper bound, for '{target}'", _unbound(ops, target))
+        delegates = _missing_backends(ops, target, backends)
         parts = [f"operators without a kernel in '{target}'"] if findings else []
         parts += [f"backends that '{target}' does not have"] if delegates else []
         MissingKernels.raise_if(" and ".join(parts), [*delegates, *findings])
 
 
-def _unbound(module: ModuleOp, target: Target) -> list[Finding]:
+def _unbound(ops: Sequence[Operation], target: Target) -> list[Finding]:
     """Tensors that get memory at run time."""
-    message = f"it has no largest size, and {target.runtime} finds no memory for tensors while it runs"
-    fix = "give the sizes bounds (Dim(max=N), --default-bound, torch._check), or compile for et-vm: --target et-vm"
+    message = f"it has no upper bound, and {target.runtime} allocates no tensors at run time"
+    fix = "bound the sizes (Dim(max=N), --default-bound, torch._check), or compile with --target et-vm"
     unbound = {
         op.result: op
-        for op in module.walk()
-        if isinstance(op, InputOp | AllocOp) and op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+        for op in ops
+        if isinstance(op, (AllocOp, InputOp)) and op.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
     }
     # What is computed from another such tensor is no finding of its own.
     follows = {
         written
-        for op in module.walk()
-        if isinstance(op, KernelCallOp) and any(read in unbound for read in op.reads)
+        for op in ops
+        if unbound and isinstance(op, KernelCallOp) and any(read in unbound for read in op.reads)
         for written in op.writes
     }
     return [Finding.at(op, message, fix) for register, op in unbound.items() if register not in follows]
 
 
-def _missing_backends(module: ModuleOp, target: Target, backends: frozenset[str]) -> list[Finding]:
+def _missing_backends(ops: Sequence[Operation], target: Target, backends: frozenset[str]) -> list[Finding]:
     """The first call of each backend that is not among `backends`."""
-    ids = {op.key: op.backend.data for op in module.body.block.ops if isinstance(op, LoweredOp)}
+    ids = {op.key: op.backend.data for op in ops if isinstance(op, LoweredOp)}
     calls: dict[str, list[DelegateCallOp]] = {}
-    for op in module.walk():
+    for op in ops:
         if isinstance(op, DelegateCallOp):
             backend = ids.get(op.callee.string_value())
             if backend is not None and backend not in backends:
                 calls.setdefault(backend, []).append(op)
     findings: list[Finding] = []
-    for backend, ops in calls.items():
-        count = "1 call" if len(ops) == 1 else f"{len(ops)} calls"
+    for backend, delegated in calls.items():
+        count = "1 call" if len(delegated) == 1 else f"{len(delegated)} calls"
         there = ", ".join(sorted(backends)) or "none"
-        message = f"'{target}' has no backend {backend}, there are: {there} ({count} of it)"
-        findings.append(Finding.at(ops[0], message, _backend_fix(backend, target)))
+        message = f"'{target}' has no backend {backend}, it has: {there} ({count})"
+        findings.append(Finding.at(delegated[0], message, _backend_fix(backend, target)))
     return findings
 
 
@@ -118,11 +121,9 @@ def _backend_fix(backend: str, target: Target) -> str:
     having = [other for other in TARGETS if backend in find_target(other).backends]
     fixes = [f"compile for a target that has it: {' or '.join(having)}"] if having else []
     if target.vm_kernels is not None:
-        fixes.append(
-            f"say which file has its runtime part, --load FILE, or that it is there: {_EXTRA} {backend}"
-        )
+        fixes.append(f"load its runtime part with --load FILE, or declare it with {_EXTRA} {backend}")
     else:
-        fixes.append(f"if the runtime that you build has it, say so: {_EXTRA} {backend}")
+        fixes.append(f"if your runtime has it, declare it with {_EXTRA} {backend}")
     return "; or ".join(fixes)
 
 
@@ -136,17 +137,17 @@ def _missing(operator: str, target: Target, kernels: frozenset[str]) -> tuple[st
     """What is wrong with a call of an operator that a target has no kernel for, and what may help."""
     namespace = operator.partition("::")[0]
     if namespace in _namespaces():
-        return f"no kernel of '{target}' implements it", _fix(operator, kernels)
+        return f"'{target}' has no kernel for it", _fix(operator, kernels)
     said = sorted(name for name in kernels if name.partition("::")[0] == namespace)
     also = f" (what is added of '{namespace}' is {', '.join(said)})" if said else ""
     kernel = (
-        "say which file has the kernel: --load FILE, as for et-vm run"
+        "load its kernel with --load FILE, as for et-vm run"
         if target.vm_kernels is not None
-        else f"if the runtime that you build has a kernel for it, say so: --extra-operators {operator}; "
+        else f"if your runtime has a kernel for it, declare it with --extra-operators {operator}; "
         "et-vm takes kernels in Python: --target et-vm --load FILE"
     )
     return (
-        f"it is an operator of a library of your own, which {target.runtime} has no kernel for{also}",
+        f"it is a custom operator, for which {target.runtime} has no kernel{also}",
         kernel,
     )
 

@@ -71,10 +71,10 @@ OpRule = Callable[[Operation], Iterable[Finding]]
 
 _NUMBERS: Final = (i64, f64, i1)
 _FOREIGN_FIX: Final = {
-    ("aten", "edge"): "the program is past this level: check it with verify-edge",
-    ("edge", "aten"): "no pass has lowered it: run the passes of the aten-to-edge pipeline",
-    ("edge", "executorch"): "the program is past this level: check it with verify-executorch",
-    ("backend", "aten"): "no pass has lowered it: run the passes of the aten-to-edge pipeline",
+    ("aten", "edge"): "the program is past this level: use verify-edge",
+    ("edge", "aten"): "it was not lowered: run the aten-to-edge pipeline",
+    ("edge", "executorch"): "the program is past this level: use verify-executorch",
+    ("backend", "aten"): "it was not lowered: run the aten-to-edge pipeline",
 }
 
 
@@ -121,13 +121,11 @@ class ProgramRules:
         dialect = dialect_of(op)
         if dialect not in self.dialects:
             name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
-            fix = _FOREIGN_FIX.get(
-                (self.level, dialect), f"lower it, or drop it, before the {self.level} level"
-            )
+            fix = _FOREIGN_FIX.get((self.level, dialect), f"lower or remove it before the {self.level} level")
             message = f"[{self.level}_c1] belongs to the dialect '{dialect}', not to the {self.level} level"
             found.append(Finding(name, op.location, message, fix))
         elif isinstance(op, OverwriteOp | StoreOp) and not isinstance(_writer(op), FuncOp):
-            fix = "yield the new value, and write it behind the branch or loop"
+            fix = "yield the new value, and write it after the branch or loop"
             found.append(Finding.at(op, "[program_c10] writes in a branch or loop", fix))
         elif isinstance(op, OverwriteOp):
             found.extend(_overwrite(op))
@@ -135,10 +133,8 @@ class ProgramRules:
             found.extend(self._access(op))
         elif dialect not in SHARED_DIALECTS:
             if isinstance(op, OperatorOp) and is_custom(type(op)) and op.name not in self.operators:
-                fix = "et_ir.dialects.program.declare_operators(module) declares what a module uses"
-                found.append(
-                    Finding.at(op, "[program_c9] is an operator that the module does not declare", fix)
-                )
+                fix = "declare used operators with et_ir.dialects.program.declare_operators(module)"
+                found.append(Finding.at(op, "[program_c9] is not declared in the module", fix))
             found.extend(rule(op))
 
     def _operator(self, op: DeclareOperatorOp) -> Iterator[Finding]:
@@ -161,7 +157,7 @@ class ProgramRules:
             yield Finding.at(
                 op,
                 f"[program_c6] method @{name} has {len(op.body.blocks)} blocks, expected one",
-                "express control flow by ops with regions",
+                "use ops with regions for control flow",
             )
         guards = op.attributes.get("program.guards")
         if guards is not None:
@@ -184,7 +180,7 @@ class ProgramRules:
         if symbol is None:
             close = get_close_matches(name, self.symbols, n=1)
             fix = f"did you mean @{close[0]}?" if close else "declare it at module level"
-            yield Finding.at(op, f"[program_c2] no parameter, buffer or constant is called @{name}", fix)
+            yield Finding.at(op, f"[program_c2] no parameter, buffer or constant is named @{name}", fix)
             return
         type = op.value.type if isinstance(op, StoreOp) else op.result.type
         if type != symbol.type:
@@ -238,13 +234,13 @@ def _overwrite(op: OverwriteOp) -> Iterator[Finding]:
     target = op.target
     if not isinstance(target, BlockArgument) or not isinstance(target.block.parent_op(), FuncOp):
         yield Finding.at(
-            op, "[program_c8] writes to a value that is no input of the method", "write to an input"
+            op, "[program_c8] writes to a value that is not an input of the method", "write to an input"
         )
         return
     times = sum(isinstance(use.operation, OverwriteOp) and use.index == 0 for use in target.uses)
     if times > 1:
         message = f"[program_c8] input {target.index} of the method is overwritten {times} times"
-        yield Finding.at(op, message, "keep the last, which says what the caller sees")
+        yield Finding.at(op, message, "keep only the last write")
 
 
 def _writer(op: Operation) -> Operation | None:

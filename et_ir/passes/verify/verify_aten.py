@@ -63,7 +63,7 @@ def aten_findings(op: Operation) -> Iterator[Finding]:
             if is_tensor(symbol.type):
                 yield Finding.at(
                     op,
-                    f"[aten_c4] a literal is given by a tensor of type {symbol.type}",
+                    f"[aten_c4] a literal is given as a tensor of type {symbol.type}",
                     "take its element with aten._local_scalar_dense",
                 )
 
@@ -74,16 +74,16 @@ def _type_problem(type: Attribute) -> tuple[str, str] | None:
     if is_tensor(type):
         if type.element_type not in _ELEMENT_TYPES:
             fix = f"element types are {', '.join(ELEMENT_TYPES)}"
-            return f"[aten_c2] {type.element_type} is no element type of tensors", fix
+            return f"[aten_c2] {type.element_type} is not a tensor element type", fix
         encoding = layout_of(type)
         if isinstance(encoding, DimOrderAttr):
             fix = "drop it from the type; an input's layout is its attribute 'program.dim_order'"
-            return f"[aten_c3] type {type} says how the tensor lies in memory", fix
+            return f"[aten_c3] type {type} has a layout encoding", fix
         if not isinstance(encoding, NoneAttr) and encoding.name == "strided":
-            return f"[aten_c3] type {type} says how the tensor lies in memory", "drop the encoding"
+            return f"[aten_c3] type {type} has a layout encoding", "drop the encoding"
         return None
     if type in _NUMBERS:
         return None
     if type.name in ("unranked_tensor", "tensor_ref"):
-        return f"[aten_c2] {type} has no rank", "give its sizes, '?' for those known at run time only"
+        return f"[aten_c2] {type} has no rank", "give its sizes, '?' for dynamic ones"
     return f"[aten_c4] {type} is neither a tensor nor an i64, f64 or i1", "use one of these types"

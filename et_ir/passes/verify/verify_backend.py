@@ -61,7 +61,7 @@ def _names(module: ModuleOp) -> Iterator[Finding]:
         if isinstance(op, NamedDataOp):
             if op.key in seen:
                 yield Finding.at(
-                    op, f"[backend_c3] there is data named '{op.key}' already", "rename one of them"
+                    op, f"[backend_c3] data named '{op.key}' exists already", "rename one of them"
                 )
             seen.add(op.key)
 
@@ -71,4 +71,4 @@ def _call(op: CallOp, lowered: set[str]) -> Iterator[Finding]:
     if name not in lowered:
         close = get_close_matches(name, lowered, n=1)
         fix = f"did you mean @{close[0]}?" if close else "declare it at module level"
-        yield Finding.at(op, f"[backend_c2] no backend.lowered is called @{name}", fix)
+        yield Finding.at(op, f"[backend_c2] no backend.lowered is named @{name}", fix)

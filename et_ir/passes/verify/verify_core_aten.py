@@ -42,9 +42,9 @@ def is_leaf(op: type[AtenOp]) -> bool:
 
 
 _DATA_DEPENDENT: Final = {
-    "repeat_interleave.Tensor": "the data says how long the result is: pass output_size=",
-    "repeat_interleave.self_Tensor": "the data says how long the result is: pass output_size=",
-    "tensor_split.tensor_indices_or_sections": "the data says how long the parts are: pass a list of ints",
+    "repeat_interleave.Tensor": "its result size depends on data: pass output_size=",
+    "repeat_interleave.self_Tensor": "its result size depends on data: pass output_size=",
+    "tensor_split.tensor_indices_or_sections": "its split sizes depend on data: pass a list of ints",
 }
 """What to do about operators whose results have sizes that only data can tell."""
 
@@ -55,8 +55,8 @@ def _fix(name: str) -> str:
     if name in _DATA_DEPENDENT:
         return _DATA_DEPENDENT[name]
     if name in OP_BY_NAME:
-        return f"decompose it, or keep it, as targets have a kernel: preserve={name}, et-compile --preserve {name}"
-    return "run decompose and decompose-traced; what these leave has to be written with other operators"
+        return f"decompose it, or keep it if the target has a kernel: preserve={name}, et-compile --preserve {name}"
+    return "run decompose and decompose-traced; rewrite what remains with other operators"
 
 
 @dataclass(frozen=True)

@@ -64,12 +64,10 @@ def edge_findings(op: Operation) -> Iterator[Finding]:
     for result in op.results:
         type = result.type
         if is_tensor(type) and not isinstance(layout_of(type), NoneAttr) and not is_channels_last(type):
-            fix = (
-                "kernels know contiguous and channels-last tensors: copy with dim_order_ops._clone_dim_order"
-            )
+            fix = "kernels support contiguous and channels-last tensors only: copy with dim_order_ops._clone_dim_order"
             yield Finding.at(op, f"[edge_c7] result has type {type}", fix)
     for literal, allowed in (("device", "cpu"), ("layout", "torch.strided")):
         value = op.properties.get(literal)
         if isinstance(value, StringAttr) and value.data not in (allowed, allowed.removeprefix("torch.")):
-            fix = f"drop the literal, or export the program with {allowed}"
+            fix = f"drop the literal, or export with {allowed}"
             yield Finding.at(op, f"[edge_c8] has the literal {literal} = {value}", fix)

@@ -79,7 +79,7 @@ def _module_findings(module: ModuleOp) -> Iterator[Finding]:
                 pass
             case NamedDataOp():
                 if op.key in named:
-                    message = f"[executorch_c1] there is data named '{op.key}' already"
+                    message = f"[executorch_c1] data named '{op.key}' exists already"
                     yield Finding.at(op, message, "rename one of them")
                 named.add(op.key)
             case _:
@@ -115,14 +115,12 @@ class _PlanRules:
                     if op.callee.string_value() not in self.lowered:
                         yield Finding.at(
                             op,
-                            f"[executorch_c3] no backend.lowered is called {op.callee}",
+                            f"[executorch_c3] no backend.lowered is named {op.callee}",
                             "declare it in the module",
                         )
                 case KernelCallOp():
                     for problem in call_problems(op, self.declared):
-                        yield Finding(
-                            op.key, op.location, f"[executorch_c4] {problem}", "call it as its schema says"
-                        )
+                        yield Finding(op.key, op.location, f"[executorch_c4] {problem}", "match its schema")
                 case StoreOp() | OverwriteOp():
                     what = "stores to a buffer" if isinstance(op, StoreOp) else "writes to an input"
                     yield Finding.at(op, f"[executorch_c10] {what}", "run the pass write-back")
@@ -132,7 +130,7 @@ class _PlanRules:
         yield from self._reads()
         if self.arenas is None:
             message = f"[executorch_c7] the memory of @{self.plan.key} is not planned"
-            yield Finding.at(self.plan, message, "run the pass plan-memory")
+            yield Finding.at(self.plan, message, "run plan-memory")
             return
         liveness = Liveness(self.plan)
         yield from self._places(self.arenas, liveness)
@@ -143,7 +141,7 @@ class _PlanRules:
         if symbol is None:
             yield Finding.at(
                 op,
-                f"[executorch_c2] no parameter, buffer or constant is called @{op.key}",
+                f"[executorch_c2] no parameter, buffer or constant is named @{op.key}",
                 "declare it in the module",
             )
             return
@@ -166,7 +164,7 @@ class _PlanRules:
                     yield Finding.at(
                         op,
                         f"[executorch_c5] writes to the constant {_name(register)}",
-                        "write to a register of its own, or make it state",
+                        "write to a separate register, or make it state",
                     )
 
     def _reads(self) -> Iterator[Finding]:
@@ -180,7 +178,7 @@ class _PlanRules:
                     reported.add(root)
                     yield Finding.at(
                         op,
-                        f"[executorch_c6] reads {_name(register)}, which nothing writes",
+                        f"[executorch_c6] reads {_name(register)}, which is never written",
                         "write it first, or declare it as executorch.state",
                     )
 
@@ -193,8 +191,8 @@ class _PlanRules:
                     if _needs_place(op, outputs) and liveness.interval(op.result) is not None:
                         yield Finding.at(
                             op,
-                            f"[executorch_c7] {_name(op.result)} has no memory",
-                            "run the pass plan-memory",
+                            f"[executorch_c7] {_name(op.result)} has no storage",
+                            "run plan-memory",
                         )
                     continue
                 yield from self._place(op, place, arenas)
@@ -204,7 +202,7 @@ class _PlanRules:
                     yield Finding.at(
                         op,
                         f"[executorch_c7] {_name(op.result)} is a view of a register without planned memory",
-                        "view it at run time with executorch_prim::et_view.default",
+                        "use executorch_prim::et_view.default instead",
                     )
 
     def _place(
@@ -214,19 +212,19 @@ class _PlanRules:
         size = nbytes(_type(op))
         if memory_id > len(arenas):
             message = (
-                f"[executorch_c8] {_name(op.result)} is in arena {memory_id}, the plan has {len(arenas)}"
+                f"[executorch_c8] {_name(op.result)} is in arena {memory_id}, but the plan has {len(arenas)}"
             )
-            yield Finding.at(op, message, "run the pass plan-memory")
+            yield Finding.at(op, message, "run plan-memory")
         elif offset + size > arenas[memory_id - 1]:
             message = (
                 f"[executorch_c8] {_name(op.result)} ends at byte {offset + size} of arena {memory_id}, "
                 f"which has {arenas[memory_id - 1]}"
             )
-            yield Finding.at(op, message, "run the pass plan-memory")
+            yield Finding.at(op, message, "run plan-memory")
         item = scalar_type(_type(op).element_type).itemsize
         if offset % item:
-            message = f"[executorch_c8] offset {offset} is no multiple of the {item} bytes of an element"
-            yield Finding.at(op, message, "run the pass plan-memory")
+            message = f"[executorch_c8] offset {offset} is not a multiple of the element size of {item} bytes"
+            yield Finding.at(op, message, "run plan-memory")
 
     def _overlaps(self, liveness: Liveness) -> Iterator[Finding]:
         arenas: dict[int, list[tuple[MemoryRegisterOp, Buffer, int]]] = {}
@@ -252,8 +250,8 @@ class _PlanRules:
                     continue
                 yield Finding.at(
                     b,
-                    f"[executorch_c9] {_name(b.result)} shares memory with {_name(a.result)} while both are needed",
-                    "run the pass plan-memory",
+                    f"[executorch_c9] {_name(b.result)} overlaps {_name(a.result)} while both are live",
+                    "run plan-memory",
                 )
 
 

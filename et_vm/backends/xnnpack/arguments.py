@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
-from et_vm.backends.xnnpack.graph import Graph
+from et_vm.backends.xnnpack.graph import XnnpackGraph
 from et_vm.backends.xnnpack.grid import Grid, read_in, write_out
 from et_vm.backends.xnnpack.memory import address
 from et_vm.kernels.portable.steps import copy
@@ -14,7 +14,7 @@ from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
 
-def arguments_of(args: Sequence[object], graph: Graph) -> tuple[list[Tensor], list[Tensor]]:
+def arguments_of(args: Sequence[object], graph: XnnpackGraph) -> tuple[list[Tensor], list[Tensor]]:
     """Those of the inputs and of the outputs of a graph. Raises ExecutorchError for what is no tensor."""
     inputs = [_argument(args, graph, value) for value in graph.inputs]
     return inputs, [_argument(args, graph, value) for value in graph.outputs]
@@ -25,7 +25,9 @@ def sizes_in_memory(args: Sequence[Tensor]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(arg.sizes[dim] for dim in arg.dim_order) for arg in args)
 
 
-def usable_memory(graph: Graph, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> dict[int, Array]:
+def usable_memory(
+    graph: XnnpackGraph, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> dict[int, Array]:
     """The bytes of the arguments that values may have for their own, by the ids of these: of those that have the
     value's type, and of outputs only those that no other argument lies in.
     """
@@ -82,12 +84,12 @@ def copied_out(context: PrepareContext, arg: Tensor, tensor: Tensor, grid: Grid 
     return [] if _same_view(target, tensor.array) else [copy(tensor.array, target)]
 
 
-def _argument(args: Sequence[object], graph: Graph, value: int) -> Tensor:
+def _argument(args: Sequence[object], graph: XnnpackGraph, value: int) -> Tensor:
     number = graph.values[value].argument
     arg = args[number] if number < len(args) else None
     if not isinstance(arg, Tensor):
         raise ExecutorchError(
-            Error.InvalidArgument, f"argument {number} of {len(args)} is to be a tensor, not {arg!r}"
+            Error.InvalidArgument, f"argument {number} of {len(args)} must be a tensor, not {arg!r}"
         )
     return arg
 

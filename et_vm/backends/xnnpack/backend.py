@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from et_schema.xnnpack import read_xnnpack
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.backends.xnnpack.delegate import Delegate
-from et_vm.backends.xnnpack.graph import Graph
+from et_vm.backends.xnnpack.graph import XnnpackGraph
 
 if TYPE_CHECKING:
     from et_schema.program import CompileSpec
@@ -28,7 +28,7 @@ class XnnpackBackend(Backend):
         del compile_specs
         blob = read_xnnpack(processed)
         delegate = Delegate(
-            Graph(blob, context.named_data),
+            XnnpackGraph(blob, context.named_data),
             context.platform,
             context.kernels,
             context.arguments,

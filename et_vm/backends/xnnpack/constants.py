@@ -74,7 +74,7 @@ def _bytes(
 def _first(data: memoryview, needed: int, where: str) -> memoryview:
     if len(data) < needed:
         raise InvalidFile(
-            f"a constant of {len(data)} bytes where {needed} are needed",
+            f"constant of {len(data)} bytes, expected {needed}",
             code=Error.DelegateInvalidCompatibility,
             where=where,
         )

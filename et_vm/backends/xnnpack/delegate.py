@@ -14,9 +14,9 @@ from et_vm.backends.xnnpack.arguments import (
     sizes_in_memory,
     usable_memory,
 )
-from et_vm.backends.xnnpack.graph import Graph
+from et_vm.backends.xnnpack.graph import XnnpackGraph
 from et_vm.backends.xnnpack.memory import same_memory
-from et_vm.backends.xnnpack.plan import Plan
+from et_vm.backends.xnnpack.plan import GraphPlan
 from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch, Step
 from et_vm.platform import Platform
 from et_vm.values import Array, Tensor, array_bytes
@@ -48,7 +48,7 @@ class Delegate:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: XnnpackGraph,
         platform: Platform,
         kernels: KernelRegistry | None = None,
         arguments: Sequence[object] = (),
@@ -84,8 +84,8 @@ class Delegate:
             return {}
         return usable_memory(self._graph, inputs, outputs) if sizes_in_memory(inputs) == self._sizes else {}
 
-    def _planned(self, sizes: Sequence[tuple[int, ...]], given: Mapping[int, Array]) -> Plan:
-        return Plan(
+    def _planned(self, sizes: Sequence[tuple[int, ...]], given: Mapping[int, Array]) -> GraphPlan:
+        return GraphPlan(
             self._graph, sizes, self._memo, self._scratch, self._platform, self._kernels, given, self._meter
         )
 

@@ -18,7 +18,7 @@ from et_schema.xnnpack_graph import (
 from et_schema.xnnpack_nodes import NO_VALUE, kind_name, roles_of, tensor_of
 from et_vm.backends.xnnpack.constants import ELEMENTS, load_constant
 from et_vm.backends.xnnpack.grid import Grid, Limits, grid_of
-from et_vm.backends.xnnpack.nodes import TRANSLATIONS, Translation
+from et_vm.backends.xnnpack.nodes import TRANSLATIONS, NodeTranslation
 from et_vm.values import Tensor
 
 
@@ -40,13 +40,13 @@ class NodeInfo(NamedTuple):
     node: XNodeUnion
     name: str
     limits: Limits | None
-    translation: Translation
+    translation: NodeTranslation
     operands: tuple[int, ...]
     results: tuple[int, ...]
     debug_handle: int
 
 
-class Graph:
+class XnnpackGraph:
     """``values`` and ``constants`` are by id; ``inputs`` and ``outputs`` are ids in the order of their arguments, and
     ``last_uses`` says for each value the index of the last node that reads or writes it. ``nbytes`` were taken for
     constants that are no views of the blob or of named data.

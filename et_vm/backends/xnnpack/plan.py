@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_schema.xnnpack_graph import XNNCopy, XNNStaticReshape
 from et_schema.xnnpack_nodes import NO_VALUE
-from et_vm.backends.xnnpack.graph import Graph, NodeInfo
+from et_vm.backends.xnnpack.graph import NodeInfo, XnnpackGraph
 from et_vm.backends.xnnpack.grid import Limits, snap
 from et_vm.backends.xnnpack.memory import Pool
 from et_vm.backends.xnnpack.site import Site
@@ -18,7 +18,7 @@ from et_vm.values import Array, Tensor
 from et_vm.work import WorkMeter, elements_of
 
 
-class Plan:
+class GraphPlan:
     """What to call, in order, and on which tensors: those of the inputs are to be filled before.
 
     ``tensors`` are the values by id. The memory of a value goes to others behind its last use.
@@ -49,7 +49,7 @@ class Plan:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: XnnpackGraph,
         sizes: Sequence[tuple[int, ...]],
         memo: dict[object, object],
         scratch: Scratch,
@@ -161,7 +161,7 @@ class Plan:
             error.where = where
             raise
         except MemoryError:
-            raise OutOfMemory("no memory to work in", where=where) from None
+            raise OutOfMemory("no workspace", where=where) from None
         except ExecutorchError as error:
             message = f"{item.name}: {error.message}"
             raise InvalidFile(message, code=Error.DelegateInvalidCompatibility, where=where) from error
@@ -203,7 +203,7 @@ class Plan:
         if self._as_declared and math.prod(sizes) > math.prod(info.dims):
             raise ExecutorchError(
                 Error.InvalidArgument,
-                f"the result has the shape {list(sizes)}, value {value} is declared with {list(info.dims)}",
+                f"the result has the shape {list(sizes)}, value {value} is declared as {list(info.dims)}",
             )
         tensor = Tensor(info.scalar_type, sizes, name=f"value {value}")
         block = self._shared(value, tensor, like)
@@ -247,7 +247,7 @@ class Plan:
             self._pool.give(block)
 
 
-def _destined(graph: Graph, given: Mapping[int, Array]) -> dict[int, int]:
+def _destined(graph: XnnpackGraph, given: Mapping[int, Array]) -> dict[int, int]:
     """The values that become an output with memory of its own by having other sizes, and nothing else: they have this
     memory from the beginning.
     """

@@ -17,7 +17,7 @@ from et_vm.kernels.aten import convolution, special
 from et_vm.kernels.aten.custom import custom_kernel
 from et_vm.kernels.aten.declare import SPECIAL
 from et_vm.kernels.aten.out_variant import out_variant_kernel
-from et_vm.kernels.aten.quantized import NAMES, quantized_kernel
+from et_vm.kernels.aten.quantized import PACKETS, quantized_kernels
 from et_vm.kernels.aten.schema import operators
 from et_vm.kernels.registry import KernelRegistry
 
@@ -32,8 +32,7 @@ def register(registry: KernelRegistry) -> None:
     for name in operators():
         if name not in SPECIAL:
             registry.register_lazy(name, functools.partial(out_variant_kernel, name))
-    for name in NAMES:
-        registry.register_lazy(name, functools.partial(quantized_kernel, name))
+    registry.register_family(PACKETS, quantized_kernels)
     registry.finders.append(custom_kernel)
     registry.guard = torch.inference_mode
     registry.compiled = True

@@ -40,7 +40,7 @@ def _is_default(value: Any, argument: Arg) -> bool:
     return type(value) is type(default) and value == default
 
 
-class Call:
+class AtenCall:
     """An operator with the VM's ``values`` for its arguments, the outputs last."""
 
     def __init__(self, op: TorchOperator, values: Sequence[Any]) -> None:

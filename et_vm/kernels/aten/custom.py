@@ -15,7 +15,7 @@ import torch
 from et_schema.errors import Error
 from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.aten.binding import alias, meta_of, torch_dtype
-from et_vm.kernels.aten.call import Call
+from et_vm.kernels.aten.call import AtenCall
 from et_vm.kernels.aten.inference import first_line
 from et_vm.kernels.aten.out_variant import copy_results
 from et_vm.kernels.aten.schema import TorchOperator, functional, operator
@@ -77,7 +77,7 @@ class CustomVariant:
 
     def __call__(self, ctx: PrepareContext, *values: Any) -> Step:
         with torch.inference_mode():
-            call = Call(self.op, values)
+            call = AtenCall(self.op, values)
             compute = (
                 self._computes if self._computes is not None and _is_implemented(self._computes) else None
             )
@@ -91,8 +91,8 @@ class CustomVariant:
             if shapes is None:
                 if compute is None:
                     raise ctx.error(
-                        "the sizes of its results are not known before it is called",
-                        hint="register_fake its functional form, or implement that",
+                        "its result sizes are unknown before the call",
+                        hint="call register_fake for its functional form, or implement it",
                     )
                 return _run_and_resize, (ctx, call, compute)
             for out, shape in zip(call.outs, shapes, strict=True):
@@ -107,7 +107,7 @@ class CustomVariant:
                 [o.copy_ for o in outs],
             )
 
-    def _shapes(self, ctx: PrepareContext, call: Call) -> list[tuple[int, ...]] | None:
+    def _shapes(self, ctx: PrepareContext, call: AtenCall) -> list[tuple[int, ...]] | None:
         """The shapes of the results; None where only the data tells, or nothing does. Raises Trap."""
         if self._computes is None:
             # The planned sizes are right unless they are bounds.
@@ -127,10 +127,10 @@ class CustomVariant:
         return [tuple(result.shape) for result in results]
 
 
-def _check_types(ctx: PrepareContext, call: Call, results: Sequence[torch.Tensor]) -> None:
+def _check_types(ctx: PrepareContext, call: AtenCall, results: Sequence[torch.Tensor]) -> None:
     if len(results) != len(call.outs):
         raise ctx.error(
-            f"torch's operator gives {len(results)} results, the call has {len(call.outs)} outputs"
+            f"torch's operator returns {len(results)} results, but the call has {len(call.outs)} outputs"
         )
     for out, result in zip(call.outs, results, strict=True):
         if not torch.can_cast(result.dtype, torch_dtype(out.scalar_type)):
@@ -138,7 +138,7 @@ def _check_types(ctx: PrepareContext, call: Call, results: Sequence[torch.Tensor
 
 
 @resizing
-def _run_and_resize(ctx: PrepareContext, call: Call, compute: Any) -> None:
+def _run_and_resize(ctx: PrepareContext, call: AtenCall, compute: Any) -> None:
     positional, keywords = call.arguments(alias)
     made: Any = compute(*positional, **keywords)
     results: list[torch.Tensor] = [made] if isinstance(made, torch.Tensor) else list(made)

@@ -15,7 +15,7 @@ import torch
 from et_schema.errors import Error, Trap
 from et_vm.kernels import portable
 from et_vm.kernels.aten.binding import meta_of, torch_dtype, zeros_of
-from et_vm.kernels.aten.call import Call
+from et_vm.kernels.aten.call import AtenCall
 from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.kernels.registry import KernelRegistry, PrepareContext
 from et_vm.values import Tensor
@@ -31,7 +31,7 @@ def _portable() -> KernelRegistry:
     return KernelRegistry([portable.register])
 
 
-def shape_depends_on_data(call: Call) -> bool:
+def shape_depends_on_data(call: AtenCall) -> bool:
     """Whether the outputs get their shapes only when the call is executed. Indexing does so with masks."""
     if not _has_dynamic_shape(call.op):
         return False
@@ -46,7 +46,7 @@ def _has_dynamic_shape(op: TorchOperator) -> bool:
     return any(torch.Tag.dynamic_output_shape in getattr(packet, name).tags for name in packet.overloads())
 
 
-def shape_outputs(ctx: PrepareContext, call: Call) -> bool:
+def shape_outputs(ctx: PrepareContext, call: AtenCall) -> bool:
     """Check ``call`` and resize its outputs; False when only its execution will tell their shapes.
 
     Raises Trap for arguments that the operator does not take, NotSupported for an output that cannot have
@@ -71,7 +71,7 @@ def shape_outputs(ctx: PrepareContext, call: Call) -> bool:
     return True
 
 
-def _infer(ctx: PrepareContext, call: Call, refused: Trap | None) -> list[tuple[int, ...]] | None:
+def _infer(ctx: PrepareContext, call: AtenCall, refused: Trap | None) -> list[tuple[int, ...]] | None:
     """The shapes of the outputs by torch's rules, None where it has none."""
     device, stand_in = ("cpu", zeros_of) if call.op.name in _META_DIFFERS else ("meta", meta_of)
     positional, keywords = call.arguments(stand_in)
@@ -93,7 +93,7 @@ def first_line(problem: BaseException) -> str:
     return text.splitlines()[0] if text else type(problem).__name__
 
 
-def check_in_place(ctx: PrepareContext, call: Call) -> None:
+def check_in_place(ctx: PrepareContext, call: AtenCall) -> None:
     """The checks of an operator that writes to its own arguments. Raises Trap."""
     values: Any
     for values, argument in zip(call.inputs, call.op.inputs, strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from et_vm.kernels.aten.binding import alias, torch_dtype
-from et_vm.kernels.aten.call import Call
+from et_vm.kernels.aten.call import AtenCall
 from et_vm.kernels.aten.inference import check_in_place, shape_outputs
 from et_vm.kernels.aten.quick import quick_function
 from et_vm.kernels.aten.schema import TorchOperator, functional, operator
@@ -50,7 +50,7 @@ class OutVariant:
 
     def __call__(self, ctx: PrepareContext, *values: Any) -> Step:
         with torch.inference_mode():
-            call = Call(self.op, values)
+            call = AtenCall(self.op, values)
             if not self.op.outs:
                 check_in_place(ctx, call)
                 positional, keywords = call.arguments(alias)
@@ -68,7 +68,7 @@ class OutVariant:
                 return (_run_and_resize, (ctx, call)) if random else NOTHING
             return self._bound(call)
 
-    def _bound(self, call: Call) -> Step:
+    def _bound(self, call: AtenCall) -> Step:
         outs = [alias(out) for out in call.outs]
         positional, keywords = call.arguments(alias)
         compute = functional(self.op.name)
@@ -95,7 +95,7 @@ def _is_pointwise(overload: Any) -> bool:
 
 
 def _on_contiguous(compute: Any, positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """Call ``compute`` with contiguous copies of the tensors that are not contiguous."""
+    """AtenCall ``compute`` with contiguous copies of the tensors that are not contiguous."""
     tensors = [value.contiguous() if isinstance(value, torch.Tensor) else value for value in positional]
     return compute(*tensors, **keywords)
 
@@ -109,7 +109,7 @@ def copy_results(compute: Callable[[], Any], targets: Sequence[Callable[[torch.T
 
 
 @resizing
-def _run_and_resize(ctx: PrepareContext, call: Call) -> None:
+def _run_and_resize(ctx: PrepareContext, call: AtenCall) -> None:
     """Compute new tensors, give the outputs their shapes, and copy."""
     positional, keywords = call.arguments(alias)
     compute = functional(call.op.name)

@@ -10,16 +10,17 @@ from typing import Any
 
 import torch
 
-from et_vm.kernels import portable
+from et_ops.families import families
 from et_vm.kernels.aten.binding import alias, torch_dtype
 from et_vm.kernels.aten.out_variant import copy_results
-from et_vm.kernels.portable.families import FAMILIES
-from et_vm.kernels.registry import NOTHING, KernelRegistry, Prepare, PrepareContext, Step, parameters_of
+from et_vm.kernels.portable import load_family
+from et_vm.kernels.registry import NOTHING, Prepare, PrepareContext, Step, parameters_of
 from et_vm.values import Tensor
 
 _PREFIX = "quantized_decomposed::"
-NAMES = tuple(name for names in FAMILIES.values() for name in names if name.startswith(_PREFIX))
-"""The operators, as ExecuTorch names them."""
+_FAMILIES = tuple(family for family in families() if family.startswith("quantized."))
+PACKETS = tuple(packet.replace(".", "::") for family in _FAMILIES for packet in families()[family])
+"""The operators without overloads, as ExecuTorch names them."""
 
 _TYPES = frozenset({"dtype", "out_dtype", "output_dtype"})
 _OUTPUTS = frozenset({"out", "scale_out", "zero_point_out"})
@@ -110,11 +111,15 @@ def _function(name: str) -> Callable[..., Any]:
     return getattr(getattr(torch.ops.quantized_decomposed, packet), _OVERLOADS[overload])
 
 
-def quantized_kernel(name: str) -> Prepare:
-    """The kernel of the operator ``name``; the portable one checks the call and shapes the outputs."""
-    check = KernelRegistry([portable.register]).lookup(name, ())
-    if check is None:
-        raise KeyError(name)
+@functools.cache
+def quantized_kernels() -> dict[str, Prepare]:
+    """The kernels by the names of their operators."""
+    portable = {name: check for family in _FAMILIES for name, check in load_family(family).items()}
+    return {name: _kernel(name, check) for name, check in portable.items() if name.startswith(_PREFIX)}
+
+
+def _kernel(name: str, check: Prepare) -> Prepare:
+    """The kernel of the operator ``name``; the portable one, ``check``, checks the call and shapes the outputs."""
     parameters = parameters_of(check) or ()
     compute = _function(name)
 

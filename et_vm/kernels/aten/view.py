@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from et_vm.kernels.aten.binding import alias
-from et_vm.kernels.aten.call import Call
+from et_vm.kernels.aten.call import AtenCall
 from et_vm.kernels.aten.inference import shape_outputs
 from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step
@@ -56,7 +56,7 @@ class ViewCopy:
                 positional.append(value)
         with torch.inference_mode():
             # The portable kernels shape the outputs.
-            shape_outputs(ctx, Call(self.op, values))
+            shape_outputs(ctx, AtenCall(self.op, values))
             try:
                 views = _listed(self._view(alias(source), *positional, **keywords))
             except RuntimeError:

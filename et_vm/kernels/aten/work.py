@@ -11,7 +11,7 @@ import torch
 from torch.utils.flop_counter import flop_registry
 
 from et_vm.kernels.aten.binding import meta_of
-from et_vm.kernels.aten.call import Call
+from et_vm.kernels.aten.call import AtenCall
 from et_vm.values import Tensor
 
 __all__ = ["units_of_work"]
@@ -24,7 +24,7 @@ _PRODUCTS = frozenset({"_int_mm", "dot", "linear", "matmul", "mv", "vdot"})
 """Products along the last dimension of the first tensor, for which torch has no formula."""
 
 
-def units_of_work(call: Call) -> int:
+def units_of_work(call: AtenCall) -> int:
     """Multiply-adds and visits of elements, beside one of each argument; the outputs have their shapes."""
     name = call.op.name.removeprefix("aten::").partition(".")[0]
     made = sum(out.numel for out in call.outs)

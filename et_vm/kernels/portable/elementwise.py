@@ -38,6 +38,15 @@ def apply(ufunc: Callable[..., object]) -> Body:
     return lambda inputs, out, temporaries: [call(ufunc, *inputs, out)]
 
 
+def whole(function: Callable[..., Array]) -> Body:
+    """The body that is one call of a function that allocates its result."""
+
+    def store(inputs: Sequence[Array], out: Array) -> None:
+        np.copyto(out, function(*inputs), "unsafe")
+
+    return lambda inputs, out, temporaries: [(store, (tuple(inputs), out))]
+
+
 def elementwise(
     ctx: PrepareContext,
     inputs: Sequence[Tensor | Array],

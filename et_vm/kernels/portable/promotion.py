@@ -36,11 +36,17 @@ _KINDS: Final = {
 }
 
 
-def _dtype(scalar_type: ScalarType) -> DType:
+def dtype_of(scalar_type: ScalarType) -> DType:
+    """The element type of the operator library. Raises ExecutorchError(InvalidType) for quantized types."""
     found = _DTYPES.get(scalar_type)
     if found is None:
         raise ExecutorchError(Error.InvalidType, f"{scalar_type.name} is not promoted to other types")
     return found
+
+
+def scalar_type_of(dtype: DType) -> ScalarType:
+    """The scalar type of an element type of the operator library."""
+    return _SCALAR_TYPES[dtype]
 
 
 def kind(scalar_type: ScalarType) -> int:
@@ -54,7 +60,7 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
 
     Raises ``ExecutorchError(InvalidType)`` for a quantized type and another one.
     """
-    return a if a == b else _SCALAR_TYPES[dtypes.promote(_dtype(a), _dtype(b))]
+    return a if a == b else _SCALAR_TYPES[dtypes.promote(dtype_of(a), dtype_of(b))]
 
 
 def _of_scalar(value: Scalar) -> DType:
@@ -74,8 +80,8 @@ def result_type(*operands: Tensor | Scalar) -> ScalarType:
         return first.scalar_type
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     result = dtypes.promote_categories(
-        (_dtype(tensor.scalar_type) for tensor in tensors if tensor.sizes),
-        (_dtype(tensor.scalar_type) for tensor in tensors if not tensor.sizes),
+        (dtype_of(tensor.scalar_type) for tensor in tensors if tensor.sizes),
+        (dtype_of(tensor.scalar_type) for tensor in tensors if not tensor.sizes),
         (_of_scalar(operand) for operand in operands if not isinstance(operand, Tensor)),
     )
     if result is None:

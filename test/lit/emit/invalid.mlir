@@ -4,10 +4,10 @@
 // RUN: not cat %t.pte
 
 // PLAN: unplanned.mlir:1:1: error: 'executorch.plan': the memory of @forward is not planned
-// PLAN: fix: run the pass plan-memory first
-// METHOD: there is no executorch.plan
-// METHOD: fix: lower the program with to-out-variant first
-// SYMBOLS: symbols.mlir:3:3: error: 'executorch.constant': no parameter, buffer or constant is called @nowhere
+// PLAN: fix: run plan-memory first
+// METHOD: the module has no executorch.plan
+// METHOD: fix: run to-out-variant first
+// SYMBOLS: symbols.mlir:3:3: error: 'executorch.constant': no parameter, buffer or constant is named @nowhere
 // SYMBOLS: symbols.mlir:4:3: error: 'executorch.constant': @empty has no data
 // SYMBOLS: symbols.mlir:6:3: error: 'executorch.view': a view needs a register with planned memory
-// SYMBOLS: symbols.mlir:7:3: error: 'executorch.delegate_call': no backend.lowered is called @nobody
+// SYMBOLS: symbols.mlir:7:3: error: 'executorch.delegate_call': no backend.lowered is named @nobody

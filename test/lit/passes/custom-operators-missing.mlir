@@ -7,7 +7,7 @@ program.operator "mylib::pair.int(Tensor x, *, int n) -> (Tensor, Tensor)"
 program.operator "mylib::parts(Tensor x) -> Tensor[]"
 program.operator "mylib::out(Tensor out) -> Tensor"
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{[out_variant_c1] 'mylib::scale' has no out variant, by which runtimes call it}}
+  // expected-error@+1 {{[out_variant_c1] 'mylib::scale' has no out variant, which runtimes need}}
   %0 = aten.mylib.scale %x {by = 2.0} : tensor<4xf32>
   // expected-error@+1 {{[out_variant_c1] 'mylib::pair.int' has no out variant}}
   %1, %2 = aten.mylib.pair.int %0 {n = 1} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
@@ -22,7 +22,7 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 program.operator "mylib::scale(Tensor x) -> Tensor" out "mylib::scale.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{it is an operator of a library of your own, which the runtime of the executorch wheel has no kernel for}}
+  // expected-error@+1 {{it is a custom operator, for which the runtime of the executorch wheel has no kernel}}
   %0 = aten.mylib.scale %x : tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }

@@ -4,7 +4,7 @@
 
 // RUN: not et-vm validate %t.pte 2>&1 | filecheck %s --check-prefix=CLASH
 
-// CLASH: instruction 1 (aten::relu.out) of forward writes value 2 over bytes that value 1 still needs
+// CLASH: instruction 1 (aten::relu.out) of forward writes value 2 over live bytes of value 1
 
 // %b lies in the bytes of %a, which is read after it. Without poison the result looks like one.
 // PLAIN:  [2.5, 2.5]

@@ -95,7 +95,10 @@ def test_files_hold_what_was_written() -> None:
         (b'{"forward": {"inputs": "xy", "guards": []}}', "lists of strings"),
         (b'{"forward": {"inputs": ["x", "x"], "guards": []}}', "all different"),
         (b'{"forward": {"inputs": ["x y"], "guards": []}}', "identifiers"),
-        (b'{"forward": {"inputs": ["x"], "guards": ["y.shape[0] == 1"]}}', "is about y, which is no input"),
+        (
+            b'{"forward": {"inputs": ["x"], "guards": ["y.shape[0] == 1"]}}',
+            "refers to y, which is not an input",
+        ),
         (b'{"forward": {"inputs": ["x"], "guards": ["x.shape[-1] == 1"]}}', "no condition"),
         (b'{"forward": {"inputs": ["x"], "guards": ["print(x)"]}}', "no condition"),
         (

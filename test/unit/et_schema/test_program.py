@@ -154,5 +154,7 @@ def test_growth_beyond_the_reach_of_offsets_is_an_error(monkeypatch: pytest.Monk
 def test_wrong_identifier() -> None:
     data = bytearray(encoded(Program()))
     data[4:8] = b"ET11"
-    with pytest.raises(InvalidFile, match="this is b'ET11', not b'ET12' at file identifier, byte 0x4"):
+    with pytest.raises(
+        InvalidFile, match="file identifier b'ET11', expected b'ET12' at file identifier, byte 0x4"
+    ):
         decode(bytes(data))

@@ -37,7 +37,7 @@ def test_empty() -> None:
     ("at", "code", "value", "message"),
     [
         (8, "4s", b"FH00", "header starts with b'FH00', not b'FH01' at header, byte 0x8"),
-        (12, "I", 39, "header claims 39 bytes; 40 is the least at header, byte 0xc"),
+        (12, "I", 39, "header claims 39 bytes; at least 40 are required at header, byte 0xc"),
         (24, "Q", 2**63, "a flatbuffer of .* in a file of .* at header, byte 0x10"),
         (32, "Q", 8, "overlap the flatbuffer or run past"),
         (40, "Q", 2**40, "overlap the flatbuffer or run past"),

@@ -87,7 +87,7 @@ def test_data_by_index(program: tuple[Program, Segments]) -> None:
 def test_inline_constants_of_old_files() -> None:
     file = read_pte(serialize_pte(Program(constant_buffer=[Buffer(), Buffer(b"1234")])))
     assert file.constant(1, 3) == b"123"
-    with pytest.raises(InvalidFile, match=r"4 bytes where 5 are needed at constant_buffer\[1\]\.storage"):
+    with pytest.raises(InvalidFile, match=r"4 bytes, expected 5 at constant_buffer\[1\]\.storage"):
         file.constant(1, 5)
     with pytest.raises(InvalidFile, match="no constant 2 among 2"):
         file.constant(2, 0)
@@ -133,7 +133,12 @@ def test_header_of_the_first_generation_has_no_data_size(program: tuple[Program,
 @pytest.mark.parametrize(
     ("at", "code", "value", "message"),
     [
-        (12, "I", 23, r"extended header claims 23 bytes; 24 is the least at extended header, byte 0xc"),
+        (
+            12,
+            "I",
+            23,
+            r"extended header claims 23 bytes; at least 24 are required at extended header, byte 0xc",
+        ),
         (16, "Q", 2**40, r"a program of 1099511627776 bytes in a file of \d+ at .*byte 0x10; .*truncated"),
         (24, "Q", 64, r"segments from byte 64 overlap .* at extended header.segment_base_offset, byte 0x18"),
         (24, "Q", 2**40, r"segments end at byte \d+ in a file of \d+ .*byte 0x20"),

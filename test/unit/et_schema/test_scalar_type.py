@@ -37,7 +37,7 @@ def test_numpy_dtypes_lead_back() -> None:
 
 
 def test_unknown_mlir_type() -> None:
-    with pytest.raises(ExecutorchError, match="'index' is no tensor element type"):
+    with pytest.raises(ExecutorchError, match="'index' is not a tensor element type"):
         ScalarType.from_mlir("index")
 
 

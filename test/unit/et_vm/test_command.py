@@ -280,7 +280,7 @@ class TestValidate:
         path = file(build)
         report = run(capsys, "validate", path, "--no-kernels", code=ExitCode.CHECK_FAILED)
         assert f"instruction 1 (test::add.out) of forward writes value {clash} " in report
-        assert f"over bytes that value {y} still needs" in report
+        assert f"over live bytes of value {y}" in report
         assert main(["validate", path, "--no-kernels", "--json"]) == ExitCode.CHECK_FAILED
         facts = json.loads(capsys.readouterr().out)
         assert facts["valid"] is False

@@ -241,7 +241,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         method(
             "type",
             built(number_that_is_no_element_type),
-            "255 is no element type",
+            "255 is not an element type",
             Error.InvalidArgument,
             Trap,
         ),
@@ -343,7 +343,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         method(
             "padding_in_a_delegate",
             built(padding_without_measure_in_a_delegate),
-            r"value 1 is declared with \[1, 2, 2, 4\]",
+            r"value 1 is declared as \[1, 2, 2, 4\]",
             Error.DelegateInvalidCompatibility,
         ),
     ),

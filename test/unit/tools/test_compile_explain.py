@@ -8,15 +8,15 @@ from command_line import Command
 
 from et_ir.analysis.footprint import Footprint
 from et_ir.targets.registry import DEFAULT
-from et_tools.compile_explain import Explanation, Step
+from et_tools.compile_explain import Explanation, PassResult
 
 
 def test_the_total_is_the_sum_of_what_each_pass_saves() -> None:
     explanation = Explanation(DEFAULT, "1")
     explanation.steps = [
-        Step("(as read)", Footprint(5, 5, None, 1000)),
-        Step("aten-to-edge", Footprint(1503, 4, 100, 1000)),
-        Step("in-place", Footprint(7, 2, 160, 0)),
+        PassResult("(as read)", Footprint(5, 5, None, 1000)),
+        PassResult("aten-to-edge", Footprint(1503, 4, 100, 1000)),
+        PassResult("in-place", Footprint(7, 2, 160, 0)),
     ]
     columns = [list(column.cells) for column in explanation.passes().columns]
     assert columns[0][-1] == "(in total)"

@@ -42,7 +42,7 @@ def test_planners(command: Command) -> None:
     assert Path("planner.mlir").read_bytes() == Path("memory-planning.mlir").read_bytes()
     ran = command("et-compile", "subjects.py:net", "-o", "a.pte", "--memory-planning", "none")
     assert ran.code == 2
-    assert "there is no planner 'none'; there are best, exact, greedy" in ran.err
+    assert "unknown planner 'none'; planners are best, exact, greedy" in ran.err
 
 
 def test_text_on_standard_input(command: Command) -> None:
@@ -52,7 +52,10 @@ def test_text_on_standard_input(command: Command) -> None:
     assert command("et-compile", "-", "--weights", store, "-o", "a.pte", "-q", stdin=text).code == 0
     ran = command("et-compile", "-", "-o", "b.pte", "-q", stdin=text)
     assert ran.code == 3
-    assert 'the bytes of constant "fc.weight_permute" are missing: give their store with --weights' in ran.err
+    assert (
+        'the bytes of constant "fc.weight_permute" are missing: give the weight store with --weights'
+        in ran.err
+    )
     assert command("et-vm", "validate", "-", stdin=Path("a.pte").read_bytes()).code == 0
 
 
@@ -79,7 +82,7 @@ def test_progress_and_table_are_messages(command: Command) -> None:
         (":net", "':net' names no module"),
         ("subjects.py", "expected file.py:factory, package.module:factory, a .pt2 or a .mlir"),
         (".", "expected file.py:factory"),
-        ("random.py:net", "another module is called 'random': give the file another name"),
+        ("random.py:net", "another module is named 'random': rename the file"),
         ("missing.pt2", "missing.pt2: no such file"),
         ("folder.pt2", "folder.pt2: is a folder"),
         ("missing.mlir", "missing.mlir: No such file or directory"),
@@ -103,7 +106,7 @@ def test_programs_that_are_not_there(command: Command, model: str, message: str)
         ("subjects.py:needs", "missing 1 required positional argument"),
         (
             "subjects.py:nothing",
-            "must return (module, example_args[, dynamic_shapes]) for 'forward', got 'NoneType'",
+            "must return (module, example_args[, dynamic_shapes]) for 'forward', not 'NoneType'",
         ),
         ("subjects.py:number", "for 'a', got 'int'"),
         ("subjects.py:no_methods", "returned no methods"),
@@ -113,7 +116,7 @@ def test_programs_that_are_not_there(command: Command, model: str, message: str)
         ("subjects.py:specialised", "Suggested fixes:\n    n = 8"),
         ("broken.py:net", "importing broken.py failed: SyntaxError: '(' was never closed ("),
         ("needy.py:net", "importing needy.py failed: ModuleNotFoundError: No module named 'nothing_here'"),
-        ("garbage.pt2", "garbage.pt2 is no exported program: "),
+        ("garbage.pt2", "garbage.pt2 is not an exported program: "),
     ],
 )
 def test_programs_that_cannot_be_made(command: Command, model: str, message: str) -> None:
@@ -210,7 +213,7 @@ def test_kernels_that_the_target_lacks(command: Command) -> None:
 def test_backends_that_are_not_there(command: Command) -> None:
     ran = command("et-compile", "subjects.py:net", "-o", "x.pte", "--backend", "npu:cores=4")
     assert ran.code == 4
-    assert "no backend is called 'npu'" in ran.err
+    assert "unknown backend 'npu'" in ran.err
 
 
 def test_outputs_are_checked_before_the_work(command: Command) -> None:
@@ -224,18 +227,18 @@ def test_outputs_are_checked_before_the_work(command: Command) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (("relu.mlir", "-o", "x.pte", "--preserve", "nope"), "--preserve: there is no operator nope"),
+        (("relu.mlir", "-o", "x.pte", "--preserve", "nope"), "--preserve: unknown operator nope"),
         (("relu.mlir", "--emit", "edge", "--debug-map", "m.json"), "which the level edge does not have"),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "no/m.json"), "no/m.json: the folder "),
         (("relu.mlir", "--emit", "edge", "--tensor-alignment", "64"), "alignments are those of a file"),
         (("relu.mlir", "-o", "x.pte", "--segment-alignment", "3"), "no alignment, a power of two"),
         (("relu.mlir", "-o", "x.pte", "--delegate-alignment", "0"), "no alignment, a power of two"),
-        (("relu.mlir", "-o", "x.pte", "--debug-map", "./x.pte"), "is another file of this command"),
-        (("relu.mlir", "-o", "x.pte", "--debug-map", "relu.mlir"), "is another file of this command"),
-        (("relu.mlir", "-o", "relu.mlir"), "would replace the program that is compiled"),
-        (("subjects.py:net", "-o", "./subjects.py"), "would replace the program that is compiled"),
+        (("relu.mlir", "-o", "x.pte", "--debug-map", "./x.pte"), "is also the input or output file"),
+        (("relu.mlir", "-o", "x.pte", "--debug-map", "relu.mlir"), "is also the input or output file"),
+        (("relu.mlir", "-o", "relu.mlir"), "would overwrite the input"),
+        (("subjects.py:net", "-o", "./subjects.py"), "would overwrite the input"),
         (("subjects.py:net", "-o", "subjects.py", "--emit", "edge"), "would replace the program"),
-        (("subjects.py:net", "-o", "x.pte", "--weights", "w"), "--weights is the store of a .mlir"),
+        (("subjects.py:net", "-o", "x.pte", "--weights", "w"), "--weights applies to .mlir input only"),
     ],
 )
 def test_options_that_make_no_sense(command: Command, line: tuple[str, ...], message: str) -> None:
@@ -355,7 +358,7 @@ def test_a_level_that_has_passed(command: Command) -> None:
     Path("edge.mlir").write_text(BAD["edge"][0].replace("aten.relu", "edge.relu"))
     ran = command("et-compile", "edge.mlir", "--emit", "aten")
     assert ran.code == 2
-    assert "edge.mlir is at level edge already, past aten" in ran.err
+    assert "edge.mlir is already at the edge level, past --emit aten" in ran.err
 
 
 def test_weight_stores(command: Command) -> None:
@@ -371,7 +374,7 @@ def test_weight_stores(command: Command) -> None:
         assert message in ran.err
         assert not Path("x.pte").exists()
 
-    fails("there is no alone.safetensors; another store is given with --weights")
+    fails("alone.safetensors does not exist; give the weight store with --weights")
     length = int.from_bytes(good[:8], "little")
     for data, message in (
         (
@@ -386,13 +389,13 @@ def test_weight_stores(command: Command) -> None:
         (len(b"[" * 5000).to_bytes(8, "little") + b"[" * 5000, "its header cannot be read"),
         (
             b"\2\0\0\0\0\0\0\0{}",
-            'does not have the constant "fc.weight_permute": it belongs to another program',
+            'has no constant "fc.weight_permute": it belongs to another program',
         ),
     ):
         Path("other.safetensors").write_bytes(data)
         fails(message, "--weights", "other.safetensors")
     Path("alone.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
-    fails("alone.safetensors does not have them: it belongs to another program")
+    fails("they are not in alone.safetensors, which belongs to another program")
     assert command(*line, "--weights", "missing.safetensors").code == 2
     assert command(*line, "--weights", ".").code == 2
     # A text can be lowered, printed and written without its weights as long as no pass needs them.
@@ -437,9 +440,9 @@ def test_memory_that_does_not_do(command: Command) -> None:
     ran = command("et-compile", "subjects.py:net", "-o", "net.pte", "-q", "--memory", "sram:id=1,size=16")
     assert ran.code == 6
     assert "bytes of sram" in ran.err
-    assert "the smallest capacity that does is" in ran.err
+    assert "the smallest sufficient capacity is" in ran.err
     assert not Path("net.pte").exists()
-    capacity = ran.err.partition("the smallest capacity that does is ")[2].partition(" ")[0]
+    capacity = ran.err.partition("the smallest sufficient capacity is ")[2].partition(" ")[0]
     options = ("-o", "net.pte", "-q", "--check-plan", "--memory")
     ran = command("et-compile", "subjects.py:net", *options, f"sram:id=1,size={int(capacity) - 1}")
     assert ran.code == 6
@@ -464,19 +467,19 @@ def test_values_in_banks(command: Command) -> None:
     ran = command("et-vm", "info", "--plan", "--json", "net.pte")
     assert {arena["arena"] for arena in json.loads(ran.out)["plan"]} == {1, 2}
     for pin, code, message in (
-        ("forward.inputs.0=flash", 2, "'flash' is no bank, the banks are sram, dram"),
+        ("forward.inputs.0=flash", 2, "no bank named 'flash'; the banks are sram, dram"),
         ("forward.inputs.0", 2, "expected VALUE=BANK"),
         ("net=sram", 2, "expected VALUE=BANK"),
         ("forward.inputs.7=sram", 3, "forward.inputs.7': forward has"),
         ("forward.modules.nothing=sram", 3, "no modules"),
         ("forward.state.cache=sram", 3, "forward has no state"),
-        ("other.inputs=sram", 3, "'other.inputs' is nothing like forward.inputs.0"),
+        ("other.inputs=sram", 3, "'other.inputs' is not a selector such as forward.inputs.0"),
     ):
         ran = command("et-compile", "subjects.py:net", *options, "--pin", pin)
         assert (ran.code, message in ran.err) == (code, True), ran.err
     ran = command("et-compile", "subjects.py:net", "-o", "net.pte", "--pin", "forward.inputs=sram")
-    assert (ran.code, "there are none without --memory" in ran.err) == (2, True)
+    assert (ran.code, "no banks are defined: give --memory" in ran.err) == (2, True)
     ran = command(
         "et-compile", "subjects.py:net", *options, "--no-plan-inputs", "--pin", "forward.inputs=sram"
     )
-    assert (ran.code, "this is no planned memory" in ran.err) == (3, True)
+    assert (ran.code, "its memory is not planned" in ran.err) == (3, True)

@@ -79,8 +79,8 @@ def test_long_lines_are_quoted_in_part(command: Command) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (bytes(range(128, 256)), "not a text file: byte 0x0 is no UTF-8"),
-        (b"\x18\0\0\0ET12", "a .pte file, not text: et-translate --pte-to-mlir reads it"),
+        (bytes(range(128, 256)), "not a text file: invalid UTF-8 at byte 0x0"),
+        (b"\x18\0\0\0ET12", "a .pte file, not text: convert it with et-translate --pte-to-mlir"),
     ],
 )
 def test_files_that_are_no_text(command: Command, data: bytes, message: str) -> None:
@@ -109,11 +109,11 @@ def test_paths_that_lead_nowhere(command: Command) -> None:
 @pytest.mark.parametrize(
     ("pipeline", "message"),
     [
-        ("csee", "no pass is called 'csee', did you mean cse or et-cse"),
+        ("csee", "unknown pass 'csee', did you mean cse or et-cse"),
         ("cse{", "Expected argument name here"),
         (",", "Expected pass name here"),
-        ("cse{nope=1}", "pass 'cse': there is no option 'nope', it has none"),
-        ("plan-memory{nope=1}", "there is no option 'nope', it has algorithm, alignment"),
+        ("cse{nope=1}", "pass 'cse': no option 'nope'; it has none"),
+        ("plan-memory{nope=1}", "no option 'nope'; it has algorithm, alignment"),
         ("to-out-variant{unbounded=best}", "option 'unbounded' is error or runtime, not best"),
         ("plan-memory{alignment=x}", "option 'alignment' is a whole number, not x"),
         ("plan-memory{plan-inputs=7}", "option 'plan-inputs' is true or false, not 7"),

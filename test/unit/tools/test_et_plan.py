@@ -30,9 +30,9 @@ def test_no_room(capsys: pytest.CaptureFixture[str]) -> None:
     text, messages = capsys.readouterr()
     assert text == ""
     assert "there is no layout in 11 bytes" in messages
-    assert "3 buffers of 12 bytes cannot live together, each of which it takes" in messages
+    assert "3 buffers of 12 bytes cannot live together, a minimal conflict" in messages
     assert "  b5: 4 bytes from 0 to before 21\n" in messages
-    assert messages.endswith("the smallest capacity that does is 12 bytes\n")
+    assert messages.endswith("the smallest sufficient capacity is 12 bytes\n")
 
 
 def test_no_room_though_the_peak_has(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_no_room_though_the_peak_has(capsys: pytest.CaptureFixture[str], tmp_pat
     assert smallest == 0
     size = int(capsys.readouterr().err.split()[1])
     assert code == (0 if size == 6 else 6)
-    assert size == 6 or f"the smallest capacity that does is {size} bytes" in messages
+    assert size == 6 or f"the smallest sufficient capacity is {size} bytes" in messages
 
 
 def test_alignment_and_gaps_stay(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_alignment_and_gaps_stay(capsys: pytest.CaptureFixture[str], tmp_path: P
         (b"id,lower,upper,size\na,0,1,-1\n", "line 2: size is '-1'"),
         (b"id,lower,upper,size\na,0,1,99999999999999999999999\n", "line 2: size is"),
         (b"id,lower,upper,size\na,1,1,1\n", "line 2: upper is 1, not above lower, 1"),
-        (b"id,lower,upper,size\na,0,1,1\na,0,1,1\n", "line 3: buffer a stands in line 2"),
-        (b"id,lower,upper,size,alignment\na,0,1,1,0\n", "line 2: 0 is no alignment"),
+        (b"id,lower,upper,size\na,0,1,1\na,0,1,1\n", "line 3: buffer a is a duplicate of line 2"),
+        (b"id,lower,upper,size,alignment\na,0,1,1,0\n", "line 2: 0 is not an alignment"),
         (b"id,lower,upper,size,gaps\na,0,9,1,x\n", "line 2: 'x' is no gap"),
         (b"id,lower,upper,size,gaps\na,0,9,1,0-3\n", "line 2: (0, 2) is no gap"),
         (b"\xff\xfe", "byte 0: not text"),
@@ -87,8 +87,8 @@ def test_what_is_no_instance(
     [
         (["missing.csv"], "missing.csv"),
         ([str(EXAMPLE), "--capacity", "x"], "'x' is no number"),
-        ([str(EXAMPLE), "--seconds", "nan"], "'nan' is no number of seconds"),
-        ([str(EXAMPLE), "--algorithm", "none"], "there is no planner 'none'"),
+        ([str(EXAMPLE), "--seconds", "nan"], "'nan' is not a number of seconds"),
+        ([str(EXAMPLE), "--algorithm", "none"], "unknown planner 'none'"),
         ([str(EXAMPLE), "--planner", "nowhere:plan"], "No module named 'nowhere'"),
         ([str(EXAMPLE), "--planner", "math:pi"], "is a float, not a function"),
         ([str(EXAMPLE), "--planner", "builtins:len"], "returned int, not a Layout"),
@@ -123,5 +123,5 @@ def test_the_table_is_not_replaced(capsys: pytest.CaptureFixture[str], tmp_path:
     table = tmp_path / "puzzle.csv"
     table.write_text(PUZZLE)
     assert main([str(table), "-o", str(tmp_path / "." / "puzzle.csv")]) == 2
-    assert "would replace the table that is planned" in capsys.readouterr().err
+    assert "would overwrite the input" in capsys.readouterr().err
     assert table.read_text() == PUZZLE

@@ -69,6 +69,6 @@ def test_files_cut_at_every_length(command: Command, file: bytes) -> None:
 def test_other_levels_are_not_files(command: Command) -> None:
     ran = command("et-translate", "--mlir-to-pte", "relu.mlir", "-o", "x.pte")
     assert ran.code == 3
-    assert "fix: lower the program with to-out-variant first" in ran.err
+    assert "fix: run to-out-variant first" in ran.err
     assert command("et-translate", "--mlir-to-pte", "-o", "x.pte").code == 3
     assert not Path("x.pte").exists()

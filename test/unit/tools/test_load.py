@@ -73,7 +73,7 @@ def importable(files: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 def test_a_saved_program_needs_the_definitions(command: Command, saved: str):
     ran = command("et-compile", "-q", saved, "--emit", "edge")
     assert ran.code == 3
-    assert "own.pt2 calls loaded::scale, which torch does not know: --load the file or module" in ran.err
+    assert "own.pt2 calls loaded::scale, which are not registered: --load the file or module" in ran.err
     ran = command("et-compile", "-q", saved, "--emit", "edge", "--load", "own_operators.py")
     assert (ran.code, ran.err) == (0, "defined\n")
     assert "edge.loaded.scale %x {by = 2.0}" in ran.out
@@ -125,7 +125,7 @@ def test_a_text_at_the_last_level(command: Command):
     [
         (("--extra-operators", "scale"), "--extra-operators scale: expected names as files have them"),
         (("--load", "none.py"), "--load none.py: no such file"),
-        (("--preserve", "loaded::skale"), "--preserve: there is no operator loaded::skale"),
+        (("--preserve", "loaded::skale"), "--preserve: unknown operator loaded::skale"),
     ],
 )
 def test_what_is_not_there(command: Command, options: tuple[str, str], message: str):

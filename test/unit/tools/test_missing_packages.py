@@ -65,7 +65,7 @@ def test_the_extra_is_named(line: tuple[str, ...]) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == (
-        f"{line[1]}: error: the package {line[0]} is not installed; the extra 'compiler' has it: {extra()}\n"
+        f"{line[1]}: error: the package {line[0]} is not installed; install it with: {extra()}\n"
     )
     assert not list(Path.cwd().glob("x.*"))
 

@@ -105,7 +105,7 @@ def _refuse(op: SchemaOp) -> Refusal | None:
         sum(size < 0 for value in op.operands for size in shape_of(value))
         and len({len(shape_of(value)) for value in op.operands if not is_constant(value)}) > 1
     ):
-        return Refusal("broadcasts what has sizes that are known at run time only", str(op.operand_types[-1]))
+        return Refusal("broadcasts an operand with dynamic sizes", str(op.operand_types[-1]))
     return None
 
 
@@ -127,7 +127,7 @@ def _expand(t: Translation, op: SchemaOp) -> None:
 def _refuse_expand(op: SchemaOp) -> Refusal | None:
     before, after = shape_of(op.operands[0]), shape_of(op.result)
     if before != after and min((*before, *after)) < 0:
-        return Refusal("broadcasts to sizes that are known at run time only", str(op.result.type))
+        return Refusal("broadcasts to dynamic sizes", str(op.result.type))
     return None
 
 

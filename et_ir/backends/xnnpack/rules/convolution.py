@@ -112,14 +112,14 @@ def _row(t: Translation, x: SSAValue) -> int:
 def _refuse(op: SchemaOp) -> Refusal | None:
     shape = shape_of(op.arg("input"))
     if len(shape) not in (3, 4):
-        return Refusal("convolution of other than one or two dimensions", f"rank {len(shape)}")
+        return Refusal("only 1-d and 2-d convolutions are supported", f"rank {len(shape)}")
     variable = refuse_variable(op, "weight", "bias")
     if variable is not None:
         return variable
     if len(shape) == 3 and sum(size < 0 for size in shape) > 1:
-        return Refusal("several sizes are known at run time only", str(op.operand_types[0]))
+        return Refusal("more than one dynamic size", str(op.operand_types[0]))
     if any(isinstance(one, SSAValue) for name in ("stride", "padding", "dilation") for one in op.arg(name)):
-        return Refusal("an argument is known at run time only")
+        return Refusal("an argument is known only at run time")
     if min(numbers(op.arg("padding"), 1)) < 0:
         return Refusal("negative padding", str(op.arg("padding")))
     return None

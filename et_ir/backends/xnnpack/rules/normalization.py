@@ -53,7 +53,7 @@ def _batch_norm(t: Translation, op: SchemaOp) -> None:
 def _refuse(op: SchemaOp) -> Refusal | None:
     for name in _CONSTANTS:
         if op.arg(name) is not None and not is_constant(op.arg(name)):
-            return Refusal("its statistics are no constants", name)
+            return Refusal("its statistics are not constants", name)
     if len(shape_of(op.arg("input"))) < 2:
         return Refusal("no channels", str(op.operand_types[0]))
     if any(result.uses for result in op.results[1:]):
@@ -96,10 +96,10 @@ def _layer_norm(t: Translation, op: SchemaOp) -> None:
 def _refuse_layer_norm(op: SchemaOp) -> Refusal | None:
     for name in ("weight", "bias"):
         if op.arg(name) is not None and not is_constant(op.arg(name)):
-            return Refusal("its weights are no constants", name)
+            return Refusal("its weights are not constants", name)
     shape = shape_of(op.arg("input"))
     if len(op.arg("normalized_shape")) != 1 or len(shape) < 2 or shape[-1] < 0:
-        return Refusal("more than the last dimension", str(op.operand_types[0]))
+        return Refusal("normalizes more than the last dimension", str(op.operand_types[0]))
     if any(result.uses for result in op.results[1:]):
         return Refusal("its statistics are used")
     return None

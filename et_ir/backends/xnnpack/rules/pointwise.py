@@ -89,7 +89,7 @@ def _clamp(t: Translation, op: SchemaOp) -> None:
 
 def _refuse_clamp(op: SchemaOp) -> Refusal | None:
     if activation_bounds(op) is None:
-        return Refusal("bounds that cross", f"from {op.arg('min')} to {op.arg('max')}")
+        return Refusal("lower bound above upper bound", f"from {op.arg('min')} to {op.arg('max')}")
     return None
 
 
@@ -106,7 +106,7 @@ def _elu(t: Translation, op: SchemaOp) -> None:
 def _refuse_elu(op: SchemaOp) -> Refusal | None:
     for name in ("scale", "input_scale"):
         if float(op.arg(name)) != 1.0:
-            return Refusal("the node has no such argument", f"{name} = {op.arg(name)}")
+            return Refusal("the node does not support this argument", f"{name} = {op.arg(name)}")
     return Refusal("alpha is not positive", str(op.arg("alpha"))) if float(op.arg("alpha")) <= 0 else None
 
 
@@ -169,7 +169,7 @@ _EXPONENTS: Final = (2.0, 3.0, 0.5, -0.5, -1.0)
 def _refuse_power(op: SchemaOp) -> Refusal | None:
     exponent = op.arg("exponent")
     if float(exponent) not in _EXPONENTS:
-        return Refusal("there are nodes for some powers only", f"{exponent}, not one of {_EXPONENTS}")
+        return Refusal("exponents are limited", f"{exponent}, not one of {_EXPONENTS}")
     return None
 
 

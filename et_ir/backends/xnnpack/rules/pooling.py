@@ -66,15 +66,15 @@ def _refuse_max_pool(op: SchemaOp) -> Refusal | None:
         return Refusal("the stride is larger than the kernel", f"{stride}, {kernel}")
     shape = shape_of(op.operands[0])
     if op.arg("ceil_mode") and min(shape[2:]) < 0:
-        return Refusal("ceil_mode, and sizes that are known at run time only")
+        return Refusal("ceil_mode with dynamic sizes")
     return _refuse_window(op)
 
 
 def _refuse_window(op: SchemaOp) -> Refusal | None:
     if len(shape_of(op.operands[0])) != 4:
-        return Refusal("an image without a batch", str(op.operand_types[0]))
+        return Refusal("image without batch dimension", str(op.operand_types[0]))
     if _window(op)[0] == [1, 1]:
-        return Refusal("a window of one element")
+        return Refusal("window of one element")
     return None
 
 
@@ -112,7 +112,7 @@ def _refuse_average_pool(op: SchemaOp) -> Refusal | None:
     kernel, _, _ = _window(op)
     divisor = op.arg("divisor_override")
     if divisor is not None and divisor != kernel[0] * kernel[1]:
-        return Refusal("a divisor of its own", str(divisor))
+        return Refusal("divisor_override", str(divisor))
     if op.arg("ceil_mode"):
         return Refusal("ceil_mode")
     return _refuse_window(op)
@@ -126,9 +126,9 @@ def _global_pool(t: Translation, op: SchemaOp) -> None:
 
 def _refuse_adaptive(op: SchemaOp) -> Refusal | None:
     if tuple(op.arg("output_size")) != (1, 1):
-        return Refusal("an output of several elements", str(op.arg("output_size")))
+        return Refusal("output larger than one element", str(op.arg("output_size")))
     if len(shape_of(op.operands[0])) != 4:
-        return Refusal("an image without a batch", str(op.operand_types[0]))
+        return Refusal("image without batch dimension", str(op.operand_types[0]))
     return None
 
 
@@ -148,7 +148,7 @@ def _resize(t: Translation, op: SchemaOp) -> None:
 def _refuse_resize(op: SchemaOp) -> Refusal | None:
     before, after = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
     if min(*before, *after) < 0:
-        return Refusal("sizes that are known at run time only", str(op.result.type))
+        return Refusal("dynamic sizes", str(op.result.type))
     if op.arg("align_corners"):
         return None
     names = op.schema().by_name
@@ -156,7 +156,9 @@ def _refuse_resize(op: SchemaOp) -> Refusal | None:
     for factor, small, large in zip(given or (), before, after, strict=False):
         # Torch goes by the factor that it is given, XNNPACK by the sizes.
         if factor is not None and abs(small * factor - large) > 1e-6:
-            return Refusal("a factor that is not that of the sizes", f"{factor}, {small} to {large}")
+            return Refusal(
+                "the scale factor differs from the ratio of sizes", f"{factor}, {small} to {large}"
+            )
     return None
 
 

@@ -59,7 +59,7 @@ def _refuse_linear(op: SchemaOp) -> Refusal | None:
     if variable is not None:
         return variable
     if len(shape_of(op.arg("weight"))) != 2 or len(shape_of(op.arg("input"))) < 2:
-        return Refusal("a product of vectors", ", ".join(map(str, op.operand_types)))
+        return Refusal("vector product", ", ".join(map(str, op.operand_types)))
     return None
 
 
@@ -129,7 +129,7 @@ def _refuse_mm(op: SchemaOp) -> Refusal | None:
     if is_constant(weight):
         return None
     if any(sum(size < 0 for size in shape_of(value)) > 1 for value in (*op.operands, op.results[0])):
-        return Refusal("several sizes are known at run time only", str(op.operand_types[0]))
+        return Refusal("more than one dynamic size", str(op.operand_types[0]))
     return None
 
 

@@ -71,9 +71,9 @@ def _refuse_mean(op: SchemaOp) -> Refusal | None:
     elif len(dims) != 1 or len(shape) < 2:
         return Refusal("more than one dimension", f"{dims} of {len(shape)}")
     elif shape[dims[0]] < 0:
-        return Refusal("along a size that is known at run time only", str(op.operand_types[0]))
+        return Refusal("reduces a dynamic dimension", str(op.operand_types[0]))
     if not op.arg("keepdim") and sum(size < 0 for size in shape_of(op.result)) > 1:
-        return Refusal("several sizes are known at run time only", str(op.result.type))
+        return Refusal("more than one dynamic size", str(op.result.type))
     return None
 
 
@@ -169,12 +169,12 @@ def _refuse_maximum(op: SchemaOp) -> Refusal | None:
             return Refusal("its indices are used", "with the dimensions in another order")
     shape, dims = shape_of(op.operands[0]), _maximum_dims(op)
     if len(dims) != 1 or len(shape) < 2:
-        return Refusal("other than one dimension of several", f"{dims} of {len(shape)}")
+        return Refusal("reduces other than one of several dimensions", f"{dims} of {len(shape)}")
     others = [size for dim, size in enumerate(shape) if dim != dims[0]]
     if shape[dims[0]] < 0 or others[-1] < 0 or sum(size < 0 for size in others) > 1:
-        return Refusal("along, or of, sizes that are known at run time only", str(op.operand_types[0]))
+        return Refusal("dynamic sizes", str(op.operand_types[0]))
     if shape[dims[0]] == 1:
-        return Refusal("a window of one element")
+        return Refusal("window of one element")
     return None
 
 

@@ -48,8 +48,8 @@ def refuse_variable(op: SchemaOp, *arguments: str) -> Refusal | None:
         if value is None or is_constant(value):
             continue
         if isinstance(value.owner, Operation) and "dequantize" in value.owner.name:
-            return Refusal(f"the {argument} is quantized", "--dequantize-weights makes a constant of it")
-        return Refusal(f"the {argument} is no constant")
+            return Refusal(f"the {argument} is quantized", "compile with --dequantize-weights")
+        return Refusal(f"the {argument} is not a constant")
     return None
 
 

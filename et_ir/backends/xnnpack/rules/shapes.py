@@ -53,7 +53,7 @@ def _view(t: Translation, op: SchemaOp) -> None:
 
 def _refuse_view(op: SchemaOp) -> Refusal | None:
     if sum(size < 0 for size in shape_of(op.results[0])) > 1:
-        return Refusal("several sizes are known at run time only", str(op.results[0].type))
+        return Refusal("more than one dynamic size", str(op.results[0].type))
     return None
 
 
@@ -129,9 +129,9 @@ def _refuse_slice(op: SchemaOp) -> Refusal | None:
     if "step" in op.schema().by_name and op.arg("step") != 1:
         return Refusal("a step", str(op.arg("step")))
     if any(size <= 0 for value in (op.operands[0], *op.results) for size in shape_of(value)):
-        return Refusal("sizes that are known at run time only", str(op.operand_types[0]))
+        return Refusal("dynamic sizes", str(op.operand_types[0]))
     if any(isinstance(op.arg(n), SSAValue) for n in ("start", "index") if n in op.schema().by_name):
-        return Refusal("an argument is known at run time only")
+        return Refusal("an argument is known only at run time")
     return None
 
 
@@ -173,7 +173,7 @@ def _concatenate(t: Translation, op: SchemaOp) -> None:
 def _refuse_concatenate(op: SchemaOp) -> Refusal | None:
     values = op.arg("tensors")
     if all(map(is_constant, values)):
-        return Refusal("all of it is constant")
+        return Refusal("all operands are constant")
     rank = len(shape_of(op.results[0]))
     if any(len(shape_of(value)) != rank for value in values):
         return Refusal("ranks differ", ", ".join(map(str, op.operand_types)))
@@ -203,7 +203,7 @@ def _pad(t: Translation, op: SchemaOp) -> None:
 def _refuse_pad(op: SchemaOp) -> Refusal | None:
     given = op.arg("pad")
     if any(isinstance(one, SSAValue) for one in given):
-        return Refusal("an argument is known at run time only")
+        return Refusal("an argument is known only at run time")
     if min(given, default=0) < 0:
         return Refusal("negative padding", str(given))
     return None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, decomposes, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Reason, decomposes, meta
 from et_ops.dtypes import BOOL, U8
 
 
-@decomposes(aten.SiluOp)
+@decomposes(Reason.COMMON, aten.SiluOp)
 def silu(b: Chain, op: aten.SiluOp) -> SSAValue | None:
     if not meta(op.self).dtype.is_float:
         return None
@@ -22,20 +22,20 @@ def _hard_gate(b: Chain, x: SSAValue) -> SSAValue:
     return b(aten.HardtanhOp, b(aten.AddScalarOp, x, 3), 0, 6)
 
 
-@decomposes(aten.HardsigmoidOp)
+@decomposes(Reason.FEWER, aten.HardsigmoidOp)
 def hardsigmoid(b: Chain, op: aten.HardsigmoidOp) -> SSAValue:
     x = b.wide(op.self)
     return b.to(b(aten.DivScalarOp, _hard_gate(b, x), 6), meta(op.self).dtype)
 
 
-@decomposes(aten.HardswishOp)
+@decomposes(Reason.FEWER, aten.HardswishOp)
 def hardswish(b: Chain, op: aten.HardswishOp) -> SSAValue:
     x = b.wide(op.self)
     y = b(aten.DivScalarOp, b(aten.MulTensorOp, x, _hard_gate(b, x)), 6)
     return b.to(y, meta(op.self).dtype)
 
 
-@decomposes(aten.HardtanhOp)
+@decomposes(Reason.KERNEL, aten.HardtanhOp)
 def hardtanh(b: Chain, op: aten.HardtanhOp) -> SSAValue | None:
     """Kernels of `hardtanh` take no unsigned integers."""
     if meta(op.self).dtype is not U8:
@@ -43,7 +43,7 @@ def hardtanh(b: Chain, op: aten.HardtanhOp) -> SSAValue | None:
     return b(aten.ClampOp, op.self, op.arg("min_val"), op.arg("max_val"))
 
 
-@decomposes(aten.Relu6Op)
+@decomposes(Reason.COMMON, aten.Relu6Op)
 def relu6(b: Chain, op: aten.Relu6Op) -> SSAValue:
     return b(aten.HardtanhOp, op.self, 0, 6)
 
@@ -55,40 +55,32 @@ def _softplus(b: Chain, x: SSAValue, beta: Number, threshold: Number) -> SSAValu
     return b(aten.WhereSelfOp, b(aten.GtScalarOp, scaled, threshold), x, soft)
 
 
-@decomposes(aten.SoftplusOp)
+@decomposes(Reason.COMMON, aten.SoftplusOp)
 def softplus(b: Chain, op: aten.SoftplusOp) -> SSAValue | None:
     if isinstance(op.beta, SSAValue) or isinstance(op.threshold, SSAValue):
         return None
     return b.to(_softplus(b, b.wide(op.self), op.beta, op.threshold), meta(op.self).dtype)
 
 
-@decomposes(aten.MishOp)
+@decomposes(Reason.COMMON, aten.MishOp)
 def mish(b: Chain, op: aten.MishOp) -> SSAValue:
     x = b.wide(op.self)
     return b.to(b(aten.MulTensorOp, x, b(aten.TanhOp, _softplus(b, x, 1, 20))), meta(op.self).dtype)
 
 
-@decomposes(aten.LogSigmoidOp)
-def log_sigmoid(b: Chain, op: aten.LogSigmoidOp) -> SSAValue:
-    x = b.wide(op.self)
-    tail = b(aten.Log1pOp, b(aten.ExpOp, b(aten.NegOp, b(aten.AbsOp, x))))
-    head = b(aten.NegOp, b(aten.ReluOp, b(aten.NegOp, x)))
-    return b.to(b(aten.SubTensorOp, head, tail), meta(op.self).dtype)
-
-
-@decomposes(aten.SeluOp)
+@decomposes(Reason.COMMON, aten.SeluOp)
 def selu(b: Chain, op: aten.SeluOp) -> SSAValue:
     return b(aten.EluOp, op.self, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
 
 
-@decomposes(aten.CeluOp)
+@decomposes(Reason.FEWER, aten.CeluOp)
 def celu(b: Chain, op: aten.CeluOp) -> SSAValue | None:
     if isinstance(op.alpha, SSAValue):
         return None
     return b(aten.EluOp, op.self, op.alpha, 1, 1 / op.alpha)
 
 
-@decomposes(aten.PreluOp)
+@decomposes(Reason.COMMON, aten.PreluOp)
 def prelu(b: Chain, op: aten.PreluOp) -> SSAValue:
     """A weight for each channel, dimension 1, or for all."""
     x, weight = op.self, op.weight
@@ -100,31 +92,11 @@ def prelu(b: Chain, op: aten.PreluOp) -> SSAValue:
     return _leaky(b, x, weight)
 
 
-@decomposes(aten.UnderscorePreluKernelOp)
-def prelu_kernel(b: Chain, op: aten.UnderscorePreluKernelOp) -> SSAValue:
-    return _leaky(b, op.self, op.weight)
-
-
 def _leaky(b: Chain, x: SSAValue, slope: SSAValue) -> SSAValue:
     return b(aten.WhereSelfOp, b(aten.GtScalarOp, x, 0), x, b(aten.MulTensorOp, x, slope))
 
 
-@decomposes(aten.ThresholdOp)
-def threshold(b: Chain, op: aten.ThresholdOp) -> SSAValue | None:
-    if isinstance(op.value, SSAValue):
-        return None
-    value = b.scalar(op.value, meta(op.self).dtype)
-    return b(aten.WhereSelfOp, b(aten.LeScalarOp, op.self, op.arg("threshold")), value, op.self)
-
-
-@decomposes(aten.HardshrinkOp)
-def hardshrink(b: Chain, op: aten.HardshrinkOp) -> SSAValue:
-    x = op.self
-    inside = b(aten.LeScalarOp, b(aten.AbsOp, x), op.lambd)
-    return b(aten.WhereSelfOp, inside, b.scalar(0, meta(x).dtype), x)
-
-
-@decomposes(aten.SoftshrinkOp)
+@decomposes(Reason.FEWER, aten.SoftshrinkOp)
 def softshrink(b: Chain, op: aten.SoftshrinkOp) -> SSAValue | None:
     """What is left of `x` after clamping it: NaN stays, as it does in torch."""
     if isinstance(op.lambd, SSAValue):
@@ -133,7 +105,7 @@ def softshrink(b: Chain, op: aten.SoftshrinkOp) -> SSAValue | None:
     return b(aten.SubTensorOp, x, b(aten.HardtanhOp, x, -op.lambd, op.lambd))
 
 
-@decomposes(aten.GluOp)
+@decomposes(Reason.FEWER, aten.GluOp)
 def glu(b: Chain, op: aten.GluOp) -> SSAValue | None:
     size = meta(op.self).shape[op.dim]
     if size < 0:
@@ -142,7 +114,7 @@ def glu(b: Chain, op: aten.GluOp) -> SSAValue | None:
     return b(aten.MulTensorOp, x, b(aten.SigmoidOp, gate))
 
 
-@decomposes(aten.NativeDropoutOp)
+@decomposes(Reason.COMMON, aten.NativeDropoutOp)
 def native_dropout(b: Chain, op: aten.NativeDropoutOp) -> tuple[SSAValue, SSAValue] | None:
     """Outside of training, `native_dropout` too is the identity, and its mask is all ones."""
     if op.train is not False:

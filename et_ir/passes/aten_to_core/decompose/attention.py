@@ -17,7 +17,7 @@ from typing import NamedTuple
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Size, decomposes, is_static, meta, numel
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, Size, decomposes, is_static, meta, numel
 from et_ir.passes.aten_to_core.decompose.matmul import matmul
 from et_ir.passes.aten_to_core.decompose.normalization import softmax
 from et_ir.passes.aten_to_core.decompose.random import dropped
@@ -67,7 +67,7 @@ def _causal_mask(b: Chain, rows: Size, columns: Size, dtype: DType) -> Mask:
     return Mask(bias, None)
 
 
-@decomposes(aten.ScaledDotProductAttentionOp)
+@decomposes(Reason.FEWER, aten.ScaledDotProductAttentionOp)
 def attention(b: Chain, op: aten.ScaledDotProductAttentionOp) -> SSAValue | None:
     """Sizes may be known at run time only, but for that of the scale and those of heads that are grouped."""
     query, key, value = op.query, op.key, op.value

@@ -4,16 +4,18 @@ A decomposition is a function from an op to the values that take the place of it
 a `Chain`, which puts them before the op, at its source location, and decomposes those that are not core
 themselves:
 
-    @decomposes(aten.SiluOp)
+    @decomposes(Reason.COMMON, aten.SiluOp)
     def silu(b: Chain, op: aten.SiluOp) -> SSAValue:
         return b(aten.MulTensorOp, op.self, b(aten.SigmoidOp, op.self))
 
-It returns `None`, before it has built anything, for an op that it leaves as it is.
+It returns `None`, before it has built anything, for an op that it leaves as it is. What no pattern takes is left to
+torch's own decomposition, so each pattern gives the reason why it exists.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from math import prod
 from typing import Any, Final, TypeVar
 
@@ -32,9 +34,11 @@ from et_ops.inference.meta import Meta
 
 __all__ = [
     "DECOMPOSITIONS",
+    "REASONS",
     "Chain",
     "Decomposition",
     "Number",
+    "Reason",
     "Size",
     "decomposes",
     "is_static",
@@ -52,17 +56,33 @@ Decomposition = Callable[["Chain", Any], Values]
 DECOMPOSITIONS: Final[dict[type[AtenOp], Decomposition]] = {}
 """Decompositions by op class."""
 
+
+class Reason(Enum):
+    """Why an operator has a pattern, though torch has decompositions of its own."""
+
+    NONE = "torch has no decomposition, or none for some arguments"
+    KERNEL = "torch's is an operator that runtimes have no kernel for, or none for some element types"
+    SIZES = "torch's needs sizes that are known only at run time"
+    EXACT = "torch's is less exact"
+    FEWER = "fewer operators than torch's, or cheaper ones"
+    COMMON = "as torch's, but in most networks: a trace takes milliseconds, and needs torch"
+
+
+REASONS: Final[dict[type[AtenOp], Reason]] = {}
+"""The reason for the decomposition of each op class."""
+
 _F = TypeVar("_F", bound=Decomposition)
 
 
-def decomposes(*classes: type[AtenOp]) -> Callable[[_F], _F]:
-    """Register a function as the decomposition of op classes."""
+def decomposes(reason: Reason, *classes: type[AtenOp]) -> Callable[[_F], _F]:
+    """Register a function as the decomposition of op classes, with the reason why they are not left to torch."""
 
     def register(function: _F) -> _F:
         for cls in classes:
             if cls in DECOMPOSITIONS:
                 raise AssertionError(f"{cls.name} has two decompositions")
             DECOMPOSITIONS[cls] = function
+            REASONS[cls] = reason
         return function
 
     return register

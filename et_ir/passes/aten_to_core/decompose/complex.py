@@ -7,16 +7,16 @@ import math
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta
 from et_ops.dtypes import F16, as_float
 
 
-@decomposes(aten.ViewAsRealOp)
+@decomposes(Reason.NONE, aten.ViewAsRealOp)
 def view_as_real(b: Chain, op: aten.ViewAsRealOp) -> SSAValue:
     return b(aten.ViewAsRealCopyOp, op.self)
 
 
-@decomposes(aten.ViewAsComplexOp)
+@decomposes(Reason.NONE, aten.ViewAsComplexOp)
 def view_as_complex(b: Chain, op: aten.ViewAsComplexOp) -> SSAValue:
     return b(aten.ViewAsComplexCopyOp, op.self)
 
@@ -29,17 +29,7 @@ def _of_parts(b: Chain, real: SSAValue, imaginary: SSAValue) -> SSAValue:
     return b(aten.ViewAsComplexCopyOp, b(aten.StackOp, (real, imaginary), -1))
 
 
-@decomposes(aten.RealOp)
-def real(b: Chain, op: aten.RealOp) -> SSAValue:
-    return _part(b, op.self, 0) if meta(op.self).dtype.is_complex else op.self
-
-
-@decomposes(aten.ImagOp)
-def imag(b: Chain, op: aten.ImagOp) -> SSAValue:
-    return _part(b, op.self, 1)
-
-
-@decomposes(aten.ComplexOp)
+@decomposes(Reason.FEWER, aten.ComplexOp)
 def complex_of(b: Chain, op: aten.ComplexOp) -> SSAValue | None:
     if meta(op.real).dtype is F16:
         return None
@@ -49,7 +39,7 @@ def complex_of(b: Chain, op: aten.ComplexOp) -> SSAValue | None:
     return _of_parts(b, b.expand(op.real, size), b.expand(op.imag, size))
 
 
-@decomposes(aten.PolarOp)
+@decomposes(Reason.FEWER, aten.PolarOp)
 def polar(b: Chain, op: aten.PolarOp) -> SSAValue | None:
     if meta(op.angle).dtype is F16:
         return None
@@ -61,7 +51,7 @@ def polar(b: Chain, op: aten.PolarOp) -> SSAValue | None:
     )
 
 
-@decomposes(aten.AngleOp)
+@decomposes(Reason.NONE, aten.AngleOp)
 def angle(b: Chain, op: aten.AngleOp) -> SSAValue:
     """Of real numbers: pi where they are negative, 0 else, and NaN for NaN."""
     x, dtype = op.self, as_float(meta(op.self).dtype)

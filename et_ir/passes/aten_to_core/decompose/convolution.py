@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Size, decomposes, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, Size, decomposes, meta
 from et_ops.inference.shapes import spatial
 
 
@@ -46,12 +46,12 @@ def _sizes(values: Sequence[Size], rank: int) -> tuple[int, ...] | None:
     return spatial(known, rank) if len(known) == len(values) else None
 
 
-@decomposes(aten.Conv1dOp, aten.Conv2dOp, aten.Conv3dOp)
+@decomposes(Reason.COMMON, aten.Conv1dOp, aten.Conv2dOp, aten.Conv3dOp)
 def conv(b: Chain, op: aten.Conv2dOp) -> SSAValue | None:
     return convolve(b, op.input, op.weight, op.bias, op.stride, op.padding, op.dilation, op.groups)
 
 
-@decomposes(aten.Conv1dPaddingOp, aten.Conv2dPaddingOp, aten.Conv3dPaddingOp)
+@decomposes(Reason.COMMON, aten.Conv1dPaddingOp, aten.Conv2dPaddingOp, aten.Conv3dPaddingOp)
 def conv_with_named_padding(b: Chain, op: aten.Conv2dPaddingOp) -> SSAValue | None:
     kernel = meta(op.weight).shape[2:]
     dilation = _sizes(op.dilation, len(kernel))
@@ -69,7 +69,7 @@ def conv_with_named_padding(b: Chain, op: aten.Conv2dPaddingOp) -> SSAValue | No
     return convolve(b, x, op.weight, op.bias, op.stride, padding, dilation, op.groups)
 
 
-@decomposes(aten.ConvTranspose1dOp, aten.ConvTranspose2dInputOp, aten.ConvTranspose3dInputOp)
+@decomposes(Reason.COMMON, aten.ConvTranspose1dOp, aten.ConvTranspose2dInputOp, aten.ConvTranspose3dInputOp)
 def conv_transpose(b: Chain, op: aten.ConvTranspose2dInputOp) -> SSAValue | None:
     return convolve(
         b,

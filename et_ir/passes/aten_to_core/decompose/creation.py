@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.schema.dtypes import dtype_of
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Size, decomposes, is_static, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Reason, Size, decomposes, is_static, meta
 from et_ops.dtypes import BF16, BOOL, F16, F32, F64, I64, U8, DType, real_of
 
 
@@ -17,28 +17,28 @@ def _result_dtype(op: AtenOp) -> DType:
     return meta(op.result).dtype
 
 
-@decomposes(aten.ZerosOp)
+@decomposes(Reason.COMMON, aten.ZerosOp)
 def zeros(b: Chain, op: aten.ZerosOp) -> SSAValue:
     return b.full(op.size, 0, _result_dtype(op))
 
 
-@decomposes(aten.OnesOp)
+@decomposes(Reason.COMMON, aten.OnesOp)
 def ones(b: Chain, op: aten.OnesOp) -> SSAValue:
     return b.full(op.size, 1, _result_dtype(op))
 
 
-@decomposes(aten.NewZerosOp, aten.NewEmptyOp)
+@decomposes(Reason.COMMON, aten.NewZerosOp, aten.NewEmptyOp)
 def new_zeros(b: Chain, op: aten.NewZerosOp) -> SSAValue:
     return b.full(op.size, 0, _result_dtype(op))
 
 
-@decomposes(aten.EmptyStridedOp, aten.NewEmptyStridedOp, aten.EmptyPermutedOp)
+@decomposes(Reason.NONE, aten.EmptyStridedOp, aten.EmptyPermutedOp)
 def empty_strided(b: Chain, op: aten.EmptyStridedOp) -> SSAValue:
     """Strides are no part of what a tensor is, and elements that nothing says anything of may be zero."""
     return b.full(op.size, 0, _result_dtype(op))
 
 
-@decomposes(aten.EmptyMemoryFormatOp)
+@decomposes(Reason.SIZES, aten.EmptyMemoryFormatOp)
 def empty(b: Chain, op: aten.EmptyMemoryFormatOp) -> SSAValue | None:
     """The edge level's `empty` takes no sizes known at run time only."""
     if not any(isinstance(size, SSAValue) for size in op.size) or op.memory_format is not None:
@@ -46,12 +46,12 @@ def empty(b: Chain, op: aten.EmptyMemoryFormatOp) -> SSAValue | None:
     return b.full(op.size, 0, _result_dtype(op))
 
 
-@decomposes(aten.NewOnesOp)
+@decomposes(Reason.COMMON, aten.NewOnesOp)
 def new_ones(b: Chain, op: aten.NewOnesOp) -> SSAValue:
     return b.full(op.size, 1, _result_dtype(op))
 
 
-@decomposes(aten.NewFullOp)
+@decomposes(Reason.COMMON, aten.NewFullOp)
 def new_full(b: Chain, op: aten.NewFullOp) -> SSAValue:
     return _full(b, op.size, op.fill_value, _result_dtype(op))
 
@@ -72,22 +72,22 @@ def _like(b: Chain, like: SSAValue, value: Number, dtype: Attribute | None, form
     return b(aten.FullLikeOp, like, value, dtype=element, memory_format=format)
 
 
-@decomposes(aten.ZerosLikeOp, aten.EmptyLikeOp)
+@decomposes(Reason.FEWER, aten.ZerosLikeOp, aten.EmptyLikeOp)
 def zeros_like(b: Chain, op: aten.ZerosLikeOp) -> SSAValue:
     return _like(b, op.self, 0, op.dtype, op.memory_format)
 
 
-@decomposes(aten.OnesLikeOp)
+@decomposes(Reason.FEWER, aten.OnesLikeOp)
 def ones_like(b: Chain, op: aten.OnesLikeOp) -> SSAValue:
     return _like(b, op.self, 1, op.dtype, op.memory_format)
 
 
-@decomposes(aten.ZeroOp)
+@decomposes(Reason.FEWER, aten.ZeroOp)
 def zero(b: Chain, op: aten.ZeroOp) -> SSAValue:
     return _like(b, op.self, 0, None, None)
 
 
-@decomposes(aten.FillScalarOp)
+@decomposes(Reason.KERNEL, aten.FillScalarOp)
 def fill(b: Chain, op: aten.FillScalarOp) -> SSAValue | None:
     """Core ATen has `fill`, but `full` does not depend on a tensor."""
     if isinstance(op.value, SSAValue) or not is_static(op.self):
@@ -95,22 +95,22 @@ def fill(b: Chain, op: aten.FillScalarOp) -> SSAValue | None:
     return b.full(meta(op.self).shape, op.value, meta(op.self).dtype)
 
 
-@decomposes(aten.ArangeOp)
+@decomposes(Reason.COMMON, aten.ArangeOp)
 def arange(b: Chain, op: aten.ArangeOp) -> SSAValue:
     return b(aten.ArangeStartStepOp, 0, op.end, 1, dtype=meta(op.result).dtype)
 
 
-@decomposes(aten.ArangeStartOp)
+@decomposes(Reason.COMMON, aten.ArangeStartOp)
 def arange_start(b: Chain, op: aten.ArangeStartOp) -> SSAValue:
     return b(aten.ArangeStartStepOp, op.start, op.end, 1, dtype=meta(op.result).dtype)
 
 
-@decomposes(aten.UnderscoreDimArangeOp)
+@decomposes(Reason.SIZES, aten.UnderscoreDimArangeOp)
 def dim_arange(b: Chain, op: aten.UnderscoreDimArangeOp) -> SSAValue:
     return b(aten.ArangeStartStepOp, 0, b.size(op.like, op.dim), 1, dtype=I64)
 
 
-@decomposes(aten.LinspaceOp)
+@decomposes(Reason.EXACT, aten.LinspaceOp)
 def linspace(b: Chain, op: aten.LinspaceOp) -> SSAValue | None:
     """From both ends to the middle, so that both are met exactly."""
     start, end, steps = op.start, op.end, op.steps
@@ -152,7 +152,9 @@ def _whole_numbers(b: Chain, start: int, end: int, steps: int, dtype: DType) -> 
     return b.to(b(aten.WhereSelfOp, b(aten.LtScalarOp, index, steps // 2), from_start, from_end), dtype)
 
 
-@decomposes(aten.LinspaceTensorTensorOp, aten.LinspaceTensorScalarOp, aten.LinspaceScalarTensorOp)
+@decomposes(
+    Reason.NONE, aten.LinspaceTensorTensorOp, aten.LinspaceTensorScalarOp, aten.LinspaceScalarTensorOp
+)
 def linspace_between(b: Chain, op: aten.LinspaceTensorTensorOp) -> SSAValue:
     """As `linspace`; ends are first of the result's type, integers then computed with as f64."""
     dtype, steps = meta(op.result).dtype, op.steps
@@ -181,21 +183,6 @@ def _indices(b: Chain, rows: Size, columns: Size) -> tuple[SSAValue, SSAValue]:
     return b(aten.UnsqueezeOp, row, 1), b(aten.ArangeStartStepOp, 0, columns, 1, dtype=I64)
 
 
-def _eye(b: Chain, rows: Size, columns: Size, dtype: DType) -> SSAValue:
-    row, column = _indices(b, rows, columns)
-    return b.to(b(aten.EqTensorOp, row, column), dtype)
-
-
-@decomposes(aten.EyeOp)
-def eye(b: Chain, op: aten.EyeOp) -> SSAValue:
-    return _eye(b, op.n, op.n, meta(op.result).dtype)
-
-
-@decomposes(aten.EyeMOp)
-def eye_rectangular(b: Chain, op: aten.EyeMOp) -> SSAValue:
-    return _eye(b, op.n, op.m, meta(op.result).dtype)
-
-
 def _triangle(b: Chain, x: SSAValue, diagonal: Size, *, upper: bool) -> SSAValue:
     row, column = _indices(b, b.size(x, -2), b.size(x, -1))
     edge = row if diagonal == 0 else b(aten.AddScalarOp, row, diagonal)
@@ -206,17 +193,17 @@ def _triangle(b: Chain, x: SSAValue, diagonal: Size, *, upper: bool) -> SSAValue
     return b(aten.WhereSelfOp, kept, x, b.scalar(0, dtype))
 
 
-@decomposes(aten.TrilOp)
+@decomposes(Reason.COMMON, aten.TrilOp)
 def tril(b: Chain, op: aten.TrilOp) -> SSAValue:
     return _triangle(b, op.self, op.diagonal, upper=False)
 
 
-@decomposes(aten.TriuOp)
+@decomposes(Reason.COMMON, aten.TriuOp)
 def triu(b: Chain, op: aten.TriuOp) -> SSAValue:
     return _triangle(b, op.self, op.diagonal, upper=True)
 
 
-@decomposes(aten.OneHotOp)
+@decomposes(Reason.SIZES, aten.OneHotOp)
 def one_hot(b: Chain, op: aten.OneHotOp) -> SSAValue | None:
     if op.num_classes < 0:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Size, decomposes, is_static, meta, numel
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta, numel
 from et_ops.dtypes import BOOL, U8
 
 
@@ -37,7 +37,7 @@ def _has_masks(indices: Sequence[SSAValue | None]) -> bool:
     return bool(masks) and all(meta(mask).rank for mask in masks)
 
 
-@decomposes(aten.IndexTensorOp)
+@decomposes(Reason.KERNEL, aten.IndexTensorOp)
 def index(b: Chain, op: aten.IndexTensorOp) -> SSAValue | None:
     """A mask of all dimensions selects elements, one of a single dimension selects slices."""
     x, indices = op.self, op.indices
@@ -52,27 +52,21 @@ def index(b: Chain, op: aten.IndexTensorOp) -> SSAValue | None:
     return b(aten.IndexTensorOp, x, _without_masks(b, indices))
 
 
-@decomposes(aten.IndexPutOp)
+@decomposes(Reason.FEWER, aten.IndexPutOp)
 def index_put(b: Chain, op: aten.IndexPutOp) -> SSAValue | None:
     """One value for all places of a mask is a choice between it and what was there."""
-    x, indices, values = op.self, op.indices, op.values
-    if not _has_masks(indices):
+    x, (mask, *others), values = op.self, op.indices, op.values
+    if mask is None or others or not _has_masks([mask]):
         return None
-    mask = indices[0]
-    if (
-        len(indices) == 1
-        and mask is not None
-        and not op.accumulate
-        and is_static(values)
-        and numel(values) == 1
-    ):
-        sizes: list[Size] = [*b.sizes(mask), *(1,) * (meta(x).rank - meta(mask).rank)]
-        mask = b.view(b.to(mask, BOOL), sizes) if len(sizes) > meta(mask).rank else b.to(mask, BOOL)
-        return b(aten.WhereSelfOp, mask, b.view(values, ()), x)
-    return b(aten.IndexPutOp, x, _without_masks(b, indices), values, op.accumulate)
+    if op.accumulate or not is_static(values) or numel(values) != 1:
+        return None
+    mask = b.to(mask, BOOL)
+    if meta(x).rank > meta(mask).rank:
+        mask = b.view(mask, [*b.sizes(mask), *(1,) * (meta(x).rank - meta(mask).rank)])
+    return b(aten.WhereSelfOp, mask, b.view(values, ()), x)
 
 
-@decomposes(aten.RepeatInterleaveSelfTensorOp)
+@decomposes(Reason.NONE, aten.RepeatInterleaveSelfTensorOp)
 def repeat_interleave(b: Chain, op: aten.RepeatInterleaveSelfTensorOp) -> SSAValue:
     """A selection of slices by the index of each, as often as it is repeated. One number is for all of them."""
     rank = meta(op.self).rank
@@ -84,7 +78,7 @@ def repeat_interleave(b: Chain, op: aten.RepeatInterleaveSelfTensorOp) -> SSAVal
     return b(aten.IndexSelectOp, x, dim, places)
 
 
-@decomposes(aten.TensorSplitTensorIndicesOrSectionsOp)
+@decomposes(Reason.NONE, aten.TensorSplitTensorIndicesOrSectionsOp)
 def tensor_split(b: Chain, op: aten.TensorSplitTensorIndicesOrSectionsOp) -> list[SSAValue] | None:
     """Slices between the indices, which are read one by one. A number of sections says how many results there are,
     which only a program with one number of them can.

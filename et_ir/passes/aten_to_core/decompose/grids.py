@@ -5,11 +5,11 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta
 from et_ops.dtypes import DType
 
 
-@decomposes(aten.AffineGridGeneratorOp)
+@decomposes(Reason.SIZES, aten.AffineGridGeneratorOp)
 def affine_grid_generator(b: Chain, op: aten.AffineGridGeneratorOp) -> SSAValue | None:
     """The coordinates of each place, and 1, times the matrices."""
     spatial = [size for size in op.size[2:] if isinstance(size, int)]

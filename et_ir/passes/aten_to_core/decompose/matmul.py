@@ -14,8 +14,8 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Size, decomposes, is_static, meta, numel
-from et_ops.dtypes import BOOL, I32
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Reason, Size, decomposes, is_static, meta
+from et_ops.dtypes import I32
 from et_ops.inference.meta import UNKNOWN
 from et_ops.inference.shapes import broadcast
 
@@ -88,12 +88,12 @@ def _merged(b: Chain, sizes: Sequence[Size], rest: Sequence[Size]) -> Size:
     return reduce(lambda a, size: b.compute("mul", a, size), factors)
 
 
-@decomposes(aten.MatmulOp, aten.LinalgMatmulOp)
+@decomposes(Reason.COMMON, aten.MatmulOp, aten.LinalgMatmulOp)
 def decompose_matmul(b: Chain, op: aten.MatmulOp) -> SSAValue:
     return matmul(b, op.self, op.other)
 
 
-@decomposes(aten.LinearOp)
+@decomposes(Reason.COMMON, aten.LinearOp)
 def linear(b: Chain, op: aten.LinearOp) -> SSAValue:
     weight = op.weight
     if meta(weight).rank == 2:
@@ -102,17 +102,12 @@ def linear(b: Chain, op: aten.LinearOp) -> SSAValue:
     return product if op.bias is None else b(aten.AddTensorOp, product, op.bias)
 
 
-@decomposes(aten.MvOp)
+@decomposes(Reason.FEWER, aten.MvOp)
 def mv(b: Chain, op: aten.MvOp) -> SSAValue:
     return matmul(b, op.self, op.vec)
 
 
-@decomposes(aten.DotOp)
-def dot(b: Chain, op: aten.DotOp) -> SSAValue:
-    return matmul(b, op.self, op.tensor)
-
-
-@decomposes(aten.OuterOp, aten.GerOp)
+@decomposes(Reason.COMMON, aten.OuterOp)
 def outer(b: Chain, op: aten.OuterOp) -> SSAValue:
     return b(aten.MulTensorOp, b(aten.UnsqueezeOp, op.self, 1), op.vec2)
 
@@ -136,12 +131,12 @@ def _combined(
     return b(aten.AddTensorOp, _scaled(b, term, beta), product)
 
 
-@decomposes(aten.BaddbmmOp)
+@decomposes(Reason.FEWER, aten.BaddbmmOp)
 def baddbmm(b: Chain, op: aten.BaddbmmOp) -> SSAValue:
     return _combined(b, op.self, b(aten.BmmOp, op.batch1, op.batch2), op.beta, op.alpha)
 
 
-@decomposes(aten.AddbmmOp)
+@decomposes(Reason.NONE, aten.AddbmmOp)
 def addbmm(b: Chain, op: aten.AddbmmOp) -> SSAValue:
     """The sum over the batch is part of one product, in which batch and inner dimension are contracted."""
     if not is_static(op.batch1, op.batch2):
@@ -156,46 +151,12 @@ def addbmm(b: Chain, op: aten.AddbmmOp) -> SSAValue:
     return _combined(b, op.self, product, op.beta, op.alpha)
 
 
-@decomposes(aten.AddmvOp)
+@decomposes(Reason.FEWER, aten.AddmvOp)
 def addmv(b: Chain, op: aten.AddmvOp) -> SSAValue:
     return _combined(b, op.self, b(aten.MvOp, op.mat, op.vec), op.beta, op.alpha)
 
 
-@decomposes(aten.AddrOp)
-def addr(b: Chain, op: aten.AddrOp) -> SSAValue | None:
-    if meta(op.self).dtype is BOOL:
-        return None
-    return _combined(b, op.self, b(aten.OuterOp, op.vec1, op.vec2), op.beta, op.alpha)
-
-
-@decomposes(aten.InnerOp)
-def inner(b: Chain, op: aten.InnerOp) -> SSAValue | None:
-    x, y = meta(op.self), meta(op.other)
-    if x.rank == 0 or y.rank == 0 or not is_static(op.self, op.other):
-        return None
-    columns = b.view(op.other, (numel(op.other) // y.shape[-1] if y.shape[-1] else 0, y.shape[-1]))
-    product = matmul(b, op.self, b(aten.PermuteOp, columns, (1, 0)))
-    return b.view(product, (*x.shape[:-1], *y.shape[:-1]))
-
-
-@decomposes(aten.TensordotOp)
-def tensordot(b: Chain, op: aten.TensordotOp) -> SSAValue | None:
-    if not is_static(op.self, op.other):
-        return None
-    x, y = meta(op.self), meta(op.other)
-    ours, theirs = [d % x.rank for d in op.dims_self], [d % y.rank for d in op.dims_other]
-    kept_x = [d for d in range(x.rank) if d not in ours]
-    kept_y = [d for d in range(y.rank) if d not in theirs]
-    if any(x.shape[i] != y.shape[j] for i, j in zip(ours, theirs, strict=True)):
-        return None
-    inner_size = prod(x.shape[d] for d in ours)
-    rows, columns = [x.shape[d] for d in kept_x], [y.shape[d] for d in kept_y]
-    left = b.view(b.permute(op.self, (*kept_x, *ours)), (prod(rows), inner_size))
-    right = b.view(b.permute(op.other, (*theirs, *kept_y)), (inner_size, prod(columns)))
-    return b.view(b(aten.MmOp, left, right), (*rows, *columns))
-
-
-@decomposes(aten.UnderscoreIntMmOp)
+@decomposes(Reason.NONE, aten.UnderscoreIntMmOp)
 def int_mm(b: Chain, op: aten.UnderscoreIntMmOp) -> SSAValue:
     """Bytes, multiplied and summed as i32."""
     return b(aten.MmOp, b.to(op.self, I32), b.to(op.mat2, I32))

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.schema.dtypes import dtype_of
-from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta
 from et_ops.dtypes import F32, F64
 
 __all__ = ["softmax"]
@@ -25,22 +25,22 @@ def _converted(b: Chain, op: aten.SoftmaxIntOp) -> SSAValue:
     return op.self if op.dtype is None else b.to(op.self, dtype_of(op.dtype))
 
 
-@decomposes(aten.SoftmaxIntOp, aten.SpecialSoftmaxOp)
+@decomposes(Reason.COMMON, aten.SoftmaxIntOp)
 def decompose_softmax(b: Chain, op: aten.SoftmaxIntOp) -> SSAValue:
     return softmax(b, _converted(b, op), op.dim)
 
 
-@decomposes(aten.LogSoftmaxIntOp, aten.SpecialLogSoftmaxOp)
+@decomposes(Reason.COMMON, aten.LogSoftmaxIntOp)
 def decompose_log_softmax(b: Chain, op: aten.SoftmaxIntOp) -> SSAValue:
     return b(aten.UnderscoreLogSoftmaxOp, _converted(b, op), op.dim, False)
 
 
-@decomposes(aten.LayerNormOp)
+@decomposes(Reason.COMMON, aten.LayerNormOp)
 def layer_norm(b: Chain, op: aten.LayerNormOp) -> SSAValue:
     return b(aten.NativeLayerNormOp, op.input, op.normalized_shape, op.weight, op.bias, op.eps)
 
 
-@decomposes(aten.BatchNormOp)
+@decomposes(Reason.COMMON, aten.BatchNormOp)
 def batch_norm(b: Chain, op: aten.BatchNormOp) -> SSAValue | None:
     if op.training:
         # With running statistics it writes them: torch's functionalization has another op for that.
@@ -76,14 +76,14 @@ def _group_norm(
     return b(aten.NativeGroupNormOp, x, weight, bias, batch, channels, prod(rest), groups, eps)
 
 
-@decomposes(aten.GroupNormOp)
+@decomposes(Reason.COMMON, aten.GroupNormOp)
 def group_norm(b: Chain, op: aten.GroupNormOp) -> SSAValue | None:
     if not is_static(op.input):
         return None
     return _group_norm(b, op.input, op.weight, op.bias, op.num_groups, op.eps)
 
 
-@decomposes(aten.InstanceNormOp)
+@decomposes(Reason.FEWER, aten.InstanceNormOp)
 def instance_norm(b: Chain, op: aten.InstanceNormOp) -> SSAValue | None:
     """A group normalization in which each channel is a group, unless running statistics are used."""
     if op.use_input_stats:
@@ -104,7 +104,7 @@ def instance_norm(b: Chain, op: aten.InstanceNormOp) -> SSAValue | None:
     )
 
 
-@decomposes(aten.RmsNormOp)
+@decomposes(Reason.COMMON, aten.RmsNormOp)
 def rms_norm(b: Chain, op: aten.RmsNormOp) -> SSAValue | None:
     dtype = meta(op.input).dtype
     if not dtype.is_float:

@@ -8,25 +8,19 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta, numel
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta, numel
 from et_ops.dtypes import I32, I64
 
 _COMPARISONS = 1 << 20
 """As many comparisons at once are worth a search without a kernel for it."""
 
 
-@decomposes(aten.SortStableOp)
+@decomposes(Reason.FEWER, aten.SortStableOp)
 def sort_stable(b: Chain, op: aten.SortStableOp) -> Sequence[SSAValue] | None:
     """A sort, unless equal elements have to keep their order."""
     if op.stable:
         return None
     return b.results(aten.SortOp, op.self, op.dim, op.descending)
-
-
-@decomposes(aten.ArgsortStableOp)
-def argsort_stable(b: Chain, op: aten.ArgsortStableOp) -> SSAValue:
-    stable = b.results(aten.SortStableOp, op.self, stable=op.stable, dim=op.dim, descending=op.descending)
-    return stable[1]
 
 
 Pair = tuple[SSAValue, SSAValue]
@@ -47,7 +41,7 @@ def _only(b: Chain, x: SSAValue) -> Pair:
     return x, b.scalar(0, I64)
 
 
-@decomposes(aten.KthvalueOp)
+@decomposes(Reason.NONE, aten.KthvalueOp)
 def kthvalue(b: Chain, op: aten.KthvalueOp) -> Pair | None:
     x, k = op.self, op.k
     if not meta(x).rank:
@@ -58,17 +52,17 @@ def kthvalue(b: Chain, op: aten.KthvalueOp) -> Pair | None:
     return _at(b, b.results(aten.SortOp, x, dim), dim, k - 1, op.keepdim)
 
 
-@decomposes(aten.MedianDimOp)
+@decomposes(Reason.NONE, aten.MedianDimOp)
 def median_dim(b: Chain, op: aten.MedianDimOp) -> Pair | None:
     return _median(b, op.self, op.dim, op.keepdim)
 
 
-@decomposes(aten.NanmedianDimOp)
+@decomposes(Reason.NONE, aten.NanmedianDimOp)
 def nanmedian_dim(b: Chain, op: aten.NanmedianDimOp) -> Pair | None:
     return _nanmedian(b, op.self, op.dim, op.keepdim)
 
 
-@decomposes(aten.MedianOp, aten.NanmedianOp)
+@decomposes(Reason.NONE, aten.MedianOp, aten.NanmedianOp)
 def median(b: Chain, op: aten.MedianOp | aten.NanmedianOp) -> SSAValue | None:
     x = op.self
     if not is_static(x):
@@ -135,14 +129,14 @@ def _countable(sequence: SSAValue, x: SSAValue) -> bool:
     )
 
 
-@decomposes(aten.BucketizeTensorOp)
+@decomposes(Reason.NONE, aten.BucketizeTensorOp)
 def bucketize(b: Chain, op: aten.BucketizeTensorOp) -> SSAValue | None:
     if not _countable(op.boundaries, op.self):
         return None
     return _count(b, op.boundaries, op.self, right=op.right, narrow=op.out_int32)
 
 
-@decomposes(aten.SearchsortedTensorOp)
+@decomposes(Reason.KERNEL, aten.SearchsortedTensorOp)
 def searchsorted(b: Chain, op: aten.SearchsortedTensorOp) -> SSAValue | None:
     sequence = op.sorted_sequence
     if not _countable(sequence, op.self):
@@ -153,7 +147,7 @@ def searchsorted(b: Chain, op: aten.SearchsortedTensorOp) -> SSAValue | None:
     return _count(b, sequence, op.self, right=right, narrow=op.out_int32)
 
 
-@decomposes(aten.SearchsortedScalarOp)
+@decomposes(Reason.KERNEL, aten.SearchsortedScalarOp)
 def searchsorted_scalar(b: Chain, op: aten.SearchsortedScalarOp) -> SSAValue | None:
     x, sequence = op.arg("self"), op.sorted_sequence
     if isinstance(x, SSAValue) or meta(sequence).rank != 1 or not is_static(sequence):
@@ -166,7 +160,7 @@ def searchsorted_scalar(b: Chain, op: aten.SearchsortedScalarOp) -> SSAValue | N
     return b.to(found, I32) if op.out_int32 else found
 
 
-@decomposes(aten.BucketizeScalarOp)
+@decomposes(Reason.NONE, aten.BucketizeScalarOp)
 def bucketize_scalar(b: Chain, op: aten.BucketizeScalarOp) -> SSAValue | None:
     x = op.arg("self")
     if isinstance(x, SSAValue) or meta(op.boundaries).rank != 1:

@@ -12,7 +12,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta
 from et_ops.dtypes import I64
 from et_ops.inference.shapes import spatial
 
@@ -23,27 +23,17 @@ def _on_two_dims(b: Chain, x: SSAValue, pool: Callable[[SSAValue], Sequence[SSAV
     return [b(aten.SqueezeDimsOp, y, (-2,)) for y in lifted]
 
 
-@decomposes(aten.MaxPool2dOp)
+@decomposes(Reason.COMMON, aten.MaxPool2dOp)
 def max_pool2d(b: Chain, op: aten.MaxPool2dOp) -> SSAValue:
     return b(aten.MaxPool2dWithIndicesOp, *_pool_arguments(op))
 
 
-@decomposes(aten.MaxPool3dOp)
+@decomposes(Reason.COMMON, aten.MaxPool3dOp)
 def max_pool3d(b: Chain, op: aten.MaxPool3dOp) -> SSAValue:
-    if not is_static(op.self):
-        return b(aten.MaxPool3dWithIndicesOp, *_pool_arguments(op))
-    kernel, stride = spatial(op.kernel_size, 3), spatial(op.stride or op.kernel_size, 3)
-    padding, dilation = spatial(op.padding, 3), spatial(op.dilation, 3)
-
-    def pool(x: SSAValue, dims: tuple[int, int]) -> SSAValue:
-        arguments = [_chosen(values, dims, otherwise) for values, otherwise in
-                     ((kernel, 1), (stride, 1), (padding, 0), (dilation, 1))]  # fmt: skip
-        return b(aten.MaxPool2dWithIndicesOp, x, *arguments, op.ceil_mode)
-
-    return _on_volumes(b, op.self, pool)
+    return b(aten.MaxPool3dWithIndicesOp, *_pool_arguments(op))
 
 
-@decomposes(aten.MaxPool3dWithIndicesOp)
+@decomposes(Reason.KERNEL, aten.MaxPool3dWithIndicesOp)
 def max_pool3d_with_indices(b: Chain, op: aten.MaxPool3dWithIndicesOp) -> list[SSAValue] | None:
     """Each slice first, then each column of what that leaves, whose indices say where in which slice to look."""
     x = op.self
@@ -70,28 +60,6 @@ def max_pool3d_with_indices(b: Chain, op: aten.MaxPool3dWithIndicesOp) -> list[S
     return [b.view(columns, result), b.view(b(aten.AddTensorOp, before, inside), result)]
 
 
-@decomposes(aten.AvgPool3dOp)
-def avg_pool3d(b: Chain, op: aten.AvgPool3dOp) -> SSAValue | None:
-    """A mean of means, where all windows are of one size; integers would be rounded twice."""
-    kernel, stride = spatial(op.kernel_size, 3), spatial(op.stride or op.kernel_size, 3)
-    padding = spatial(op.padding, 3)
-    uneven = op.ceil_mode or (any(padding) and not op.count_include_pad)
-    if (
-        not is_static(op.self)
-        or uneven
-        or op.divisor_override is not None
-        or not meta(op.self).dtype.is_float
-    ):
-        return None
-
-    def pool(x: SSAValue, dims: tuple[int, int]) -> SSAValue:
-        arguments = [_chosen(values, dims, otherwise) for values, otherwise in
-                     ((kernel, 1), (stride, 1), (padding, 0))]  # fmt: skip
-        return b(aten.AvgPool2dOp, x, *arguments)
-
-    return _on_volumes(b, op.self, pool)
-
-
 def _chosen(values: Sequence[int], dims: tuple[int, int], otherwise: int) -> tuple[int, ...]:
     """What a window does in two of three dimensions; -1 is a dimension in which it does nothing."""
     return tuple(otherwise if dim < 0 else values[dim] for dim in dims)
@@ -111,12 +79,12 @@ def _pool_arguments(op: aten.MaxPool2dOp | aten.MaxPool3dOp) -> tuple[Any, ...]:
     return op.self, op.kernel_size, op.stride, op.padding, op.dilation, op.ceil_mode
 
 
-@decomposes(aten.MaxPool1dOp)
+@decomposes(Reason.COMMON, aten.MaxPool1dOp)
 def max_pool1d(b: Chain, op: aten.MaxPool1dOp) -> SSAValue:
     return _max_pool1d(b, op)[0]
 
 
-@decomposes(aten.MaxPool1dWithIndicesOp)
+@decomposes(Reason.COMMON, aten.MaxPool1dWithIndicesOp)
 def max_pool1d_with_indices(b: Chain, op: aten.MaxPool1dOp) -> list[SSAValue]:
     return _max_pool1d(b, op)
 
@@ -138,7 +106,7 @@ def _max_pool1d(b: Chain, op: aten.MaxPool1dOp) -> list[SSAValue]:
     )
 
 
-@decomposes(aten.AvgPool1dOp)
+@decomposes(Reason.KERNEL, aten.AvgPool1dOp)
 def avg_pool1d(b: Chain, op: aten.AvgPool1dOp) -> SSAValue:
     stride = op.stride or op.kernel_size
     (y,) = _on_two_dims(
@@ -157,13 +125,13 @@ def avg_pool1d(b: Chain, op: aten.AvgPool1dOp) -> SSAValue:
     return y
 
 
-@decomposes(aten.AdaptiveAvgPool1dOp)
+@decomposes(Reason.KERNEL, aten.AdaptiveAvgPool1dOp)
 def adaptive_avg_pool1d(b: Chain, op: aten.AdaptiveAvgPool1dOp) -> SSAValue:
     (y,) = _on_two_dims(b, op.self, lambda x: b.results(aten.AdaptiveAvgPool2dOp, x, (1, *op.output_size)))
     return y
 
 
-@decomposes(aten.AdaptiveMaxPool1dOp)
+@decomposes(Reason.FEWER, aten.AdaptiveMaxPool1dOp)
 def adaptive_max_pool1d(b: Chain, op: aten.AdaptiveMaxPool1dOp) -> list[SSAValue] | None:
     sizes = (1, meta(op.self).shape[-1])
     if not _divides(sizes, (1, *op.output_size)):
@@ -172,7 +140,7 @@ def adaptive_max_pool1d(b: Chain, op: aten.AdaptiveMaxPool1dOp) -> list[SSAValue
     return _on_two_dims(b, op.self, lambda x: b.results(aten.MaxPool2dWithIndicesOp, x, kernel, kernel))
 
 
-@decomposes(aten.AdaptiveMaxPool2dOp)
+@decomposes(Reason.NONE, aten.AdaptiveMaxPool2dOp)
 def adaptive_max_pool2d(b: Chain, op: aten.AdaptiveMaxPool2dOp) -> Sequence[SSAValue] | None:
     sizes = meta(op.self).shape[-2:]
     if not _divides(sizes, op.output_size):
@@ -181,7 +149,7 @@ def adaptive_max_pool2d(b: Chain, op: aten.AdaptiveMaxPool2dOp) -> Sequence[SSAV
     return b.results(aten.MaxPool2dWithIndicesOp, op.self, kernel, kernel)
 
 
-@decomposes(aten.AdaptiveMaxPool3dOp)
+@decomposes(Reason.NONE, aten.AdaptiveMaxPool3dOp)
 def adaptive_max_pool3d(b: Chain, op: aten.AdaptiveMaxPool3dOp) -> list[SSAValue] | None:
     return _uneven_max(b, op.self, op.output_size)
 
@@ -236,7 +204,7 @@ def _kernel(sizes: Sequence[int], output: Sequence[Any]) -> list[int]:
     return [size // out for size, out in zip(sizes, output, strict=True)]
 
 
-@decomposes(aten.AdaptiveAvgPool2dOp)
+@decomposes(Reason.FEWER, aten.AdaptiveAvgPool2dOp)
 def adaptive_avg_pool2d(b: Chain, op: aten.AdaptiveAvgPool2dOp) -> SSAValue:
     """A mean over all, where one element comes out; plain pooling where windows are of one size."""
     x, output = op.self, op.output_size
@@ -256,7 +224,7 @@ def adaptive_avg_pool2d(b: Chain, op: aten.AdaptiveAvgPool2dOp) -> SSAValue:
     return b(aten.UnderscoreAdaptiveAvgPool2dOp, x, output)
 
 
-@decomposes(aten.AdaptiveAvgPool3dOp)
+@decomposes(Reason.NONE, aten.AdaptiveAvgPool3dOp)
 def adaptive_avg_pool3d(b: Chain, op: aten.AdaptiveAvgPool3dOp) -> SSAValue:
     x, output = op.self, op.output_size
     sizes = meta(x).shape[-3:]
@@ -277,7 +245,7 @@ def adaptive_avg_pool3d(b: Chain, op: aten.AdaptiveAvgPool3dOp) -> SSAValue:
     return b.to(_on_volumes(b, b.wide(x), pool), meta(x).dtype)
 
 
-@decomposes(aten.UnderscoreAdaptiveAvgPool3dOp)
+@decomposes(Reason.KERNEL, aten.UnderscoreAdaptiveAvgPool3dOp)
 def adaptive_avg_pool3d_core(b: Chain, op: aten.UnderscoreAdaptiveAvgPool3dOp) -> SSAValue | None:
     if not is_static(op.self) or 0 in meta(op.self).shape:
         return None
@@ -287,7 +255,7 @@ def adaptive_avg_pool3d_core(b: Chain, op: aten.UnderscoreAdaptiveAvgPool3dOp) -
 # -- padding
 
 
-@decomposes(aten.PadOp)
+@decomposes(Reason.COMMON, aten.PadOp)
 def pad(b: Chain, op: aten.PadOp) -> SSAValue | None:
     x, amounts = op.self, op.arg("pad")
     if op.mode == "constant":
@@ -320,47 +288,17 @@ def _circular(b: Chain, x: SSAValue, amounts: Sequence[Any]) -> SSAValue | None:
     return x
 
 
-@decomposes(aten.ConstantPadNdOp)
-def constant_pad(b: Chain, op: aten.ConstantPadNdOp) -> SSAValue | None:
-    """Negative amounts cut elements off, as slices do; what is left is padded."""
-    x, amounts = op.self, op.arg("pad")
-    if any(isinstance(amount, SSAValue) for amount in amounts) or not is_static(x):
-        return None
-    if all(amount >= 0 for amount in amounts):
-        return None
-    rank = meta(x).rank
-    for number in range(len(amounts) // 2):
-        before, after = (max(-amount, 0) for amount in amounts[2 * number : 2 * number + 2])
-        if before or after:
-            dim = rank - 1 - number
-            x = b(aten.SliceTensorOp, x, dim, before, meta(x).shape[dim] - after)
-    return b(aten.ConstantPadNdOp, x, [max(amount, 0) for amount in amounts], op.value)
-
-
-@decomposes(aten.ReplicationPad1dOp)
-def replication_pad1d(b: Chain, op: aten.ReplicationPad1dOp) -> SSAValue:
-    (y,) = _on_two_dims(b, op.self, lambda x: b.results(aten.ReplicationPad2dOp, x, (*op.padding, 0, 0)))
-    return y
-
-
 # -- resampling
 
 
-@decomposes(aten.UpsampleNearest2dOp)
+@decomposes(Reason.COMMON, aten.UpsampleNearest2dOp)
 def upsample_nearest2d(b: Chain, op: aten.UpsampleNearest2dOp) -> SSAValue | None:
     if op.scales_h is not None or op.scales_w is not None:
         return None
     return b(aten.UpsampleNearest2dVecOp, op.self, op.output_size, None)
 
 
-@decomposes(aten.UpsampleNearest1dOp)
-def upsample_nearest1d(b: Chain, op: aten.UpsampleNearest1dOp) -> SSAValue | None:
-    if op.scales is not None:
-        return None
-    return _upsample_nearest1d(b, op.self, op.output_size, None)
-
-
-@decomposes(aten.UpsampleNearest1dVecOp)
+@decomposes(Reason.FEWER, aten.UpsampleNearest1dVecOp)
 def upsample_nearest1d_vec(b: Chain, op: aten.UpsampleNearest1dVecOp) -> SSAValue:
     return _upsample_nearest1d(b, op.input, op.output_size, op.scale_factors)
 
@@ -374,14 +312,14 @@ def _upsample_nearest1d(
     return y
 
 
-@decomposes(aten.UpsampleBilinear2dOp)
+@decomposes(Reason.FEWER, aten.UpsampleBilinear2dOp)
 def upsample_bilinear2d(b: Chain, op: aten.UpsampleBilinear2dOp) -> SSAValue | None:
     if op.scales_h is not None or op.scales_w is not None:
         return None
     return b(aten.UpsampleBilinear2dVecOp, op.self, op.output_size, op.align_corners, None)
 
 
-@decomposes(aten.GridSamplerOp)
+@decomposes(Reason.COMMON, aten.GridSamplerOp)
 def grid_sampler(b: Chain, op: aten.GridSamplerOp) -> SSAValue | None:
     if meta(op.input).rank != 4:
         return None

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.dialects.schema.dtypes import dtype_of
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Size, decomposes, is_static, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Reason, Size, decomposes, meta
 from et_ops.dtypes import BOOL, F32, F64, I64, DType, as_float, real_of
 
 
@@ -33,12 +32,12 @@ def _wide(dtype: DType) -> DType:
     return dtype if dtype in (F32, F64) else F32
 
 
-@decomposes(aten.RandLikeOp)
+@decomposes(Reason.COMMON, aten.RandLikeOp)
 def rand_like(b: Chain, op: aten.RandLikeOp) -> SSAValue:
     return _uniform(b, b.sizes(op.self), meta(op.result).dtype)
 
 
-@decomposes(aten.RandnLikeOp)
+@decomposes(Reason.COMMON, aten.RandnLikeOp)
 def randn_like(b: Chain, op: aten.RandnLikeOp) -> SSAValue:
     return _normal(b, b.sizes(op.self), meta(op.result).dtype)
 
@@ -59,22 +58,22 @@ def _integers(b: Chain, size: Sequence[Size], low: Size, high: Size, dtype: DTyp
     return b.to(b(aten.AddScalarOp, drawn, low) if low else drawn, dtype)
 
 
-@decomposes(aten.RandintOp)
+@decomposes(Reason.NONE, aten.RandintOp)
 def randint(b: Chain, op: aten.RandintOp) -> SSAValue | None:
     return _integers(b, op.size, 0, op.high, meta(op.result).dtype)
 
 
-@decomposes(aten.RandintLowOp)
+@decomposes(Reason.NONE, aten.RandintLowOp)
 def randint_from(b: Chain, op: aten.RandintLowOp) -> SSAValue | None:
     return _integers(b, op.size, op.low, op.high, meta(op.result).dtype)
 
 
-@decomposes(aten.RandintLikeOp)
+@decomposes(Reason.NONE, aten.RandintLikeOp)
 def randint_like(b: Chain, op: aten.RandintLikeOp) -> SSAValue | None:
     return _integers(b, b.sizes(op.self), 0, op.high, meta(op.result).dtype)
 
 
-@decomposes(aten.RandintLikeLowDtypeOp)
+@decomposes(Reason.NONE, aten.RandintLikeLowDtypeOp)
 def randint_like_from(b: Chain, op: aten.RandintLikeLowDtypeOp) -> SSAValue | None:
     return _integers(b, b.sizes(op.self), op.low, op.high, meta(op.result).dtype)
 
@@ -83,7 +82,7 @@ _EXACT = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 """Up to this power of two a float type has every integer."""
 
 
-@decomposes(aten.RandomOp)
+@decomposes(Reason.NONE, aten.RandomOp)
 def random(b: Chain, op: aten.RandomOp) -> SSAValue | None:
     """All numbers from 0 that the type has, or has exactly."""
     dtype = meta(op.self).dtype
@@ -93,12 +92,12 @@ def random(b: Chain, op: aten.RandomOp) -> SSAValue | None:
     return _integers(b, b.sizes(op.self), 0, 2**bits + (dtype.is_float), dtype)
 
 
-@decomposes(aten.RandomToOp)
+@decomposes(Reason.NONE, aten.RandomToOp)
 def random_to(b: Chain, op: aten.RandomToOp) -> SSAValue | None:
     return _integers(b, b.sizes(op.self), 0, op.to, meta(op.self).dtype)
 
 
-@decomposes(aten.RandomFromOp)
+@decomposes(Reason.NONE, aten.RandomFromOp)
 def random_from(b: Chain, op: aten.RandomFromOp) -> SSAValue | None:
     if op.to is None:
         return None
@@ -108,19 +107,19 @@ def random_from(b: Chain, op: aten.RandomFromOp) -> SSAValue | None:
 # -- truth
 
 
-@decomposes(aten.BernoulliOp)
+@decomposes(Reason.COMMON, aten.BernoulliOp)
 def bernoulli(b: Chain, op: aten.BernoulliOp) -> SSAValue:
     dtype = meta(op.self).dtype
     uniform = _uniform(b, b.sizes(op.self), _wide(dtype))
     return b.to(b(aten.LtTensorOp, uniform, op.self), dtype)
 
 
-@decomposes(aten.BernoulliPOp)
+@decomposes(Reason.NONE, aten.BernoulliPOp)
 def bernoulli_of(b: Chain, op: aten.BernoulliPOp) -> SSAValue:
     return b.to(_chosen(b, b.sizes(op.self), op.p), meta(op.self).dtype)
 
 
-@decomposes(aten.BernoulliTensorOp)
+@decomposes(Reason.NONE, aten.BernoulliTensorOp)
 def bernoulli_tensor(b: Chain, op: aten.BernoulliTensorOp) -> SSAValue:
     uniform = _uniform(b, b.sizes(op.self), _wide(as_float(meta(op.p).dtype)))
     return b.to(b(aten.LtTensorOp, uniform, op.p), meta(op.self).dtype)
@@ -131,7 +130,7 @@ def _chosen(b: Chain, size: Sequence[Size], probability: float) -> SSAValue:
     return b(aten.LtScalarOp, _uniform(b, size, F32), probability)
 
 
-# -- distributions over numbers
+# -- distributions
 
 
 def _scaled(b: Chain, x: SSAValue, factor: Number | SSAValue, offset: Number | SSAValue) -> SSAValue:
@@ -145,77 +144,19 @@ def _scaled(b: Chain, x: SSAValue, factor: Number | SSAValue, offset: Number | S
     return b(aten.AddScalarOp, x, offset) if offset else x
 
 
-@decomposes(aten.NormalFloatFloatOp)
-def normal(b: Chain, op: aten.NormalFloatFloatOp) -> SSAValue | None:
-    dtype = F32 if op.dtype is None else dtype_of(op.dtype)
-    return None if dtype.is_complex else _scaled(b, _normal(b, op.size, dtype), op.std, op.mean)
-
-
-@decomposes(aten.NormalTensorFloatOp, aten.NormalFloatTensorOp, aten.NormalTensorTensorOp)
-def normal_of(b: Chain, op: aten.NormalTensorTensorOp) -> SSAValue | None:
-    mean: SSAValue | float = op.arg("mean")
-    std: SSAValue | float = op.arg("std")
-    tensors = [value for value in (mean, std) if not isinstance(value, int | float)]
-    dtype = meta(tensors[0]).dtype
-    if dtype.is_complex or any(meta(value).dtype is not dtype for value in tensors):
-        return None
-    size: Sequence[Size] = b.sizes(tensors[0]) if len(tensors) == 1 else meta(op.result).shape
-    if len(tensors) > 1 and not is_static(op.result):
-        return None
-    return _scaled(b, _normal(b, size, dtype), std, mean)
-
-
-@decomposes(aten.NormalFunctionalOp)
+@decomposes(Reason.NONE, aten.NormalFunctionalOp)
 def normal_functional(b: Chain, op: aten.NormalFunctionalOp) -> SSAValue:
     dtype = meta(op.self).dtype
     return _scaled(b, _normal(b, b.sizes(op.self), dtype), op.std, op.mean)
 
 
-@decomposes(aten.UniformOp)
+@decomposes(Reason.NONE, aten.UniformOp)
 def uniform(b: Chain, op: aten.UniformOp) -> SSAValue:
     low, high = op.arg("from"), op.to
     return _scaled(b, _uniform(b, b.sizes(op.self), meta(op.self).dtype), high - low, low)
 
 
-def _narrow(b: Chain, op: aten.ExponentialOp, found: SSAValue) -> SSAValue:
-    return b.to(found, meta(op.self).dtype)
-
-
-@decomposes(aten.ExponentialOp)
-def exponential(b: Chain, op: aten.ExponentialOp) -> SSAValue:
-    """`-log(1 - u) / lambda`."""
-    u = _uniform(b, b.sizes(op.self), _wide(meta(op.self).dtype))
-    return _narrow(b, op, b(aten.MulScalarOp, b(aten.Log1pOp, b(aten.NegOp, u)), -1 / op.lambd))
-
-
-@decomposes(aten.GeometricOp)
-def geometric(b: Chain, op: aten.GeometricOp) -> SSAValue:
-    """How often to try until what has the probability happens: at least once."""
-    u = _uniform(b, b.sizes(op.self), _wide(meta(op.self).dtype))
-    scaled = b(aten.MulScalarOp, b(aten.Log1pOp, b(aten.NegOp, u)), 1 / math.log1p(-op.p))
-    return b.to(b(aten.AddScalarOp, b(aten.FloorOp, scaled), 1), meta(op.self).dtype)
-
-
-@decomposes(aten.CauchyOp)
-def cauchy(b: Chain, op: aten.CauchyOp) -> SSAValue:
-    u = _uniform(b, b.sizes(op.self), _wide(meta(op.self).dtype))
-    angle = b(aten.MulScalarOp, b(aten.SubScalarOp, u, 0.5), math.pi)
-    return b.to(_scaled(b, b(aten.TanOp, angle), op.sigma, op.median), meta(op.self).dtype)
-
-
-@decomposes(aten.LogNormalOp)
-def log_normal(b: Chain, op: aten.LogNormalOp) -> SSAValue:
-    dtype = meta(op.self).dtype
-    drawn = _scaled(b, _normal(b, b.sizes(op.self), _wide(dtype)), op.std, op.mean)
-    return b.to(b(aten.ExpOp, drawn), dtype)
-
-
 # -- layers that are random in training
-
-
-def _per_channel(b: Chain, x: SSAValue) -> list[Size]:
-    sizes = b.sizes(x)
-    return [*sizes[:2], *(1 for _ in sizes[2:])]
 
 
 def dropped(b: Chain, x: SSAValue, p: float, size: Sequence[Size]) -> SSAValue:
@@ -227,37 +168,11 @@ def dropped(b: Chain, x: SSAValue, p: float, size: Sequence[Size]) -> SSAValue:
     return b(aten.MulTensorOp, x, b(aten.MulScalarOp, kept, 1 / (1 - p)))
 
 
-@decomposes(aten.DropoutOp)
+@decomposes(Reason.COMMON, aten.DropoutOp)
 def dropout(b: Chain, op: aten.DropoutOp) -> SSAValue:
     if not op.train or op.p == 0:
         return op.input
     return dropped(b, op.input, op.p, b.sizes(op.input))
-
-
-@decomposes(aten.FeatureDropoutOp)
-def feature_dropout(b: Chain, op: aten.FeatureDropoutOp) -> SSAValue:
-    if not op.train or op.p == 0:
-        return op.input
-    return dropped(b, op.input, op.p, _per_channel(b, op.input))
-
-
-_SATURATION = 1.7580993408473766
-"""Minus the limit of `selu` at minus infinity, which alpha dropout sets elements to."""
-
-
-@decomposes(aten.AlphaDropoutOp, aten.FeatureAlphaDropoutOp)
-def alpha_dropout(b: Chain, op: aten.AlphaDropoutOp | aten.FeatureAlphaDropoutOp) -> SSAValue:
-    """Dropped elements saturate; all are scaled and moved so that mean and variance stay."""
-    x, p = op.input, op.p
-    if not op.train or p == 0:
-        return x
-    if p == 1:
-        return b(aten.MulScalarOp, x, 0.0)
-    size = b.sizes(x) if isinstance(op, aten.AlphaDropoutOp) else _per_channel(b, x)
-    kept = b.to(_chosen(b, size, 1 - p), meta(x).dtype)
-    scale = 1 / math.sqrt((_SATURATION**2 * p + 1) * (1 - p))
-    offset = b(aten.MulScalarOp, b(aten.SubScalarOp, kept, 1 - p), _SATURATION * scale)
-    return b(aten.AddTensorOp, b(aten.MulTensorOp, x, b(aten.MulScalarOp, kept, scale)), offset)
 
 
 def _rrelu(
@@ -274,13 +189,7 @@ def _rrelu(
     return b(aten.MulTensorOp, x, factor), factor
 
 
-@decomposes(aten.RreluOp)
-def rrelu(b: Chain, op: aten.RreluOp) -> SSAValue | None:
-    found = _rrelu(b, op.self, op.lower, op.upper, op.training)
-    return None if found is None else found[0]
-
-
-@decomposes(aten.RreluWithNoiseFunctionalOp)
+@decomposes(Reason.NONE, aten.RreluWithNoiseFunctionalOp)
 def rrelu_with_noise(b: Chain, op: aten.RreluWithNoiseFunctionalOp) -> tuple[SSAValue, SSAValue] | None:
     found = _rrelu(b, op.self, op.lower, op.upper, op.training)
     if found is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, decomposes, is_static, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta
 
 _BY_ROOT = 1
 """The number of the normalisation that divides by the root of the number of elements."""
 
 
-@decomposes(aten.StftOp)
+@decomposes(Reason.SIZES, aten.StftOp)
 def stft(b: Chain, op: aten.StftOp) -> SSAValue | None:
     """The transforms of windows of a signal, one behind the other."""
     if is_static(op.self) or op.align_to_window:

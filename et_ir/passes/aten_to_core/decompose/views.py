@@ -8,7 +8,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Size, decomposes, is_static, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, Size, decomposes, is_static, meta
 from et_ops.inference.views import moved_order
 
 # -- reshapes
@@ -19,22 +19,17 @@ def _whole(result: SSAValue, sizes: Sequence[Size]) -> Sequence[Size]:
     return meta(result).shape if is_static(result) else sizes
 
 
-@decomposes(aten.ReshapeOp)
+@decomposes(Reason.COMMON, aten.ReshapeOp)
 def reshape(b: Chain, op: aten.ReshapeOp) -> SSAValue:
     return b.view(op.self, _whole(op.result, op.shape))
 
 
-@decomposes(aten.UnderscoreUnsafeViewOp, aten.UnderscoreReshapeAliasOp)
-def unsafe_view(b: Chain, op: aten.UnderscoreUnsafeViewOp) -> SSAValue:
-    return b.view(op.self, _whole(op.result, op.size))
-
-
-@decomposes(aten.ViewAsOp, aten.ReshapeAsOp)
+@decomposes(Reason.FEWER, aten.ViewAsOp, aten.ReshapeAsOp)
 def view_as(b: Chain, op: aten.ViewAsOp) -> SSAValue:
     return b.view(op.self, b.sizes(op.other))
 
 
-@decomposes(aten.FlattenUsingIntsOp)
+@decomposes(Reason.COMMON, aten.FlattenUsingIntsOp)
 def flatten(b: Chain, op: aten.FlattenUsingIntsOp) -> SSAValue:
     return _flatten(b, op.self, op.start_dim, op.end_dim)
 
@@ -48,57 +43,33 @@ def _flatten(b: Chain, x: SSAValue, start: int, end: int) -> SSAValue:
     return b.view(x, (*sizes[:start], merged, *sizes[end + 1 :]))
 
 
-@decomposes(aten.RavelOp)
-def ravel(b: Chain, op: aten.RavelOp) -> SSAValue:
-    return _flatten(b, op.self, 0, -1)
-
-
-@decomposes(aten.UnflattenIntOp)
+@decomposes(Reason.FEWER, aten.UnflattenIntOp)
 def unflatten(b: Chain, op: aten.UnflattenIntOp) -> SSAValue:
     sizes, dim = b.sizes(op.self), op.dim % meta(op.self).rank
     return b.view(op.self, _whole(op.result, (*sizes[:dim], *op.sizes, *sizes[dim + 1 :])))
 
 
-@decomposes(aten.SqueezeOp)
+@decomposes(Reason.COMMON, aten.SqueezeOp)
 def squeeze(b: Chain, op: aten.SqueezeOp) -> SSAValue | None:
     if not is_static(op.self):
         return None
     return b.view(op.self, [size for size in meta(op.self).shape if size != 1])
 
 
-@decomposes(aten.Atleast1dOp, aten.Atleast2dOp, aten.Atleast3dOp)
-def at_least(b: Chain, op: aten.Atleast1dOp) -> SSAValue | None:
-    return b.view(op.self, meta(op.result).shape) if is_static(op.result) else None
-
-
-@decomposes(aten.Atleast1dSequenceOp, aten.Atleast2dSequenceOp, aten.Atleast3dSequenceOp)
-def each_at_least(b: Chain, op: aten.Atleast1dSequenceOp) -> list[SSAValue] | None:
-    if not is_static(*op.results):
-        return None
-    return [b.view(x, meta(y).shape) for x, y in zip(op.tensors, op.results, strict=True)]
-
-
 # -- broadcasts
 
 
-@decomposes(aten.ExpandAsOp)
+@decomposes(Reason.FEWER, aten.ExpandAsOp)
 def expand_as(b: Chain, op: aten.ExpandAsOp) -> SSAValue:
     return b.expand(op.self, b.sizes(op.other))
 
 
-@decomposes(aten.BroadcastToOp)
+@decomposes(Reason.FEWER, aten.BroadcastToOp)
 def broadcast_to(b: Chain, op: aten.BroadcastToOp) -> SSAValue:
     return b.expand(op.self, op.size)
 
 
-@decomposes(aten.BroadcastTensorsOp)
-def broadcast_tensors(b: Chain, op: aten.BroadcastTensorsOp) -> list[SSAValue] | None:
-    if not is_static(*op.results):
-        return None
-    return [b.expand(x, meta(y).shape) for x, y in zip(op.tensors, op.results, strict=True)]
-
-
-@decomposes(aten.MeshgridOp, aten.MeshgridIndexingOp)
+@decomposes(Reason.COMMON, aten.MeshgridOp, aten.MeshgridIndexingOp)
 def meshgrid(b: Chain, op: aten.MeshgridOp | aten.MeshgridIndexingOp) -> list[SSAValue] | None:
     if not is_static(*op.results):
         return None
@@ -112,7 +83,7 @@ def meshgrid(b: Chain, op: aten.MeshgridOp | aten.MeshgridIndexingOp) -> list[SS
     return grids
 
 
-@decomposes(aten.ResizeAsOp)
+@decomposes(Reason.NONE, aten.ResizeAsOp)
 def resize_as(b: Chain, op: aten.ResizeAsOp) -> SSAValue | None:
     """The same elements in another shape; elements that are in none have no value."""
     x, shape = op.self, meta(op.the_template).shape
@@ -121,13 +92,7 @@ def resize_as(b: Chain, op: aten.ResizeAsOp) -> SSAValue | None:
     return b.view(x, shape)
 
 
-@decomposes(aten.TileOp)
-def tile(b: Chain, op: aten.TileOp) -> SSAValue:
-    lead = max(0, meta(op.self).rank - len(op.dims))
-    return b(aten.RepeatOp, op.self, (*(1,) * lead, *op.dims))
-
-
-@decomposes(aten.RepeatInterleaveSelfIntOp)
+@decomposes(Reason.COMMON, aten.RepeatInterleaveSelfIntOp)
 def repeat_interleave(b: Chain, op: aten.RepeatInterleaveSelfIntOp) -> SSAValue | None:
     if not is_static(op.self) or isinstance(op.repeats, SSAValue):
         return None
@@ -151,27 +116,17 @@ def _swapped(b: Chain, x: SSAValue, dim0: int, dim1: int) -> SSAValue:
     return b.permute(x, order)
 
 
-@decomposes(aten.TransposeIntOp)
+@decomposes(Reason.COMMON, aten.TransposeIntOp)
 def transpose(b: Chain, op: aten.TransposeIntOp) -> SSAValue:
     return _swapped(b, op.self, op.dim0, op.dim1)
 
 
-@decomposes(aten.SwapaxesOp)
-def swapaxes(b: Chain, op: aten.SwapaxesOp) -> SSAValue:
-    return _swapped(b, op.self, op.axis0, op.axis1)
-
-
-@decomposes(aten.SwapdimsOp)
-def swapdims(b: Chain, op: aten.SwapdimsOp) -> SSAValue:
-    return _swapped(b, op.self, op.dim0, op.dim1)
-
-
-@decomposes(aten.TOp, aten.NumpyTOp)
+@decomposes(Reason.COMMON, aten.TOp, aten.NumpyTOp)
 def reverse_dims(b: Chain, op: aten.TOp) -> SSAValue:
     return b.permute(op.self, range(meta(op.self).rank)[::-1])
 
 
-@decomposes(aten.MTOp, aten.AdjointOp, aten.MHOp, aten.MatrixHOp)
+@decomposes(Reason.COMMON, aten.MTOp)
 def matrix_transpose(b: Chain, op: aten.MTOp | aten.MHOp) -> SSAValue | None:
     if meta(op.self).dtype.is_complex and not isinstance(op, aten.MTOp):
         return None
@@ -183,12 +138,12 @@ def _moved(b: Chain, x: SSAValue, source: Sequence[int], destination: Sequence[i
     return b.permute(x, moved_order(rank, source, destination)) if rank else x
 
 
-@decomposes(aten.MovedimIntOp, aten.MoveaxisIntOp)
+@decomposes(Reason.COMMON, aten.MovedimIntOp)
 def movedim(b: Chain, op: aten.MovedimIntOp) -> SSAValue:
     return _moved(b, op.self, (op.source,), (op.destination,))
 
 
-@decomposes(aten.MovedimIntlistOp, aten.MoveaxisIntlistOp)
+@decomposes(Reason.COMMON, aten.MovedimIntlistOp)
 def movedims(b: Chain, op: aten.MovedimIntlistOp) -> SSAValue:
     return _moved(b, op.self, op.source, op.destination)
 
@@ -196,7 +151,7 @@ def movedims(b: Chain, op: aten.MovedimIntlistOp) -> SSAValue:
 # -- parts
 
 
-@decomposes(aten.NarrowOp)
+@decomposes(Reason.COMMON, aten.NarrowOp)
 def narrow(b: Chain, op: aten.NarrowOp) -> SSAValue | None:
     if isinstance(op.start, SSAValue) or isinstance(op.length, SSAValue):
         # Where a part ends that starts anywhere, no number says: it is the front of the rest.
@@ -222,6 +177,7 @@ def _as_split(
 
 
 @decomposes(
+    Reason.COMMON,
     aten.ChunkOp,
     aten.SplitTensorOp,
     aten.SplitSizesOp,
@@ -236,22 +192,22 @@ def split(b: Chain, op: aten.ChunkOp) -> Sequence[SSAValue] | None:
     return _as_split(b, op, op.dim)
 
 
-@decomposes(aten.HsplitIntOp)
+@decomposes(Reason.FEWER, aten.HsplitIntOp)
 def hsplit(b: Chain, op: aten.HsplitIntOp) -> Sequence[SSAValue] | None:
     return _as_split(b, op, 0 if meta(op.self).rank == 1 else 1)
 
 
-@decomposes(aten.VsplitIntOp)
+@decomposes(Reason.FEWER, aten.VsplitIntOp)
 def vsplit(b: Chain, op: aten.VsplitIntOp) -> Sequence[SSAValue] | None:
     return _as_split(b, op, 0)
 
 
-@decomposes(aten.DsplitIntOp)
+@decomposes(Reason.FEWER, aten.DsplitIntOp)
 def dsplit(b: Chain, op: aten.DsplitIntOp) -> Sequence[SSAValue] | None:
     return _as_split(b, op, 2)
 
 
-@decomposes(aten.UnbindIntOp)
+@decomposes(Reason.COMMON, aten.UnbindIntOp)
 def unbind(b: Chain, op: aten.UnbindIntOp) -> list[SSAValue]:
     return [b(aten.SelectIntOp, op.self, op.dim, i) for i in range(len(op.results))]
 
@@ -259,7 +215,7 @@ def unbind(b: Chain, op: aten.UnbindIntOp) -> list[SSAValue]:
 # -- joins
 
 
-@decomposes(aten.StackOp)
+@decomposes(Reason.COMMON, aten.StackOp)
 def stack(b: Chain, op: aten.StackOp) -> SSAValue:
     """Elements side by side along the dimension, which is then split off: the tensors need no new dimension
     each.
@@ -273,36 +229,7 @@ def stack(b: Chain, op: aten.StackOp) -> SSAValue:
     return b.view(b(aten.CatOp, tensors, dim), (*sizes[:dim], len(tensors), *sizes[dim:]))
 
 
-@decomposes(aten.HstackOp)
-def hstack(b: Chain, op: aten.HstackOp) -> SSAValue:
-    rows = [b.view(x, b.sizes(x) or (1,)) for x in op.tensors]
-    return b(aten.CatOp, rows, 0 if meta(rows[0]).rank == 1 else 1)
-
-
-@decomposes(aten.VstackOp, aten.RowStackOp)
-def vstack(b: Chain, op: aten.VstackOp) -> SSAValue:
-    rows = [x if meta(x).rank > 1 else b.view(x, (1, *(b.sizes(x) or (1,)))) for x in op.tensors]
-    return b(aten.CatOp, rows, 0)
-
-
-@decomposes(aten.ColumnStackOp)
-def column_stack(b: Chain, op: aten.ColumnStackOp) -> SSAValue:
-    columns = [x if meta(x).rank > 1 else b.view(x, (*(b.sizes(x) or (1,)), 1)) for x in op.tensors]
-    return b(aten.CatOp, columns, 1)
-
-
-@decomposes(aten.DstackOp)
-def dstack(b: Chain, op: aten.DstackOp) -> SSAValue:
-    def deep(x: SSAValue) -> SSAValue:
-        sizes = b.sizes(x)
-        if len(sizes) > 2:
-            return x
-        return b.view(x, (*(sizes if len(sizes) == 2 else (1, *(sizes or (1,)))), 1))
-
-    return b(aten.CatOp, [deep(x) for x in op.tensors], 2)
-
-
-@decomposes(aten.UnfoldOp)
+@decomposes(Reason.SIZES, aten.UnfoldOp)
 def unfold(b: Chain, op: aten.UnfoldOp) -> SSAValue | None:
     """Torch's own decomposition addresses memory by strides, which are numbers."""
     return None if is_static(op.self) else b(aten.UnfoldCopyOp, *op.args().values())
@@ -311,7 +238,7 @@ def unfold(b: Chain, op: aten.UnfoldOp) -> SSAValue | None:
 # -- rearrangements
 
 
-@decomposes(aten.RollOp)
+@decomposes(Reason.FEWER, aten.RollOp)
 def roll(b: Chain, op: aten.RollOp) -> SSAValue | None:
     """Along each dimension, the end comes first."""
     shifts = [shift for shift in op.shifts if isinstance(shift, int)]
@@ -345,44 +272,7 @@ def _rolled(b: Chain, x: SSAValue, turns: Sequence[tuple[int, int]]) -> SSAValue
     return x
 
 
-@decomposes(aten.FliplrOp)
-def fliplr(b: Chain, op: aten.FliplrOp) -> SSAValue:
-    return b(aten.FlipOp, op.self, (1,))
-
-
-@decomposes(aten.FlipudOp)
-def flipud(b: Chain, op: aten.FlipudOp) -> SSAValue:
-    return b(aten.FlipOp, op.self, (0,))
-
-
-@decomposes(aten.Rot90Op)
-def rot90(b: Chain, op: aten.Rot90Op) -> SSAValue:
-    """A quarter turn is a transposition and a flip, a half turn two flips."""
-    first, second = op.dims
-    match op.k % 4:
-        case 1:
-            return _swapped(b, b(aten.FlipOp, op.self, (second,)), first, second)
-        case 2:
-            return b(aten.FlipOp, op.self, op.dims)
-        case 3:
-            return _swapped(b, b(aten.FlipOp, op.self, (first,)), first, second)
-        case _:
-            return op.self
-
-
-@decomposes(aten.PixelShuffleOp)
-def pixel_shuffle(b: Chain, op: aten.PixelShuffleOp) -> SSAValue | None:
-    if not is_static(op.self):
-        return None
-    r, shape = op.upscale_factor, meta(op.self).shape
-    batch, (channels, height, width) = shape[:-3], shape[-3:]
-    n = len(batch)
-    x = b.view(op.self, (*batch, channels // r**2, r, r, height, width))
-    x = b.permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return b.view(x, (*batch, channels // r**2, height * r, width * r))
-
-
-@decomposes(aten.PixelUnshuffleOp)
+@decomposes(Reason.SIZES, aten.PixelUnshuffleOp)
 def pixel_unshuffle(b: Chain, op: aten.PixelUnshuffleOp) -> SSAValue:
     r, (*batch, channels, height, width) = op.downscale_factor, b.sizes(op.self)
     n = len(batch)
@@ -390,13 +280,3 @@ def pixel_unshuffle(b: Chain, op: aten.PixelUnshuffleOp) -> SSAValue:
     x = b.view(op.self, (*batch, channels, rows, r, columns, r))
     x = b.permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
     return b.view(x, (*batch, b.compute("mul", channels, r**2), rows, columns))
-
-
-@decomposes(aten.ChannelShuffleOp, aten.NativeChannelShuffleOp)
-def channel_shuffle(b: Chain, op: aten.ChannelShuffleOp) -> SSAValue | None:
-    if not is_static(op.self) or isinstance(op.groups, SSAValue):
-        return None
-    shape = meta(op.self).shape
-    rest = shape[2:]
-    x = b.view(op.self, (shape[0], op.groups, shape[1] // op.groups, *rest))
-    return b.view(b.permute(x, (0, 2, 1, *range(3, 3 + len(rest)))), shape)

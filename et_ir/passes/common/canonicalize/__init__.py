@@ -16,8 +16,8 @@ of elements becomes `view`, which needs no kernel when memory is planned. The fa
 |---|---|
 | `shapes.py` | views, permutations, broadcasts |
 | `permutations.py` | permutations of pointwise results whose operands are permuted |
-| `pieces.py` | slices, selections, splits, concatenations |
-| `joins.py` | concatenations of pieces that lay side by side |
+| `slices.py` | slices, selections, splits, concatenations |
+| `joins.py` | concatenations of adjacent slices of one tensor |
 | `identities.py` | operators that give their operand back for the sizes that it has |
 | `arithmetic.py` | neutral operands, operators that undo or repeat themselves, powers |
 | `updates.py` | copies into a tensor, scattered slices |
@@ -45,8 +45,8 @@ from et_ir.passes.common.canonicalize import (
     identities,
     joins,
     permutations,
-    pieces,
     shapes,
+    slices,
     symbols,
     updates,
 )
@@ -65,7 +65,7 @@ def patterns(module: ModuleOp) -> list[RewritePattern]:
         *prune_empty_tensors.PATTERNS,
         *symbols.PATTERNS,
         *shapes.PATTERNS,
-        *pieces.PATTERNS,
+        *slices.PATTERNS,
         *joins.PATTERNS,
         *identities.PATTERNS,
         *updates.PATTERNS,

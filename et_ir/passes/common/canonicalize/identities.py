@@ -27,8 +27,8 @@ from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_static, same_type, tensor_type
 from et_ir.evaluation.arrays import array_of
-from et_ir.passes.common.canonicalize.pieces import type_of
 from et_ir.passes.common.canonicalize.replacing import by_operand, by_view
+from et_ir.passes.common.canonicalize.slices import type_of
 
 __all__ = ["PATTERNS", "SelectRange"]
 

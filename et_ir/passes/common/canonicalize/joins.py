@@ -1,4 +1,4 @@
-"""Concatenations of pieces that lay side by side in one tensor.
+"""Concatenations of adjacent slices of one tensor.
 
 ```mlir
 %1 = aten.slice.Tensor %x {end = 2} : (tensor<4x6xf32>) -> tensor<2x6xf32>                       // before
@@ -27,8 +27,8 @@ from et_ir.dialects.counterparts import forms, sibling
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
-from et_ir.passes.common.canonicalize.pieces import slice_bounds, type_of
 from et_ir.passes.common.canonicalize.replacing import by_operand
+from et_ir.passes.common.canonicalize.slices import slice_bounds, type_of
 
 __all__ = ["PATTERNS"]
 

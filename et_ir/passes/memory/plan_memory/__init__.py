@@ -108,7 +108,7 @@ class PlanMemoryPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.alignment < 1 or self.alignment & (self.alignment - 1):
             raise PassFailedException(
-                f"plan-memory: an alignment of {self.alignment} bytes is no power of two"
+                f"plan-memory: an alignment of {self.alignment} bytes is not a power of two"
             )
         try:
             find_planner(self.algorithm)
@@ -179,7 +179,7 @@ class PlanMemoryPass(ModulePass):
                 if self.check:
                     problems = layout_problems(held, placed.layout)
                     if problems:
-                        raise PassFailedException("plan-memory: the layout is wrong: " + "; ".join(problems))
+                        raise PassFailedException("plan-memory: invalid layout: " + "; ".join(problems))
                 for index, offset in zip(members, placed.layout.offsets, strict=True):
                     ops[index].set_place((number, start + offset))
                 sizes[number] = max(start + placed.size, sizes.get(number, 0))
@@ -238,9 +238,7 @@ class PlanMemoryPass(ModulePass):
             match = SELECTOR.fullmatch(wanted)
             try:
                 if match is not None and match["group"] is not None:
-                    raise SelectorError(
-                        f"{wanted!r}: only inputs and what is returned can be the caller's memory"
-                    )
+                    raise SelectorError(f"{wanted!r}: only inputs and outputs can be caller-owned")
                 found.update(select(plans, wanted))
             except SelectorError as error:
                 raise PassFailedException(f"plan-memory: caller: {error}") from None
@@ -252,7 +250,7 @@ class PlanMemoryPass(ModulePass):
             selector, equals, bank = wanted.rpartition("=")
             if not equals or not bank:
                 raise PassFailedException(
-                    f"plan-memory: pin: {wanted!r} is nothing like forward.inputs.0=sram"
+                    f"plan-memory: pin: {wanted!r}: expected the form forward.inputs.0=sram"
                 )
             try:
                 registers = select(plans, selector)
@@ -287,7 +285,7 @@ class PlanMemoryPass(ModulePass):
 
 
 def _check_requests(problems: Iterable[Finding]) -> None:
-    PassReport.raise_if("plan-memory: registers ask for what there is not", list(problems))
+    PassReport.raise_if("plan-memory: unsatisfiable placement", list(problems))
 
 
 def _drop_unused(plan: PlanOp) -> None:
@@ -343,7 +341,7 @@ def _view_at_run_time(plan: PlanOp, unplanned: set[MemoryRegisterOp]) -> None:
         if not isinstance(source, InputOp) or source not in unplanned:
             continue
         if op.first_byte:
-            raise PassFailedException("plan-memory: a view of a part of an input needs planned inputs")
+            raise PassFailedException("plan-memory: a view into an input needs planned inputs")
         reference = ReferenceOp(op.type, dynamism=op.dynamism)
         reference.result.name_hint = op.result.name_hint
         sizes = ListValue(ListKind.INTS, tuple(cast("Sequence[int]", op.type.get_shape())))

@@ -29,27 +29,27 @@ def infeasible(
     bank, plan, conflict = error.bank, error.plan, error.conflict
     capacity = f"{bank.capacity} bytes of {bank.name}"
     if plan.optimal:
-        enough = f"the smallest capacity that does is {plan.size} bytes"
+        enough = f"the smallest sufficient capacity is {plan.size} bytes"
     else:
         enough = f"{plan.size} bytes do, fewer than {plan.bound} cannot, what is between is not known"
     if conflict is None:
         members = tuple(range(len(ops)))
-        said = f"no layout in {capacity} was found, nor proof that there is none"
+        said = f"no layout in {capacity} was found, and none was proven impossible"
     elif len(conflict.members) == 1:
         members = conflict.members
-        said = f"a tensor does not fit into {capacity}"
+        said = f"a tensor exceeds {capacity}"
     else:
         members = conflict.members
-        without = ", but without any one of them do" if conflict.irreducible else ""
+        without = "; they fit without any one of them" if conflict.irreducible else ""
         total = sum(buffers[at].size for at in members)
-        said = f"{len(members)} tensors of {total} bytes do not fit into {capacity} at one time{without}"
+        said = f"{len(members)} simultaneously live tensors of {total} bytes exceed {capacity}{without}"
     shown = sorted(sorted(members, key=lambda at: (-buffers[at].size, at))[:SHOWN])
     if len(shown) < len(members):
         said += f" (the largest {SHOWN} are listed)"
     findings = [
         Finding.at(
             ops[at],
-            f"{method}: {'beside these' if number else f'{said}; {enough}'}: {_name(ops[at])} of "
+            f"{method}: {'also' if number else f'{said}; {enough}'}: {_name(ops[at])} of "
             f"{buffers[at].size} bytes, needed from {buffers[at].first} to {buffers[at].last}",
         )
         for number, at in enumerate(shown)

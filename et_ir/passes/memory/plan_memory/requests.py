@@ -59,30 +59,34 @@ def request_problems(
         if not asked:
             continue
         if isinstance(op, ViewOp):
-            yield Finding.at(op, f"{asked[0]}: a view has the memory of what it views", "ask it of that")
+            yield Finding.at(
+                op,
+                f"{asked[0]}: a view shares the memory of its register",
+                "request it of the viewed register",
+            )
             continue
         bank, alignment = op.attributes.get(BANK), op.attributes.get(ALIGNMENT)
         if bank is not None and (not isinstance(bank, StringAttr) or bank.data not in banks):
             known = ", ".join(banks) or "none"
-            yield Finding.at(op, f"{BANK}: {bank} is no bank", f"the banks of plan-memory are: {known}")
+            yield Finding.at(op, f"{BANK}: no bank named {bank}", f"the banks of plan-memory are: {known}")
         elif bank is not None and op in unplanned:
             yield Finding.at(
-                op, f"{BANK}: this is no planned memory", "it is the caller's, or found at run time"
+                op, f"{BANK}: its memory is not planned", "it is owned by the caller or allocated at run time"
             )
         elif bank is not None and not isinstance(op, MemoryRegisterOp):
             yield Finding.at(
-                op, f"{BANK}: a bank has inputs, state and what is computed", "copy it to pin it"
+                op, f"{BANK}: banks hold inputs, state and computed values only", "pin a copy of it"
             )
         if alignment is not None and (
             not isinstance(alignment, IntegerAttr)
             or alignment.value.data < 1
             or alignment.value.data & (alignment.value.data - 1)
         ):
-            yield Finding.at(op, f"{ALIGNMENT}: {alignment} is no power of two")
+            yield Finding.at(op, f"{ALIGNMENT}: {alignment} is not a power of two")
         caller = op.attributes.get(CALLER)
         if caller is not None and (
             not isinstance(caller, UnitAttr)
             or isinstance(op, StateOp)
             or not (isinstance(op, InputOp) or op.result in outputs)
         ):
-            yield Finding.at(op, f"{CALLER}: only inputs and what is returned can be the caller's memory")
+            yield Finding.at(op, f"{CALLER}: only inputs and outputs can be caller-owned")

@@ -54,7 +54,7 @@ def select(plans: Sequence[PlanOp], selector: str) -> list[SSAValue]:
     if match is None or plan is None:
         first = next(iter(by_name), "forward")
         likes = f"{first}.inputs.0, {first}.outputs, {first}.state.NAME or {first}.modules.NAME"
-        raise SelectorError(f"{selector!r} is nothing like {likes}")
+        raise SelectorError(f"{selector!r} is not a selector such as {likes}")
     if match["kind"]:
         return _interface(plan, selector, match)
     if match["group"] == "state":
@@ -118,4 +118,4 @@ def _known(what: str, names: Iterable[str], pattern: str) -> str:
         return f"no {what}"
     shown = get_close_matches(pattern, names, n=4, cutoff=0.4) or names[:4]
     more = ", …" if len(names) > len(shown) else ""
-    return f"no {what} of that name, but {', '.join(shown)}{more}"
+    return f"no {what} of that name; there are {', '.join(shown)}{more}"

@@ -46,7 +46,7 @@ from et_ir.dialects.executorch import (
 )
 from et_ir.dialects.program import Globals
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
-from et_ir.passes.memory.update_in_place.updates import UPDATES, Part, Update, update_of
+from et_ir.passes.memory.update_in_place.updates import UPDATES, Update, UpdatedBytes, update_of
 from et_ir.passes.memory.update_in_place.writing import Emitter
 from et_ir.passes.memory.write_back import clone_call
 from et_ir.targets.registry import DEFAULT
@@ -133,7 +133,7 @@ class _Updates:
         """
         if _is_put_back(place, update):
             return True
-        if not isinstance(update, Part):
+        if not isinstance(update, UpdatedBytes):
             return False
         part, whole = update.source, place.root
         inner = self._only_writer(part)
@@ -264,7 +264,7 @@ def _can_be_written(root: SSAValue) -> bool:
 
 def _is_put_back(place: Extent, update: Update) -> bool:
     """Whether an update writes what an update of the same part has left there already."""
-    if not isinstance(update, Part):
+    if not isinstance(update, UpdatedBytes):
         return False
     source = extent_of(update.source)
     return (source.root, source.first) == (place.root, place.first + update.first)

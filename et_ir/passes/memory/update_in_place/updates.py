@@ -20,9 +20,9 @@ from et_ir.analysis.aliasing import has_exact_size, root_of
 from et_ir.dialects.executorch import AllocOp, InputOp, KernelCallOp, ListValue
 from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor, is_contiguous, nbytes
-from et_ir.passes.memory.views import ALIGNMENT
+from et_ir.passes.memory.copies_to_views import ALIGNMENT
 
-__all__ = ["UPDATES", "Index", "Part", "Put", "Range", "Update", "numel", "type_of", "update_of"]
+__all__ = ["UPDATES", "Index", "IndexRange", "Put", "Update", "UpdatedBytes", "numel", "type_of", "update_of"]
 
 Number = int | SSAValue
 SMALL_PIECES: Final = 64
@@ -30,7 +30,7 @@ SMALL_PIECES: Final = 64
 
 
 @dataclass(frozen=True)
-class Range:
+class IndexRange:
     """Indices `start`, `start + step` and so on, as many as `source` has elements along `dim`."""
 
     start: Number
@@ -40,11 +40,11 @@ class Range:
     """`None` for one index."""
 
 
-Index = SSAValue | Range
+Index = SSAValue | IndexRange
 
 
 @dataclass(frozen=True)
-class Part:
+class UpdatedBytes:
     """Bytes from `first` on of the register that is updated become those of `source`."""
 
     first: int
@@ -61,7 +61,7 @@ class Put:
     sizes: tuple[int, ...] | None = None
 
 
-Update = Part | Put
+Update = UpdatedBytes | Put
 
 
 def update_of(op: KernelCallOp) -> Update | None:
@@ -97,7 +97,7 @@ def _slice_scatter(arguments: list[Argument], target: SSAValue) -> Update | None
     shape = type_of(target).get_shape()
     dim %= max(len(shape), 1)
     if type_of(source).get_shape() == shape and has_exact_size(source, target):
-        return Part(0, source) if step == 1 and root_of(source) is source else None
+        return UpdatedBytes(0, source) if step == 1 and root_of(source) is source else None
     first = _first(start, shape[dim], target)
     if first is None:
         return None
@@ -106,7 +106,7 @@ def _slice_scatter(arguments: list[Argument], target: SSAValue) -> Update | None
     in_small_pieces = _bytes_behind(target, dim) < SMALL_PIECES and numel(source) * 8 > numel(target)
     if in_small_pieces and isinstance(root_of(target).owner, AllocOp):
         return None
-    return Put((None,) * dim + (Range(first, step, source, dim),), source)
+    return Put((None,) * dim + (IndexRange(first, step, source, dim),), source)
 
 
 def _select_scatter(arguments: list[Argument], target: SSAValue) -> Update | None:
@@ -123,7 +123,7 @@ def _select_scatter(arguments: list[Argument], target: SSAValue) -> Update | Non
     if not has_exact_size(source, target):
         return None
     sizes = (*shape[:dim], 1, *shape[dim + 1 :])
-    return Put((None,) * dim + (Range(first, 1, source, None),), source, sizes=sizes)
+    return Put((None,) * dim + (IndexRange(first, 1, source, None),), source, sizes=sizes)
 
 
 def _scatter(accumulate: bool) -> Callable[[list[Argument], SSAValue], Update | None]:
@@ -166,7 +166,7 @@ def _first(start: Argument, size: int, target: SSAValue) -> Number | None:
     return max(start + size, 0) if has_exact_size(target) else None
 
 
-def _leading(target: SSAValue, source: SSAValue, dim: int, first: int) -> Part | None:
+def _leading(target: SSAValue, source: SSAValue, dim: int, first: int) -> UpdatedBytes | None:
     """A part that lies in one piece, as there are only dimensions of size 1 before its own."""
     shape = type_of(target).get_shape()
     if not has_exact_size(target, source) or any(size != 1 for size in shape[:dim]):
@@ -175,7 +175,7 @@ def _leading(target: SSAValue, source: SSAValue, dim: int, first: int) -> Part |
     # Of an input that lies in the caller's memory no part can be viewed.
     if start % ALIGNMENT or isinstance(root_of(target).owner, InputOp):
         return None
-    return Part(start, source)
+    return UpdatedBytes(start, source)
 
 
 def _bytes_behind(target: SSAValue, dim: int) -> int:

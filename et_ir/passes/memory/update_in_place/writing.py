@@ -34,7 +34,14 @@ from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor
 from et_ir.dialects.program import Globals
 from et_ir.passes.memory.coalescing import Coalescing
-from et_ir.passes.memory.update_in_place.updates import Index, Part, Range, Update, numel, type_of
+from et_ir.passes.memory.update_in_place.updates import (
+    Index,
+    IndexRange,
+    Update,
+    UpdatedBytes,
+    numel,
+    type_of,
+)
 from et_ops.calls import COPY
 from et_schema.program import TensorShapeDynamism
 
@@ -58,10 +65,10 @@ class Emitter:
 
     def can(self, update: Update, target: SSAValue) -> bool:
         """Whether there is a kernel for an update, or operations that lead to one."""
-        if isinstance(update, Part) or self._general:
+        if isinstance(update, UpdatedBytes) or self._general:
             return True
         indices = [index for index in update.indices if index is not None]
-        if any(isinstance(index, Range) for index in indices):
+        if any(isinstance(index, IndexRange) for index in indices):
             return True
         given = cast("list[SSAValue]", indices)
         if not given or not has_exact_size(target):
@@ -88,7 +95,7 @@ class Emitter:
         block = before.parent_block()
         assert block is not None
         self._block = block
-        if isinstance(update, Part):
+        if isinstance(update, UpdatedBytes):
             place = extent_of(target)
             part = self._declare(ViewOp(place.root, update.source.type, start=place.first + update.first))
             return self._add(KernelCallOp(COPY, [part, update.source, False], returns=[part]))
@@ -117,7 +124,7 @@ class Emitter:
     # -- indices
 
     def _index(self, index: Index) -> SSAValue:
-        if not isinstance(index, Range):
+        if not isinstance(index, IndexRange):
             return index
         size = 1 if index.dim is None else type_of(index.source).get_shape()[index.dim]
         static = index.dim is None or has_exact_size(index.source)
@@ -142,7 +149,7 @@ class Emitter:
             self._counted_from_front.add(found)
         return found
 
-    def _range(self, index: Range, size: int) -> SSAValue:
+    def _range(self, index: IndexRange, size: int) -> SSAValue:
         if index.dim is not None and not has_exact_size(index.source):
             count = self._number("aten::sym_size.int", index.source, index.dim)
             if index.step != 1:

@@ -11,18 +11,17 @@
 
 (`%w2`, `%b2` and `%1v` are views.) This is *im2col*: one copy lays out, for each tap of the kernel, the inputs that it
 meets; for kernels of size 1 with stride 1 it is the input itself, and nothing is copied. The copy is as many times as
-large as the input as the kernel has taps, so it is made in pieces of `workspace` bytes: for some rows of the output at
-a time, or for some groups where there are groups, whose products are a `bmm`. It lives in what the program needs
-elsewhere anyway: pieces become smaller where there is no room. `memory` says what happens where there is none even for
-small ones:
+large as the input as the kernel has taps, so it is tiled, `workspace` bytes a tile: some rows of the output at a time,
+or some groups where there are groups, whose products are a `bmm`. Tiles shrink so that the program's peak does not
+grow. `memory` says what happens where not even the smallest tile fits below it:
 
 | `memory` | the program may need at once |
 |---|---|
-| `peak` | what it needs anyway, and `room` bytes; convolutions stay where nothing else fits |
-| `fast` | so much more that no convolution without groups has to stay, which would take a hundred times as long |
-| `any` | as much as pieces of `workspace` bytes take |
+| `peak` | its peak so far and `headroom` bytes; a convolution stays where no tile fits |
+| `fast` | enough for every convolution without groups, which would take a hundred times as long otherwise |
+| `any` | as much as tiles of `workspace` bytes take |
 
-| form | of what | pieces |
+| form | convolutions | tiled over |
 |---|---|---|
 | `mm` | kernels of size 1, stride 1 | |
 | `mm of patches` | others | rows of the output |
@@ -56,7 +55,7 @@ from et_ir.passes.to_executorch.convolutions_to_products.forms import (
     RowPatches,
     copies_of,
 )
-from et_ir.passes.to_executorch.convolutions_to_products.room import MEMORY, Copies, rooms
+from et_ir.passes.to_executorch.convolutions_to_products.tiling import MEMORY, Copies, tile_budgets
 from et_ir.passes.to_executorch.convolutions_to_products.window import Window, window_of
 from et_ir.rewriting import rewrite
 from et_ir.targets.registry import DEFAULT
@@ -73,8 +72,8 @@ class ConvolutionsToProductsPass(ModulePass):
     target: str = DEFAULT
     """The runtime whose kernels there are."""
     workspace: int = 1 << 20
-    """Bytes that the copies of one piece may take."""
-    room: int = 0
+    """Bytes that the copies for one tile may take."""
+    headroom: int = 0
     """Bytes by which the program may need more memory at once."""
     memory: MemoryAllowance = "peak"
     """What more the program may need at once."""
@@ -92,7 +91,7 @@ class ConvolutionsToProductsPass(ModulePass):
         def copies(one: Operation) -> Sequence[Copies]:
             return copies_of(windows[one]) if one in windows else ()
 
-        found = rooms(op, copies, self.target, self.workspace, self.room, self.memory)
+        found = tile_budgets(op, copies, self.target, self.workspace, self.headroom, self.memory)
         geometry = {one: (window, found[one]) for one, window in windows.items()}
         forms = [Pointwise(geometry), RowPatches(geometry), GroupPatches(geometry)]
         rewrite(op, [CheapestForm(edge.ConvolutionOp, forms, model, ctx, apart=self.memory != "any")])

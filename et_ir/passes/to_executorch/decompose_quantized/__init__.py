@@ -32,7 +32,7 @@ from et_ir.passes.to_executorch.decompose_quantized import (  # noqa: F401
     affine,  # pyright: ignore[reportUnusedImport]
     choices,  # pyright: ignore[reportUnusedImport]
     layers,  # pyright: ignore[reportUnusedImport]
-    pieces,  # pyright: ignore[reportUnusedImport]
+    per_axis,  # pyright: ignore[reportUnusedImport]
 )
 from et_ir.passes.to_executorch.decompose_quantized.builder import DECOMPOSITIONS, Builder
 from et_ir.rewriting import rewrite

@@ -122,7 +122,8 @@ class LegalizePass(ModulePass):
 def _family(name: str, target: Target) -> Sequence[type[RewritePattern]]:
     if name not in FAMILIES:
         raise PassFailedException(
-            f"legalize: '{target}' asks for '{name}', there are {', '.join(sorted(FAMILIES))}"
+            f"legalize: '{target}' requests unknown legalization '{name}', expected one of "
+            f"{', '.join(sorted(FAMILIES))}"
         )
     return FAMILIES[name].PATTERNS
 

@@ -69,7 +69,7 @@ class ToOutVariantPass(ModulePass):
     name = "to-out-variant"
 
     unbounded: Literal["error", "runtime"] = "error"
-    """What tensors without a largest size are: errors, or `unbound` registers, which get memory at run time."""
+    """What tensors without an upper bound are: errors, or `unbound` registers, which get memory at run time."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         findings: list[Finding] = []
@@ -79,7 +79,7 @@ class ToOutVariantPass(ModulePass):
                 method = Method(function, grows=self.unbounded == "runtime")
                 plans.append((function, method.run()))
                 findings.extend(method.findings)
-        MissingOutVariants.raise_if("some operations have no out variant", findings)
+        MissingOutVariants.raise_if("operations without an out variant", findings)
         for function, plan in plans:
             block = function.parent_block()
             assert block is not None

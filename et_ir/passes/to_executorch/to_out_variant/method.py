@@ -134,7 +134,7 @@ class Method:
         value: Scalar = None
         dynamism = None
         if is_tensor(type):
-            fix = f'export with a largest size: dynamic_shapes with Dim("n", max=N) for {hint or "the input"}'
+            fix = f'export with an upper bound: dynamic_shapes with Dim("n", max=N) for {hint or "the input"}'
             name = _text(attributes.get("program.name"))
             dims = [f"{name}.{dim}=N" for dim, size in enumerate(type.get_shape()) if name and size < 0]
             fix += "".join(f", or --default-bound {dim}" for dim in dims) + f", or {_AT_RUN_TIME}"
@@ -159,7 +159,7 @@ class Method:
             unbound = TensorShapeDynamism.DYNAMIC_UNBOUND
             return TensorType(type.element_type, sizes, layout_of(type)), unbound
         if None in self._bounds.sizes(value) and not any(self._is_unbounded(v) for v in op.operands):
-            message = f"[out_variant_c3] {what} has type {type}, whose largest sizes are not known"
+            message = f"[out_variant_c3] {what} has type {type} with unbounded sizes"
             self.findings.append(Finding.at(op, message, fix))
         return TensorType(type.element_type, sizes, layout_of(type)), TensorShapeDynamism.DYNAMIC_BOUND
 
@@ -176,7 +176,7 @@ class Method:
         type = result.type
         if is_tensor(type):
             fix = (
-                "state in the program what it is at most: torch._check(n <= N) for the size or number n, or "
+                "bound it in the program with torch._check(n <= N) for the size or number n, or "
                 f"{_AT_RUN_TIME}"
             )
             bounded, dynamism = self._largest(op, "a result", result, fix)
@@ -224,13 +224,13 @@ class Method:
             case PartitionOp():
                 self._fail(
                     op,
-                    f"[out_variant_c2] the backend '{op.backend.data}' has not compiled this partition",
-                    "run the pass that lowers partitions to the backend first",
+                    f"[out_variant_c2] the backend '{op.backend.data}' did not lower this partition",
+                    "run the pass that lowers partitions first",
                 )
             case _:
                 self._fail(
                     op,
-                    "[out_variant_c2] is no operation of the edge level",
+                    "[out_variant_c2] is not an edge operation",
                     "lower the program to edge first",
                 )
 
@@ -260,7 +260,9 @@ class Method:
         if isinstance(found, SSAValue):
             return found
         self._fail(
-            op, f"[out_variant_c4] the number {found!r} stands where a tensor is needed", "make it a tensor"
+            op,
+            f"[out_variant_c4] the scalar {found!r} is given where a tensor is required",
+            "make it a tensor",
         )
         return self.register(ValueOp(found), op, None)
 
@@ -310,7 +312,7 @@ class Method:
                     return int(scalar_type(value))
                 except VerifyException as error:
                     self.findings.append(
-                        Finding.at(op, f"[out_variant_c4] {error}", "use a dtype that files have")
+                        Finding.at(op, f"[out_variant_c4] {error}", "use a dtype of the file format")
                     )
                     return None
             case "MemoryFormat" if isinstance(value, str):
@@ -326,7 +328,7 @@ class Method:
                 return cast(Scalar, value)
 
 
-_AT_RUN_TIME: Final = "have et-vm find memory while it runs: --unbounded=runtime --target et-vm"
+_AT_RUN_TIME: Final = "allocate at run time: --unbounded=runtime --target et-vm"
 EMPTY: Final[Mapping[str, Attribute]] = {}
 
 

@@ -18,9 +18,9 @@ def missing_out_variant(op: EdgeOp) -> tuple[str, str]:
         namespace = op.operator.namespace
         text = f"{namespace}::{op.operator.schema_text}"
         return (
-            f"[out_variant_c1] '{namespace}::{op.schema().qualified_name}' has no out variant, by which runtimes call "
-            "it, and does not decompose into operators of torch",
-            f"define one beside it, write its kernel, and export again: {out_variant_definition(text)}",
+            f"[out_variant_c1] '{namespace}::{op.schema().qualified_name}' has no out variant, which runtimes need, "
+            "and does not decompose into ATen operators",
+            f"define one, write its kernel, and export again: {out_variant_definition(text)}",
         )
     name = op.schema().qualified_name
     return (

@@ -16,8 +16,8 @@ from et_vm.backends.xnnpack.nodes import (
     resize,
     rounding,
 )
-from et_vm.backends.xnnpack.nodes.declare import TRANSLATIONS, Translation
+from et_vm.backends.xnnpack.nodes.declare import TRANSLATIONS, NodeTranslation
 
-__all__ = ["TRANSLATIONS", "Translation"]
+__all__ = ["TRANSLATIONS", "NodeTranslation"]
 
 FAMILIES = (arithmetic, attention, convolution, functions, linear, move, pooling, resize, rounding)

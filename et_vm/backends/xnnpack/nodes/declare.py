@@ -9,14 +9,14 @@ from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.registry import Step
 
 
-class Translation(NamedTuple):
+class NodeTranslation(NamedTuple):
     """``translate`` takes the site and the node. With ``moves``, results are elements of the operands."""
 
     translate: Callable[[Site, Any], list[Step]]
     moves: bool
 
 
-TRANSLATIONS: dict[type, Translation] = {}
+TRANSLATIONS: dict[type, NodeTranslation] = {}
 
 _Translate = TypeVar("_Translate", bound=Callable[[Site, Any], list[Step]])
 
@@ -26,7 +26,7 @@ def translates(*kinds: type, moves: bool = False) -> Callable[[_Translate], _Tra
 
     def declare(translate: _Translate) -> _Translate:
         for kind in kinds:
-            TRANSLATIONS[kind] = Translation(translate, moves)
+            TRANSLATIONS[kind] = NodeTranslation(translate, moves)
         return translate
 
     return declare

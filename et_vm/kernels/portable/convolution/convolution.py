@@ -15,21 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from et_ops.inference.shapes import spread
 from et_schema.scalar_type import numpy_dtype
 from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_same_type
 from et_vm.kernels.portable.convolution.convolution_dense import dense
 from et_vm.kernels.portable.convolution.convolution_depthwise import depthwise
 from et_vm.kernels.portable.convolution.convolution_transposed import transposed as transposed_convolution
 from et_vm.kernels.portable.declare import kernel
-from et_vm.kernels.portable.image.geometry import Window, channels_last
+from et_vm.kernels.portable.image.geometry import Window, channels_last, numbers_for, window_over
 from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, chain, copy, overlaps
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
-
-# As many elements as the dimension of a tensor has at most. More would overflow the strides of windows.
-_MOST = 2**31 - 1
 
 
 class Operands(NamedTuple):
@@ -39,18 +37,6 @@ class Operands(NamedTuple):
     weight: Array
     bias: Array | None
     out: Array
-
-
-def _expand(ctx: PrepareContext, values: Sequence[int], count: int, arg: str, lowest: int) -> tuple[int, ...]:
-    full = tuple(values) * count if len(values) == 1 else tuple(values)
-    ctx.check(len(full) == count, arg=arg, expected=f"{count} numbers", got=list(values))
-    ctx.check(
-        all(lowest <= value <= _MOST for value in full),
-        arg=arg,
-        expected=f"numbers from {lowest} to {_MOST}",
-        got=list(values),
-    )
-    return full
 
 
 def window_of(
@@ -64,36 +50,36 @@ def window_of(
     output_padding: Sequence[int],
 ) -> Window:
     """The geometry of a convolution of ``input`` with ``weight``, checked."""
-    space = len(input.sizes) - 2
-    kernel_size = weight.sizes[2:]
-    window = Window(
-        size=input.sizes[2:],
-        kernel=kernel_size,
-        stride=_expand(ctx, stride, space, "stride", 1),
-        padding=_expand(ctx, padding, space, "padding", 0),
-        dilation=_expand(ctx, dilation, space, "dilation", 1),
-        out=(),
-    )
-    extra = _expand(ctx, output_padding, space, "output_padding", 0) if transposed else (0,) * space
-    out = tuple(
-        (size - 1) * step - 2 * pad + spread * (taps - 1) + more + 1
-        if transposed
-        else (size + 2 * pad - spread * (taps - 1) - 1) // step + 1
-        for size, taps, step, pad, spread, more in zip(
-            window.size, kernel_size, window.stride, window.padding, window.dilation, extra, strict=True
-        )
-    )
+    size, kernel_size = input.sizes[2:], weight.sizes[2:]
+    fits = min(kernel_size) > 0
+    ctx.check(fits, arg="weight", expected="a kernel with elements", got=list(weight.sizes))
     if transposed:
-        bounds = zip(extra, window.stride, window.dilation, strict=True)
-        ctx.check(
-            all(more < max(step, spread) for more, step, spread in bounds),
-            arg="output_padding", expected="less than stride or dilation", got=list(output_padding),
-        )  # fmt: skip
-    fits = all(extent > 0 for extent in (*out, *kernel_size))
-    ctx.check(fits, arg="input", expected="an image that the kernel fits in", got=list(input.sizes))
-    window = window._replace(out=out)
+        window = _transposed_window(ctx, size, kernel_size, stride, padding, dilation, output_padding)
+    else:
+        window = window_over(ctx, size, kernel_size, stride, padding, dilation, weighted=True)
     window.check_cost(ctx, input.sizes[1], filtered=True, transposed=transposed)
     return window
+
+
+def _transposed_window(
+    ctx: PrepareContext,
+    size: tuple[int, ...],
+    kernel_size: tuple[int, ...],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    output_padding: Sequence[int],
+) -> Window:
+    count = len(size)
+    strides = numbers_for(ctx, stride, count, arg="stride", lowest=1)
+    pads = numbers_for(ctx, padding, count, arg="padding", lowest=0)
+    spreads = numbers_for(ctx, dilation, count, arg="dilation", lowest=1)
+    extra = numbers_for(ctx, output_padding, count, arg="output_padding", lowest=0)
+    good = all(more < max(step, apart) for more, step, apart in zip(extra, strides, spreads, strict=True))
+    ctx.check(good, arg="output_padding", expected="less than stride or dilation", got=list(output_padding))
+    out = tuple(map(spread, size, kernel_size, strides, pads, spreads, extra))
+    ctx.check(min(out) > 0, arg="input", expected="an image that leaves a result", got=list(size))
+    return Window(size, kernel_size, strides, pads, spreads, out)
 
 
 @kernel("aten::convolution.out")

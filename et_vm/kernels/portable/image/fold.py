@@ -20,20 +20,10 @@ from et_vm.kernels.portable.arguments import (
 )
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
-from et_vm.kernels.portable.image.geometry import check_padded
+from et_vm.kernels.portable.image.geometry import check_padded, numbers_for, window_over
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 from et_vm.work import CALL
-
-# As many elements as the dimension of a tensor has at most.
-_MOST = 2**31 - 1
-
-
-def _pair(ctx: PrepareContext, values: Sequence[int], arg: str, lowest: int) -> tuple[int, int]:
-    full = tuple(values) * 2 if len(values) == 1 else tuple(values)
-    good = len(full) == 2 and lowest <= min(full) and max(full) <= _MOST
-    ctx.check(good, arg=arg, expected=f"two numbers from {lowest} to {_MOST}", got=list(values))
-    return full[0], full[1]
 
 
 class _Blocks:
@@ -42,29 +32,19 @@ class _Blocks:
     def __init__(
         self,
         ctx: PrepareContext,
-        size: tuple[int, int],
+        size: Sequence[int],
         kernel_size: Sequence[int],
         dilation: Sequence[int],
         padding: Sequence[int],
         stride: Sequence[int],
     ) -> None:
-        self.size = size
-        self.taps = _pair(ctx, kernel_size, "kernel_size", 1)
-        spread = _pair(ctx, dilation, "dilation", 1)
-        self.pad = _pair(ctx, padding, "padding", 0)
-        step = _pair(ctx, stride, "stride", 1)
-        self.places = tuple(
-            (self.size[d] + 2 * self.pad[d] - spread[d] * (self.taps[d] - 1) - 1) // step[d] + 1
-            for d in range(2)
-        )
+        window = window_over(ctx, size, kernel_size, stride or [0], padding, dilation)
+        self.size, self.taps, self.pad, self.places = window.size, window.kernel, window.padding, window.out
+        step, apart = window.stride, window.dilation
         check_memory(ctx, [self.size[d] + 2 * self.pad[d] for d in range(2)], 16, arg="padding")
-        good = min(self.places) > 0
-        ctx.check(
-            good, arg="kernel_size", expected=f"a kernel that fits in {list(size)}", got=list(kernel_size)
-        )
         check_memory(ctx, (*self.taps, *self.places), 16, arg="kernel_size")
         self.lines = [
-            np.arange(self.taps[d])[:, None] * spread[d] + np.arange(self.places[d]) * step[d]
+            np.arange(self.taps[d])[:, None] * apart[d] + np.arange(self.places[d]) * step[d]
             for d in range(2)
         ]
 
@@ -107,7 +87,7 @@ def col2im_out(
     check_rank(ctx, self, 2, 3, arg="self")
     check_kinds(ctx, self.scalar_type, (BOOL, FLOAT, COMPLEX), arg="self")
     check_type(ctx, self.scalar_type, out, arg="out")
-    size = _pair(ctx, output_size, "output_size", 1)
+    size = numbers_for(ctx, output_size, 2, arg="output_size", lowest=1)
     blocks = _Blocks(ctx, size, kernel_size, dilation, padding, stride)
     taps, places = blocks.taps[0] * blocks.taps[1], blocks.places[0] * blocks.places[1]
     *batch, rows, columns = self.sizes

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from et_ops.inference.convolution import grid_sampler
 from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_same_type
 from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.inference import infer
 from et_vm.kernels.portable.promotion import kind
 from et_vm.kernels.portable.steps import NOTHING
 from et_vm.kernels.registry import PrepareContext, Step
@@ -35,15 +37,13 @@ def _prepared(
     out: Tensor,
 ) -> Step:
     check_rank(ctx, input, axes + 2, arg="input")
-    check_rank(ctx, grid, axes + 2, arg="grid")
     check_kinds(ctx, input.scalar_type, (INTEGER, FLOAT), arg="input")
     check_same_type(ctx, input, ("grid", grid), ("out", out))
-    matches = grid.sizes[0] == input.sizes[0] and grid.sizes[-1] == axes
-    ctx.check(matches, arg="grid", expected=f"[{input.sizes[0]}, ..., {axes}]", got=list(grid.sizes))
+    (result,) = infer(ctx, grid_sampler, ("input", "grid"), (input, grid))
     ctx.check(mode in modes, arg="interpolation_mode", expected=f"one of {list(modes)}", got=mode)
     ctx.check(padding in (ZEROS, BORDER, REFLECTION), arg="padding_mode", expected="0, 1 or 2", got=padding)
     ctx.check(min(input.sizes[2:]) > 0, arg="input", expected="a non-empty image", got=list(input.sizes))
-    out.resize((*input.sizes[:2], *grid.sizes[1:-1]))
+    out.resize(result.shape)
     if not out.array.size:
         return NOTHING
     sample = _cubic if mode == BICUBIC else _nearest if mode == NEAREST else _linear

@@ -10,8 +10,7 @@ import numpy as np
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import FLOAT, check_kinds
 from et_vm.kernels.portable.declare import kernel
-from et_vm.kernels.portable.image.resample import check_image, target_size
-from et_vm.kernels.portable.image.resample_bytes import dense, resample_bytes
+from et_vm.kernels.portable.image.resample import check_image, dense, resample_bytes, target_size
 from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled

@@ -8,12 +8,14 @@ they agree where nothing is degenerate.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType
+from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import (
     COMPLEX,
     FLOAT,
@@ -36,8 +38,11 @@ from et_vm.kernels.portable.linalg.factorization import (
     solve_triangular,
 )
 from et_vm.kernels.portable.promotion import real_of
+from et_vm.kernels.portable.scipy_extra import scipy_module
+from et_vm.kernels.portable.steps import NOTHING
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
+from et_vm.work import CALL
 
 _PASSES = 16
 """As many products of matrices take about as long as a factorization in LAPACK's slowest form, that with vectors."""
@@ -346,3 +351,91 @@ def linalg_slogdet_out(
         return np.asarray(unit.prod(-1) * parity(rows)), np.asarray(np.log(size).sum(-1)), packed, rows
 
     return evaluated(compute, (A,), (sign, logabsdet, LU, pivots))
+
+
+@kernel("aten::linalg_solve_triangular.out")
+def linalg_solve_triangular_out(
+    ctx: PrepareContext, self: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool, out: Tensor
+) -> Step:
+    """The X of A X = ``B`` (X A = ``B`` unless ``left``) with a triangular A = ``self``. Allocates the result."""
+    n, _ = check_matrix(ctx, self, "self", square=True)
+    check_matrix(ctx, B, "B")
+    check_same_type(ctx, self, ("B", B), ("out", out))
+    good = (B.sizes[-2] if left else B.sizes[-1]) == n
+    ctx.check(good, arg="B", expected=f"{n} rows", got=list(B.sizes))
+    out.resize((*broadcast_shapes(ctx, self.sizes[:-2], B.sizes[:-2]), *B.sizes[-2:]))
+
+    def compute(a: Array, b: Array) -> Array:
+        if left:
+            return solve_triangular(a, b, upper, unitriangular)
+        turned = solve_triangular(a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, unitriangular)
+        return turned.swapaxes(-1, -2)
+
+    return evaluated(compute, (self, B), (out,))
+
+
+@kernel("aten::triangular_solve.X")
+def triangular_solve_out(
+    ctx: PrepareContext,
+    self: Tensor,
+    A: Tensor,
+    upper: bool,
+    transpose: bool,
+    unitriangular: bool,
+    X: Tensor,
+    M: Tensor,
+) -> Step:
+    """The X of ``A`` X = ``self`` with a triangular ``A``, or its transpose, and ``A`` for each matrix of X. Allocates
+    the result.
+    """
+    n, _ = check_matrix(ctx, A, "A", square=True)
+    check_matrix(ctx, self, "self")
+    check_same_type(ctx, A, ("self", self), ("X", X), ("M", M))
+    ctx.check(self.sizes[-2] == n, arg="self", expected=f"{n} rows", got=list(self.sizes))
+    batch = broadcast_shapes(ctx, self.sizes[:-2], A.sizes[:-2])
+    X.resize((*batch, *self.sizes[-2:]))
+    M.resize((*batch, *A.sizes[-2:]))
+
+    def compute(b: Array, a: Array) -> tuple[Array, Array]:
+        factor = a.swapaxes(-1, -2) if transpose else a
+        return solve_triangular(factor, b, upper != transpose, unitriangular), a
+
+    return evaluated(compute, (self, A), (X, M))
+
+
+_PRODUCTS = 16
+"""Products of matrices, and what solving takes, before they are squared."""
+
+_REACH = 5.371920351148152
+"""The largest norm of matrices that are not squared."""
+
+
+def exponential(linalg: Any, a: Array, spend: Callable[[int], None] | None = None) -> Array:
+    """The exponentials of ``a`` [..., n, n], float64 or complex128; NaN where it has elements that are not finite.
+    ``linalg`` is `scipy.linalg`. Each matrix is squared as often as its norm has bits, which ``spend`` is
+    told as work.
+    """
+    good = np.isfinite(a).all((-2, -1), keepdims=True)
+    finite: Array = np.where(good, a, 0)
+    if spend is not None:
+        largest = float(np.abs(finite).sum(-2).max(initial=0))
+        squarings = max(math.frexp(largest / _REACH)[1], 0)
+        spend(squarings * (a.size * a.shape[-1] + CALL))
+    return np.where(good, linalg.expm(finite), np.nan)
+
+
+@kernel("aten::linalg_matrix_exp.out")
+def linalg_matrix_exp_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
+    """The exponential of each matrix of ``self``. Allocates a dozen arrays of its size, in double precision."""
+    sizes = self.sizes
+    good = len(sizes) >= 2 and sizes[-1] == sizes[-2]
+    ctx.check(good, arg="self", expected="square matrices", got=list(sizes))
+    check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
+    check_same_type(ctx, self, ("out", out))
+    out.resize(sizes)
+    if not self.numel:
+        return NOTHING
+    ctx.work(self.numel * self.sizes[-1] * _PRODUCTS)
+    wide = ScalarType.COMPLEXDOUBLE if self.scalar_type.is_complex else ScalarType.DOUBLE
+    function = partial(exponential, scipy_module(ctx, "scipy.linalg"), spend=ctx.spend)
+    return evaluated(function, (self,), (out,), numpy_dtype(wide))

@@ -8,18 +8,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from et_schema.scalar_type import numpy_dtype
+from et_ops.inference import matmul as rules
+from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import (
     COMPLEX,
     FLOAT,
     INTEGER,
-    broadcast_shapes,
-    check_kinds,
     check_rank,
-    check_same_type,
+    check_type,
     constant,
 )
 from et_vm.kernels.portable.declare import Scalar, kernel
+from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, overlaps
@@ -94,9 +95,6 @@ def _into(
 
 
 def _multiply(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:
-    check_kinds(ctx, self.scalar_type, _TYPES, arg="self")
-    check_same_type(ctx, self, ("mat2", mat2), ("out", out))
-    out.resize((*self.sizes[:-1], *mat2.sizes[-1:]))
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     first, a = in_arithmetic_type(ctx, self, dtype, "self")
     second, b = in_arithmetic_type(ctx, mat2, dtype, "mat2")
@@ -104,39 +102,23 @@ def _multiply(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> S
 
 
 @kernel("aten::mm.out", any_layout=True)
+@inferred(rules.mm, kinds=_TYPES, same_type=True)
 def mm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:
     """(n, k) times (k, m). Scratch: float32 copies of 16-bit operands and of the result."""
-    check_rank(ctx, self, 2, arg="self")
-    check_rank(ctx, mat2, 2, arg="mat2")
-    ctx.check(
-        self.sizes[1] == mat2.sizes[0], arg="mat2", expected=f"{self.sizes[1]} rows", got=list(mat2.sizes)
-    )
     return _multiply(ctx, self, mat2, out)
 
 
 @kernel("aten::bmm.out", any_layout=True)
+@inferred(rules.bmm, kinds=_TYPES, same_type=True)
 def bmm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:
     """(b, n, k) times (b, k, m). Scratch: float32 copies of 16-bit operands and of the result."""
-    check_rank(ctx, self, 3, arg="self")
-    check_rank(ctx, mat2, 3, arg="mat2")
-    batch, _, inner = self.sizes
-    ctx.check(
-        mat2.sizes[:2] == (batch, inner), arg="mat2", expected=f"[{batch}, {inner}, m]", got=list(mat2.sizes)
-    )
     return _multiply(ctx, self, mat2, out)
 
 
 @kernel("aten::mv.out")
+@inferred(rules.mv, kinds=_TYPES, same_type=True)
 def mv_out(ctx: PrepareContext, self: Tensor, vec: Tensor, out: Tensor) -> Step:
     """A matrix times a vector."""
-    check_rank(ctx, self, 2, arg="self")
-    check_rank(ctx, vec, 1, arg="vec")
-    check_kinds(ctx, self.scalar_type, _TYPES, arg="self")
-    check_same_type(ctx, self, ("vec", vec), ("out", out))
-    ctx.check(
-        self.sizes[1] == vec.sizes[0], arg="vec", expected=f"{self.sizes[1]} elements", got=list(vec.sizes)
-    )
-    out.resize((self.sizes[0],))
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     first, a = in_arithmetic_type(ctx, self, dtype, "self")
     second, b = in_arithmetic_type(ctx, vec, dtype, "vec")
@@ -146,15 +128,9 @@ def mv_out(ctx: PrepareContext, self: Tensor, vec: Tensor, out: Tensor) -> Step:
 
 
 @kernel("aten::dot.out")
+@inferred(rules.dot, kinds=_TYPES, same_type=True)
 def dot_out(ctx: PrepareContext, self: Tensor, tensor: Tensor, out: Tensor) -> Step:
     """The inner product of two vectors."""
-    check_rank(ctx, self, 1, arg="self")
-    check_kinds(ctx, self.scalar_type, _TYPES, arg="self")
-    check_same_type(ctx, self, ("tensor", tensor), ("out", out))
-    ctx.check(
-        tensor.sizes == self.sizes, arg="tensor", expected=f"shape {list(self.sizes)}", got=list(tensor.sizes)
-    )
-    out.resize(())
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     first, a = in_arithmetic_type(ctx, self, dtype, "self")
     second, b = in_arithmetic_type(ctx, tensor, dtype, "tensor")
@@ -170,12 +146,6 @@ def _add_product(
     ctx: PrepareContext, self: Tensor, a: Tensor, b: Tensor, beta: Scalar, alpha: Scalar, out: Tensor
 ) -> Step:
     """``beta * self + alpha * a @ b``; a zero ``beta`` leaves ``self`` out altogether, NaN included."""
-    shape = (*a.sizes[:-1], *b.sizes[-1:])
-    check_kinds(ctx, a.scalar_type, _TYPES, arg="mat1")
-    check_same_type(ctx, a, ("mat2", b), ("self", self), ("out", out))
-    if broadcast_shapes(ctx, self.sizes, shape) != shape:
-        raise ctx.trap(arg="self", expected=f"a shape that broadcasts to {list(shape)}", got=list(self.sizes))
-    out.resize(shape)
     scalar_type = arithmetic(a.scalar_type)
     dtype = numpy_dtype(scalar_type)
     first, left = in_arithmetic_type(ctx, a, dtype, "mat1")
@@ -202,21 +172,18 @@ def _add_product(
 
 
 @kernel("aten::addmm.out")
+@inferred(rules.addmm, kinds=_TYPES, same_type=True)
 def addmm_out(
     ctx: PrepareContext, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, out: Tensor
 ) -> Step:
     """``beta * self + alpha * mat1 @ mat2``, ``self`` broadcast. Scratch: float32 copies of 16-bit tensors,
     ``beta * self``, and the result when it is stored over ``self``.
     """
-    check_rank(ctx, mat1, 2, arg="mat1")
-    check_rank(ctx, mat2, 2, arg="mat2")
-    ctx.check(
-        mat1.sizes[1] == mat2.sizes[0], arg="mat2", expected=f"{mat1.sizes[1]} rows", got=list(mat2.sizes)
-    )
     return _add_product(ctx, self, mat1, mat2, beta, alpha, out)
 
 
 @kernel("aten::baddbmm.out")
+@inferred(rules.baddbmm, kinds=_TYPES, same_type=True)
 def baddbmm_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -227,33 +194,16 @@ def baddbmm_out(
     out: Tensor,
 ) -> Step:
     """``beta * self + alpha * batch1 @ batch2``, batch by batch. Scratch: as for addmm."""
-    check_rank(ctx, batch1, 3, arg="batch1")
-    check_rank(ctx, batch2, 3, arg="batch2")
-    batch, _, inner = batch1.sizes
-    ctx.check(
-        batch2.sizes[:2] == (batch, inner),
-        arg="batch2",
-        expected=f"[{batch}, {inner}, m]",
-        got=list(batch2.sizes),
-    )
     return _add_product(ctx, self, batch1, batch2, beta, alpha, out)
 
 
 @kernel("aten::linear.out", any_layout=True)
+@inferred(rules.linear, kinds=_TYPES, same_type=True)
 def linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> Step:
     """``input`` (..., k) times the transpose of ``weight`` (m, k) or (k), plus ``bias``. Scratch: float32
     copies of 16-bit tensors.
     """
-    check_rank(ctx, weight, 1, 2, arg="weight")
-    check_kinds(ctx, input.scalar_type, _TYPES, arg="input")
-    check_same_type(ctx, input, ("weight", weight), ("bias", bias), ("out", out))
-    ctx.check(bool(input.sizes), arg="input", expected="at least one dimension", got="a 0-d tensor")
-    inner = input.sizes[-1]
-    ctx.check(weight.sizes[-1] == inner, arg="weight", expected=f"{inner} columns", got=list(weight.sizes))
-    features = weight.sizes[:-1]
-    if bias is not None and bias.sizes not in ((), (1,), features):
-        raise ctx.trap(arg="bias", expected=f"shape {list(features)}", got=list(bias.sizes))
-    out.resize((*input.sizes[:-1], *features))
+    inner, features = input.sizes[-1], weight.sizes[:-1]
     dtype = numpy_dtype(arithmetic(input.scalar_type))
     first, a = in_arithmetic_type(ctx, input, dtype, "input")
     second, b = in_arithmetic_type(ctx, weight, dtype, "weight")
@@ -277,3 +227,26 @@ def linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, bias: Tensor 
 
     hazard = added is not None and overlaps(added, out.array)
     return _into(ctx, out, dtype, into, hazard=hazard)
+
+
+_SINGLE_TERMS = 256
+"""How many products of bytes float32 adds up exactly."""
+
+
+@kernel("aten::_int_mm.out")
+def int_mm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:
+    """``self`` [m, k] of int8 or uint8 times ``mat2`` [k, n] of int8, as int32: by a product of floats, which is exact,
+    of float32 for small k and float64 for others. Allocates the operands in that type and the result.
+    """
+    for arg, matrix in (("self", self), ("mat2", mat2)):
+        check_rank(ctx, matrix, 2, arg=arg)
+    good = self.scalar_type in (ScalarType.CHAR, ScalarType.BYTE)
+    ctx.check(good, arg="self", expected="int8 or uint8", got=self.scalar_type.torch_name)
+    check_type(ctx, ScalarType.CHAR, mat2, arg="mat2")
+    check_type(ctx, ScalarType.INT, out, arg="out")
+    inner = self.sizes[1]
+    ctx.check(mat2.sizes[0] == inner, arg="mat2", expected=f"{inner} rows", got=list(mat2.sizes))
+    out.resize((self.sizes[0], mat2.sizes[1]))
+    dtype = np.dtype(np.float32 if inner <= _SINGLE_TERMS else np.float64)
+    ctx.work(self.numel * mat2.sizes[1])
+    return evaluated(np.matmul, (self, mat2), (out,), dtype)

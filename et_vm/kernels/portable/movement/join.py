@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from et_ops.inference import views as rules
+from et_ops.inference.creation import diag_embed
 from et_vm.kernels.portable.arguments import (
     check_out_type,
     check_rank,
@@ -18,6 +19,7 @@ from et_vm.kernels.portable.arguments import (
     dimensions,
 )
 from et_vm.kernels.portable.declare import Scalar, kernel
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import borders, move, moves
 from et_vm.kernels.portable.promotion import result_type
 from et_vm.kernels.portable.steps import NOTHING, chain, copy, overlaps, same_view
@@ -83,19 +85,12 @@ def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -
 
 
 @kernel("aten::stack.out")
+@inferred(rules.stack, casts=True)
 def stack_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -> Step:
     """The tensors, all of one shape, along a new dimension ``dim``. Scratch: the inputs that overlap the
     output.
     """
-    ctx.check(bool(tensors), arg="tensors", expected="at least one tensor", got="none")
-    sizes = tensors[0].sizes
-    axis = dimension(ctx, dim, len(sizes) + 1)
-    for tensor in tensors:
-        ctx.check(
-            tensor.sizes == sizes, arg="tensors", expected=f"shape {list(sizes)}", got=list(tensor.sizes)
-        )
-    check_out_type(ctx, result_type(*tensors), out)
-    out.resize((*sizes[:axis], len(tensors), *sizes[axis:]))
+    axis = dimension(ctx, dim, len(out.sizes))
     pieces = [
         (np.expand_dims(tensor.array, axis), out.array[_along(axis, at, at + 1)])
         for at, tensor in enumerate(tensors)
@@ -127,11 +122,10 @@ def repeat_out(ctx: PrepareContext, self: Tensor, repeats: list[int], out: Tenso
 
 
 @kernel("aten::flip.out")
+@inferred(rules.flip)
 def flip_out(ctx: PrepareContext, self: Tensor, dims: list[int], out: Tensor) -> Step:
     """The order of the elements reversed along ``dims``."""
-    check_type(ctx, self.scalar_type, out, arg="out")
     turned = dimensions(ctx, dims, len(self.sizes), arg="dims", empty_is_all=False)
-    out.resize(self.sizes)
     index = tuple(slice(None, None, -1 if at in turned else None) for at in range(len(self.sizes)))
     return move(ctx, self.array[(*index, ...)], out.array)
 
@@ -233,11 +227,6 @@ def constant_pad_nd_out(
 
 
 def _triangle(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor, *, lower: bool) -> Step:
-    ctx.check(len(self.sizes) >= 2, arg="self", expected="at least 2 dimensions", got=list(self.sizes))
-    check_type(ctx, self.scalar_type, out, arg="out")
-    out.resize(self.sizes)
-    if not out.array.size:
-        return NOTHING
     rows, columns = self.sizes[-2:]
     zero = constant(0, self.scalar_type)
     calls = moves(ctx, self.array, out.array)
@@ -251,12 +240,14 @@ def _triangle(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor, *, 
 
 
 @kernel("aten::tril.out")
+@inferred(rules.triangle)
 def tril_out(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor) -> Step:
     """Matrices with zeros above ``diagonal``."""
     return _triangle(ctx, self, diagonal, out, lower=True)
 
 
 @kernel("aten::triu.out")
+@inferred(rules.triangle)
 def triu_out(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor) -> Step:
     """Matrices with zeros below ``diagonal``."""
     return _triangle(ctx, self, diagonal, out, lower=False)
@@ -331,22 +322,13 @@ for _dims in (1, 2, 3):
 
 
 @kernel("aten::diag_embed.out")
+@inferred(diag_embed)
 def diag_embed_out(ctx: PrepareContext, self: Tensor, offset: int, dim1: int, dim2: int, out: Tensor) -> Step:
     """The last dimension as the diagonal, ``offset`` above the main one, of planes of ``dim1`` and
     ``dim2``; zeros elsewhere.
     """
-    ctx.check(bool(self.sizes), arg="self", expected="at least one dimension", got="a 0-d tensor")
     rank = len(self.sizes) + 1
     a, b = dimension(ctx, dim1, rank, arg="dim1"), dimension(ctx, dim2, rank, arg="dim2")
-    ctx.check(a != b, arg="dim2", expected=f"another dimension than {a}", got=dim2)
-    check_type(ctx, self.scalar_type, out, arg="out")
-    side = self.sizes[-1] + abs(offset)
-    shape = list(self.sizes[:-1])
-    for axis in sorted((a, b)):
-        shape.insert(axis, side)
-    out.resize(shape)
-    if not math.prod(shape):
-        return NOTHING
     diagonal = _diagonal(out.array, offset, a, b, self.sizes[-1])
     return chain([copy(constant(0, self.scalar_type), out.array), *moves(ctx, self.array, diagonal)])
 

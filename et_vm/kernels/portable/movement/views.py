@@ -8,16 +8,20 @@ nothing.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from et_ops.inference import views as rules
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import check_type, dimension, dimensions
+from et_vm.kernels.portable.arguments import COMPLEX, FLOAT, check_type, dimension, dimensions
 from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import as_array, contiguous, move, reshape_moves
-from et_vm.kernels.portable.promotion import can_cast, real_of
+from et_vm.kernels.portable.promotion import can_cast
 from et_vm.kernels.portable.steps import NOTHING, chain
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import MAX_RANK, Array, Tensor, element_count
@@ -38,35 +42,13 @@ def _store(ctx: PrepareContext, self: Tensor, view: Array, out: Tensor, *, conve
     return move(ctx, view, out.array)
 
 
-def _reshape(ctx: PrepareContext, self: Tensor, shape: Sequence[int], out: Tensor) -> Step:
-    check_type(ctx, self.scalar_type, out, arg="out")
-    out.resize(shape)
-    if not out.array.size:
-        return NOTHING
-    calls = reshape_moves(ctx, self.array, out.array)
-    return chain(calls)
-
-
 @kernel("aten::view_copy.out", "aten::_unsafe_view.out")
+@inferred(rules.view)
 def view_copy_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor) -> Step:
     """The elements in order of their indices, as ``size``, of which one may be -1. Scratch: a copy when
     neither is contiguous.
     """
-    shape = list(size)
-    count = self.numel
-    unknown = [at for at, extent in enumerate(shape) if extent == -1]
-    known = math.prod(extent for extent in shape if extent != -1)
-    fits = all(extent >= -1 for extent in shape) and len(unknown) <= 1
-    if unknown and fits:
-        fits = known != 0 and count % known == 0
-        shape[unknown[0]] = count // known if fits else -1
-    ctx.check(
-        fits and math.prod(shape) == count,
-        arg="size",
-        expected=f"a shape of {count} elements",
-        got=list(size),
-    )
-    return _reshape(ctx, self, shape, out)
+    return chain(reshape_moves(ctx, self.array, out.array))
 
 
 @kernel("aten::alias_copy.out", "aten::detach_copy.out", "aten::lift_fresh_copy.out")
@@ -118,30 +100,31 @@ def expand_copy_out(ctx: PrepareContext, self: Tensor, size: list[int], implicit
 
 
 @kernel("aten::unsqueeze_copy.out")
+@inferred(rules.unsqueeze)
 def unsqueeze_copy_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
     """A dimension of size 1 more, at ``dim``."""
-    axis = dimension(ctx, dim, len(self.sizes) + 1)
-    return _reshape(ctx, self, (*self.sizes[:axis], 1, *self.sizes[axis:]), out)
+    return chain(reshape_moves(ctx, self.array, out.array))
 
 
 @kernel("aten::squeeze_copy.out")
+@inferred(rules.squeeze)
 def squeeze_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """Without the dimensions of size 1."""
-    return _reshape(ctx, self, [size for size in self.sizes if size != 1], out)
+    return chain(reshape_moves(ctx, self.array, out.array))
 
 
 @kernel("aten::squeeze_copy.dim_out")
+@inferred(rules.squeeze_dim)
 def squeeze_copy_dim_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
     """Without dimension ``dim`` when its size is 1."""
-    return squeeze_copy_dims_out(ctx, self, [dim], out)
+    return chain(reshape_moves(ctx, self.array, out.array))
 
 
 @kernel("aten::squeeze_copy.dims_out")
+@inferred(rules.squeeze_dims)
 def squeeze_copy_dims_out(ctx: PrepareContext, self: Tensor, dim: list[int], out: Tensor) -> Step:
     """Without those of the dimensions ``dim`` whose size is 1."""
-    gone = set(dimensions(ctx, dim, len(self.sizes), empty_is_all=False))
-    shape = [size for at, size in enumerate(self.sizes) if size != 1 or at not in gone]
-    return _reshape(ctx, self, shape, out)
+    return chain(reshape_moves(ctx, self.array, out.array))
 
 
 def slice_bounds(start: int | None, end: int | None, size: int) -> tuple[int, int]:
@@ -266,9 +249,7 @@ def unfold_copy_out(
     ctx.check(0 <= size <= extent, arg="size", expected=f"a size in [0, {extent}]", got=size)
     ctx.check(step > 0, arg="step", expected="a positive step", got=step)
     if not rank:
-        return (
-            _reshape(ctx, self, (size,), out) if size else _store(ctx, self, self.array.reshape(1)[:0], out)
-        )
+        return _store(ctx, self, self.array.reshape(1)[:size], out)
     array = self.array
     count = (extent - size) // step + 1
     shape = (*array.shape[:axis], count, *array.shape[axis + 1 :], size)
@@ -278,35 +259,17 @@ def unfold_copy_out(
 
 
 @kernel("aten::view_as_real_copy.out")
+@inferred(rules.view_as_real, kinds=(COMPLEX,))
 def view_as_real_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """A complex tensor as real and imaginary parts along a new last dimension."""
-    ctx.check(
-        self.scalar_type.is_complex, arg="self", expected="a complex tensor", got=self.scalar_type.torch_name
-    )
-    check_type(ctx, real_of(self.scalar_type), out, arg="out")
-    out.resize((*self.sizes, 2))
-    if not out.array.size:
-        return NOTHING
     array = self.array
     return chain([move(ctx, part, out.array[..., at]) for at, part in enumerate((array.real, array.imag))])
 
 
 @kernel("aten::view_as_complex_copy.out")
+@inferred(rules.view_as_complex, kinds=(FLOAT,))
 def view_as_complex_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """Real and imaginary parts along the last dimension as a complex tensor."""
-    ctx.check(
-        bool(self.sizes) and self.sizes[-1] == 2,
-        arg="self",
-        expected="a last dimension of size 2",
-        got=list(self.sizes),
-    )
-    ctx.check(
-        real_of(out.scalar_type) == self.scalar_type and out.scalar_type.is_complex,
-        arg="out", expected="the complex type of self", got=out.scalar_type.torch_name,
-    )  # fmt: skip
-    out.resize(self.sizes[:-1])
-    if not out.array.size:
-        return NOTHING
     array = out.array
     return chain([move(ctx, self.array[..., at], part) for at, part in enumerate((array.real, array.imag))])
 
@@ -377,16 +340,12 @@ def unbind_copy_out(ctx: PrepareContext, self: Tensor, dim: int, out: list[Tenso
 
 
 @kernel("aten::pixel_shuffle.out")
+@inferred(rules.pixel_shuffle)
 def pixel_shuffle_out(ctx: PrepareContext, self: Tensor, upscale_factor: int, out: Tensor) -> Step:
     """(..., C r^2, H, W) to (..., C, H r, W r). Scratch: a copy when the output is not contiguous."""
     r = upscale_factor
-    ctx.check(len(self.sizes) >= 3, arg="self", expected="at least 3 dimensions", got=list(self.sizes))
-    ctx.check(r > 0, arg="upscale_factor", expected="a positive factor", got=r)
     *batch, channels, height, width = self.sizes
-    ctx.check(channels % (r * r) == 0, arg="self", expected=f"a multiple of {r * r} channels", got=channels)
-    check_type(ctx, self.scalar_type, out, arg="out")
     depth = channels // (r * r)
-    out.resize((*batch, depth, height * r, width * r))
     rank = len(batch)
     source = self.array.reshape((*batch, depth, r, r, height, width))
     order = (*range(rank + 1), rank + 3, rank + 1, rank + 4, rank + 2)
@@ -394,20 +353,11 @@ def pixel_shuffle_out(ctx: PrepareContext, self: Tensor, upscale_factor: int, ou
 
 
 @kernel("aten::pixel_unshuffle.out", any_layout=True)
+@inferred(rules.pixel_unshuffle)
 def pixel_unshuffle_out(ctx: PrepareContext, self: Tensor, downscale_factor: int, out: Tensor) -> Step:
     """(..., C, H r, W r) to (..., C r^2, H, W). Scratch: a copy when the output is not contiguous."""
     r = downscale_factor
-    ctx.check(len(self.sizes) >= 3, arg="self", expected="at least 3 dimensions", got=list(self.sizes))
-    ctx.check(r > 0, arg="downscale_factor", expected="a positive factor", got=r)
     *batch, depth, height, width = self.sizes
-    ctx.check(
-        height % r == 0 and width % r == 0,
-        arg="self",
-        expected=f"height and width divisible by {r}",
-        got=(height, width),
-    )
-    check_type(ctx, self.scalar_type, out, arg="out")
-    out.resize((*batch, depth * r * r, height // r, width // r))
     rank = len(batch)
     source = self.array.reshape((*batch, depth, height // r, r, width // r, r))
     order = (*range(rank + 1), rank + 2, rank + 4, rank + 1, rank + 3)
@@ -417,14 +367,59 @@ def pixel_unshuffle_out(ctx: PrepareContext, self: Tensor, downscale_factor: int
 
 
 @kernel("aten::channel_shuffle.out")
+@inferred(rules.channel_shuffle)
 def channel_shuffle_out(ctx: PrepareContext, self: Tensor, groups: int, out: Tensor) -> Step:
     """Channel g * (C / groups) + c becomes channel c * groups + g."""
-    ctx.check(len(self.sizes) >= 3, arg="self", expected="at least 3 dimensions", got=list(self.sizes))
     batch, channels, *space = self.sizes
-    ctx.check(
-        groups > 0 and channels % groups == 0, arg="groups", expected=f"a divisor of {channels}", got=groups
-    )
-    check_type(ctx, self.scalar_type, out, arg="out")
-    out.resize(self.sizes)
     source = self.array.reshape((batch, groups, channels // groups, *space)).swapaxes(1, 2)
     return move(ctx, source, out.array.reshape((batch, channels // groups, groups, *space)))
+
+
+@kernel("aten::view_copy.dtype_out")
+@inferred(rules.view_dtype)
+def view_copy_dtype_out(ctx: PrepareContext, self: Tensor, dtype: int, out: Tensor) -> Step:
+    """The bytes of ``self`` as elements of ``dtype``; when that is smaller or larger, the last dimension is as
+    much longer or shorter. Allocates a copy of ``self`` when it is not contiguous.
+    """
+    return evaluated(functools.partial(_as_type, out.dtype, out.sizes), (self,), (out,), self.dtype)
+
+
+def _as_type(dtype: np.dtype[np.generic], shape: tuple[int, ...], array: Array) -> Array:
+    return np.ascontiguousarray(array).reshape(-1).view(dtype).reshape(shape)
+
+
+@kernel("aten::_conj_copy.out")
+def conj_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
+    """The complex conjugate; a real tensor is copied. Allocates the result."""
+    check_type(ctx, self.scalar_type, out, arg="out")
+    out.resize(self.sizes)
+    return evaluated(_conjugate, (self,), (out,), self.dtype)
+
+
+def _conjugate(array: Array) -> Array:
+    return np.conjugate(array) if array.dtype.kind == "c" else array
+
+
+@kernel("aten::_neg_view_copy.out")
+def neg_view_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
+    """The negative. Allocates the result."""
+    good = self.scalar_type != ScalarType.BOOL
+    ctx.check(good, arg="self", expected="numbers", got=self.scalar_type.torch_name)
+    check_type(ctx, self.scalar_type, out, arg="out")
+    out.resize(self.sizes)
+    return evaluated(np.negative, (self,), (out,))
+
+
+@kernel("aten::_reshape_alias_copy.out")
+def reshape_alias_copy_out(
+    ctx: PrepareContext, self: Tensor, size: list[int], stride: list[int], out: Tensor
+) -> Step:
+    """The elements in order of their indices, as ``size``; ``stride`` is how torch would have made a view of
+    it. Allocates a copy of ``self`` when it is not contiguous.
+    """
+    check_type(ctx, self.scalar_type, out, arg="out")
+    good = math.prod(size) == self.numel and all(extent >= 0 for extent in size)
+    ctx.check(good, arg="size", expected=f"a shape of {self.numel} elements", got=size)
+    ctx.check(len(stride) == len(size), arg="stride", expected=f"{len(size)} strides", got=stride)
+    out.resize(size)
+    return evaluated(functools.partial(np.reshape, shape=tuple(size)), (self,), (out,), self.dtype)

@@ -13,11 +13,12 @@ from et_vm.kernels.portable.arguments import (
     FLOAT,
     INTEGER,
     check_kinds,
+    check_type,
     checked_constant,
     constant,
 )
 from et_vm.kernels.portable.declare import Scalar, kernel
-from et_vm.kernels.portable.elementwise import Body, apply, elementwise
+from et_vm.kernels.portable.elementwise import Body, apply, elementwise, whole
 from et_vm.kernels.portable.promotion import REDUCED, arithmetic, floating, kind, result_type
 from et_vm.kernels.portable.steps import call, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext, Step
@@ -452,3 +453,20 @@ def lerp_scalar_out(ctx: PrepareContext, self: Tensor, end: Tensor, weight: Scal
         ]
 
     return elementwise(ctx, (self, end), out, body, compute=compute, promoted=self.scalar_type)
+
+
+@kernel("aten::lerp.Tensor_out")
+def lerp_tensor_out(ctx: PrepareContext, self: Tensor, end: Tensor, weight: Tensor, out: Tensor) -> Step:
+    """``self`` + ``weight`` (``end`` - ``self``), from the nearer end. Allocates a few blocks."""
+    check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
+    check_type(ctx, self.scalar_type, end, arg="end")
+    check_type(ctx, self.scalar_type, weight, arg="weight")
+
+    def function(a: Array, b: Array, w: Array) -> Array:
+        near = np.abs(w) < 0.5
+        return np.where(near, a + w * (b - a), b - (b - a) * (1 - w))
+
+    compute = arithmetic(self.scalar_type)
+    return elementwise(
+        ctx, (self, end, weight), out, whole(function), compute=compute, promoted=self.scalar_type
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import BOOL, COMPLEX, FLOAT, INTEGER, check_kinds, check_type
 from et_vm.kernels.portable.declare import Scalar, kernel
-from et_vm.kernels.portable.elementwise import Body, apply, elementwise
+from et_vm.kernels.portable.elementwise import Body, apply, elementwise, whole
 from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.pointwise.binary import binary
 from et_vm.kernels.portable.promotion import arithmetic, floating, kind, real_of, result_type
@@ -18,21 +18,12 @@ from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
 
-def _whole(function: Callable[..., Array]) -> Body:
-    """The body that is one call of a function that allocates its result."""
-
-    def store(inputs: Sequence[Array], out: Array) -> None:
-        np.copyto(out, function(*inputs), "unsafe")
-
-    return lambda inputs, out, temporaries: [(store, (tuple(inputs), out))]
-
-
 def _whole_of_one(function: Callable[[Array], Array]) -> Body:
-    return _whole(function)
+    return whole(function)
 
 
 def _whole_of_two(function: Callable[[Array, Array], Array]) -> Body:
-    return _whole(function)
+    return whole(function)
 
 
 def _declare(
@@ -50,8 +41,8 @@ def _fmax(a: Array, b: Array) -> Array:
     return np.fmax(a, b)
 
 
-_declare("fmax", "The larger; of a NaN and a number the number.", _whole(_fmax), (BOOL, INTEGER, FLOAT))
-_declare("fmin", "The smaller; of a NaN and a number the number.", _whole(np.fmin), (BOOL, INTEGER, FLOAT))
+_declare("fmax", "The larger; of a NaN and a number the number.", whole(_fmax), (BOOL, INTEGER, FLOAT))
+_declare("fmin", "The smaller; of a NaN and a number the number.", whole(np.fmin), (BOOL, INTEGER, FLOAT))
 _declare("gcd", "The greatest common divisor, not negative.", apply(np.gcd), (INTEGER,))
 
 
@@ -63,7 +54,7 @@ def _lcm(a: Array, b: Array) -> Array:
     return np.abs(product)
 
 
-_declare("lcm", "The least common multiple, not negative. Allocates a few blocks.", _whole(_lcm), (INTEGER,))
+_declare("lcm", "The least common multiple, not negative. Allocates a few blocks.", whole(_lcm), (INTEGER,))
 _declare("hypot", "sqrt(a^2 + b^2) without overflow.", apply(np.hypot), (FLOAT,))
 _declare(
     "copysign",
@@ -90,8 +81,8 @@ def _log2_add(a: Array, b: Array) -> Array:
     return np.logaddexp2(a, b)
 
 
-_declare("logaddexp", "log(exp(a) + exp(b)).", _whole(log_add), (FLOAT, COMPLEX))
-_declare("logaddexp2", "log2(2^a + 2^b).", _whole(_log2_add), (FLOAT,))
+_declare("logaddexp", "log(exp(a) + exp(b)).", whole(log_add), (FLOAT, COMPLEX))
+_declare("logaddexp2", "log2(2^a + 2^b).", whole(_log2_add), (FLOAT,))
 
 
 @kernel("aten::copysign.Scalar_out")
@@ -105,7 +96,7 @@ def nextafter_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor)
     """The next number of the type from ``self`` towards ``other``."""
     promoted = result_type(self, other)
     check_kinds(ctx, promoted, (FLOAT,), arg="self")
-    return elementwise(ctx, (self, other), out, _whole(np.nextafter), compute=promoted)
+    return elementwise(ctx, (self, other), out, whole(np.nextafter), compute=promoted)
 
 
 @kernel("aten::heaviside.out")
@@ -133,7 +124,7 @@ def ldexp_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> 
         return x * np.power(exponent.dtype.type(2), exponent).astype(narrow).astype(x.dtype)
 
     return elementwise(
-        ctx, (self, other), out, _whole(function), compute=arithmetic(promoted), promoted=promoted
+        ctx, (self, other), out, whole(function), compute=arithmetic(promoted), promoted=promoted
     )
 
 
@@ -206,20 +197,3 @@ def complex_out(ctx: PrepareContext, real: Tensor, imag: Tensor, out: Tensor) ->
 
 def _set_parts(parts: Sequence[Array], out: Array) -> None:
     out.real[...], out.imag[...] = parts
-
-
-@kernel("aten::lerp.Tensor_out")
-def lerp_tensor_out(ctx: PrepareContext, self: Tensor, end: Tensor, weight: Tensor, out: Tensor) -> Step:
-    """``self`` + ``weight`` (``end`` - ``self``), from the nearer end. Allocates a few blocks."""
-    check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
-    check_type(ctx, self.scalar_type, end, arg="end")
-    check_type(ctx, self.scalar_type, weight, arg="weight")
-
-    def function(a: Array, b: Array, w: Array) -> Array:
-        near = np.abs(w) < 0.5
-        return np.where(near, a + w * (b - a), b - (b - a) * (1 - w))
-
-    compute = arithmetic(self.scalar_type)
-    return elementwise(
-        ctx, (self, end, weight), out, _whole(function), compute=compute, promoted=self.scalar_type
-    )

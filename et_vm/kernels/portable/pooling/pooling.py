@@ -11,23 +11,11 @@ import numpy as np
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_type
 from et_vm.kernels.portable.declare import kernel
-from et_vm.kernels.portable.image.geometry import Padded, Window, windows
+from et_vm.kernels.portable.image.geometry import Padded, Window, numbers_for, window_over, windows
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
-
-
-def _expand(ctx: PrepareContext, values: Sequence[int], count: int, arg: str, lowest: int) -> tuple[int, ...]:
-    full = tuple(values) * count if len(values) == 1 else tuple(values)
-    ctx.check(len(full) == count, arg=arg, expected=f"{count} numbers", got=list(values))
-    ctx.check(
-        all(value >= lowest for value in full),
-        arg=arg,
-        expected=f"numbers of at least {lowest}",
-        got=list(values),
-    )
-    return full
 
 
 def pooling_window(
@@ -43,33 +31,11 @@ def pooling_window(
     """The geometry of a pooling over the last ``dims`` of ``sizes``, checked. With ``ceil_mode`` the last
     window may hang over the end.
     """
-    taps = _expand(ctx, kernel_size, dims, "kernel_size", 1)
-    steps = _expand(ctx, stride, dims, "stride", 1) if stride else taps
-    pads = _expand(ctx, padding, dims, "padding", 0)
-    spreads = _expand(ctx, dilation, dims, "dilation", 1)
-    space = tuple(sizes[len(sizes) - dims :])
-    out: list[int] = []
-    for size, count, step, pad, spread in zip(space, taps, steps, pads, spreads, strict=True):
-        ctx.check(
-            2 * pad <= (count - 1) * spread + 1,
-            arg="padding",
-            expected="at most half the kernel",
-            got=list(padding),
-        )
-        room = size + 2 * pad - spread * (count - 1) - 1
-        places = (room + (step - 1 if ceil_mode else 0)) // step + 1
-        if (
-            ceil_mode and (places - 1) * step >= size + pad
-        ):  # a window must start inside the image or its left padding
-            places -= 1
-        out.append(places)
-    ctx.check(
-        all(places > 0 for places in out),
-        arg="kernel_size",
-        expected=f"a kernel that fits in {list(space)}",
-        got=list(kernel_size),
-    )
-    window = Window(space, taps, steps, pads, spreads, tuple(out))
+    space = sizes[len(sizes) - dims :]
+    window = window_over(ctx, space, kernel_size, stride, padding, dilation, ceil_mode=ceil_mode)
+    narrow = zip(window.padding, window.kernel, window.dilation, strict=True)
+    good = all(2 * pad <= (taps - 1) * apart + 1 for pad, taps, apart in narrow)
+    ctx.check(good, arg="padding", expected="at most half the kernel", got=list(padding))
     window.check_cost(ctx, math.prod(sizes[: len(sizes) - dims]), filtered=False)
     return window
 
@@ -413,7 +379,7 @@ def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dim
     image = _image(ctx, self, dims)
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     check_type(ctx, self.scalar_type, out, arg="out")
-    places = _expand(ctx, output_size, dims, "output_size", 0)
+    places = numbers_for(ctx, output_size, dims, arg="output_size", lowest=0)
     shape = (*self.sizes[:-dims], *places)
     out.resize(shape)
     if not out.array.size:

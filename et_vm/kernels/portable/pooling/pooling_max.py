@@ -13,7 +13,7 @@ from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_type
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
-from et_vm.kernels.portable.image.geometry import Window
+from et_vm.kernels.portable.image.geometry import Window, numbers_for
 from et_vm.kernels.portable.pooling.pooling import pooling_window
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
@@ -100,13 +100,11 @@ def _adaptive_max(
     ctx: PrepareContext, self: Tensor, output_size: list[int], dims: int, out: Tensor, indices: Tensor
 ) -> Step:
     _check(ctx, self, dims, out, indices)
-    places = list(output_size) * dims if len(output_size) == 1 else list(output_size)
-    good = len(places) == dims and min(places) >= 0
-    ctx.check(good, arg="output_size", expected=f"{dims} non-negative sizes", got=list(output_size))
+    places = numbers_for(ctx, output_size, dims, arg="output_size", lowest=0)
     out.resize((*self.sizes[:-dims], *places))
     indices.resize(out.sizes)
     ctx.work(4 * self.numel + 8 * CALL * math.prod(places))
-    return evaluated(functools.partial(_max_parts, tuple(places)), (self,), (out, indices))
+    return evaluated(functools.partial(_max_parts, places), (self,), (out, indices))
 
 
 def _max_parts(counts: tuple[int, ...], image: Array) -> tuple[Array, Array]:
@@ -164,12 +162,10 @@ def _fractional(
     _check(ctx, self, dims, output, indices)
     check_type(ctx, self.scalar_type, random_samples, arg="random_samples")
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    taps = list(kernel_size) * dims if len(kernel_size) == 1 else list(kernel_size)
-    places = list(output_size) * dims if len(output_size) == 1 else list(output_size)
+    taps = numbers_for(ctx, kernel_size, dims, arg="kernel_size", lowest=1)
+    places = numbers_for(ctx, output_size, dims, arg="output_size", lowest=1)
     space = self.sizes[-dims:]
-    good = len(places) == len(taps) == dims and all(
-        n > 0 and k > 0 and n + k - 1 <= s for n, k, s in zip(places, taps, space, strict=True)
-    )
+    good = all(n + k - 1 <= s for n, k, s in zip(places, taps, space, strict=True))
     ctx.check(good, arg="output_size", expected=f"sizes whose windows fit in {list(space)}", got=output_size)
     batch = self.sizes[0] if len(self.sizes) == dims + 2 else 1
     channels = self.sizes[-dims - 1]
@@ -183,7 +179,7 @@ def _fractional(
     output.resize((*self.sizes[:-dims], *places))
     indices.resize(output.sizes)
     ctx.work(8 * math.prod(taps) * (output.numel + CALL * batch * channels))
-    compute = functools.partial(_fractional_max, ctx, tuple(taps), tuple(places))
+    compute = functools.partial(_fractional_max, ctx, taps, places)
     return evaluated(compute, (self, random_samples), (output, indices))
 
 
@@ -262,9 +258,8 @@ def _unpool(
     check_type(ctx, self.scalar_type, out, arg="out")
     good = indices.sizes == self.sizes
     ctx.check(good, arg="indices", expected=f"shape {list(self.sizes)}", got=list(indices.sizes))
-    good = len(output_size) == dims and min(output_size) >= 0
-    ctx.check(good, arg="output_size", expected=f"{dims} sizes", got=list(output_size))
-    out.resize((*self.sizes[:-dims], *output_size))
+    ctx.check(len(output_size) == dims, arg="output_size", expected=f"{dims} sizes", got=list(output_size))
+    out.resize((*self.sizes[:-dims], *numbers_for(ctx, output_size, dims, arg="output_size", lowest=0)))
     return evaluated(functools.partial(_scatter, ctx, out.sizes, dims), (self, indices), (out,))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from et_ops.inference.shapes import reduced
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import (
     BOOL,
@@ -27,16 +28,9 @@ from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
 
 
-def reduced_shape(sizes: Sequence[int], axes: Sequence[int], keepdim: bool) -> tuple[int, ...]:
-    """``sizes`` with the dimensions ``axes`` gone, or 1 when they are kept."""
-    if keepdim:
-        return tuple(1 if at in axes else size for at, size in enumerate(sizes))
-    return tuple(size for at, size in enumerate(sizes) if at not in axes)
-
-
-def _kept(out: Tensor, sizes: Sequence[int], axes: Sequence[int]) -> Array:
+def _kept(out: Tensor, sizes: tuple[int, ...], axes: Sequence[int]) -> Array:
     """``out`` seen with the reduced dimensions kept as ones: always a view."""
-    return out.array.reshape(reduced_shape(sizes, axes, True))
+    return out.array.reshape(reduced(sizes, axes, True))
 
 
 def _sizes(array: Array, out: Array) -> None:
@@ -86,7 +80,7 @@ def _sum(
     result = _explicit(ctx, dtype, default, out, anything=not mean)
     if mean:
         check_kinds(ctx, result, (FLOAT, COMPLEX), arg="out" if dtype is None else "dtype")
-    out.resize(reduced_shape(self.sizes, axes, keepdim))
+    out.resize(reduced(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
     compute = numpy_dtype(arithmetic(result))
@@ -143,7 +137,7 @@ def _prod(
     if exact and dtype is None:
         check_type(ctx, default, out, arg="out")
     result = _explicit(ctx, dtype, default, out)
-    out.resize(reduced_shape(self.sizes, axes, keepdim))
+    out.resize(reduced(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
     compute = numpy_dtype(arithmetic(result))
@@ -189,7 +183,7 @@ def _extreme(
     _check_reducible(ctx, self, axes)
     check_result = check_out_type if converts else check_type
     check_result(ctx, self.scalar_type, out, arg="out")
-    out.resize(reduced_shape(self.sizes, axes, keepdim))
+    out.resize(reduced(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
     compute = numpy_dtype(arithmetic(self.scalar_type))
@@ -239,10 +233,10 @@ def _search(
     rank = len(self.sizes)
     axes = dimensions(ctx, None if dim is None else [dim], rank)
     _check_reducible(ctx, self, axes)
-    out.resize(reduced_shape(self.sizes, axes, keepdim))
+    out.resize(reduced(self.sizes, axes, keepdim))
     if not out.array.size:
         return []
-    target = out.array.reshape(reduced_shape(self.sizes, axes, False))
+    target = out.array.reshape(reduced(self.sizes, axes, False))
     if not rank:
         return [copy(filled(target.dtype, 0), target)]
     calls, array = _comparable(ctx, self)
@@ -292,7 +286,7 @@ def _logical(
 ) -> Step:
     if out.scalar_type not in (ScalarType.BOOL, ScalarType.BYTE):
         raise ctx.trap(arg="out", expected="bool or uint8", got=out.scalar_type.torch_name)
-    out.resize(reduced_shape(self.sizes, axes, keepdim))
+    out.resize(reduced(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
     truth = np.dtype(np.bool_)
@@ -342,7 +336,7 @@ def _variance_calls(
     """Two passes in the arithmetic type: the mean, then the mean square of what remains."""
     compute = numpy_dtype(arithmetic(self.scalar_type))
     count = math.prod(self.sizes[axis] for axis in axes)
-    kept = reduced_shape(self.sizes, axes, True)
+    kept = reduced(self.sizes, axes, True)
     centre = mean if mean is not None and mean.dtype == compute else ctx.scratch(kept, compute)
     spread = variance if variance.dtype == compute else ctx.scratch(kept, compute)
     rest = ctx.scratch(self.sizes, compute)
@@ -381,7 +375,7 @@ def _variance(
     check_out_type(ctx, real_of(self.scalar_type), out)
     check_out_type(ctx, self.scalar_type, outs[-1] if mean is not None else self)
     for tensor in outs:
-        tensor.resize(reduced_shape(self.sizes, axes, keepdim))
+        tensor.resize(reduced(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
     if self.scalar_type.is_complex:
@@ -484,13 +478,13 @@ def logsumexp_out(ctx: PrepareContext, self: Tensor, dim: list[int], keepdim: bo
     result = floating(self.scalar_type)
     check_kinds(ctx, result, (FLOAT, COMPLEX), arg="self")
     check_out_type(ctx, result, out)
-    out.resize(reduced_shape(self.sizes, axes, keepdim))
+    out.resize(reduced(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
     if self.scalar_type.is_complex:
         return complex_reduce.logsumexp(self, axes, out)
     compute = numpy_dtype(arithmetic(result))
-    kept = reduced_shape(self.sizes, axes, True)
+    kept = reduced(self.sizes, axes, True)
     rest, peak = ctx.scratch(self.sizes, compute), ctx.scratch(kept, compute)
     infinite, floor = ctx.scratch(kept, np.bool_), filled(compute, -np.inf)
 
@@ -531,7 +525,7 @@ def linalg_vector_norm_out(
     order = float(ord)
     if math.isinf(order) or order < 0:
         _check_reducible(ctx, self, axes)
-    out.resize(reduced_shape(self.sizes, axes, keepdim))
+    out.resize(reduced(self.sizes, axes, keepdim))
     if not out.array.size:
         return NOTHING
     compute = numpy_dtype(arithmetic(result))

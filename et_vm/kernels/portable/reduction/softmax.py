@@ -7,28 +7,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_type, dimension
+from et_ops.inference.normalization import softmax
+from et_schema.scalar_type import numpy_dtype
+from et_vm.kernels.portable.arguments import FLOAT, dimension
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.elementwise import BLOCK
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.portable.steps import NOTHING, call, chain, copy
+from et_vm.kernels.portable.steps import call, chain, copy
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
 
 
-def _softmax(
-    ctx: PrepareContext, self: Tensor, dim: int, half_to_float: bool, out: Tensor, *, logarithm: bool
-) -> Step:
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
+def _softmax(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor, *, logarithm: bool) -> Step:
     axis = dimension(ctx, dim, len(self.sizes))
-    if half_to_float:
-        check_type(ctx, ScalarType.HALF, self, arg="self")
-    check_type(ctx, ScalarType.FLOAT if half_to_float else self.scalar_type, out, arg="out")
-    out.resize(self.sizes)
-    if not out.array.size:
-        return NOTHING
     order = out.dim_order
     source, target = self.array.transpose(order), out.array.transpose(order)
     calls: list[Step] = []
@@ -84,16 +77,18 @@ def _grouped(array: Array, axis: int) -> Array:
 
 
 @kernel("aten::_softmax.out")
+@inferred(softmax, kinds=(FLOAT,))
 def softmax_out(ctx: PrepareContext, self: Tensor, dim: int, half_to_float: bool, out: Tensor) -> Step:
     """exp(x - max) / sum of the same along ``dim``. Scratch: two slices of a block, and a block for 16-bit
     types.
     """
-    return _softmax(ctx, self, dim, half_to_float, out, logarithm=False)
+    return _softmax(ctx, self, dim, out, logarithm=False)
 
 
 @kernel("aten::_log_softmax.out", any_layout=True)
+@inferred(softmax, kinds=(FLOAT,))
 def log_softmax_out(ctx: PrepareContext, self: Tensor, dim: int, half_to_float: bool, out: Tensor) -> Step:
     """Logarithm of the softmax along ``dim``. Scratch: two slices of a block and a block, two for 16-bit
     types.
     """
-    return _softmax(ctx, self, dim, half_to_float, out, logarithm=True)
+    return _softmax(ctx, self, dim, out, logarithm=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import check_rank, check_same_type, check_shape
-from et_vm.kernels.portable.creation.linspace import spaced
+from et_vm.kernels.portable.creation.create import spaced
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.registry import PrepareContext, Step

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from et_ops.inference.shapes import reduced
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import (
     BOOL,
@@ -26,7 +27,6 @@ from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.evaluate import evaluated, wide
 from et_vm.kernels.portable.indexing.index import check_range
 from et_vm.kernels.portable.pointwise.pairwise import log_add
-from et_vm.kernels.portable.reduction.reduce import reduced_shape
 from et_vm.kernels.portable.steps import NOTHING
 from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, Tensor
@@ -57,7 +57,7 @@ def _choice(
     axis = dimension(ctx, dim, len(self.sizes))
     good = not self.sizes or self.sizes[axis] > 0
     ctx.check(good, arg="self", expected="elements to choose from", got=list(self.sizes))
-    shape = reduced_shape(self.sizes, (axis,) if self.sizes else (), keepdim)
+    shape = reduced(self.sizes, (axis,) if self.sizes else (), keepdim)
     values.resize(shape)
     indices.resize(shape)
     if not values.array.size:

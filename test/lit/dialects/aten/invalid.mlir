@@ -33,7 +33,7 @@ func.func @operand_c1_holes(%x: tensor<4xf32>, %i: tensor<2xi64>) {
 // -----
 
 func.func @operand_c1_holes_count(%x: tensor<4xf32>, %i: tensor<2xi64>) {
-  // expected-error@+1 {{[operand_c1] list 'indices' has 1 tensors, 'indices_present' says 2}}
+  // expected-error@+1 {{[operand_c1] list 'indices' has 1 tensors, but 'indices_present' states 2}}
   %0 = "aten.index.Tensor"(%x, %i) <{operandSegmentSizes = array<i32: 1, 1, 0>, indices_present = array<i1: true, true>}> : (tensor<4xf32>, tensor<2xi64>) -> tensor<2xf32>
   func.return
 }
@@ -121,7 +121,7 @@ func.func @property_c3(%x: tensor<4xf32>) {
 // -----
 
 func.func @symbol_c1(%x: tensor<4xf32>, %n: i64) {
-  // expected-error@+1 {{[symbol_c1] 0 literals are DYNAMIC, but there are 1 symbols}}
+  // expected-error@+1 {{[symbol_c1] 0 literals are DYNAMIC, but the op has 1 symbols}}
   %0 = "aten.view"(%x, %n) <{size = array<i64: 2, 2>}> : (tensor<4xf32>, i64) -> tensor<2x2xf32>
   func.return
 }

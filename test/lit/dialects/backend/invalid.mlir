@@ -53,10 +53,10 @@ backend.lowered @lowered_0 "" = #program.data<ui8, [1]>
 
 // -----
 
-// expected-error@+1 {{[lowered_c2] an alignment of 24 bytes is no power of two}}
+// expected-error@+1 {{[lowered_c2] an alignment of 24 bytes is not a power of two}}
 backend.lowered @lowered_0 "demo" align 24 = #program.data<ui8, [1]>
 
 // -----
 
-// expected-error@+1 {{[named_data_c1] an alignment of 0 bytes is no power of two}}
+// expected-error@+1 {{[named_data_c1] an alignment of 0 bytes is not a power of two}}
 backend.named_data "weights" align 0 = #program.data<ui8, [1]>

@@ -1,7 +1,7 @@
 // RUN: et-opt --verify-diagnostics --split-input-file %s
 
 func.func @cond_c1(%x: tensor<4xf32>, %p: tensor<2xi1>) {
-  // expected-error@+1 {{[cond_c1] tensor<2xi1> is no single boolean}}
+  // expected-error@+1 {{[cond_c1] tensor<2xi1> is not a single boolean}}
   control.cond %p : tensor<2xi1> -> () {
     control.yield
   } else {
@@ -25,7 +25,7 @@ func.func @cond_c2(%x: tensor<4xf32>, %p: tensor<i1>, %y: tensor<5xf32>) {
 // -----
 
 func.func @cond_c3(%x: tensor<4xf32>, %p: tensor<i1>) {
-  // expected-error@+1 {{[cond_c3] a branch has arguments}}
+  // expected-error@+1 {{[cond_c3] a branch takes no arguments}}
   control.cond %p : tensor<i1> -> () {
   ^bb0(%a: i64):
     control.yield
@@ -53,7 +53,7 @@ func.func @while_c1(%x: tensor<4xf32>, %i: tensor<i64>) {
 // -----
 
 func.func @while_c2(%i: tensor<i64>) {
-  // expected-error@+1 {{[while_c2] tensor<i64> is no single boolean}}
+  // expected-error@+1 {{[while_c2] tensor<i64> is not a single boolean}}
   %r = control.while (%i) : (tensor<i64>) -> (tensor<i64>) {
   ^bb0(%a: tensor<i64>):
     control.yield %a : tensor<i64>
@@ -97,7 +97,7 @@ func.func @while_c4(%i: tensor<i64>, %x: tensor<4xf32>) {
 // -----
 
 func.func @map_c1(%x: tensor<f32>) {
-  // expected-error@+1 {{[map_c1] tensor<f32> has no first dimension to go over}}
+  // expected-error@+1 {{[map_c1] tensor<f32> has no first dimension to iterate over}}
   %r = control.map over (%x) : (tensor<f32>) -> (tensor<1xf32>) {
   ^bb0(%a: tensor<f32>):
     control.yield %a : tensor<f32>

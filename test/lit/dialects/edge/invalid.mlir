@@ -26,18 +26,18 @@ func.func @result_c2(%x: tensor<2x3xf32>) {
 
 // -----
 
-// expected-error@+1 {{[dim_order_c1] [0, 0, 1] is no permutation of 3 dimensions}}
+// expected-error@+1 {{[dim_order_c1] [0, 0, 1] is not a permutation of 3 dimensions}}
 func.func private @dim_order_c1(tensor<1x2x3xf32, #edge.dim_order<0, 0, 1>>)
 
 // -----
 
-// expected-error@+1 {{[dim_order_c2] the contiguous order is not written out: drop the encoding}}
+// expected-error@+1 {{[dim_order_c2] the contiguous order is the default: drop the encoding}}
 func.func private @dim_order_c2(tensor<1x2x3xf32, #edge.dim_order<0, 1, 2>>)
 
 // -----
 
 func.func @dim_order_c3(%x: tensor<2x3xf32, #edge.dim_order<1, 2, 0>>) {
-  // expected-error@+1 {{[dim_order_c3] the dim order of tensor<2x3xf32, #edge.dim_order<1, 2, 0>> is not of its rank}}
+  // expected-error@+1 {{[dim_order_c3] the dim order of tensor<2x3xf32, #edge.dim_order<1, 2, 0>> does not match its rank}}
   %0 = edge.relu %x : (tensor<2x3xf32, #edge.dim_order<1, 2, 0>>) -> tensor<2x3xf32>
   func.return
 }

@@ -9,7 +9,7 @@ executorch.plan @register_c1_sizes {
 // -----
 
 executorch.plan @register_c1_element {
-  // expected-error@+1 {{[register_c1] i7 is no element type of tensors in a file}}
+  // expected-error@+1 {{[register_c1] i7 is not a tensor element type of the file format}}
   %r = executorch.alloc : tensor<4xi7>
   executorch.return
 }
@@ -17,7 +17,7 @@ executorch.plan @register_c1_element {
 // -----
 
 executorch.plan @register_c1_device {
-  // expected-error@+1 {{[register_c1] 'abacus:0' is no device}}
+  // expected-error@+1 {{[register_c1] 'abacus:0' is not a device}}
   %r = executorch.alloc {memory_id = 1, offset = 0, device = "abacus:0"} : tensor<4xf32>
   executorch.return
 }
@@ -25,7 +25,7 @@ executorch.plan @register_c1_device {
 // -----
 
 executorch.plan @register_c2_together {
-  // expected-error@+1 {{[register_c2] 'memory_id' and 'offset' come together}}
+  // expected-error@+1 {{[register_c2] 'memory_id' and 'offset' must be given together}}
   %r = executorch.alloc {memory_id = 1} : tensor<4xf32>
   executorch.return
 }
@@ -33,7 +33,7 @@ executorch.plan @register_c2_together {
 // -----
 
 executorch.plan @register_c2_arena {
-  // expected-error@+1 {{[register_c2] arenas are counted from 1}}
+  // expected-error@+1 {{[register_c2] memory ids start at 1}}
   %r = executorch.alloc {memory_id = 0, offset = 0} : tensor<4xf32>
   executorch.return
 }
@@ -41,7 +41,7 @@ executorch.plan @register_c2_arena {
 // -----
 
 executorch.plan @register_c2_offset {
-  // expected-error@+1 {{[register_c2] an offset is not negative}}
+  // expected-error@+1 {{[register_c2] the offset is negative}}
   %r = executorch.state @s {memory_id = 1, offset = -16} : tensor<4xf32>
   executorch.return
 }
@@ -49,7 +49,7 @@ executorch.plan @register_c2_offset {
 // -----
 
 executorch.plan @input_c1_type {
-  // expected-error@+1 {{[input_c1] 3 : i64 is no value of type f64}}
+  // expected-error@+1 {{[input_c1] 3 : i64 is not a value of type f64}}
   %n = executorch.input 3 : f64
   executorch.return
 }
@@ -73,7 +73,7 @@ executorch.plan @input_c1_value {
 // -----
 
 executorch.plan @value_c1 {
-  // expected-error@+1 {{[value_c1] 0 : i64 is no value of type i1}}
+  // expected-error@+1 {{[value_c1] 0 : i64 is not a value of type i1}}
   %n = executorch.value 0 : i1
   executorch.return
 }
@@ -82,7 +82,7 @@ executorch.plan @value_c1 {
 
 executorch.plan @view_c1 {
   %r = executorch.alloc : tensor<4xf32>
-  // expected-error@+1 {{[view_c1] 12 bytes from 8 on lie outside of a register of 16 bytes}}
+  // expected-error@+1 {{[view_c1] 12 bytes at 8 are outside a register of 16 bytes}}
   %v = executorch.view %r from 8 : tensor<3xf32>
   executorch.return
 }
@@ -117,7 +117,7 @@ executorch.plan @argument_c1_list {
 
 executorch.plan @argument_c1_count {
   %r = executorch.alloc : tensor<4xf32>
-  // expected-error@+1 {{[argument_c1] there are more arguments than the 0 operands}}
+  // expected-error@+1 {{[argument_c1] more arguments than the 0 operands}}
   "executorch.kernel_call"() <{operator = "a::b", arguments = [#executorch.operand]}> : () -> ()
   executorch.return
 }
@@ -133,7 +133,7 @@ executorch.plan @undeclared {
 // -----
 
 executorch.plan @untyped_list {
-  // expected-error@+1 {{an empty list needs its kind before it, such as 'ints []'}}
+  // expected-error@+1 {{an empty list needs a kind, such as 'ints []'}}
   executorch.kernel_call "aten::relu.out"([])
   executorch.return
 }
@@ -142,7 +142,7 @@ executorch.plan @untyped_list {
 
 executorch.plan @mixed_list {
   %r = executorch.alloc : tensor<4xf32>
-  // expected-error@+1 {{the items of this list are not all ints}}
+  // expected-error@+1 {{not all items of this list are ints}}
   executorch.kernel_call "aten::relu.out"([%r, 1])
   executorch.return
 }
@@ -171,7 +171,7 @@ executorch.plan @jump_false_c1 {
 
 executorch.plan @jump_false_c2 {
   %i = executorch.value true : i1
-  // expected-error@+1 {{[jump_false_c2] the second block must stand right behind this one}}
+  // expected-error@+1 {{[jump_false_c2] the second successor must be the next block}}
   executorch.jump_false %i, ^next, ^end
 ^next:
   executorch.jump ^end
@@ -225,7 +225,7 @@ executorch.plan @plan_c2 {
 
 // -----
 
-// expected-error@+1 {{[plan_c3] 'executorch.alloc' is declared behind the first block}}
+// expected-error@+1 {{[plan_c3] 'executorch.alloc' is declared after the first block}}
 executorch.plan @plan_c3 {
   executorch.jump ^end
 ^end:
@@ -251,7 +251,7 @@ executorch.plan @option {colour = "red"} {
 // -----
 
 executorch.plan @input_c2 {
-  // expected-error@+1 {{[input_c2] only a tensor without a place can be the caller's own}}
+  // expected-error@+1 {{[input_c2] only an unplanned tensor can be owned by the caller}}
   %x = executorch.input aliased {memory_id = 1, offset = 0} : tensor<4xf32>
   executorch.return
 }
@@ -259,14 +259,14 @@ executorch.plan @input_c2 {
 // -----
 
 executorch.plan @input_c2 {
-  // expected-error@+1 {{[input_c2] only a tensor without a place can be the caller's own}}
+  // expected-error@+1 {{[input_c2] only an unplanned tensor can be owned by the caller}}
   %n = executorch.input aliased 3 : i64
   executorch.return
 }
 
 // -----
 
-// expected-error@+1 {{[guards_c1] guards of 2 inputs, the method has 1}}
+// expected-error@+1 {{[guards_c1] guards name 2 inputs, but the method has 1}}
 executorch.plan @guards_of_others {guards = #program.guards<(x, y), "x.shape[0] == 1">} {
   %x = executorch.input bound : tensor<4xf32>
   executorch.return

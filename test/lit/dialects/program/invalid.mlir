@@ -11,7 +11,7 @@ program.constant @global_c1 : tensor<2xf32> = #program.data<i32, [1, 2]>
 // -----
 
 func.func @literal_c1() {
-  // expected-error@+1 {{[literal_c1] 1 : i64 is no literal of type f64}}
+  // expected-error@+1 {{[literal_c1] 1 : i64 is not a literal of type f64}}
   %0 = "program.literal"() <{value = 1 : i64}> : () -> f64
   func.return
 }
@@ -19,9 +19,9 @@ func.func @literal_c1() {
 // -----
 
 func.func @range_c1(%n: i64) {
-  // expected-error@+1 {{[range_c1] no number is from 7 to 6}}
+  // expected-error@+1 {{[range_c1] the range 7 to 6 is empty}}
   program.range %n from 7 to 6
-  // expected-error@+1 {{[range_c1] says neither a least nor a largest number}}
+  // expected-error@+1 {{[range_c1] has neither a lower nor an upper bound}}
   program.range %n
   func.return
 }
@@ -29,7 +29,7 @@ func.func @range_c1(%n: i64) {
 // -----
 
 func.func @compute_c1(%n: i64) {
-  // expected-error@+1 {{[compute_c1] pow is no function of numbers: add, sub}}
+  // expected-error@+1 {{[compute_c1] pow is not a scalar function: add, sub}}
   %0 = program.compute "pow" %n, %n : (i64, i64) -> i64
   func.return
 }
@@ -60,14 +60,14 @@ func.func @compute_c2(%n: i64, %f: f64, %x: tensor<i64>) {
 // -----
 
 func.func @literal_text() {
-  // expected-error@+1 {{is no literal: expected an i64, f64 or i1 number, a string or none}}
+  // expected-error@+1 {{is not a literal: expected an i64, f64 or i1 number, a string or none}}
   %0 = program.literal 1 : i32
   func.return
 }
 
 // -----
 
-// expected-error@+1 {{i7 is no element type of tensors}}
+// expected-error@+1 {{i7 is not a tensor element type}}
 program.constant @element : tensor<1xi7> = #program.data<i7, [1]>
 
 // -----
@@ -95,14 +95,14 @@ func.func @overwrite_c1(%x: tensor<4xf32>, %y: tensor<4xf64>) {
 
 // -----
 
-// expected-error@+1 {{[guards_c1] 'y.shape[0] == 1' is about y, which is no input}}
+// expected-error@+1 {{[guards_c1] 'y.shape[0] == 1' refers to y, which is not an input}}
 func.func @guards_c1() attributes {program.guards = #program.guards<(x), "y.shape[0] == 1">} {
   func.return
 }
 
 // -----
 
-// expected-error@+1 {{[guards_c1] no condition: 'print(x)'}}
+// expected-error@+1 {{[guards_c1] not a condition: 'print(x)'}}
 func.func @guards_c1() attributes {program.guards = #program.guards<(x), "print(x)">} {
   func.return
 }

@@ -5,32 +5,32 @@ program.operator "mylib::foo(Matrix x) -> Tensor"
 
 // -----
 
-// expected-error@+1 {{[operator_c1] 'foo(Tensor x) -> Tensor' names no namespace}}
+// expected-error@+1 {{[operator_c1] 'foo(Tensor x) -> Tensor' has no namespace}}
 program.operator "foo(Tensor x) -> Tensor"
 
 // -----
 
-// expected-error@+1 {{[operator_c1] 'mylib::foo_(Tensor(a!) x) -> ()' is no function: it writes to its argument 'x'}}
+// expected-error@+1 {{[operator_c1] 'mylib::foo_(Tensor(a!) x) -> ()' is not functional: it writes to its argument 'x'}}
 program.operator "mylib::foo_(Tensor(a!) x) -> ()"
 
 // -----
 
-// expected-error@+1 {{is no function: it returns a view of an argument}}
+// expected-error@+1 {{is not functional: it returns a view of an argument}}
 program.operator "mylib::foo(Tensor(a) x) -> Tensor(a)"
 
 // -----
 
-// expected-error@+1 {{is no function: it returns a value of type int, not a tensor}}
+// expected-error@+1 {{is not functional: it returns a value of type int, not a tensor}}
 program.operator "mylib::foo(Tensor x) -> int"
 
 // -----
 
-// expected-error@+1 {{is no function: it returns nothing}}
+// expected-error@+1 {{is not functional: it returns nothing}}
 program.operator "mylib::foo(Tensor x) -> ()"
 
 // -----
 
-// expected-error@+1 {{[operator_c2] 'mylib::foo.out(Tensor x, int n, *, Tensor(a!) out) -> Tensor(a!)' is no out variant of it: its argument 'int n' is 'float n' there}}
+// expected-error@+1 {{[operator_c2] 'mylib::foo.out(Tensor x, int n, *, Tensor(a!) out) -> Tensor(a!)' is not its out variant: its argument 'int n' is 'float n' there}}
 program.operator "mylib::foo(Tensor x, float n) -> Tensor" out "mylib::foo.out(Tensor x, int n, *, Tensor(a!) out) -> Tensor(a!)"
 
 // -----
@@ -50,12 +50,12 @@ program.operator "mylib::foo(Tensor x) -> Tensor" out "mylib::foo.out(Tensor x, 
 
 // -----
 
-// expected-error@+1 {{is not of the namespace 'mylib'}}
+// expected-error@+1 {{is not in the namespace 'mylib'}}
 program.operator "mylib::foo(Tensor x) -> Tensor" out "other::foo.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
 
 // -----
 
-// expected-error@+1 {{[operator_c3] there is an operator aten::relu}}
+// expected-error@+1 {{[operator_c3] the operator aten::relu exists already}}
 program.operator "aten::relu(Tensor self) -> Tensor"
 
 // -----
@@ -67,7 +67,7 @@ program.operator "mylib::foo(Tensor x, int n) -> Tensor"
 // -----
 
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{Operation aten.mylib.foo is not registered; an operator of a library of one's own is declared by program.operator, before it is used}}
+  // expected-error@+1 {{Operation aten.mylib.foo is not registered; declare custom operators with program.operator before use}}
   %0 = aten.mylib.foo %x : tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }

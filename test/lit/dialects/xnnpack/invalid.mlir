@@ -1,6 +1,6 @@
 // RUN: et-opt --split-input-file --verify-diagnostics %s
 
-// expected-error@+1 {{[value_c1] the format has no elements of type fp8}}
+// expected-error@+1 {{[value_c1] the format does not support element type fp8}}
 "test.op"() {type = !xnnpack.value<fp8, [4]>} : () -> ()
 
 // -----
@@ -35,7 +35,7 @@ xnnpack.graph @node_c2 version "0" table [] {
 
 xnnpack.graph @node_c3 version "0" table [] {
   %0 = xnnpack.input 0 id 0 : !xnnpack.value<fp32, [4]>
-  // expected-error@+1 {{[node_c3] a limit without the other}}
+  // expected-error@+1 {{[node_c3] only one of the two limits is given}}
   %1 = xnnpack.abs(%0) ids array<i64: 1> {output_min = 1.0 : f32} : (!xnnpack.value<fp32, [4]>) -> !xnnpack.value<fp32, [4]>
   xnnpack.output %1 arguments array<i64: 1> : !xnnpack.value<fp32, [4]>
 }

@@ -20,29 +20,6 @@ func.func @forward(%x: tensor<3x2xf32>) -> tensor<3xcomplex<f32>> {
 
 // -----
 
-// Parts are columns of the pairs.
-func.func @forward(%x: tensor<3xcomplex<f32>>) -> tensor<3xf32> {
-  %0 = aten.real %x : (tensor<3xcomplex<f32>>) -> tensor<3xf32>
-  func.return %0 : tensor<3xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[VIEW_AS_REAL_COPY:.*]] = aten.view_as_real_copy %x
-// CHECK-NEXT: %[[SELECT:.*]] = aten.select.int %[[VIEW_AS_REAL_COPY]] {dim = -1, index = 0}
-// CHECK-NEXT: func.return %[[SELECT]]
-
-// -----
-
-func.func @forward(%x: tensor<3xcomplex<f32>>) -> tensor<3xf32> {
-  %0 = aten.imag %x : (tensor<3xcomplex<f32>>) -> tensor<3xf32>
-  func.return %0 : tensor<3xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[VIEW_AS_REAL_COPY:.*]] = aten.view_as_real_copy %x
-// CHECK-NEXT: %[[SELECT:.*]] = aten.select.int %[[VIEW_AS_REAL_COPY]] {dim = -1, index = 1}
-// CHECK-NEXT: func.return %[[SELECT]]
-
-// -----
-
 func.func @forward(%r: tensor<3xf32>, %i: tensor<1xf32>) -> tensor<3xcomplex<f32>> {
   %0 = aten.complex %r, %i : (tensor<3xf32>, tensor<1xf32>) -> tensor<3xcomplex<f32>>
   func.return %0 : tensor<3xcomplex<f32>>

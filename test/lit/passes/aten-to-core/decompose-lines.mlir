@@ -40,30 +40,6 @@ func.func @forward(%x: tensor<2x3x8xf32>) -> tensor<2x3x4xf32> {
 
 // -----
 
-func.func @forward(%x: tensor<2x3x4xf32>) -> tensor<2x3x7xf32> {
-  %0 = aten.replication_pad1d %x {padding = [1, 2]} : (tensor<2x3x4xf32>) -> tensor<2x3x7xf32>
-  func.return %0 : tensor<2x3x7xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[UNSQUEEZE:.*]] = aten.unsqueeze %x {dim = -2}
-// CHECK-NEXT: %[[REPLICATION_PAD2D:.*]] = aten.replication_pad2d %[[UNSQUEEZE]] {padding = [1, 2, 0, 0]}
-// CHECK-NEXT: %[[SQUEEZE:.*]] = aten.squeeze.dims %[[REPLICATION_PAD2D]] {dim = [-2]}
-// CHECK-NEXT: func.return %[[SQUEEZE]]
-
-// -----
-
-func.func @forward(%x: tensor<1x2x3xf32>) -> tensor<1x2x5xf32> {
-  %0 = aten.upsample_nearest1d %x {output_size = [5]} : (tensor<1x2x3xf32>) -> tensor<1x2x5xf32>
-  func.return %0 : tensor<1x2x5xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[UNSQUEEZE:.*]] = aten.unsqueeze %x {dim = -2}
-// CHECK-NEXT: %[[UPSAMPLE_NEAREST2D:.*]] = aten.upsample_nearest2d.vec %[[UNSQUEEZE]] {output_size = [1, 5]}
-// CHECK-NEXT: %[[SQUEEZE:.*]] = aten.squeeze.dims %[[UPSAMPLE_NEAREST2D]] {dim = [-2]}
-// CHECK-NEXT: func.return %[[SQUEEZE]]
-
-// -----
-
 func.func @forward(%x: tensor<1x2x3xf32>) -> tensor<1x2x7xf32> {
   %0 = aten.upsample_nearest1d.vec %x {scale_factors = [2.5]} : (tensor<1x2x3xf32>) -> tensor<1x2x7xf32>
   func.return %0 : tensor<1x2x7xf32>

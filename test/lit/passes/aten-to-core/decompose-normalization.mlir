@@ -76,20 +76,6 @@ func.func @forward(%x: tensor<2x4xbf16>, %w: tensor<4xbf16>) -> tensor<2x4xbf16>
 
 // -----
 
-// Names of before.
-func.func @forward(%x: tensor<3x4xf32>) -> (tensor<3x4xf64>, tensor<3x4xf32>) {
-  %0 = aten.special_softmax %x {dim = 1, dtype = f64} : (tensor<3x4xf32>) -> tensor<3x4xf64>
-  %1 = aten.special_log_softmax %x {dim = 1} : tensor<3x4xf32>
-  func.return %0, %1 : tensor<3x4xf64>, tensor<3x4xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[TO_COPY:.*]] = aten._to_copy %x {dtype = f64}
-// CHECK-NEXT: %[[SOFTMAX:.*]] = aten._softmax %[[TO_COPY]] {dim = 1, half_to_float = false}
-// CHECK-NEXT: %[[LOG_SOFTMAX:.*]] = aten._log_softmax %x {dim = 1, half_to_float = false}
-// CHECK-NEXT: func.return %[[SOFTMAX]], %[[LOG_SOFTMAX]]
-
-// -----
-
 // Training writes running statistics: torch's functionalization has another op for that.
 func.func @forward(%x: tensor<2x3x4xf32>, %weight: tensor<3xf32>, %bias: tensor<3xf32>, %running_mean: tensor<3xf32>, %running_var: tensor<3xf32>) -> tensor<2x3x4xf32> {
   %0 = aten.batch_norm %x, %weight, %bias, %running_mean, %running_var {training = true, momentum = 0.1, eps = 1.0e-05, cudnn_enabled = true} : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>

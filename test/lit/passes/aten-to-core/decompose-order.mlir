@@ -6,19 +6,8 @@ func.func @forward(%x: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>) {
   func.return %0, %1 : tensor<3x4xf32>, tensor<3x4xi64>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[TOPK:.*]], %[[TOPK2:.*]] = aten.topk %x {k = 4, largest = false}
-// CHECK-NEXT: func.return %[[TOPK]], %[[TOPK2]]
-
-// -----
-
-// A stable sort stays: no core operator keeps the order of equal elements.
-func.func @forward(%x: tensor<3x4xf32>) -> tensor<3x4xi64> {
-  %0 = aten.argsort.stable %x {stable = true, dim = 0} : (tensor<3x4xf32>) -> tensor<3x4xi64>
-  func.return %0 : tensor<3x4xi64>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[SORT:.*]], %[[SORT2:.*]] = aten.sort.stable %x {stable = true, dim = 0}
-// CHECK-NEXT: func.return %[[SORT2]]
+// CHECK-NEXT: %[[SORT:.*]], %[[SORT2:.*]] = aten.sort %x : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>)
+// CHECK-NEXT: func.return %[[SORT]], %[[SORT2]]
 
 // -----
 
@@ -27,9 +16,9 @@ func.func @forward(%x: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xi64>) {
   func.return %0, %1 : tensor<3xf32>, tensor<3xi64>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[TOPK:.*]], %[[TOPK2:.*]] = aten.topk %x {k = 4, dim = 1, largest = false}
-// CHECK-NEXT: %[[SELECT:.*]] = aten.select.int %[[TOPK]] {dim = 1, index = 1}
-// CHECK-NEXT: %[[SELECT2:.*]] = aten.select.int %[[TOPK2]] {dim = 1, index = 1}
+// CHECK-NEXT: %[[SORT:.*]], %[[SORT2:.*]] = aten.sort %x {dim = 1} : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>)
+// CHECK-NEXT: %[[SELECT:.*]] = aten.select.int %[[SORT]] {dim = 1, index = 1} : (tensor<3x4xf32>) -> tensor<3xf32>
+// CHECK-NEXT: %[[SELECT2:.*]] = aten.select.int %[[SORT2]] {dim = 1, index = 1} : (tensor<3x4xi64>) -> tensor<3xi64>
 // CHECK-NEXT: func.return %[[SELECT]], %[[SELECT2]]
 
 // -----
@@ -40,13 +29,13 @@ func.func @forward(%x: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xi64>) {
   func.return %0, %1 : tensor<3xf32>, tensor<3xi64>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[TOPK:.*]], %[[TOPK2:.*]] = aten.topk %x {k = 4, dim = 1, largest = false}
-// CHECK-NEXT: %[[SELECT:.*]] = aten.select.int %[[TOPK]] {dim = 1, index = 1}
-// CHECK-NEXT: %[[SELECT2:.*]] = aten.select.int %[[TOPK2]] {dim = 1, index = 1}
-// CHECK-NEXT: %[[MAX:.*]], %[[MAX2:.*]] = aten.max.dim %x {dim = 1}
-// CHECK-NEXT: %[[ISNAN:.*]] = aten.isnan %[[MAX]]
-// CHECK-NEXT: %[[WHERE:.*]] = aten.where.self %[[ISNAN]], %[[MAX]], %[[SELECT]]
-// CHECK-NEXT: %[[WHERE2:.*]] = aten.where.self %[[ISNAN]], %[[MAX2]], %[[SELECT2]]
+// CHECK-NEXT: %[[SORT:.*]], %[[SORT2:.*]] = aten.sort %x {dim = 1} : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>)
+// CHECK-NEXT: %[[SELECT:.*]] = aten.select.int %[[SORT]] {dim = 1, index = 1} : (tensor<3x4xf32>) -> tensor<3xf32>
+// CHECK-NEXT: %[[SELECT2:.*]] = aten.select.int %[[SORT2]] {dim = 1, index = 1} : (tensor<3x4xi64>) -> tensor<3xi64>
+// CHECK-NEXT: %[[MAX:.*]], %[[MAX2:.*]] = aten.max.dim %x {dim = 1} : (tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xi64>)
+// CHECK-NEXT: %[[ISNAN:.*]] = aten.isnan %[[MAX]] : (tensor<3xf32>) -> tensor<3xi1>
+// CHECK-NEXT: %[[WHERE:.*]] = aten.where.self %[[ISNAN]], %[[MAX]], %[[SELECT]] : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+// CHECK-NEXT: %[[WHERE2:.*]] = aten.where.self %[[ISNAN]], %[[MAX2]], %[[SELECT2]] : (tensor<3xi1>, tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
 // CHECK-NEXT: func.return %[[WHERE]], %[[WHERE2]]
 
 // -----
@@ -57,8 +46,8 @@ func.func @forward(%x: tensor<4xi64>) -> tensor<i64> {
   func.return %0 : tensor<i64>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[TOPK:.*]], %[[TOPK2:.*]] = aten.topk %x {k = 4, dim = 0, largest = false}
-// CHECK-NEXT: %[[SELECT:.*]] = aten.select.int %[[TOPK]] {dim = 0, index = 1}
+// CHECK-NEXT: %[[SORT:.*]], %[[SORT2:.*]] = aten.sort %x {dim = 0} : (tensor<4xi64>) -> (tensor<4xi64>, tensor<4xi64>)
+// CHECK-NEXT: %[[SELECT:.*]] = aten.select.int %[[SORT]] {dim = 0, index = 1} : (tensor<4xi64>) -> tensor<i64>
 // CHECK-NEXT: func.return %[[SELECT]]
 
 // -----
@@ -68,14 +57,14 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<f32> {
   func.return %0 : tensor<f32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[TOPK:.*]], %[[TOPK2:.*]] = aten.topk %x {k = 4, dim = 0, largest = false}
-// CHECK-NEXT: %[[ISNAN:.*]] = aten.isnan %x
-// CHECK-NEXT: %[[LOGICAL_NOT:.*]] = aten.logical_not %[[ISNAN]]
-// CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList %[[LOGICAL_NOT]] {dim = [0], keepdim = true}
-// CHECK-NEXT: %[[SUB:.*]] = aten.sub.Scalar %[[SUM]] {other = 1}
-// CHECK-NEXT: %[[DIV:.*]] = aten.div.Scalar_mode %[[SUB]] {other = 2, rounding_mode = "trunc"}
-// CHECK-NEXT: %[[GATHER:.*]] = aten.gather %[[TOPK]], %[[DIV]] {dim = 0}
-// CHECK-NEXT: %[[SQUEEZE:.*]] = aten.squeeze.dims %[[GATHER]] {dim = [0]}
+// CHECK-NEXT: %[[SORT:.*]], %[[SORT2:.*]] = aten.sort %x {dim = 0} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi64>)
+// CHECK-NEXT: %[[ISNAN:.*]] = aten.isnan %x : (tensor<4xf32>) -> tensor<4xi1>
+// CHECK-NEXT: %[[LOGICAL_NOT:.*]] = aten.logical_not %[[ISNAN]] : tensor<4xi1>
+// CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList %[[LOGICAL_NOT]] {dim = [0], keepdim = true} : (tensor<4xi1>) -> tensor<1xi64>
+// CHECK-NEXT: %[[SUB:.*]] = aten.sub.Scalar %[[SUM]] {other = 1} : tensor<1xi64>
+// CHECK-NEXT: %[[DIV:.*]] = aten.div.Scalar_mode %[[SUB]] {other = 2, rounding_mode = "trunc"} : tensor<1xi64>
+// CHECK-NEXT: %[[GATHER:.*]] = aten.gather %[[SORT]], %[[DIV]] {dim = 0} : (tensor<4xf32>, tensor<1xi64>) -> tensor<1xf32>
+// CHECK-NEXT: %[[SQUEEZE:.*]] = aten.squeeze.dims %[[GATHER]] {dim = [0]} : (tensor<1xf32>) -> tensor<f32>
 // CHECK-NEXT: func.return %[[SQUEEZE]]
 
 // -----
@@ -86,16 +75,16 @@ func.func @forward(%x: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xi64>) {
   func.return %0, %1 : tensor<3xf32>, tensor<3xi64>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[TOPK:.*]], %[[TOPK2:.*]] = aten.topk %x {k = 4, dim = 1, largest = false}
-// CHECK-NEXT: %[[ISNAN:.*]] = aten.isnan %x
-// CHECK-NEXT: %[[LOGICAL_NOT:.*]] = aten.logical_not %[[ISNAN]]
-// CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList %[[LOGICAL_NOT]] {dim = [1], keepdim = true}
-// CHECK-NEXT: %[[SUB:.*]] = aten.sub.Scalar %[[SUM]] {other = 1}
-// CHECK-NEXT: %[[DIV:.*]] = aten.div.Scalar_mode %[[SUB]] {other = 2, rounding_mode = "trunc"}
-// CHECK-NEXT: %[[GATHER:.*]] = aten.gather %[[TOPK]], %[[DIV]] {dim = 1}
-// CHECK-NEXT: %[[GATHER2:.*]] = aten.gather %[[TOPK2]], %[[DIV]] {dim = 1}
-// CHECK-NEXT: %[[SQUEEZE:.*]] = aten.squeeze.dims %[[GATHER]] {dim = [1]}
-// CHECK-NEXT: %[[SQUEEZE2:.*]] = aten.squeeze.dims %[[GATHER2]] {dim = [1]}
+// CHECK-NEXT: %[[SORT:.*]], %[[SORT2:.*]] = aten.sort %x {dim = 1} : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>)
+// CHECK-NEXT: %[[ISNAN:.*]] = aten.isnan %x : (tensor<3x4xf32>) -> tensor<3x4xi1>
+// CHECK-NEXT: %[[LOGICAL_NOT:.*]] = aten.logical_not %[[ISNAN]] : tensor<3x4xi1>
+// CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList %[[LOGICAL_NOT]] {dim = [1], keepdim = true} : (tensor<3x4xi1>) -> tensor<3x1xi64>
+// CHECK-NEXT: %[[SUB:.*]] = aten.sub.Scalar %[[SUM]] {other = 1} : tensor<3x1xi64>
+// CHECK-NEXT: %[[DIV:.*]] = aten.div.Scalar_mode %[[SUB]] {other = 2, rounding_mode = "trunc"} : tensor<3x1xi64>
+// CHECK-NEXT: %[[GATHER:.*]] = aten.gather %[[SORT]], %[[DIV]] {dim = 1} : (tensor<3x4xf32>, tensor<3x1xi64>) -> tensor<3x1xf32>
+// CHECK-NEXT: %[[GATHER2:.*]] = aten.gather %[[SORT2]], %[[DIV]] {dim = 1} : (tensor<3x4xi64>, tensor<3x1xi64>) -> tensor<3x1xi64>
+// CHECK-NEXT: %[[SQUEEZE:.*]] = aten.squeeze.dims %[[GATHER]] {dim = [1]} : (tensor<3x1xf32>) -> tensor<3xf32>
+// CHECK-NEXT: %[[SQUEEZE2:.*]] = aten.squeeze.dims %[[GATHER2]] {dim = [1]} : (tensor<3x1xi64>) -> tensor<3xi64>
 // CHECK-NEXT: func.return %[[SQUEEZE]], %[[SQUEEZE2]]
 
 // -----
@@ -160,29 +149,6 @@ func.func @forward(%sorted_sequence: tensor<4xf32>) -> tensor<i64> {
 // CHECK-NEXT: %[[LOGICAL_NOT:.*]] = aten.logical_not %[[GT]]
 // CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList %[[LOGICAL_NOT]] {dim = []}
 // CHECK-NEXT: func.return %[[SUM]]
-
-// -----
-
-// A sort is the largest of all.
-func.func @forward(%x: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>, tensor<3x4xi64>) {
-  %0, %1 = aten.sort %x {dim = 1, descending = true} : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xi64>)
-  %2 = aten.argsort %x {dim = 0} : (tensor<3x4xf32>) -> tensor<3x4xi64>
-  func.return %0, %1, %2 : tensor<3x4xf32>, tensor<3x4xi64>, tensor<3x4xi64>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[TOPK:.*]], %[[TOPK2:.*]] = aten.topk %x {k = 4, dim = 1}
-// CHECK-NEXT: %{{.*}}, %[[TOPK3:.*]] = aten.topk %x {k = 3, dim = 0, largest = false}
-// CHECK-NEXT: func.return %[[TOPK]], %[[TOPK2]], %[[TOPK3]]
-
-// -----
-
-func.func @forward(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
-  %0 = aten.msort %x : tensor<3x4xf32>
-  func.return %0 : tensor<3x4xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[TOPK:.*]], %{{.*}} = aten.topk %x {k = 3, dim = 0, largest = false}
-// CHECK-NEXT: func.return %[[TOPK]]
 
 // -----
 

@@ -1,7 +1,7 @@
 // RUN: et-opt -p 'decompose{preserve=linear,"aten.transpose.int"}' --split-input-file %s | filecheck %s
 // RUN: not et-opt -p 'decompose{preserve=liner}' --split-input-file %s 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
-// UNKNOWN: decompose{preserve}: there is no operator aten.liner
+// UNKNOWN: decompose{preserve}: unknown operator aten.liner
 
 // Preserved operators stay, those that others are made of too.
 func.func @forward(%x: tensor<2x3xf32>, %w: tensor<4x3xf32>) -> tensor<2x4xf32> {

@@ -3,74 +3,26 @@
 // Views and broadcasts under other names.
 
 // What has a view's sizes.
-func.func @forward(%x: tensor<2x6xf32>, %y: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<12xf32>, tensor<3x4xf32>, tensor<3x4xf32>) {
-  %0 = aten._unsafe_view %x {size = [3, -1]} : (tensor<2x6xf32>) -> tensor<3x4xf32>
-  %1 = aten._reshape_alias %x {size = [12], stride = [1]} : (tensor<2x6xf32>) -> tensor<12xf32>
+func.func @forward(%x: tensor<2x6xf32>, %y: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
   %2 = aten.view_as %x, %y : (tensor<2x6xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
   %3 = aten.reshape_as %x, %y : (tensor<2x6xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
-  func.return %0, %1, %2, %3 : tensor<3x4xf32>, tensor<12xf32>, tensor<3x4xf32>, tensor<3x4xf32>
+  func.return %2, %3 : tensor<3x4xf32>, tensor<3x4xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[VIEW:.*]] = aten.view %x {size = [3, 4]}
-// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %x {size = [12]}
-// CHECK-NEXT: %[[VIEW3:.*]] = aten.view %x {size = [3, 4]}
-// CHECK-NEXT: %[[VIEW4:.*]] = aten.view %x {size = [3, 4]}
-// CHECK-NEXT: func.return %[[VIEW]], %[[VIEW2]], %[[VIEW3]], %[[VIEW4]]
-
-// -----
-
-// At least so many dimensions; those that are there stay in the middle of three.
-func.func @forward(%x: tensor<f32>, %y: tensor<3xf32>, %z: tensor<2x3xf32>) -> (tensor<1xf32>, tensor<1x3xf32>, tensor<2x3x1xf32>) {
-  %0 = aten.atleast_1d %x : (tensor<f32>) -> tensor<1xf32>
-  %1 = aten.atleast_2d %y : (tensor<3xf32>) -> tensor<1x3xf32>
-  %2 = aten.atleast_3d %z : (tensor<2x3xf32>) -> tensor<2x3x1xf32>
-  func.return %0, %1, %2 : tensor<1xf32>, tensor<1x3xf32>, tensor<2x3x1xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[VIEW:.*]] = aten.view %x {size = [1]}
-// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %y {size = [1, 3]}
-// CHECK-NEXT: %[[VIEW3:.*]] = aten.view %z {size = [2, 3, 1]}
-// CHECK-NEXT: func.return %[[VIEW]], %[[VIEW2]], %[[VIEW3]]
-
-// -----
-
-// Nothing to add.
-func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %0 = aten.atleast_2d %x : tensor<2x3xf32>
-  func.return %0 : tensor<2x3xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: func.return %x
-
-// -----
-
-func.func @forward(%tensors0: tensor<f32>, %tensors1: tensor<3xf32>) -> (tensor<1xf32>, tensor<3xf32>, tensor<1x1xf32>, tensor<1x3xf32>, tensor<1x1x1xf32>, tensor<1x3x1xf32>) {
-  %0, %1 = aten.atleast_1d.Sequence [%tensors0, %tensors1] : (tensor<f32>, tensor<3xf32>) -> (tensor<1xf32>, tensor<3xf32>)
-  %2, %3 = aten.atleast_2d.Sequence [%tensors0, %tensors1] : (tensor<f32>, tensor<3xf32>) -> (tensor<1x1xf32>, tensor<1x3xf32>)
-  %4, %5 = aten.atleast_3d.Sequence [%tensors0, %tensors1] : (tensor<f32>, tensor<3xf32>) -> (tensor<1x1x1xf32>, tensor<1x3x1xf32>)
-  func.return %0, %1, %2, %3, %4, %5 : tensor<1xf32>, tensor<3xf32>, tensor<1x1xf32>, tensor<1x3xf32>, tensor<1x1x1xf32>, tensor<1x3x1xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[VIEW:.*]] = aten.view %tensors0 {size = [1]}
-// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %tensors0 {size = [1, 1]}
-// CHECK-NEXT: %[[VIEW3:.*]] = aten.view %tensors1 {size = [1, 3]}
-// CHECK-NEXT: %[[VIEW4:.*]] = aten.view %tensors0 {size = [1, 1, 1]}
-// CHECK-NEXT: %[[VIEW5:.*]] = aten.view %tensors1 {size = [1, 3, 1]}
-// CHECK-NEXT: func.return %[[VIEW]], %tensors1, %[[VIEW2]], %[[VIEW3]], %[[VIEW4]], %[[VIEW5]]
+// CHECK-NEXT: %[[VIEW:.*]] = aten.view %x {size = [3, 4]} : (tensor<2x6xf32>) -> tensor<3x4xf32>
+// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %x {size = [3, 4]} : (tensor<2x6xf32>) -> tensor<3x4xf32>
+// CHECK-NEXT: func.return %[[VIEW]], %[[VIEW2]]
 
 // -----
 
 // Broadcasts.
-func.func @forward(%x: tensor<3x1xf32>, %tensors0: tensor<3x1xf32>, %tensors1: tensor<4xf32>) -> (tensor<2x3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) {
+func.func @forward(%x: tensor<3x1xf32>, %tensors0: tensor<3x1xf32>, %tensors1: tensor<4xf32>) -> tensor<2x3x4xf32> {
   %0 = aten.broadcast_to %x {size = [2, 3, 4]} : (tensor<3x1xf32>) -> tensor<2x3x4xf32>
-  %1, %2 = aten.broadcast_tensors [%tensors0, %tensors1] : (tensor<3x1xf32>, tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>)
-  func.return %0, %1, %2 : tensor<2x3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>
+  func.return %0 : tensor<2x3x4xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[EXPAND:.*]] = aten.expand %x {size = [2, 3, 4]}
-// CHECK-NEXT: %[[EXPAND2:.*]] = aten.expand %tensors0 {size = [3, 4]}
-// CHECK-NEXT: %[[EXPAND3:.*]] = aten.expand %tensors1 {size = [3, 4]}
-// CHECK-NEXT: func.return %[[EXPAND]], %[[EXPAND2]], %[[EXPAND3]]
+// CHECK-NEXT: %[[EXPAND:.*]] = aten.expand %x {size = [2, 3, 4]} : (tensor<3x1xf32>) -> tensor<2x3x4xf32>
+// CHECK-NEXT: func.return %[[EXPAND]]
 
 // -----
 
@@ -100,17 +52,6 @@ func.func @forward(%tensors0: tensor<2xf32>, %tensors1: tensor<3xf32>, %tensors2
 // CHECK-NEXT: %[[VIEW3:.*]] = aten.view %tensors2 {size = [1, 1, 4]}
 // CHECK-NEXT: %[[EXPAND3:.*]] = aten.expand %[[VIEW3]] {size = [3, 2, 4]}
 // CHECK-NEXT: func.return %[[EXPAND]], %[[EXPAND2]], %[[EXPAND3]]
-
-// -----
-
-// Repeats, of the whole and of each element.
-func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x6xf32> {
-  %0 = aten.tile %x {dims = [2]} : (tensor<2x3xf32>) -> tensor<2x6xf32>
-  func.return %0 : tensor<2x6xf32>
-}
-// CHECK:      func.func @forward
-// CHECK-NEXT: %[[REPEAT:.*]] = aten.repeat %x {repeats = [1, 2]}
-// CHECK-NEXT: func.return %[[REPEAT]]
 
 // -----
 

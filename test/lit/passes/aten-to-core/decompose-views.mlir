@@ -54,22 +54,19 @@ func.func @forward(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x2x3xf3
 // -----
 
 // Views of sizes known at run time only.
-func.func @forward(%x: tensor<?x3x4xf32>, %y: tensor<?x1xf32>) -> (tensor<?x12xf32>, tensor<?xf32>, tensor<?x3xf32>) {
+func.func @forward(%x: tensor<?x3x4xf32>, %y: tensor<?x1xf32>) -> (tensor<?x12xf32>, tensor<?x3xf32>) {
   %0 = aten.flatten.using_ints %x {start_dim = 1} : (tensor<?x3x4xf32>) -> tensor<?x12xf32>
-  %1 = aten.ravel %x : (tensor<?x3x4xf32>) -> tensor<?xf32>
   %2 = aten.select.int %x {dim = 2, index = 0} : (tensor<?x3x4xf32>) -> tensor<?x3xf32>
   %3 = aten.expand_as %y, %2 : (tensor<?x1xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
-  func.return %0, %1, %3 : tensor<?x12xf32>, tensor<?xf32>, tensor<?x3xf32>
+  func.return %0, %3 : tensor<?x12xf32>, tensor<?x3xf32>
 }
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[SYM_SIZE:.*]] = aten.sym_size.int %x {dim = 0} : (tensor<?x3x4xf32>) -> i64
 // CHECK-NEXT: %[[VIEW:.*]] = aten.view %x {size = [%[[SYM_SIZE]], 12]} : (tensor<?x3x4xf32>, i64) -> tensor<?x12xf32>
-// CHECK-NEXT: %{{.*}} = aten.sym_size.int %x {dim = 0} : (tensor<?x3x4xf32>) -> i64
-// CHECK-NEXT: %[[VIEW2:.*]] = aten.view %x {size = [-1]} : (tensor<?x3x4xf32>) -> tensor<?xf32>
 // CHECK-NEXT: %[[SELECT:.*]] = aten.select.int %x {dim = 2, index = 0} : (tensor<?x3x4xf32>) -> tensor<?x3xf32>
-// CHECK-NEXT: %[[SYM_SIZE3:.*]] = aten.sym_size.int %[[SELECT]] {dim = 0} : (tensor<?x3xf32>) -> i64
-// CHECK-NEXT: %[[EXPAND:.*]] = aten.expand %y {size = [%[[SYM_SIZE3]], 3]} : (tensor<?x1xf32>, i64) -> tensor<?x3xf32>
-// CHECK-NEXT: func.return %[[VIEW]], %[[VIEW2]], %[[EXPAND]]
+// CHECK-NEXT: %[[SYM_SIZE2:.*]] = aten.sym_size.int %[[SELECT]] {dim = 0} : (tensor<?x3xf32>) -> i64
+// CHECK-NEXT: %[[EXPAND:.*]] = aten.expand %y {size = [%[[SYM_SIZE2]], 3]} : (tensor<?x1xf32>, i64) -> tensor<?x3xf32>
+// CHECK-NEXT: func.return %[[VIEW]], %[[EXPAND]]
 
 // -----
 

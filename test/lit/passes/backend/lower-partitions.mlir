@@ -1,5 +1,5 @@
 // RUN: et-opt -p lower-partitions,verify-backend --split-input-file %s | filecheck %s
-// RUN: et-opt -p lower-partitions,to-out-variant,write-back,views,plan-memory,verify-executorch --split-input-file %s | filecheck %s --check-prefix=DOWN
+// RUN: et-opt -p lower-partitions,to-out-variant,write-back,copies-to-views,plan-memory,verify-executorch --split-input-file %s | filecheck %s --check-prefix=DOWN
 
 // A symbol for what the backend made, and a call. A constant that only partitions read is no longer the program's;
 // the one that both read is stored once, under its content.

@@ -1,7 +1,7 @@
 // RUN: et-opt -p aten-to-edge --verify-diagnostics %s
 
 func.func @forward(%x: tensor<2x2xf32>) -> tensor<4xf32> {
-  // expected-error@below {{is a view, which the edge level has no operator for}}
+  // expected-error@below {{is a view, which has no edge operator}}
   %0 = aten.view %x {size = [4]} : (tensor<2x2xf32>) -> tensor<4xf32>
   %1 = aten.relu %0 : tensor<4xf32>
   // expected-error@below {{the edge level has no operator special_digamma}}

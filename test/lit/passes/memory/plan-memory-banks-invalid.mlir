@@ -2,9 +2,9 @@
 
 executorch.plan @crowded {
   %x = executorch.input : tensor<4xf32>
-  // expected-error@+1 {{crowded: 2 tensors of 48 bytes do not fit into 32 bytes of sram at one time, but without any one of them do; the smallest capacity that does is 48 bytes: %a : tensor<4xf32> of 16 bytes, needed from 1 to 2}}
+  // expected-error@+1 {{crowded: 2 simultaneously live tensors of 48 bytes exceed 32 bytes of sram; they fit without any one of them; the smallest sufficient capacity is 48 bytes: %a : tensor<4xf32> of 16 bytes, needed from 1 to 2}}
   %a = executorch.alloc : tensor<4xf32>
-  // expected-error@+1 {{crowded: beside these: %b : tensor<8xf32> of 32 bytes, needed from 2 to 3}}
+  // expected-error@+1 {{crowded: also: %b : tensor<8xf32> of 32 bytes, needed from 2 to 3}}
   %b = executorch.alloc : tensor<8xf32>
   executorch.kernel_call "aten::relu.out"(%x) outs(%a)
   executorch.kernel_call "aten::cat.out"([%a, %a], 0) outs(%b)
@@ -14,13 +14,13 @@ executorch.plan @crowded {
 // -----
 
 executorch.plan @asks {
-  // expected-error@+1 {{plan.bank: "dram" is no bank}}
+  // expected-error@+1 {{plan.bank: no bank named "dram"}}
   %x = executorch.input attributes {plan.bank = "dram"} : tensor<4xf32>
-  // expected-error@+1 {{plan.alignment: 24 : i64 is no power of two}}
+  // expected-error@+1 {{plan.alignment: 24 : i64 is not a power of two}}
   %a = executorch.alloc attributes {plan.alignment = 24 : i64} : tensor<4xf32>
-  // expected-error@+1 {{plan.caller: only inputs and what is returned can be the caller's memory}}
+  // expected-error@+1 {{plan.caller: only inputs and outputs can be caller-owned}}
   %b = executorch.alloc attributes {plan.caller} : tensor<4xf32>
-  // expected-error@+1 {{plan.bank: a view has the memory of what it views}}
+  // expected-error@+1 {{plan.bank: a view shares the memory of its register}}
   %v = executorch.view %x attributes {plan.bank = "sram"} : tensor<2x2xf32>
   executorch.kernel_call "aten::relu.out"(%x) outs(%b)
   executorch.kernel_call "aten::relu.out"(%b) outs(%a)

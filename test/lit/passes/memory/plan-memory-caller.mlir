@@ -3,7 +3,7 @@
 // RUN: not et-opt -p 'plan-memory{caller="three.inputs"}' %s 2>&1 | filecheck %s --check-prefix=NONE
 // RUN: not et-opt -p 'plan-memory{caller="one.inputs.2"}' %s 2>&1 | filecheck %s --check-prefix=MANY
 
-// NONE: plan-memory: caller: 'three.inputs' is nothing like one.inputs.0
+// NONE: plan-memory: caller: 'three.inputs' is not a selector such as one.inputs.0
 // MANY: plan-memory: caller: 'one.inputs.2': one has 2 inputs
 
 // One input, and all that the other method returns, are the caller's memory; the attribute says it of a value.

@@ -8,15 +8,15 @@
 // RUN: not et-opt -p 'plan-memory{memory="sram:id=1" plan-inputs=false pin="one.inputs=sram"}' %s 2>&1 | filecheck %s --check-prefix=CALLER
 // RUN: not et-opt -p 'plan-memory{caller="one.modules.net"}' %s 2>&1 | filecheck %s --check-prefix=KIND
 
-// BANK: plan.bank: "dram" is no bank
+// BANK: plan.bank: no bank named "dram"
 // BANK: the banks of plan-memory are: sram
 // MANY: plan-memory: pin: 'one.inputs.2': one has 2 inputs
-// STATE: plan-memory: pin: 'one.state.caches': one has no state of that name, but cache.keys
-// MODULE: plan-memory: pin: 'one.modules.nets': one has no modules of that name, but net.last, net.first
-// NONE: plan-memory: pin: 'x' is nothing like one.inputs.0, one.outputs, one.state.NAME or one.modules.NAME
-// EQUALS: plan-memory: pin: 'one.inputs' is nothing like forward.inputs.0=sram
-// CALLER: plan.bank: this is no planned memory
-// KIND: plan-memory: caller: 'one.modules.net': only inputs and what is returned can be the caller's memory
+// STATE: plan-memory: pin: 'one.state.caches': one has no state of that name; there are cache.keys
+// MODULE: plan-memory: pin: 'one.modules.nets': one has no modules of that name; there are net.last, net.first
+// NONE: plan-memory: pin: 'x' is not a selector such as one.inputs.0, one.outputs, one.state.NAME or one.modules.NAME
+// EQUALS: plan-memory: pin: 'one.inputs': expected the form forward.inputs.0=sram
+// CALLER: plan.bank: its memory is not planned
+// KIND: plan-memory: caller: 'one.modules.net': only inputs and outputs can be caller-owned
 
 // Inputs, state, and what modules compute, the last that says it of a value; what is not pinned comes where it costs least.
 // CHECK-LABEL: executorch.plan @one

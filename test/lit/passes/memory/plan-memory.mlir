@@ -103,7 +103,7 @@ executorch.plan @stateless {
 
 // -----
 
-// Branches: what one needs the other may use; what is moved to has no memory of its own.
+// Branches: what one needs the other may use; what is moved to has no storage of its own.
 // CHECK-LABEL: executorch.plan @branches {arenas = array<i64: 48>} {
 // CHECK:       %result = executorch.reference : tensor<4xf32>
 executorch.plan @branches {

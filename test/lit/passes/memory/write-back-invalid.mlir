@@ -2,7 +2,7 @@
 
 executorch.plan @nowhere {
   %x = executorch.input : tensor<4xf32>
-  // expected-error@+1 {{[write_back_c1] no buffer is called @s}}
+  // expected-error@+1 {{[write_back_c1] no buffer is named @s}}
   program.store @s, %x : tensor<4xf32>
   executorch.return
 }

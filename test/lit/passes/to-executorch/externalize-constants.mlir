@@ -1,6 +1,6 @@
 // RUN: et-opt -p 'externalize-constants{match="enc.*" file="enc.ptd"},externalize-constants{min_bytes=16 file="rest.ptd"}' %s | filecheck %s
 // RUN: not et-opt -p 'externalize-constants{file="a/b.ptd"}' %s 2>&1 | filecheck %s --check-prefix=FOLDER
-// FOLDER: 'a/b.ptd' is no name of a file without folders
+// FOLDER: 'a/b.ptd' is not a file name without folders
 
 // CHECK: program.parameter @enc.weight : tensor<4xf32> = {{.*}} {executorch.data_file = "enc.ptd"}
 program.parameter @enc.weight : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>

@@ -1,9 +1,9 @@
 // RUN: et-opt -p to-out-variant --split-input-file --verify-diagnostics %s
 
 func.func @out_variant_c1(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{[out_variant_c2] is no operation of the edge level}}
+  // expected-error@+1 {{[out_variant_c2] is not an edge operation}}
   %0 = aten.relu %x : tensor<4xf32>
-  // expected-error@+1 {{[out_variant_c2] the backend 'demo' has not compiled this partition}}
+  // expected-error@+1 {{[out_variant_c2] the backend 'demo' did not lower this partition}}
   %1 = backend.partition "demo"(%0) : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%a: tensor<4xf32>):
     backend.yield %a : tensor<4xf32>
@@ -13,7 +13,7 @@ func.func @out_variant_c1(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error@+1 {{[out_variant_c3] input 0 (x) has type tensor<?xf32>, whose largest sizes are not known}}
+// expected-error@+1 {{[out_variant_c3] input 0 (x) has type tensor<?xf32> with unbounded sizes}}
 func.func @out_variant_c3(%x: tensor<?xf32>) -> tensor<?xf32> {
   // What follows from it is not reported again.
   %0 = edge.relu %x : tensor<?xf32>
@@ -23,11 +23,11 @@ func.func @out_variant_c3(%x: tensor<?xf32>) -> tensor<?xf32> {
 // -----
 
 func.func @out_variant_c3(%x: tensor<4xi64>, %n: tensor<i64>) -> (tensor<?xi64>, tensor<?xf32>) {
-  // expected-error@+1 {{[out_variant_c3] a result has type tensor<?xi64>, whose largest sizes are not known}}
+  // expected-error@+1 {{[out_variant_c3] a result has type tensor<?xi64> with unbounded sizes}}
   %0 = edge.bincount %x : (tensor<4xi64>) -> tensor<?xi64>
   %1 = edge._local_scalar_dense %n : (tensor<i64>) -> i64
   program.range %1 from 0
-  // expected-error@+1 {{[out_variant_c3] a result has type tensor<?xf32>, whose largest sizes are not known}}
+  // expected-error@+1 {{[out_variant_c3] a result has type tensor<?xf32> with unbounded sizes}}
   %2 = edge.full {size = [%1], fill_value = 1, dtype = f32} : (i64) -> tensor<?xf32>
   func.return %0, %2 : tensor<?xi64>, tensor<?xf32>
 }

@@ -14,7 +14,7 @@
 // PLANNED:      executorch.free
 // PLANNED:      executorch.alloc {memory_id = 1, offset = 0} : tensor<2xi64>
 
-// STOCK: 'executorch.input': it has no largest size, and the runtime of the executorch wheel finds no memory
+// STOCK: 'executorch.input': it has no upper bound, and the runtime of the executorch wheel finds no memory
 // STOCK-NOT: executorch.alloc
 func.func @forward(%x: tensor<?x4xf32>) -> tensor<2xi64> {
   %0 = edge.relu %x : tensor<?x4xf32>

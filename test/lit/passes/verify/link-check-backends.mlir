@@ -4,15 +4,15 @@
 // RUN: not et-opt -p 'link-check{backends="NestedProgramBackend","Tiles" extra="my::tanh.out"}' %s 2>&1 | filecheck %s --check-prefix KERNEL
 // RUN: et-opt -p 'link-check{backends="NestedProgramBackend","Tiles" extra="my::relu.out"}' %s -o %t.mlir
 
-// CHECK: error: 'executorch.delegate_call': 'stock-{{[0-9.]+}}' has no backend Tiles, there are: {{.*}}XnnpackBackend (2 calls of it)
-// CHECK: fix: if the runtime that you build has it, say so: --extra-backends Tiles
+// CHECK: error: 'executorch.delegate_call': 'stock-{{[0-9.]+}}' has no backend Tiles, it has: {{.*}}XnnpackBackend (2 calls calls)
+// CHECK: fix: if your runtime has it, declare it with --extra-backends Tiles
 // CHECK-NOT: has no backend Tiles
-// CHECK: error: 'executorch.delegate_call': 'stock-{{[0-9.]+}}' has no backend NestedProgramBackend, there are: {{.*}} (1 call of it)
-// CHECK: fix: compile for a target that has it: et-vm or et-vm-aten; or if the runtime that you build has it, say so: --extra-backends NestedProgramBackend
+// CHECK: error: 'executorch.delegate_call': 'stock-{{[0-9.]+}}' has no backend NestedProgramBackend, it has: {{.*}} (1 call calls)
+// CHECK: fix: compile for a target that has it: et-vm or et-vm-aten; or if your runtime has it, declare it with --extra-backends NestedProgramBackend
 // CHECK: error: 'my::relu.out'
 
-// VM: error: 'executorch.delegate_call': 'et-vm' has no backend Tiles, there are: NestedProgramBackend, XnnpackBackend (2 calls of it)
-// VM: fix: say which file has its runtime part, --load FILE, or that it is there: --extra-backends Tiles
+// VM: error: 'executorch.delegate_call': 'et-vm' has no backend Tiles, it has: NestedProgramBackend, XnnpackBackend (2 calls calls)
+// VM: fix: load its runtime part with --load FILE, or declare it with --extra-backends Tiles
 // VM-NOT: error
 
 // KERNEL-NOT: has no backend

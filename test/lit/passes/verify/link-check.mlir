@@ -16,9 +16,9 @@ executorch.plan @known {
 executorch.plan @unknown {
   %x = executorch.input : tensor<4xf32>
   %r = executorch.alloc : tensor<4xf32>
-  // expected-error@+1 {{'my::relu.out': it is an operator of a library of your own, which the runtime of the executorch wheel has no kernel for}}
+  // expected-error@+1 {{'my::relu.out': it is a custom operator, for which the runtime of the executorch wheel has no kernel}}
   executorch.kernel_call "my::relu.out"(%x) outs(%r)
-  // expected-error@+1 {{'aten::add.no_such_out': no kernel of 'stock-}}
+  // expected-error@+1 {{'aten::add.no_such_out': 'stock-}}
   executorch.kernel_call "aten::add.no_such_out"(%x, %x, 1) outs(%r)
   executorch.return %r
 }

@@ -13,7 +13,7 @@ program.buffer mutable @state : tensor<2xf32>
 // expected-error@below {{[program_c5] @empty has no data}}
 program.constant @empty : tensor<2xf32>
 func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
-  // expected-error@below {{[program_c2] no parameter, buffer or constant is called @wieght}}
+  // expected-error@below {{[program_c2] no parameter, buffer or constant is named @wieght}}
   %0 = program.get @wieght : tensor<2xf32>
   // expected-error@below {{[program_c3] has type tensor<3xf32>, but @weight is tensor<2xf32>}}
   %1 = program.get @weight : tensor<3xf32>
@@ -25,12 +25,12 @@ func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
   %3 = edge.relu %x : tensor<2xf32>
   func.return %x : tensor<2xf32>
 }
-// CHECK: [program_c2] no parameter, buffer or constant is called @wieght
+// CHECK: [program_c2] no parameter, buffer or constant is named @wieght
 // CHECK: fix: did you mean @weight?
 // CHECK: [program_c4] @state is a mutable buffer
 // CHECK: fix: read it with program.load
 // CHECK: [aten_c1]
-// CHECK: fix: the program is past this level: check it with verify-edge
+// CHECK: fix: the program is past this level: use verify-edge
 
 // -----
 
@@ -53,13 +53,13 @@ func.func @forward(%x: i8) {
 
 // expected-error@below {{[program_c7] input 3 of method @forward has type i32}}
 func.func @forward(%x: tensor<2xi4>, %y: tensor<1x2x3x4xf32>, %z: tensor<i64>, %n: i32) -> tensor<2xi4> {
-  // expected-error@below {{[aten_c2] i4 is no element type of tensors}}
+  // expected-error@below {{[aten_c2] i4 is not a tensor element type}}
   %0 = aten.relu %x : tensor<2xi4>
-  // expected-error@below {{[aten_c3] type tensor<1x2x3x4xf32, #edge.dim_order<0, 2, 3, 1>> says how the tensor lies}}
+  // expected-error@below {{[aten_c3] type tensor<1x2x3x4xf32, #edge.dim_order<0, 2, 3, 1>> has a layout encoding}}
   %1 = aten.relu %y : (tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32, #edge.dim_order<0, 2, 3, 1>>
   // expected-error@below {{[aten_c4] i32 is neither a tensor nor an i64, f64 or i1}}
   %2 = aten.mul.Tensor %y, %n : (tensor<1x2x3x4xf32>, i32) -> tensor<1x2x3x4xf32>
-  // expected-error@below {{[aten_c4] a literal is given by a tensor of type tensor<i64>}}
+  // expected-error@below {{[aten_c4] a literal is given as a tensor of type tensor<i64>}}
   %3 = aten.mul.Scalar %y {other = %z} : (tensor<1x2x3x4xf32>, tensor<i64>) -> tensor<1x2x3x4xf32>
   func.return %0 : tensor<2xi4>
 }
@@ -68,7 +68,7 @@ func.func @forward(%x: tensor<2xi4>, %y: tensor<1x2x3x4xf32>, %z: tensor<i64>, %
 
 func.func @program_c8(%x: tensor<4xf32>) {
   %0 = aten.relu %x : tensor<4xf32>
-  // expected-error@+1 {{[program_c8] writes to a value that is no input of the method}}
+  // expected-error@+1 {{[program_c8] writes to a value that is not an input of the method}}
   program.overwrite %0, %x : tensor<4xf32>
   // expected-error@+1 {{[program_c8] input 0 of the method is overwritten 2 times}}
   program.overwrite %x, %0 : tensor<4xf32>
@@ -79,7 +79,7 @@ func.func @program_c8(%x: tensor<4xf32>) {
 
 // -----
 
-// expected-error@below {{[program_c11] [guards_c1] guards of 1 inputs, the method has 2}}
+// expected-error@below {{[program_c11] [guards_c1] guards name 1 inputs, but the method has 2}}
 func.func @program_c11(%x: tensor<?xf32>, %y: tensor<?xf32>) attributes {program.guards = #program.guards<(x), "x.shape[0] == 1">} {
   func.return
 }

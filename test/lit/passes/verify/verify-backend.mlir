@@ -29,7 +29,7 @@ func.func @backend_c1(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 backend.lowered @lowered_0 "demo" = #program.data<ui8, [1]>
 func.func @backend_c2(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{[backend_c2] no backend.lowered is called @lowered_1}}
+  // expected-error@+1 {{[backend_c2] no backend.lowered is named @lowered_1}}
   %0 = backend.call @lowered_1(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
@@ -37,7 +37,7 @@ func.func @backend_c2(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 backend.named_data "weights" = #program.data<ui8, [1]>
-// expected-error@+1 {{[backend_c3] there is data named 'weights' already}}
+// expected-error@+1 {{[backend_c3] data named 'weights' exists already}}
 backend.named_data "weights" = #program.data<ui8, [2]>
 
 // -----

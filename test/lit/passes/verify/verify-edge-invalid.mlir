@@ -17,7 +17,7 @@ func.func @forward(%x: tensor<4xf32>, %y: tensor<4xi64>, %n: i64) -> tensor<4xf3
   func.return %0 : tensor<4xf32>
 }
 // CHECK: [edge_c1]
-// CHECK: fix: no pass has lowered it: run the passes of the aten-to-edge pipeline
+// CHECK: fix: it was not lowered: run the aten-to-edge pipeline
 // CHECK: [edge_c2]
 // CHECK: fix: run scalars-to-tensors before aten-to-edge
 // CHECK: [edge_c3]
@@ -30,7 +30,7 @@ func.func @forward(%x: tensor<4xf32>, %y: tensor<4xi64>, %n: i64) -> tensor<4xf3
 func.func @forward(%x: tensor<1x2x3x4xf32>, %y: tensor<1x2x3x4xf32, #edge.dim_order<0, 2, 3, 1>>) {
   // expected-error@below {{[edge_c5] tensors must share the dim order [0, 2, 3, 1] here}}
   %0 = edge.add.Tensor %y, %x : (tensor<1x2x3x4xf32, #edge.dim_order<0, 2, 3, 1>>, tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32, #edge.dim_order<0, 2, 3, 1>>
-  // expected-error@below {{[edge_c5] takes and gives contiguous tensors here}}
+  // expected-error@below {{[edge_c5] takes and returns contiguous tensors here}}
   %1 = edge.view_copy %y {size = [24]} : (tensor<1x2x3x4xf32, #edge.dim_order<0, 2, 3, 1>>) -> tensor<24xf32>
   // expected-error@below {{[edge_c5] 'dim_order' is [0, 2, 3, 1], but the result is tensor<1x2x3x4xf32>}}
   %2 = edge.dim_order_ops._clone_dim_order %x {dim_order = [0, 2, 3, 1]} : tensor<1x2x3x4xf32>

@@ -34,7 +34,7 @@ func.func @executorch_c1() {
 program.parameter @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
 program.parameter @nothing : tensor<4xf32>
 executorch.plan @executorch_c2 {arenas = array<i64>} {
-  // expected-error@+1 {{[executorch_c2] no parameter, buffer or constant is called @nowhere}}
+  // expected-error@+1 {{[executorch_c2] no parameter, buffer or constant is named @nowhere}}
   %a = executorch.constant @nowhere : tensor<4xf32>
   // expected-error@+1 {{[executorch_c2] tensor<2xf32> has 8 bytes, @w has 16}}
   %b = executorch.constant @w : tensor<2xf32>
@@ -46,7 +46,7 @@ executorch.plan @executorch_c2 {arenas = array<i64>} {
 // -----
 
 executorch.plan @executorch_c3 {arenas = array<i64>} {
-  // expected-error@+1 {{[executorch_c3] no backend.lowered is called @lowered_0}}
+  // expected-error@+1 {{[executorch_c3] no backend.lowered is named @lowered_0}}
   executorch.delegate_call @lowered_0()
   executorch.return
 }
@@ -57,7 +57,7 @@ executorch.plan @executorch_c4 {arenas = array<i64: 32>} {
   %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
   %n = executorch.value 0 : i64
   %r = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
-  // expected-error@+1 {{[executorch_c4] 2 arguments where 'add.out}}
+  // expected-error@+1 {{[executorch_c4] 2 arguments, but 'add.out}}
   executorch.kernel_call "aten::add.out"(%x, %x) outs(%r)
   // expected-error@+1 {{[executorch_c4] argument 'other' is 1, expected Tensor}}
   executorch.kernel_call "aten::add.out"(%x, 1, 1) outs(%r)
@@ -67,11 +67,11 @@ executorch.plan @executorch_c4 {arenas = array<i64: 32>} {
   executorch.kernel_call "aten::relu.out"(none) outs(%r)
   // expected-error@+1 {{[executorch_c4] argument 'dim' is a list of floats, expected int[1]?}}
   executorch.kernel_call "aten::mean.out"(%x, [0.5], false, none) outs(%r)
-  // expected-error@+1 {{[executorch_c4] 2 outs where 'relu.out}}
+  // expected-error@+1 {{[executorch_c4] 2 outs, but 'relu.out}}
   executorch.kernel_call "aten::relu.out"(%x) outs(%r, %r)
   // expected-error@+1 {{[executorch_c4] 'outs' is a list, but 'relu.out}}
   executorch.kernel_call "aten::relu.out"(%x) outs([%r])
-  // expected-error@+1 {{[executorch_c4] 0 returns where 'sym_size.int}}
+  // expected-error@+1 {{[executorch_c4] 0 returns, but 'sym_size.int}}
   executorch.kernel_call "aten::sym_size.int"(%x, 0)
   executorch.return %r
 }
@@ -93,7 +93,7 @@ executorch.plan @executorch_c6 {arenas = array<i64: 32>} {
   %a = executorch.alloc {memory_id = 1, offset = 0} : tensor<4xf32>
   %v = executorch.view %a : tensor<2x2xf32>
   %b = executorch.alloc {memory_id = 1, offset = 16} : tensor<2x2xf32>
-  // expected-error@+1 {{[executorch_c6] reads %v, which nothing writes}}
+  // expected-error@+1 {{[executorch_c6] reads %v, which is never written}}
   executorch.kernel_call "aten::relu.out"(%v) outs(%b)
   executorch.return %b
 }
@@ -111,7 +111,7 @@ executorch.plan @executorch_c7_place {arenas = array<i64: 16>} {
   %x = executorch.input : tensor<4xf32>
   // expected-error@+1 {{[executorch_c7] %v is a view of a register without planned memory}}
   %v = executorch.view %x : tensor<2x2xf32>
-  // expected-error@+1 {{[executorch_c7] %a has no memory}}
+  // expected-error@+1 {{[executorch_c7] %a has no storage}}
   %a = executorch.alloc : tensor<2x2xf32>
   %b = executorch.alloc {memory_id = 1, offset = 0} : tensor<2x2xf32>
   executorch.kernel_call "aten::relu.out"(%v) outs(%a)
@@ -124,9 +124,9 @@ executorch.plan @executorch_c7_place {arenas = array<i64: 16>} {
 executorch.plan @executorch_c8 {arenas = array<i64: 24>} {
   // expected-error@+1 {{[executorch_c8] %x ends at byte 32 of arena 1, which has 24}}
   %x = executorch.input {memory_id = 1, offset = 16} : tensor<4xf32>
-  // expected-error@+1 {{[executorch_c8] %y is in arena 2, the plan has 1}}
+  // expected-error@+1 {{[executorch_c8] %y is in arena 2, but the plan has 1}}
   %y = executorch.input {memory_id = 2, offset = 0} : tensor<4xf32>
-  // expected-error@+1 {{[executorch_c8] offset 2 is no multiple of the 4 bytes of an element}}
+  // expected-error@+1 {{[executorch_c8] offset 2 is not a multiple of the element size of 4 bytes}}
   %z = executorch.input {memory_id = 1, offset = 2} : tensor<f32>
   executorch.return
 }
@@ -135,10 +135,10 @@ executorch.plan @executorch_c8 {arenas = array<i64: 24>} {
 
 executorch.plan @executorch_c9 {arenas = array<i64: 48>} {
   %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
-  // expected-error@+1 {{[executorch_c9] %y shares memory with %x while both are needed}}
+  // expected-error@+1 {{[executorch_c9] %y overlaps %x while both are live}}
   %y = executorch.input {memory_id = 1, offset = 8} : tensor<4xf32>
   %a = executorch.alloc {memory_id = 1, offset = 32} : tensor<4xf32>
-  // expected-error@+1 {{[executorch_c9] %b shares memory with %a while both are needed}}
+  // expected-error@+1 {{[executorch_c9] %b overlaps %a while both are live}}
   %b = executorch.alloc {memory_id = 1, offset = 32} : tensor<4xf32>
   executorch.kernel_call "aten::add.out"(%x, %y, 1) outs(%a)
   executorch.kernel_call "aten::relu.out"(%a) outs(%b)
@@ -153,7 +153,7 @@ executorch.plan @executorch_c9_jumps {arenas = array<i64: 64>} {
   %c = executorch.value true : i1
   %a = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
   %b = executorch.alloc {memory_id = 1, offset = 32} : tensor<4xf32>
-  // expected-error@+1 {{[executorch_c9] %late shares memory with %x while both are needed}}
+  // expected-error@+1 {{[executorch_c9] %late overlaps %x while both are live}}
   %late = executorch.alloc {memory_id = 1, offset = 0} : tensor<4xf32>
   %result = executorch.reference : tensor<4xf32>
   executorch.jump ^body

@@ -19,9 +19,9 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<2x2xf32> {
 
 def test_what_is_counted_follows_the_program_down() -> None:
     module = parse(TEXT)
-    # relu can write over its argument, a view has no memory, and constants have theirs in the file.
+    # relu can write over its argument, a view has no storage, and constants have theirs in the file.
     assert footprint(module, DEFAULT) == Footprint(2, 2, 32, 16)
-    run(module, "to-out-variant,write-back,views")
+    run(module, "to-out-variant,write-back,copies-to-views")
     assert footprint(module, DEFAULT) == Footprint(2, 2, 32, 16)
     run(module, "in-place")
     assert footprint(module, DEFAULT) == Footprint(2, 1, 32, 16)

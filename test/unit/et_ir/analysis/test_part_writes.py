@@ -6,13 +6,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.parser import Parser
 
-from et_ir.analysis.liveness import Interval, Liveness
+from et_ir.analysis.liveness import LiveInterval, Liveness
 from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import AllocOp, Executorch, PlanOp
 from et_ir.dialects.program import Program
 
 
-def whole_of(body: str) -> tuple[Liveness, Interval]:
+def whole_of(body: str) -> tuple[Liveness, LiveInterval]:
     """The liveness of a plan that has a register `%c` of 32 bytes, and when that is needed."""
     text = f"""executorch.plan @forward {{
       %x = executorch.input : tensor<4xf32>
@@ -41,31 +41,31 @@ BEFORE = f"{EXP}(%x) outs(%r)\n"
 
 def test_from_the_first_part_to_the_last_read() -> None:
     liveness, interval = whole_of(f"{BEFORE}{EXP}(%x) outs(%b)\n{EXP}(%x) outs(%a)\n{EXP}(%c) outs(%r)")
-    assert interval == Interval(2, 4)
+    assert interval == LiveInterval(2, 4)
     assert [value.name_hint for value in liveness.live_at_entry] == ["x"]
 
 
 def test_a_part_may_be_read_before_the_others_are_written() -> None:
     _, interval = whole_of(f"{BEFORE}{EXP}(%x) outs(%b)\n{EXP}(%b) outs(%a)\n{EXP}(%c) outs(%r)")
-    assert interval == Interval(2, 4)
+    assert interval == LiveInterval(2, 4)
 
 
 def test_written_in_place() -> None:
     _, interval = whole_of(
         f"{BEFORE}{EXP}(%x) outs(%b)\n{EXP}(%b) outs(%b)\n{EXP}(%x) outs(%a)\n{EXP}(%c) outs(%r)"
     )
-    assert interval == Interval(2, 5)
+    assert interval == LiveInterval(2, 5)
 
 
 def test_what_no_part_has_written_was_there_before() -> None:
     liveness, interval = whole_of(f"{BEFORE}{EXP}(%x) outs(%b)\n{EXP}(%c) outs(%r)")
-    assert interval == Interval(0, 3)
+    assert interval == LiveInterval(0, 3)
     assert [value.name_hint for value in liveness.live_at_entry] == ["x", "c"]
 
 
 def test_a_part_that_is_read_before_it_is_written_was_there_before() -> None:
     _, interval = whole_of(f"{BEFORE}{EXP}(%x) outs(%a)\n{EXP}(%b) outs(%b)\n{EXP}(%c) outs(%r)")
-    assert interval == Interval(0, 4)
+    assert interval == LiveInterval(0, 4)
 
 
 def test_in_a_loop_what_one_round_writes_the_next_may_read() -> None:

@@ -72,7 +72,7 @@ def test_unresolved_blobs_know_what_is_missing():
 
 def test_resolve_checks_the_size():
     blob = Blob.unresolved("w", 4, "0" * 64)
-    with pytest.raises(ValueError, match="has 4 bytes, its weight store holds 3"):
+    with pytest.raises(ValueError, match="has 4 bytes, but 3 in its weight store"):
         blob.resolve(memoryview(b"abc"))
 
 

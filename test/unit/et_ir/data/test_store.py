@@ -101,7 +101,7 @@ def test_wrong_size(tmp_path: Path):
     path = tmp_path / "w.safetensors"
     blob = Blob.of("a", b"1")
     write_store(path, [(blob, "i8", (1,))])
-    with pytest.raises(StoreError, match="has 2 bytes, its weight store holds 1"):
+    with pytest.raises(StoreError, match="has 2 bytes, but 1 in its weight store"):
         WeightStore(path).resolve(Blob.unresolved("a", 2, blob.sha256))
 
 

@@ -60,7 +60,7 @@ def test_a_rewrite_pattern_claims_its_class(parse):
     assert names == [["relu"]]
     reasons = {(one.op_name, str(one.refusals[0])) for one in report.left_out}
     assert ("edge.relu", "element type: f64") in reasons
-    assert ("edge.mm", "no pattern of the backend takes it: edge.mm") in reasons
+    assert ("edge.mm", "matches no pattern of the backend: edge.mm") in reasons
 
 
 GRAPH = Graph("relu", Graph("add.Tensor", Graph("mm", ANY, CONSTANT), ANY, literals={"alpha": 1}))

@@ -15,13 +15,13 @@ func.func @one(%x: tensor<4xf32>) -> tensor<4xf32> {
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"processed_bytes": None}, "processed_bytes are to be bytes, not NoneType"),
-        ({"processed_bytes": "text"}, "processed_bytes are to be bytes, not str"),
-        ({"debug_handle_map": [1]}, "debug_handle_map is to be a map, not list"),
-        ({"debug_handle_map": {0: (3,)}}, "0 is to stand for locations of ops, not for 3; DelegateMapping"),
+        ({"processed_bytes": None}, "processed_bytes must be bytes, not NoneType"),
+        ({"processed_bytes": "text"}, "processed_bytes must be bytes, not str"),
+        ({"debug_handle_map": [1]}, "debug_handle_map must be a mapping, not list"),
+        ({"debug_handle_map": {0: (3,)}}, "0 must map to locations of ops, not to 3; DelegateMapping"),
         ({"data_store_output": NamedDataStore()}, "data_store_output is to be .*, not NamedDataStore"),
-        ({"alignment": 3}, "an alignment of 3 bytes is no power of two"),
-        ({"alignment": 0}, "an alignment of 0 bytes is no power of two"),
+        ({"alignment": 3}, "an alignment of 3 bytes is not a power of two"),
+        ({"alignment": 0}, "an alignment of 0 bytes is not a power of two"),
     ],
 )
 def test_what_a_result_is_not(parse, taking, arguments, message):

@@ -130,7 +130,7 @@ def test_a_backend_that_raises(parse, taking):
 
 def test_a_backend_that_returns_something_else(parse, taking, monkeypatch):
     monkeypatch.setattr(Broken, "returns", b"bytes")
-    with pytest.raises(BackendFailed, match="returned bytes, no PreprocessResult"):
+    with pytest.raises(BackendFailed, match="returned bytes, not a PreprocessResult"):
         delegate_module(parse(TEXT), taking("add.Tensor"), details_of=lambda _: Broken)
 
 
@@ -157,7 +157,7 @@ def test_backends_that_name_data_alike(parse, taking):
 
     module = parse(TEXT)
     text = str(module)
-    with pytest.raises(BackendFailed, match="two different data are named 'weights'"):
+    with pytest.raises(BackendFailed, match="two different blobs are named 'weights'"):
         delegate_module(module, taking("add.Tensor"), details_of=lambda _: Clash)
     assert str(module) == text
 
@@ -262,7 +262,7 @@ executorch.plan @f {arenas = array<i64: 32>} {
   executorch.return %x
 }
 """)
-    with pytest.raises(PassReport, match="a backend has other data of the name 'w'"):
+    with pytest.raises(PassReport, match="a backend has different data named 'w'"):
         data_files(module)
 
 

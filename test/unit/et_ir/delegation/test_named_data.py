@@ -26,12 +26,12 @@ def test_other_bytes_of_one_name():
     store.add_named_data("a", b"1")
     other = NamedDataStore()
     other.add_named_data("a", b"2")
-    with pytest.raises(NamedDataConflict, match="two different data are named 'a'"):
+    with pytest.raises(NamedDataConflict, match="two different blobs are named 'a'"):
         store.merge_named_data_store(other.get_named_data_store_output())
 
 
 def test_alignment_is_a_power_of_two():
-    with pytest.raises(ValueError, match="12 bytes is no power of two"):
+    with pytest.raises(ValueError, match="12 bytes is not a power of two"):
         NamedDataStore().add_named_data("a", b"1", 12)
 
 
@@ -45,5 +45,5 @@ def test_data_files():
     output = merged.get_named_data_store_output()
     assert output.pte_data == {"b": DataEntry(0, 1)}
     assert output.external_data == {"weights.ptd": {"a": DataEntry(0, 32)}}
-    with pytest.raises(ValueError, match=r"'\.\./x' is no name of a file without folders"):
+    with pytest.raises(ValueError, match=r"'\.\./x' is not a file name without folders"):
         store.add_named_data("c", b"1", external_tag="../x")

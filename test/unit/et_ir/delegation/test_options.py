@@ -25,5 +25,5 @@ def test_names(name, found):
 
 
 def test_an_operator_that_there_is_not():
-    with pytest.raises(ValueError, match="there is no operator 'lineer', did you mean 'linear'"):
+    with pytest.raises(ValueError, match="unknown operator 'lineer', did you mean 'linear'"):
         operators(["relu", "lineer"])

@@ -61,22 +61,22 @@ def test_found_by_name_and_id():
 
 
 def test_missing():
-    with pytest.raises(MissingBackend, match="no backend is called 'nestd', did you mean 'nested'") as caught:
+    with pytest.raises(MissingBackend, match="unknown backend 'nestd', did you mean 'nested'") as caught:
         find_backend("nestd")
     assert caught.value.exit_code == 4
-    with pytest.raises(MissingBackend, match="no backend is called 'NESTED', did you mean 'nested'"):
+    with pytest.raises(MissingBackend, match="unknown backend 'NESTED', did you mean 'nested'"):
         find_backend("NESTED")
-    with pytest.raises(MissingBackend, match="no backend has the id 'Npu'; there are: NestedProgramBackend"):
+    with pytest.raises(MissingBackend, match="no backend has the id 'Npu'; ids are: NestedProgramBackend"):
         details_of("Npu")
 
 
 def test_two_of_one_name():
     register_backend(demo)
-    with pytest.raises(BackendError, match=r"two backends are called 'demo': .*Demo and .*Other"):
+    with pytest.raises(BackendError, match=r"two backends are named 'demo': .*Demo and .*Other"):
         register_backend(Backend("demo", Other, partitioner))
     with pytest.raises(BackendError, match="two backends have the id 'Demo'"):
         register_backend(Backend("demo2", SameId, partitioner))
-    with pytest.raises(BackendError, match="two backends are called 'nested'"):
+    with pytest.raises(BackendError, match="two backends are named 'nested'"):
         register_backend(Backend("nested", Other, partitioner))
     assert find_backend("demo") is demo
 
@@ -87,7 +87,7 @@ def test_two_of_one_name():
         ("demo:x=1", "backend 'demo': there is no option 'x'"),
         ("demo:level", "expected NAME"),
         ("nested:target=abacus", "backend 'nested': unknown target 'abacus', expected one of"),
-        ("nested:without=stat", "there is no operator 'stat', did you mean"),
+        ("nested:without=stat", "unknown operator 'stat', did you mean"),
         ("demo:level=1,level=2", "'level' is given twice"),
     ],
 )
@@ -119,7 +119,7 @@ def test_installed(monkeypatch):
 
 def test_installed_twice(monkeypatch):
     install(monkeypatch, ("demo", f"{__name__}:demo"), ("demo", "other:demo"))
-    with pytest.raises(BackendError, match="two packages install a backend called 'demo'"):
+    with pytest.raises(BackendError, match="two packages install a backend named 'demo'"):
         find_backend("demo")
 
 
@@ -129,12 +129,12 @@ def test_a_partitioner_that_cannot_be_made():
 
     register_backend(Backend("demo", Demo, fails))
     with pytest.raises(
-        BackendError, match="backend 'demo': its partitioner cannot be made: KeyError: 'tiles'"
+        BackendError, match="backend 'demo': its partitioner cannot be created: KeyError: 'tiles'"
     ):
         make_partitioner("demo")
 
 
 def test_what_is_no_partitioner():
     register_backend(Backend("demo", Demo, lambda options: None))
-    with pytest.raises(BackendError, match="backend 'demo': None is made as its partitioner, and is none"):
+    with pytest.raises(BackendError, match="backend 'demo': None is not a Partitioner"):
         make_partitioner("demo")

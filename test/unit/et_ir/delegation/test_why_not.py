@@ -28,7 +28,7 @@ def test_each_op_has_a_reason(parse):
         ("program.load", "mutable state: @s"),
         ("edge.neg", "element type: i64, not one of f32"),
         ("edge.neg", "element type: i64, not one of f32"),
-        ("edge._local_scalar_dense", "makes a number: its result is i64"),
+        ("edge._local_scalar_dense", "returns a scalar: its result is i64"),
         ("program.store", "mutable state: @s"),
         ("program.overwrite", "writes to an input"),
     ]
@@ -52,4 +52,4 @@ def test_a_partition_that_is_not_worth_it(parse, taking):
     partitioner.min_ops = 2
     report = report_of(parse, partitioner)
     assert report.partitions == []
-    assert ("the partition is too small", 1, [("edge.relu", 1)]) in report.by_reason()
+    assert ("partition too small", 1, [("edge.relu", 1)]) in report.by_reason()

@@ -177,7 +177,7 @@ def test_memory_of_the_caller(program: ExportedProgram) -> None:
 
 def test_memory_that_does_not_do(program: ExportedProgram) -> None:
     with pytest.raises(
-        InfeasibleMemory, match=r"(?s)the smallest capacity that does is.*test_managers.py:\d+"
+        InfeasibleMemory, match=r"(?s)the smallest sufficient capacity is.*test_managers.py:\d+"
     ):
         to_edge(program).to_executorch(ExecutorchBackendConfig(memory="sram:id=1,size=64"))
 
@@ -187,11 +187,11 @@ def test_memory_that_does_not_do(program: ExportedProgram) -> None:
     [
         ({"memory": "sram"}, "none of id=N"),
         ({"memory": "sram:id=1,size=none"}, "no size"),
-        ({"memory": "sram:id=1", "pins": {"forward.inputs": "dram"}}, "'dram' is no bank"),
-        ({"pins": {"forward.inputs": "dram"}}, "'dram' is no bank"),
+        ({"memory": "sram:id=1", "pins": {"forward.inputs": "dram"}}, "no bank 'dram'"),
+        ({"pins": {"forward.inputs": "dram"}}, "no bank 'dram'"),
         ({"memory": "sram:id=1", "pins": {"inputs": "sram"}}, "expected METHOD.inputs"),
         ({"caller_memory": ['forward.state."']}, "expected METHOD.inputs"),
-        ({"memory_planning": "none"}, "there is no planner 'none'"),
+        ({"memory_planning": "none"}, "unknown planner 'none'"),
     ],
 )
 def test_memory_that_there_cannot_be(program: ExportedProgram, options: Any, message: str) -> None:

@@ -116,7 +116,7 @@ def test_what_would_change_other_methods(programs):
     ):
         plain.transform({"one": [Scale("shared.calls")]})
     with pytest.raises(
-        PassFailedException, match=r"of 'two': the method is to stay, and the only one; there are: x"
+        PassFailedException, match=r"of 'two': the passes must keep exactly this method; methods are: x"
     ):
         plain.transform({"two": [Rename()]})
     with pytest.raises(PassFailedException, match=r"no method is called 'three'; there are: one, two"):

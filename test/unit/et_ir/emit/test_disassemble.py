@@ -433,7 +433,7 @@ def test_plans_that_make_no_sense(builder: Builder, message: str, where: str) ->
 def test_stack_traces_of_another_number() -> None:
     builder = Builder().call("x::a")
     builder.plan.chains[0].stacktrace = [schema.FrameList(), schema.FrameList()]
-    with pytest.raises(InvalidFile, match="2 stack traces for 1 instructions") as caught:
+    with pytest.raises(InvalidFile, match="2 stack traces, but 1 instructions") as caught:
         disassemble(read_pte(builder.file()))
     assert caught.value.code == Error.InvalidProgram
 

@@ -353,14 +353,14 @@ def test_stack_traces_are_written_where_the_module_or_the_options_ask_for_them()
     ("text", "message"),
     [
         ("executorch.plan @f { executorch.return }", "the memory of @f is not planned"),
-        ("func.func @f() { func.return }", "there is no executorch.plan"),
+        ("func.func @f() { func.return }", "the module has no executorch.plan"),
         (
             """executorch.plan @f {arenas = array<i64>} {
                  %x = executorch.input : tensor<4xf32>
                  program.store @s, %x : tensor<4xf32>
                  executorch.return
                }""",
-            "no instruction of a file",
+            "not an instruction of the file format",
         ),
     ],
 )

@@ -94,5 +94,5 @@ def test_leaves_others_alone() -> None:
 
 def test_names_what_takes_no_tensor() -> None:
     program = exported(lambda x: x.scatter(0, torch.arange(1)[:, None], 1j), torch.ones(3, 4, dtype=C64))
-    with pytest.raises(UnsupportedProgram, match=r"'value' is 1j.*, which is no Scalar"):
+    with pytest.raises(UnsupportedProgram, match=r"'value' is 1j.*, which is not of type Scalar"):
         import_program(program)

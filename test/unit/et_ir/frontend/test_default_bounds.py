@@ -63,9 +63,9 @@ def test_of_a_derived_dimension() -> None:
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        ({"z__0": 4}, "for z.0: the sizes that are not known are x.0, y.0, s"),
-        ({"x__1": 4}, "for x.1: the sizes that are not known are"),
-        ({"x__0": 2}, "x.0=2: the program takes 3 or more"),
+        ({"z__0": 4}, "for z.0: the unbounded sizes are x.0, y.0, s"),
+        ({"x__1": 4}, "for x.1: the unbounded sizes are"),
+        ({"x__0": 2}, "x.0=2: the program requires at least 3"),
         ({"x__0": 0}, "expected a symbol or input.dimension, and a size"),
         ({"x-0": 4}, "expected a symbol or input.dimension, and a size"),
     ],

@@ -182,7 +182,7 @@ def test_state_with_two_beginnings():
         "b": torch.export.export(Counter(2.0), (torch.ones(2),)),
     }
     with pytest.raises(
-        UnsupportedProgram, match="state of the methods a, b, which start it with different values"
+        UnsupportedProgram, match="state of the methods a, b, which initialize it differently"
     ):
         import_program(programs)
 
@@ -200,7 +200,7 @@ def test_state_that_overlaps_other_memory():
             return self.b + 1
 
     with pytest.raises(
-        UnsupportedProgram, match='buffer "a": it is written, and shares memory with buffer "b"'
+        UnsupportedProgram, match='buffer "a": it is mutated and shares memory with buffer "b"'
     ):
         import_program(torch.export.export(Net(), (torch.ones(2),)))
 

@@ -112,7 +112,7 @@ def test_other_sizes_in_place():
             return x.clone().resize_(8)
 
     (reason,) = reasons(Net(), torch.ones(4)).reasons
-    assert reason.message == "it gives a tensor another size in place"
+    assert reason.message == "it resizes a tensor in place"
     assert "slice or pad" in reason.fix
 
 
@@ -228,7 +228,7 @@ def test_python_functions_are_not_called_arithmetic():
     with pytest.raises(UnsupportedProgram) as caught:
         import_program(program)
     text = str(caught.value)
-    assert "a call of the Python function len, which is no operator" in text
+    assert "calls the Python function len, which is not an operator" in text
     assert "arithmetic" not in text
 
 

@@ -21,7 +21,7 @@ def test_banks() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "there is no bank"),
+        ("", "no bank given"),
         ("id=1", "does not begin with a name"),
         ("a:size=3", "is no number of an arena"),
         ("a:id=0", "is no number of an arena"),

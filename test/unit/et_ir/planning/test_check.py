@@ -17,7 +17,7 @@ def test_a_good_layout() -> None:
 
 def test_buffers_that_overlap() -> None:
     assert layout_problems(PAIR, Layout((0, 16), 64)) == [
-        "buffers 0 and 1 lie at 0 and 16 and are needed at one time"
+        "buffers 0 and 1 overlap at 0 and 16 while both are live"
     ]
 
 

@@ -181,7 +181,7 @@ def test_gaps_are_shared() -> None:
     [
         ((-1, 0, 1, 1), "no -1 bytes"),
         ((1, 3, 2, 1), "from 3 to 2"),
-        ((1, 0, 1, 0), "0 is no alignment"),
+        ((1, 0, 1, 0), "0 is not an alignment"),
         ((1, 0, 9, 1, ((0, 3),)), "no gap"),
         ((1, 0, 9, 1, ((3, 9),)), "no gap"),
         ((1, 0, 9, 1, ((3, 4), (5, 6))), "no gap"),

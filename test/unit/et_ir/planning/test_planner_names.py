@@ -70,13 +70,13 @@ class TestPlannersOfOthers:
     @pytest.mark.parametrize(
         ("made", "message"),
         [
-            (Layout((0, 0, 0), 16), "is wrong: buffers 0 and 1 lie at 0 and 0 and are needed at one time"),
-            (Layout((0, 16), 32), "is wrong: 2 offsets for 3 buffers"),
-            (Layout((0, 16, -16), 32), "is wrong: buffer 2 of 16 bytes at -16 lies outside"),
-            (Layout((0, 16, 8), 32), "is wrong: buffer 2 at 8 is not aligned"),
-            (Layout((0, 16, 0), 31), "is wrong: buffer 1 of 16 bytes at 16 lies outside"),
-            (Layout((0.0, 16.0, 0.0), 32), "is not of whole numbers"),  # pyright: ignore[reportArgumentType]
-            (Layout((0, 16, 0), None), "is not of whole numbers"),  # pyright: ignore[reportArgumentType]
+            (Layout((0, 0, 0), 16), "is invalid: buffers 0 and 1 overlap at 0 and 0 while both are live"),
+            (Layout((0, 16), 32), "is invalid: 2 offsets for 3 buffers"),
+            (Layout((0, 16, -16), 32), "is invalid: buffer 2 of 16 bytes at -16 lies outside"),
+            (Layout((0, 16, 8), 32), "is invalid: buffer 2 at 8 is not aligned"),
+            (Layout((0, 16, 0), 31), "is invalid: buffer 1 of 16 bytes at 16 lies outside"),
+            (Layout((0.0, 16.0, 0.0), 32), "has offsets that are not integers"),  # pyright: ignore[reportArgumentType]
+            (Layout((0, 16, 0), None), "has offsets that are not integers"),  # pyright: ignore[reportArgumentType]
             ([0, 16, 0], "returned list, not a Layout or a Plan"),
             (None, "returned NoneType, not a Layout or a Plan"),
         ],

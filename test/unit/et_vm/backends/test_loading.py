@@ -52,5 +52,5 @@ def test_one_that_cannot_be_made():
     def fails(self):
         raise OSError("no device")
 
-    with pytest.raises(ExecutorchError, match="the backend 'One' cannot be made: OSError: no device"):
+    with pytest.raises(ExecutorchError, match="the backend 'One' cannot be created: OSError: no device"):
         backends_of(module_with(make("A", __init__=fails)))

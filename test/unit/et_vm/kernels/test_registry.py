@@ -42,6 +42,20 @@ class TestRegistry:
         assert registry.lookup("a::b.out", ()) is add_out
         assert loads == [1]
 
+    def test_families_load_when_a_kernel_is_looked_up(self):
+        loads = []
+        registry = KernelRegistry()
+        family = {"a::b.out": add_out, "a::b.x_out": other, "a::other.out": other}
+        registry.register_family(["a::b"], lambda: loads.append(1) or family)
+        assert not loads
+        assert registry.lookup("a::b.out", ()) is add_out
+        assert "a::b.x_out" in registry
+        assert "a::other.out" not in registry
+        assert "a::b.y_out" not in registry
+        assert registry.names() == ["a::b.out", "a::b.x_out"]
+        with pytest.raises(ExecutorchError, match="registered already"):
+            registry.register("a::b.x_out", add_out)
+
     @pytest.mark.parametrize("lazy", [False, True])
     def test_twice_is_an_error(self, lazy):
         registry = KernelRegistry()

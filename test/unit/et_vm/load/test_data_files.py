@@ -77,7 +77,7 @@ def test_data_that_does_not_fit(data: bytes, message: str) -> None:
 def test_a_name_in_two_files(tmp_path: Path) -> None:
     for name in ("a.ptd", "b.ptd"):
         (tmp_path / name).write_bytes(ptd(w=ROW.tobytes()))
-    with pytest.raises(InvalidFile, match=r"'w' is in .*a.ptd already at .*b.ptd: named_data\[0\]"):
+    with pytest.raises(InvalidFile, match=r"'w' is already in .*a.ptd at .*b.ptd: named_data\[0\]"):
         DataFiles.load(tmp_path / "a.ptd", tmp_path / "b.ptd")
 
 

@@ -55,7 +55,7 @@ def test_dynamic(shape):
 
 
 def test_dynamic_beyond_its_bound():
-    with pytest.raises(InputError, match="dimension 1 is 4, the most it may be is 3"):
+    with pytest.raises(InputError, match="dimension 1 is 4, its upper bound is 3"):
         passthrough(dynamism=BOUND).execute([np.ones((1, 4), np.float32)])
 
 

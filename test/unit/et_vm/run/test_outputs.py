@@ -55,8 +55,8 @@ def test_sizes_that_change():
 @pytest.mark.parametrize(
     ("index", "value", "message"),
     [
-        (2, f32(1, 2), "there is no output 2, the method has 2"),
-        (-1, f32(1, 2), "there is no output -1"),
+        (2, f32(1, 2), "no output 2: the method has 2"),
+        (-1, f32(1, 2), "no output -1"),
         (1, f32(1, 2), "the output is a int, not a tensor"),
         (0, [1, 2], "expected an array or a tensor, got list"),
         (0, np.zeros(2), "the output is float32, got memory for float64"),

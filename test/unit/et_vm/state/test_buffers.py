@@ -134,12 +134,12 @@ class TestErrors:
 
     def test_unknown_names(self):
         state = load(counters()).state
-        with pytest.raises(InputError, match="there is no buffer 'six'") as caught:
+        with pytest.raises(InputError, match="no buffer named 'six'") as caught:
             state["six"] = np.zeros(2, np.int64)
         assert caught.value.hint == "the buffers are five, zero"
         with pytest.raises(InputError):
             state.reset("five", "six")
-        with pytest.raises(InputError, match="there is no buffer 'six'; buffer 'zero' is missing"):
+        with pytest.raises(InputError, match="no buffer named 'six'; buffer 'zero' is missing"):
             state.restore({"five": np.zeros(2, np.int64), "six": np.zeros(2, np.int64)})
 
     def test_in_the_middle_of_an_execution(self):

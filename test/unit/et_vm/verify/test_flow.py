@@ -126,7 +126,7 @@ def test_outputs_without_data():
     build.free(x)
     build.move(x, y)
     build.outputs(y)
-    with pytest.raises(InvalidFile, match="never gets data") as caught:
+    with pytest.raises(InvalidFile, match="is never set") as caught:
         check(build)
     assert caught.value.where == "plan.outputs[0]"
 

@@ -42,9 +42,9 @@ def test_sizes_that_fit(rows):
 @pytest.mark.parametrize(
     ("rows", "length", "where", "message"),
     [
-        (1, 2, r"input 0 \(x\)", "dimension 0 of x is 1, the program demands 2 <= x.shape"),
-        (65, 2, "input 0", "dimension 0 is 65, the most it may be is 64"),
-        (5, 6, r"input 0 \(x\)", "dimension 0 of x is 5, the program demands x.shape.0. % 2 == 0"),
+        (1, 2, r"input 0 \(x\)", "dimension 0 of x is 1, the program requires 2 <= x.shape"),
+        (65, 2, "input 0", "dimension 0 is 65, its upper bound is 64"),
+        (5, 6, r"input 0 \(x\)", "dimension 0 of x is 5, the program requires x.shape.0. % 2 == 0"),
         (4, 6, r"input 1 \(y\) and input 0 \(x\)", "dimension 0 of y is 6 and dimension 0 of x is 4"),
     ],
 )
@@ -70,7 +70,7 @@ def test_a_size_that_a_guard_lets_pass_but_no_memory():
     method = guarded("x.shape[0] > 0")
     method.execute(inputs(4, 4))
     for _ in range(2):
-        with pytest.raises(InputError, match="dimension 0 is 65, the most it may be is 64"):
+        with pytest.raises(InputError, match="dimension 0 is 65, its upper bound is 64"):
             method.execute(inputs(65, 4))
     method.execute(inputs(4, 4))
 
@@ -94,7 +94,7 @@ def test_steps_check_before_the_first():
 
 
 def test_conditions_on_what_is_no_number_are_not_met():
-    with pytest.raises(InputError, match="the program demands"):
+    with pytest.raises(InputError, match="the program requires"):
         guarded("x.shape[0] // y.shape[0] == 1").execute(inputs(4, 0))
 
 

@@ -14,7 +14,7 @@ from torch._ops import OpOverloadPacket
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from dev.calls import Call, module_of
+from dev.calls import RecordedCall, module_of
 from et_ir.analysis.bounds import SizeBounds
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.program import RangeOp
@@ -22,13 +22,15 @@ from et_ir.dialects.schema import DYNAMIC
 from et_ir.dialects.schema.tensors import is_tensor
 
 
-def called(case: tuple[Any, ...]) -> Call:
+def called(case: tuple[Any, ...]) -> RecordedCall:
     target, *args = case
     kwargs: dict[str, Any] = args.pop() if args and isinstance(args[-1], dict) else {}
     overload = target.default if isinstance(target, OpOverloadPacket) else target
     with warnings.catch_warnings(action="ignore"), torch.no_grad():
         found = overload(*args, **kwargs)
-    return Call(overload, tuple(args), kwargs, tuple(found) if isinstance(found, list | tuple) else (found,))
+    return RecordedCall(
+        overload, tuple(args), kwargs, tuple(found) if isinstance(found, list | tuple) else (found,)
+    )
 
 
 def loosen(value: SSAValue, sizes: list[int]) -> None:

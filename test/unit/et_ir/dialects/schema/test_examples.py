@@ -34,7 +34,7 @@ WITHOUT = {
         nested_to_padded_tensor
     """,
     "takes or gives dual numbers of forward-mode differentiation": "_fw_primal_copy _make_dual_copy",
-    "gives ui64, which is no element type of the IR": "hash_tensor",
+    "gives ui64, which is not an element type of the IR": "hash_tensor",
 }
 """Operators without an example, by reason."""
 

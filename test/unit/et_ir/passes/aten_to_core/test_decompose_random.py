@@ -16,7 +16,8 @@ from xdsl.ir import Attribute, Block, Region
 
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.schema import SchemaOp
-from et_ir.passes.aten_to_core.decompose import DecomposePass
+from et_ir.passes.aten_to_core.decompose import DECOMPOSITIONS, DecomposePass
+from et_ir.passes.aten_to_core.decompose_traced import DecomposeTracedPass
 
 SIZE = 20_000
 
@@ -28,6 +29,8 @@ def drawn(build: Callable[..., SchemaOp], fill: float = 0.0, element: Attribute 
     op = build(block.args[0])
     block.add_ops([op, ReturnOp(op.results[0])])
     module = ModuleOp([FuncOp("forward", ([type], [op.results[0].type]), Region(block))])
+    if type(op) not in DECOMPOSITIONS:
+        DecomposeTracedPass().apply(Context(), module)
     DecomposePass().apply(Context(), module)
     torch.manual_seed(0)
     (found,) = Interpreter(module).run(

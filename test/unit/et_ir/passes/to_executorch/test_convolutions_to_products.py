@@ -29,7 +29,7 @@ def check(
 ) -> None:
     expected = torch.ops.aten.convolution(x, w, b, *rest)
     module, inputs = call("convolution", [x, w, b, *rest], expected)
-    run(module, f"aten-to-edge,convolutions-to-products{{workspace={scratch} room=1000000}},verify-edge")
+    run(module, f"aten-to-edge,convolutions-to-products{{workspace={scratch} headroom=1000000}},verify-edge")
     assert not any(op.name == "edge.convolution" for op in module.walk())
     (found,) = Interpreter(module).run(*inputs)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
@@ -91,7 +91,7 @@ def test_without_memory_for_the_whole_image_with_its_padding() -> None:
         rest = (None, stride, padding, dilation, False, (0, 0), 1)
         expected = torch.ops.aten.convolution(x, weight, *rest)
         module, inputs = call("convolution", [x, weight, *rest], expected)
-        run(module, "aten-to-edge,convolutions-to-products{room=4000},verify-edge")
+        run(module, "aten-to-edge,convolutions-to-products{headroom=4000},verify-edge")
         (found,) = Interpreter(module).run(*inputs)
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
         names = [op.name for op in module.walk()]

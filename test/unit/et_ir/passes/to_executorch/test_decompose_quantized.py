@@ -11,7 +11,7 @@ import torch
 from quantized_cases import Q, quantized
 from torch._ops import OpOverloadPacket
 
-from dev.calls import Call, module_of
+from dev.calls import RecordedCall, module_of
 from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.edge import EdgeOp
 from et_ir.driver.configs import ExecutorchBackendConfig
@@ -26,13 +26,13 @@ EACH = 5
 """One case in so many is run; which are, changes with what there are."""
 
 
-def called(case: tuple[Any, ...]) -> Call:
+def called(case: tuple[Any, ...]) -> RecordedCall:
     target, *args = case
     kwargs: dict[str, Any] = args.pop() if args and isinstance(args[-1], dict) else {}
     overload = target.default if isinstance(target, OpOverloadPacket) else target
     with torch.no_grad():
         found = overload(*args, **kwargs)
-    return Call(overload, tuple(args), kwargs, tuple(found) if isinstance(found, tuple) else (found,))
+    return RecordedCall(overload, tuple(args), kwargs, tuple(found) if isinstance(found, tuple) else (found,))
 
 
 def collected() -> list[Any]:

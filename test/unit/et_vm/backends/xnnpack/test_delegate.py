@@ -69,9 +69,9 @@ def test_arguments_are_taken_in_the_order_of_memory():
 
 def test_an_output_that_is_an_input_too_many():
     build = chain(1, 4)
-    with pytest.raises(ExecutorchError, match="argument 1 of 1 is to be a tensor, not None"):
+    with pytest.raises(ExecutorchError, match="argument 1 of 1 must be a tensor, not None"):
         call(build.load(), [tensor(np.ones(4, np.float32))])
-    with pytest.raises(ExecutorchError, match="argument 0 of 2 is to be a tensor, not 3"):
+    with pytest.raises(ExecutorchError, match="argument 0 of 2 must be a tensor, not 3"):
         call(build.load(), [3, tensor(np.ones(4, np.float32))])
 
 
@@ -121,7 +121,7 @@ def test_named_data():
     assert build.run(np.ones(4, np.float32), handle=build.load({"four": odd})).tolist() == [1, 2, 3, 4]
     with pytest.raises(InvalidFile, match="the program has no data named 'four'"):
         build.load()
-    with pytest.raises(InvalidFile, match=r"15 bytes where 16 are needed at xvalues\[0\]") as caught:
+    with pytest.raises(InvalidFile, match=r"15 bytes, expected 16 at xvalues\[0\]") as caught:
         build.load({"four": data[:15]})
     assert caught.value.code == Error.DelegateInvalidCompatibility
 

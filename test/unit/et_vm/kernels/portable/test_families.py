@@ -1,4 +1,4 @@
-"""The table of families is what the modules declare, and importing is lazy."""
+"""Families of the operator library as modules of kernels, imported lazily."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import sys
 import pytest
 
 import et_vm.kernels.portable
+from et_ops.families import families, family_of
+from et_ops.library import operator_of_kernel
 from et_vm.kernels.portable import register
 from et_vm.kernels.portable.declare import KERNELS, kernel
-from et_vm.kernels.portable.families import FAMILIES
 from et_vm.kernels.registry import KernelRegistry, parameters_of
 
 
@@ -23,14 +24,25 @@ def _import_all() -> None:
         importlib.import_module(module.name)
 
 
-def test_the_table_lists_every_declaration_once() -> None:
+def _packet(name: str) -> str:
+    namespace, _, overload = name.partition("::")
+    packet = overload.partition(".")[0]
+    return packet if namespace == "aten" else f"{namespace}.{packet}"
+
+
+def test_a_family_is_a_module() -> None:
     _import_all()
-    listed = [name for names in FAMILIES.values() for name in names]
-    assert sorted(listed) == sorted(KERNELS)
-    for family, names in FAMILIES.items():
-        assert list(names) == sorted(names)
-        for name in names:
-            assert KERNELS[name].__module__ == f"et_vm.kernels.portable.{family}", name
+    for name, prepare in KERNELS.items():
+        assert prepare.__module__ == f"et_vm.kernels.portable.{family_of(_packet(name))}", name
+    packets = [packet for names in families().values() for packet in names]
+    assert sorted(packets) == sorted({_packet(name) for name in KERNELS})
+
+
+def test_a_record_knows_its_family() -> None:
+    _import_all()
+    for name in KERNELS:
+        record = operator_of_kernel(name)
+        assert record is None or record.family == family_of(_packet(name)), name
 
 
 def test_every_kernel_states_its_parameters() -> None:

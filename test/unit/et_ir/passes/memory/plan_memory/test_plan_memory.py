@@ -23,7 +23,7 @@ executorch.plan @forward {
 @pytest.mark.parametrize(
     ("layout", "message"),
     [
-        (Layout((0, 0), 16), "buffers 0 and 1 lie at 0 and 0 and are needed at one time"),
+        (Layout((0, 0), 16), "buffers 0 and 1 overlap at 0 and 0 while both are live"),
         (Layout((0, 8), 24), "buffer 1 at 8 is not aligned"),
         (Layout((0, 16), 16), "buffer 1 of 16 bytes at 16 lies outside of the arena of 16 bytes"),
     ],

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import scipy.linalg
 
-from et_vm.kernels.portable.linalg.matrix_exponential import exponential
+from et_vm.kernels.portable.linalg.linalg import exponential
 from et_vm.work import CALL
 
 

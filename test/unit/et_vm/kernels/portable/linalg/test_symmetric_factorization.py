@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import lapack
 
-from et_vm.kernels.portable.linalg.symmetric_factorization import ldl, solve_ldl
+from et_vm.kernels.portable.linalg.linalg_symmetric import ldl, solve_ldl
 from et_vm.values import Array
 
 

@@ -20,16 +20,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from et_ir.dialects.executorch.layout import nbytes
-from et_ir.emit.reading import PlanReader, Step
+from et_ir.emit.plan_reader import DecodedInstruction, PlanReader
 from et_ops.calls import ET_VIEW
 from et_schema import program as schema
 from et_schema.errors import Error, InvalidFile
 
-__all__ = ["Roles", "find_roles"]
+__all__ = ["RegisterRoles", "find_roles"]
 
 
 @dataclass
-class Roles:
+class RegisterRoles:
     """The registers of a method: `order` has all, each of the sets those of one kind. Allocations are in
     none.
     """
@@ -60,21 +60,21 @@ class _Extent:
         return self.memory_id == other.memory_id and self.start <= other.start and other.end <= self.end
 
 
-def find_roles(reader: PlanReader) -> Roles:
-    """The roles of a method's registers. Also sets `Step.outs` of its delegate calls. Raises `InvalidFile`."""
+def find_roles(reader: PlanReader) -> RegisterRoles:
+    """The roles of a method's registers. Also sets `outs` of its decoded delegate calls. Raises `InvalidFile`."""
     return _Finder(reader).run()
 
 
 class _Finder:
     def __init__(self, reader: PlanReader):
         self.reader = reader
-        self.roles = Roles()
+        self.roles = RegisterRoles()
         self.extents: dict[int, _Extent] = {}
         self.first_read: dict[int, int] = {}
         self.writes: dict[int, list[int]] = {}
         """When each register is written; -1 is before the first instruction."""
 
-    def run(self) -> Roles:
+    def run(self) -> RegisterRoles:
         reader, roles = self.reader, self.roles
         tensors = [index for index in range(len(reader.values)) if reader.is_tensor(index)]
         self._inputs()
@@ -136,7 +136,7 @@ class _Finder:
         for index in writes:
             self.writes.setdefault(index, []).append(position)
 
-    def _delegate(self, position: int, step: Step) -> None:
+    def _delegate(self, position: int, step: DecodedInstruction) -> None:
         """Split the values of a delegate call: those at the end that are new are its outputs."""
         count = len(step.reads)
         while step.outs < count:

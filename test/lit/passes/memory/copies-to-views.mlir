@@ -1,4 +1,4 @@
-// RUN: et-opt -p views --split-input-file %s | filecheck %s
+// RUN: et-opt -p copies-to-views --split-input-file %s | filecheck %s
 
 // Shapes over the same elements, views of views, outputs.
 // CHECK-LABEL: executorch.plan @shapes

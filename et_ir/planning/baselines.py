@@ -1,19 +1,34 @@
-"""Planning as the stock compiler does by default, to compare with.
+"""Planners to compare with: one without sharing, and that of the stock compiler.
 
-Buffers are placed from the largest down, of equal ones the later given first, into objects. A buffer goes to the
-start of the first object in which no buffer is needed when it is; else on top of those that are, in the first object
-that is large enough; else it makes an object, of its own size. The objects lie one behind the other. This is the
-greedy-by-size of Pisarchyk and Lee (2020) for shared objects, with the second step added.
+By default the stock compiler places buffers from the largest down, of equal ones the later given first, into objects. A
+buffer goes to the start of the first object in which no buffer is live at the same time; else on top of those that are,
+in the first object that is large enough; else it makes an object of its own size. The objects are laid out in sequence.
+This is the greedy-by-size of Pisarchyk and Lee (2020) for shared objects, with the second step added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ir.planning.bounds import layout_size
 from et_ir.planning.buffer import Buffer, Layout, align_up
+from et_ir.planning.lower_bounds import granule_of, layout_size
 
-__all__ = ["plan_upstream"]
+__all__ = ["plan_naive", "plan_upstream"]
+
+
+def plan_naive(buffers: Sequence[Buffer]) -> Layout:
+    """Lay buffers out one behind the other, in the order they are given: none shares memory, so that a plan under
+    suspicion has one to be compared with.
+    """
+    offsets: list[int] = []
+    granule = granule_of(buffers)
+    end = 0
+    for buffer in buffers:
+        # What has no bytes lies at 0, and not behind the end.
+        offset = align_up(end, buffer.alignment) if buffer.size else 0
+        offsets.append(offset)
+        end = max(end, align_up(offset + buffer.size, granule))
+    return Layout(tuple(offsets), layout_size(buffers, offsets))
 
 
 def plan_upstream(buffers: Sequence[Buffer]) -> Layout:

@@ -19,7 +19,7 @@ from et_schema.program import (
     TensorDataLocation,
 )
 
-__all__ = ["PlanReader", "Step"]
+__all__ = ["DecodedInstruction", "PlanReader"]
 
 _NO_SHAPE = CallShape(())
 _REGISTERS = (schema.Tensor, schema.Int, schema.Double, schema.Bool, schema.String, schema.Null)
@@ -27,7 +27,7 @@ _REGISTERS = (schema.Tensor, schema.Int, schema.Double, schema.Bool, schema.Stri
 
 
 @dataclass(slots=True)
-class Step:
+class DecodedInstruction:
     """One instruction with the values it reads and writes, those inside of lists too; literals are among those read.
 
     A delegate's values are all in `reads`: the file does not say which ones it writes.
@@ -64,7 +64,7 @@ class PlanReader:
                 if not isinstance(self.values[index], _REGISTERS):
                     kind = type(self.values[index]).__name__
                     raise InvalidFile(f"an {name[:-1]} is a {kind}", code=Error.NotSupported, where=place)
-        self.steps: list[Step] = []
+        self.steps: list[DecodedInstruction] = []
         self.jumps: dict[int, int] = {}
         """The target of each jump, by its instruction."""
         self.traces: list[FrameList] = []
@@ -127,7 +127,7 @@ class PlanReader:
             return None
         if details.memory_id < 1:
             raise InvalidFile(
-                "arenas are counted from 1",
+                "memory ids start at 1",
                 code=Error.InvalidArgument,
                 where=f"{self.where}.values[{index}].val.allocation_info",
             )
@@ -147,7 +147,8 @@ class PlanReader:
         order = list(value.dim_order)
         if sorted(order) != list(range(len(value.sizes))):
             raise InvalidFile(
-                f"dim order {order} is no permutation of {len(value.sizes)} axes", where=f"{where}.dim_order"
+                f"dim order {order} is not a permutation of {len(value.sizes)} axes",
+                where=f"{where}.dim_order",
             )
         found = self._types[index] = tensor_type(value.scalar_type, value.sizes, order)
         return found
@@ -168,7 +169,7 @@ class PlanReader:
             self.steps.append(self._step(instruction.instr_args, place, first, count))
         if chain.stacktrace and len(chain.stacktrace) != count:
             raise InvalidFile(
-                f"{len(chain.stacktrace)} stack traces for {count} instructions", where=f"{where}.stacktrace"
+                f"{len(chain.stacktrace)} stack traces, but {count} instructions", where=f"{where}.stacktrace"
             )
         if any(trace.items for trace in chain.stacktrace):
             self.traces.extend(FrameList() for _ in range(first - len(self.traces)))
@@ -176,7 +177,7 @@ class PlanReader:
         elif self.traces:
             self.traces.extend(FrameList() for _ in range(count))
 
-    def _step(self, table: InstructionArguments, where: str, first: int, count: int) -> Step:
+    def _step(self, table: InstructionArguments, where: str, first: int, count: int) -> DecodedInstruction:
         plan = self.plan
         match table:
             case schema.KernelCall():
@@ -194,7 +195,9 @@ class PlanReader:
                 # What only fills a part of a tensor does not read it.
                 read = [i for i in shape.arguments if i not in changed or not returns_nothing(operator)]
                 reads = list(self.flat(read))
-                return Step(table, reads, [*shape.outs, *shape.returns, *changed], operator, shape)
+                return DecodedInstruction(
+                    table, reads, [*shape.outs, *shape.returns, *changed], operator, shape
+                )
             case schema.DelegateCall():
                 if not 0 <= table.delegate_index < len(plan.delegates):
                     raise InvalidFile(
@@ -202,14 +205,14 @@ class PlanReader:
                         where=f"{where}.delegate_index",
                     )
                 self._check_all(table.args, where)
-                return Step(table, list(self.flat(table.args)))
+                return DecodedInstruction(table, list(self.flat(table.args)))
             case schema.MoveCall():
                 self._check_index(table.move_from, f"{where}.move_from")
                 self._check_index(table.move_to, f"{where}.move_to")
-                return Step(table, [table.move_from], [table.move_to])
+                return DecodedInstruction(table, [table.move_from], [table.move_to])
             case schema.FreeCall():
                 self._check_index(table.value_index, f"{where}.value_index")
-                return Step(table, [], [table.value_index])
+                return DecodedInstruction(table, [], [table.value_index])
             case schema.JumpFalseCall():
                 self._check_index(table.cond_value_index, f"{where}.cond_value_index")
                 target = table.destination_instruction
@@ -218,7 +221,7 @@ class PlanReader:
                         f"jump to instruction {target} of {count}", where=f"{where}.destination_instruction"
                     )
                 self.jumps[len(self.steps)] = first + target
-                return Step(table, [table.cond_value_index])
+                return DecodedInstruction(table, [table.cond_value_index])
 
     def _check_all(self, indices: Sequence[int], where: str) -> None:
         for position, index in enumerate(indices):

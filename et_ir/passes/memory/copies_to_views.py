@@ -50,17 +50,17 @@ from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ops.calls import ET_VIEW
 from et_schema.program import TensorShapeDynamism
 
-__all__ = ["ViewsPass"]
+__all__ = ["CopiesToViewsPass"]
 
 ALIGNMENT: Final = 16
 """Bytes that a view's start is a multiple of, so that kernels find views as well aligned as other tensors."""
 
 
 @dataclass(frozen=True)
-class ViewsPass(ModulePass):
+class CopiesToViewsPass(ModulePass):
     """Replace copies that move no bytes by views."""
 
-    name = "views"
+    name = "copies-to-views"
 
     inputs: bool = False
 

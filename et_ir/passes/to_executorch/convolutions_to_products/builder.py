@@ -12,16 +12,16 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["Pieces"]
+__all__ = ["TileBuilder"]
 
 
 @lru_cache(maxsize=1024)
 def _tensor(element_type: Attribute, shape: tuple[int, ...]) -> TensorType[Attribute]:
-    """Interned: many pieces are alike."""
+    """Interned: many tiles are alike."""
     return TensorType(element_type, shape)
 
 
-class Pieces:
+class TileBuilder:
     """Builds operators, detached, on tensors of one element type that lie row by row."""
 
     def __init__(self, element_type: Attribute):
@@ -95,13 +95,13 @@ class Pieces:
         shape = [*self.shape(left)[:-1], self.shape(right)[-1]]
         return self._add(op.make(left, right, result_types=self._type(shape)))
 
-    def joined(self, pieces: Sequence[SSAValue], dim: int) -> SSAValue:
-        """Pieces beside each other."""
-        if len(pieces) == 1:
-            return pieces[0]
-        shape = list(self.shape(pieces[0]))
-        shape[dim] = sum(self.shape(piece)[dim] for piece in pieces)
-        return self._add(edge.CatOp.make(pieces, dim, result_types=self._type(shape)))
+    def joined(self, parts: Sequence[SSAValue], dim: int) -> SSAValue:
+        """The concatenation of tensors."""
+        if len(parts) == 1:
+            return parts[0]
+        shape = list(self.shape(parts[0]))
+        shape[dim] = sum(self.shape(part)[dim] for part in parts)
+        return self._add(edge.CatOp.make(parts, dim, result_types=self._type(shape)))
 
     def sum(self, value: SSAValue, other: SSAValue) -> SSAValue:
         """A sum that has the shape of the first."""

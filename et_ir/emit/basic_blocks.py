@@ -1,28 +1,26 @@
-"""Instruction order of a planned method.
-
-It says which ops of a plan become instructions of the file, and at which index.
-"""
+"""Basic blocks of a method and the linear order of its instructions: from one to the other and back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from xdsl.ir import Block, Operation
 
 from et_ir.dialects.executorch import JumpOp, RegisterOp, ReturnOp
 
-__all__ = ["Order", "instruction_order"]
+__all__ = ["InstructionOrder", "block_ranges", "instruction_order"]
 
 
-class Order(NamedTuple):
+class InstructionOrder(NamedTuple):
     """The instructions of each block, and the index of the first."""
 
     instructions: dict[Block, list[Operation]]
     starts: dict[Block, int]
 
 
-def instruction_order(blocks: Sequence[Block]) -> Order:
+def instruction_order(blocks: Sequence[Block]) -> InstructionOrder:
     """The ops of blocks that the file has an instruction for: not registers, the return, or a jump to what comes next
     anyway, also where blocks without instructions lie between.
     """
@@ -40,6 +38,20 @@ def instruction_order(blocks: Sequence[Block]) -> Order:
             count += 1
         found[block] = kept[::-1]
         to_the_end[block] = count
-    return Order(
+    return InstructionOrder(
         {block: found[block] for block in blocks}, {block: count - to_the_end[block] for block in blocks}
     )
+
+
+def block_ranges(count: int, jumps: Mapping[int, int]) -> list[range]:
+    """Basic blocks of `count` instructions, in order: each block's instructions, the last of which may be a jump.
+
+    `jumps` has the target of each jump; a target of `count` is the end of the plan, which then is a block of
+    its own, empty.
+    """
+    starts = {0, *jumps.values(), *(index + 1 for index in jumps)}
+    bounds = [*sorted(start for start in starts if start < count), count]
+    ranges = [range(first, last) for first, last in pairwise(bounds)]
+    if not ranges or count in starts:
+        ranges.append(range(count, count))
+    return ranges

@@ -1,4 +1,4 @@
-// RUN: et-opt -p 'views{inputs=true},plan-memory{check=true},verify-executorch' --split-input-file %s | filecheck %s
+// RUN: et-opt -p 'copies-to-views{inputs=true},plan-memory{check=true},verify-executorch' --split-input-file %s | filecheck %s
 
 // A part of an input whose memory the plan has is a view; one of the caller's own memory is not.
 // CHECK-LABEL: executorch.plan @parts
