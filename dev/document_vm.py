@@ -1,4 +1,4 @@
-"""Write the tables of ``docs/vm.md`` from the code that they describe.
+"""Write the tables of `docs/vm.md` from the code that they describe.
 
 python -m dev.document_vm            # write
 python -m dev.document_vm --check    # exit 1 if the page is out of date
@@ -69,7 +69,7 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def fill(text: str) -> str:
-    """``text`` with what stands between the marks of each table replaced.
+    """`text` with what stands between the marks of each table replaced.
 
     Raises ValueError when a mark is missing.
     """

@@ -282,7 +282,7 @@ def _images() -> Iterator[tuple[Any, ...]]:
 
 
 def _layers() -> Iterator[tuple[Any, ...]]:
-    """Normalisations, dropout, embeddings, attention, recurrent layers, losses, quantisation."""
+    """Normalizations, dropout, embeddings, attention, recurrent layers, losses, quantization."""
     channels, image = f(2), f(1, 2, 4, 4)
     statistics = (channels, channels.clone(), channels.clone(), channels.clone())
     yield (
@@ -397,7 +397,7 @@ def _layers() -> Iterator[tuple[Any, ...]]:
 
 
 def _linear() -> Iterator[tuple[Any, ...]]:
-    """Products and factorisations of matrices."""
+    """Products and factorizations of matrices."""
     yield aten.linear.default, f(2, 3), f(4, 3), f(4)
     yield aten.bilinear.default, f(2, 3), f(2, 4), f(5, 3, 4), f(5)
     for op in (aten.mm, aten.matmul, aten.linalg_matmul):
@@ -472,7 +472,7 @@ def _linear() -> Iterator[tuple[Any, ...]]:
 
 
 def _packed() -> Iterator[tuple[Any, ...]]:
-    """Layers on weights that FBGEMM has quantised and packed."""
+    """Layers on weights that FBGEMM has quantized and packed."""
     yield aten.fbgemm_linear_quantize_weight.default, f(4, 3)
     yield aten.fbgemm_pack_gemm_matrix_fp16.default, f(3, 4)
     half = aten.fbgemm_pack_gemm_matrix_fp16(f(4, 3))

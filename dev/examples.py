@@ -118,7 +118,7 @@ def _name_values(op: AtenOp) -> None:
 
 
 def _cost(text: str) -> tuple[int, str]:
-    """How ill an example reads: its length, and what makes types hard to follow."""
+    """Readability cost of an example: its length, and what makes types hard to follow."""
     call, _, types = text.partition(" : ")
     operands = types.partition(" -> ")[0]
     cost = len(call) + 20 * ("none" in call)

@@ -32,7 +32,7 @@ def stock_operators() -> Iterable[str]:
 
 
 def quantized_stock_operators() -> Iterable[str]:
-    """What the stock runtime registers when the library of quantised kernels is loaded, which a process cannot undo."""
+    """What the stock runtime registers when the library of quantized kernels is loaded, which a process cannot undo."""
     code = (
         "import executorch.kernels.quantized; from executorch.runtime import Runtime;"
         "print(*Runtime.get().operator_registry.operator_names, sep='\\n', file=open(__import__('sys').argv[1], 'w'))"

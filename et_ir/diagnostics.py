@@ -36,7 +36,7 @@ class Diagnostic:
 
 
 QUOTED = 200
-"""How many characters of a line are quoted at most."""
+"""Maximum number of quoted characters of a line."""
 
 
 def position_of(location: Attribute | None) -> tuple[str, int, int]:
@@ -59,7 +59,7 @@ def position_of(location: Attribute | None) -> tuple[str, int, int]:
 
 
 def diagnostics_of(error: BaseException, file: str = "", line_offset: int = 0) -> list[Diagnostic]:
-    """What an exception says, as diagnostics.
+    """Diagnostics of an exception.
 
     `file` and `line_offset` place parse errors: the name of the text, and the lines before the parsed chunk in it.
     """

@@ -126,7 +126,7 @@ def module_path(location: Attribute) -> str:
 
 
 def source_line(location: Attribute) -> str:
-    """Where an op comes from, for messages: `model.py:12 in fc`.
+    """Source location of an op for messages: `model.py:12 in fc`.
 
     The place after `in` is the module path, or the function's name where there is none. Without a frame the
     text is the module path alone, and `unknown location` without either.

@@ -224,7 +224,7 @@ def data_attributes(module: ModuleOp) -> Iterator[tuple[Operation, DataAttr]]:
 
 
 def store_path(text_path: Path) -> Path:
-    """Where the weight store of a text file is."""
+    """Path of a text file's weight store."""
     return text_path.with_suffix(".safetensors")
 
 

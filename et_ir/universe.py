@@ -30,7 +30,7 @@ DIALECTS: Final = {
     "program": "et_ir.dialects.program:Program",
     "xnnpack": "et_ir.dialects.xnnpack:Xnnpack",
 }
-"""Where each dialect is: module and attribute."""
+"""Module and attribute of each dialect."""
 
 
 def published_dialects() -> dict[str, Callable[[], Dialect]]:

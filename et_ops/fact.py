@@ -25,7 +25,7 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of an operator beside its schema. `x` and `y` are its first two arguments."""
+    """Facts of an operator that its schema does not state. `x` and `y` are its first two arguments."""
 
     commutative: bool = False
     """`f(x, y)` is `f(y, x)`."""

@@ -1,4 +1,4 @@
-"""One record per operator: its schema, and the facts that the compiler and the runtime derive their behaviour from.
+"""One record per operator: its schema, and the facts that the compiler and the runtime derive their behavior from.
 
 `schemas.txt` holds torch's functional operators that programs may hold, `extra_schemas.txt` those of other
 namespaces. Each line is the functional schema, torch's tags, and the schema of the out variant, separated by tabs.
@@ -74,7 +74,7 @@ class Operator:
 
     @cached_property
     def summary(self) -> str:
-        """What it computes, in one sentence. Raises `KeyError` for an operator that the library does not know."""
+        """One-sentence summary. Raises `KeyError` for an operator that the library does not know."""
         return summary_of(self.namespace, self.overload_name.partition(".")[0])
 
     @cached_property
@@ -158,7 +158,7 @@ class Operator:
 
     @cached_property
     def facts(self) -> Facts:
-        """What its family declares of it."""
+        """Facts declared by its family."""
         from et_ops.facts import DECLARED
 
         return DECLARED.get(self.name, _NO_FACTS)

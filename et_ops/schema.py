@@ -221,7 +221,7 @@ def _parse_return(text: str, index: int) -> Arg:
 
 
 def _closing(text: str, open_: int) -> int:
-    """Where the parenthesis at a position is closed. Raises `ValueError` if it is not."""
+    """Position of the matching closing parenthesis. Raises `ValueError` if it is not."""
     depth, quoted = 0, False
     for at in range(open_, len(text)):
         if text[at] == '"':

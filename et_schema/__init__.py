@@ -1,1 +1,1 @@
-"""The ``.pte`` and ``.ptd`` file formats: schema, containers, errors. Needs neither torch nor numpy."""
+"""The `.pte` and `.ptd` file formats: schema, containers, errors. Needs neither torch nor numpy."""

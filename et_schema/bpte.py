@@ -1,4 +1,4 @@
-"""The ``.bpte`` container: a bundled program for its methods, one flatbuffer."""
+"""The `.bpte` container: a bundled program for its methods, one flatbuffer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from et_schema.reader import Reader, Source
 from et_schema.segments import OutputStream
 
 VERSION = 2
-"""What stock ExecuTorch 1.4 writes."""
+"""Schema generation written by stock ExecuTorch 1.4."""
 
 _MINIMUM = 16
 
 
 @dataclass(slots=True)
 class BpteFile:
-    """A decoded file; ``program`` is a view of the ``.pte`` inside of the buffer that was read."""
+    """A decoded file; `program` is a view of the `.pte` inside of the buffer that was read."""
 
     program: memoryview
     suites: list[BundledMethodTestSuite]
@@ -31,9 +31,9 @@ def is_bundled(file: Source) -> bool:
 
 
 def read_bpte(buffer: Source) -> BpteFile:
-    """Decode a ``.bpte`` file without copying its data. What the program is, is for its own reader to say.
+    """Decode a `.bpte` file without copying its data. What the program is, is for its own reader to say.
 
-    Raises ``InvalidFile`` with the table path and the byte.
+    Raises `InvalidFile` with the table path and the byte.
     """
     file = memoryview(buffer).cast("B").toreadonly()
     if len(file) < _MINIMUM:
@@ -52,9 +52,9 @@ def read_bpte(buffer: Source) -> BpteFile:
 def write_bpte(
     program: bytes | memoryview, suites: list[BundledMethodTestSuite], stream: OutputStream
 ) -> int:
-    """Write a ``.bpte`` file and return its size in bytes. ``program`` is a ``.pte`` file.
+    """Write a `.bpte` file and return its size in bytes. `program` is a `.pte` file.
 
-    Raises ``ExecutorchError(NotSupported)`` when it would be larger than a flatbuffer may be, 2 GiB.
+    Raises `ExecutorchError(NotSupported)` when it would be larger than a flatbuffer may be, 2 GiB.
     """
     from et_schema.writer import encode
 

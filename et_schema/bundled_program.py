@@ -1,4 +1,4 @@
-"""Tables of a bundled program in a ``.bpte`` file, schema generation BP08.
+"""Tables of a bundled program in a `.bpte` file, schema generation BP08.
 
 Names, types and defaults are the wire format and agree with what ExecuTorch reads and writes.
 """

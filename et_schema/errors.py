@@ -41,7 +41,7 @@ class Error(IntEnum):
 
 
 class SourceFrame(Protocol):
-    """One level of a Python stack; ``et_schema.program.Frame`` is one."""
+    """One level of a Python stack; `et_schema.program.Frame` is one."""
 
     filename: str
     lineno: int
@@ -51,8 +51,8 @@ class SourceFrame(Protocol):
 class ExecutorchError(Exception):
     """A fault with its code, its place, and what to do about it.
 
-    ``where`` is a path of tables (``execution_plan[0].values[12].val.sizes``) or an operator's name,
-    ``offset`` a byte of the file. ``str()`` reads ``InvalidProgram (0x23): message at where, byte 0x1c0;
+    `where` is a path of tables (`execution_plan[0].values[12].val.sizes`) or an operator's name,
+    `offset` a byte of the file. `str()` reads ``InvalidProgram (0x23): message at where, byte 0x1c0;
     hint``.
     """
 
@@ -100,12 +100,12 @@ class InvalidFile(ExecutorchError):
         self.args = (message,)
 
     def nest(self, parent: str) -> None:
-        """Prefix ``where`` with the path of the enclosing table or vector item."""
+        """Prefix `where` with the path of the enclosing table or vector item."""
         self.where = f"{parent}.{self.where}" if self.where else parent
 
 
 class MissingOperator(ExecutorchError):
-    """A program calls operators that no registered kernel implements; ``operators`` lists all of them."""
+    """A program calls operators that no registered kernel implements; `operators` lists all of them."""
 
     def __init__(
         self, operators: Sequence[str], *, where: str | None = None, hint: str | None = None
@@ -144,7 +144,7 @@ class InputError(ExecutorchError):
 class Trap(ExecutorchError):
     """A fault while a method executes.
 
-    ``instruction`` is the index in the chain, ``operator`` the name called there, ``frames`` the Python
+    `instruction` is the index in the chain, `operator` the name called there, `frames` the Python
     source that the instruction was exported from (outermost first), when the file records it.
     """
 
@@ -199,17 +199,17 @@ class OutOfMemory(ExecutorchError):
 class Problems:
     """Takes problems. This one raises the first it is given, which is how files are loaded.
 
-    A check reports a problem with :meth:`add` and goes on with what does not depend on the faulty part, or returns
+    A check reports a problem with `add` and goes on with what does not depend on the faulty part, or returns
     when everything after it would only repeat the fault in other words.
     """
 
     __slots__ = ()
 
     collects = False
-    """Whether :meth:`add` returns."""
+    """Whether `add` returns."""
 
     def add(self, problem: ExecutorchError) -> None:
-        """Report ``problem``."""
+        """Report `problem`."""
         raise problem
 
 

@@ -16,7 +16,7 @@ from et_schema.errors import Error, ExecutorchError, InvalidFile
 def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
     """Map a file; the map lives as long as views of it do.
 
-    Raises ``InvalidFile`` for an empty one, which cannot be mapped, or ``ExecutorchError(AccessFailed)``.
+    Raises `InvalidFile` for an empty one, which cannot be mapped, or `ExecutorchError(AccessFailed)`.
     """
     try:
         with open(path, "rb") as stream:
@@ -31,11 +31,11 @@ def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
 
 @contextmanager
 def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
-    """Open a temporary file beside ``path`` for writing; it replaces ``path`` when the block ends.
+    """Open a temporary file beside `path` for writing; it replaces `path` when the block ends.
 
-    If the block raises (``KeyboardInterrupt`` included) the temporary file is removed and ``path`` is as it
+    If the block raises (`KeyboardInterrupt` included) the temporary file is removed and `path` is as it
     was. A link is followed: its target is replaced, with its permissions kept. What is no regular file, such
-    as ``/dev/null`` or a pipe, is written in place. Raises ``OSError`` when the directory cannot be written.
+    as `/dev/null` or a pipe, is written in place. Raises `OSError` when the directory cannot be written.
     """
     target = Path(os.path.realpath(path))
     exists = target.exists()

@@ -1,4 +1,4 @@
-"""Tables of the named tensors in a ``.ptd`` file, schema generation FT01.
+"""Tables of the named tensors in a `.ptd` file, schema generation FT01.
 
 Names, types and defaults are the wire format and agree with what ExecuTorch reads and writes.
 """

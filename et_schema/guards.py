@@ -33,7 +33,7 @@ _CHARACTERS: Final = re.compile(r"[\w .\[\]()<>=!+*/%,-]*")
 _LONGEST: Final = 4000
 _DEEPEST: Final = 100
 _MOST: Final = 10_000
-"""How many conditions a method can have."""
+"""Maximum number of conditions of a method."""
 
 _ARITHMETIC: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.Add: operator.add,
@@ -86,7 +86,7 @@ class Condition:
     text: str
     """As in the file."""
     sizes: tuple[Size, ...]
-    """What it is about, in the order of the text."""
+    """Sizes it refers to, in order of occurrence."""
     _root: _Node = field(repr=False, compare=False)
 
     def holds(self, sizes: Mapping[Size, int]) -> bool:
@@ -98,7 +98,7 @@ class Condition:
 
 
 class MethodGuards(NamedTuple):
-    """What a method demands of its inputs."""
+    """Guards of a method on its inputs."""
 
     inputs: tuple[str, ...]
     conditions: tuple[Condition, ...]

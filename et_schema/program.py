@@ -1,4 +1,4 @@
-"""Tables of the program in a ``.pte`` file, schema generation ET12.
+"""Tables of the program in a `.pte` file, schema generation ET12.
 
 Names, types and defaults are the wire format and agree with what ExecuTorch reads and writes.
 """
@@ -16,7 +16,7 @@ FILE_IDENTIFIER = b"ET12"
 
 @table
 class ContainerMetadata:
-    """How nested inputs and outputs flatten: torch pytree specs as JSON."""
+    """Flattening of nested inputs and outputs: torch pytree specs as JSON."""
 
     encoded_inp_str: str = ""
     encoded_out_str: str = ""
@@ -80,7 +80,7 @@ class Tensor:
     0                 absent            none until set: an input, or the target of a move
     0                 present           the arena
     > 0               absent            a constant, read where it lies in the file
-    > 0               present           the arena, initialised from the file: a mutable buffer
+    > 0               present           the arena, initialized from the file: a mutable buffer
     """
 
     scalar_type: ScalarType = ScalarType.BYTE
@@ -334,7 +334,7 @@ class DataSegment:
 
 @table
 class SubsegmentOffsets:
-    """Where each constant starts in a segment. Entry 0 is reserved."""
+    """Offsets of constants in a segment. Entry 0 is reserved."""
 
     segment_index: UInt32 = 0
     offsets: list[UInt64] = []

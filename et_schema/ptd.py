@@ -1,4 +1,4 @@
-"""The ``.ptd`` container: named tensors and blobs for programs that keep their data outside of the ``.pte``.
+"""The `.ptd` container: named tensors and blobs for programs that keep their data outside of the `.pte`.
 
     byte 0   u32 position of the root table
          4   "FT01"
@@ -6,7 +6,7 @@
         16   u64 start and u64 bytes of the flatbuffer behind the header
         32   u64 start of the segments, u64 bytes of the segments
 
-Positions in the flatbuffer count from byte 0, as in a ``.pte``.
+Positions in the flatbuffer count from byte 0, as in a `.pte`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _RESERVE = _HEADER.size
 
 @dataclass(slots=True)
 class PtdFile:
-    """A decoded file; ``segments`` are views of the buffer that was read."""
+    """A decoded file; `segments` are views of the buffer that was read."""
 
     tensors: FlatTensor
     segments: list[memoryview]
@@ -50,14 +50,14 @@ class PtdFile:
 
 
 def open_ptd(path: str | os.PathLike[str]) -> PtdFile:
-    """Map a file and read it. Raises ``InvalidFile(InvalidExternalData)``, or ``ExecutorchError(AccessFailed)``."""
+    """Map a file and read it. Raises `InvalidFile(InvalidExternalData)`, or `ExecutorchError(AccessFailed)`."""
     return read_ptd(map_file(path))
 
 
 def read_ptd(buffer: Source) -> PtdFile:
-    """Decode a ``.ptd`` file without copying its data.
+    """Decode a `.ptd` file without copying its data.
 
-    Raises ``InvalidFile(InvalidExternalData)`` with the table path and the byte.
+    Raises `InvalidFile(InvalidExternalData)` with the table path and the byte.
     """
     try:
         return _read(memoryview(buffer).cast("B").toreadonly())
@@ -107,7 +107,7 @@ def _read(file: memoryview) -> PtdFile:
 
 
 def _check_layout(layout: TensorLayout, available: int, where: str) -> None:
-    """Raise InvalidFile for a layout of no tensor, or of one that needs more than the ``available`` bytes."""
+    """Raise InvalidFile for a layout of no tensor, or of one that needs more than the `available` bytes."""
     rank = len(layout.sizes)
     if len(layout.dim_order) != rank or sorted(layout.dim_order) != list(range(rank)):
         raise InvalidFile(f"dim order is not a permutation of {rank} dimensions", where=f"{where}.dim_order")
@@ -128,9 +128,9 @@ def write_ptd(
     *,
     segment_alignment: int = 128,
 ) -> int:
-    """Write a ``.ptd`` file and return its size in bytes. The bytes depend on the arguments alone.
+    """Write a `.ptd` file and return its size in bytes. The bytes depend on the arguments alone.
 
-    ``tensors.segments`` is computed from ``segments`` (its own value is ignored).
+    `tensors.segments` is computed from `segments` (its own value is ignored).
     """
     from et_schema.writer import encode
 
@@ -153,7 +153,7 @@ def write_ptd(
 def serialize_ptd(
     tensors: FlatTensor, segments: Sequence[SegmentLike] = (), *, segment_alignment: int = 128
 ) -> bytes:
-    """``write_ptd`` to memory."""
+    """`write_ptd` to memory."""
     stream = io.BytesIO()
     write_ptd(tensors, segments, stream, segment_alignment=segment_alignment)
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""The ``.pte`` container: a program (flatbuffer), an extended header inside of it, and segments behind it.
+"""The `.pte` container: a program (flatbuffer), an extended header inside of it, and segments behind it.
 
     byte 0   u32 position of the root table
          4   "ET12"
@@ -51,7 +51,7 @@ _RESERVE = 40
 
 @dataclass(frozen=True, slots=True)
 class ExtendedHeader:
-    """Sizes in bytes. ``segment_base_offset`` 0: no segments; ``segment_data_size`` 0: none, or not
+    """Sizes in bytes. `segment_base_offset` 0: no segments; `segment_data_size` 0: none, or not
     recorded."""
 
     program_size: int
@@ -61,7 +61,7 @@ class ExtendedHeader:
 
     @classmethod
     def parse(cls, file: memoryview) -> ExtendedHeader | None:
-        """The header of a file of at least 64 bytes; ``None`` if there is none. Raises ``InvalidFile``."""
+        """The header of a file of at least 64 bytes; `None` if there is none. Raises `InvalidFile`."""
         magic, length, program_size, base, data_size = _HEADER.unpack_from(file, HEADER_AT)
         if magic != HEADER_MAGIC:
             return None
@@ -78,8 +78,8 @@ class ExtendedHeader:
 class PteFile:
     """A decoded file. Segments and inline constants are views of the buffer that was read, not copies.
 
-    ``locations`` (only with ``read_pte(locate=True)``) maps ``id(table)`` of every table of ``program`` to
-    its path and byte. ``program.segments[i]`` describes ``segments[i]``. ``malformed`` (only with problems that
+    `locations` (only with `read_pte(locate=True)`) maps `id(table)` of every table of `program` to
+    its path and byte. `program.segments[i]` describes `segments[i]`. `malformed` (only with problems that
     are collected) are the ids of the tables that say nothing because they, or what they point to, could not be read.
     """
 
@@ -90,9 +90,9 @@ class PteFile:
     malformed: set[int] = field(default_factory=set[int])
 
     def constant(self, index: int, nbytes: int) -> memoryview:
-        """The first ``nbytes`` bytes of the constant ``index`` (``Tensor.data_buffer_idx``, from 1).
+        """The first `nbytes` bytes of the constant `index` (`Tensor.data_buffer_idx`, from 1).
 
-        Raises ``InvalidFile`` if there is no such constant or it is shorter.
+        Raises `InvalidFile` if there is no such constant or it is shorter.
         """
         offsets = self.program.constant_segment
         if offsets is not None and offsets.offsets:
@@ -109,9 +109,9 @@ class PteFile:
         return data[:nbytes]
 
     def mutable_data(self, segment: int, index: int, nbytes: int) -> memoryview:
-        """The initial ``nbytes`` bytes of mutable buffer ``index`` in ``mutable_data_segments[segment]``.
+        """The initial `nbytes` bytes of mutable buffer `index` in `mutable_data_segments[segment]`.
 
-        Raises ``InvalidFile``.
+        Raises `InvalidFile`.
         """
         entries = self.program.mutable_data_segments
         if not 0 <= segment < len(entries):
@@ -131,7 +131,7 @@ class PteFile:
         return segment[start : start + nbytes]
 
     def delegate_data(self, reference: BackendDelegateDataReference) -> memoryview:
-        """The blob of a delegate, inline or in a segment. ``reference`` is one of this file's: already
+        """The blob of a delegate, inline or in a segment. `reference` is one of this file's: already
         checked."""
         if reference.location == DataLocation.SEGMENT:
             return self.segments[reference.index]
@@ -145,17 +145,17 @@ class PteFile:
 def open_pte(path: str | os.PathLike[str], *, locate: bool = False) -> PteFile:
     """Map a file and read it; the map lives as long as views of it do.
 
-    Raises ``InvalidFile``, or ``ExecutorchError(AccessFailed)`` when the file cannot be opened.
+    Raises `InvalidFile`, or `ExecutorchError(AccessFailed)` when the file cannot be opened.
     """
     return read_pte(map_file(path), locate=locate)
 
 
 def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST) -> PteFile:
-    """Decode a ``.pte`` file without copying its data.
+    """Decode a `.pte` file without copying its data.
 
     Every offset, size and reference into segments and inline data is checked. What the values and
-    instructions of a plan mean to each other is the loader's to check. Raises ``InvalidFile`` with the
-    runtime's error code, the table path and the byte; with ``problems`` that are collected only for a fault that
+    instructions of a plan mean to each other is the loader's to check. Raises `InvalidFile` with the
+    runtime's error code, the table path and the byte; with `problems` that are collected only for a fault that
     leaves nothing to read.
     """
     file = memoryview(buffer).cast("B").toreadonly()
@@ -198,14 +198,14 @@ def write_pte(
     delegate_alignment: int = 16,
     segment_alignment: int = 128,
 ) -> int:
-    """Write a ``.pte`` file and return its size in bytes. The bytes depend on the arguments alone.
+    """Write a `.pte` file and return its size in bytes. The bytes depend on the arguments alone.
 
-    ``program.segments`` is computed from ``segments`` (its own value is ignored). A segment is a sequence
-    of chunks, written in turn, or a ``Segment`` to align it more. Alignments are in bytes, powers of two;
+    `program.segments` is computed from `segments` (its own value is ignored). A segment is a sequence
+    of chunks, written in turn, or a `Segment` to align it more. Alignments are in bytes, powers of two;
     the first two are for data inside of the flatbuffer. Without any segment bytes the file has no extended
     header, as upstream's.
 
-    Raises ``ExecutorchError`` for values that the schema cannot hold.
+    Raises `ExecutorchError` for values that the schema cannot hold.
     """
     from et_schema.writer import encode
 
@@ -234,7 +234,7 @@ def serialize_pte(
     delegate_alignment: int = 16,
     segment_alignment: int = 128,
 ) -> bytes:
-    """``write_pte`` to memory."""
+    """`write_pte` to memory."""
     stream = io.BytesIO()
     write_pte(
         program,

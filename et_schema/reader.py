@@ -37,12 +37,12 @@ class Reader:
 
     Every position is checked once: a table's fields when its layout is known, a vector's elements when its
     count is. Work is linear in the buffer's size even when hostile offsets make many parents share one
-    child: schemas are not recursive, strings are decoded once per position, and ``budget`` and ``tables_left``
+    child: schemas are not recursive, strings are decoded once per position, and `budget` and `tables_left`
     bound the bytes of vectors and the number of tables in total.
 
-    With ``locate``, or ``problems`` that are collected, ``offsets`` maps ``id(table object)`` to its byte. A
-    malformed element of a vector of tables is reported to ``problems``; if these are collected, an empty table
-    stands for it, which is in ``lost``.
+    With `locate`, or `problems` that are collected, `offsets` maps `id(table object)` to its byte. A
+    malformed element of a vector of tables is reported to `problems`; if these are collected, an empty table
+    stands for it, which is in `lost`.
     """
 
     __slots__ = (
@@ -100,9 +100,9 @@ class Reader:
             self.offsets[id(value)] = at
 
     def substitute(self, table: object, at: int, path: str, problem: InvalidFile, known: int) -> object:
-        """Report the ``problem`` of the element ``path`` at ``at``; if that is no exception, ``table`` stands for it.
+        """Report the `problem` of the element `path` at `at`; if that is no exception, `table` stands for it.
 
-        ``known`` is how many were lost before the element.
+        `known` is how many were lost before the element.
         """
         self.within(path, known)
         problem.nest(path)
@@ -112,7 +112,7 @@ class Reader:
         return table
 
     def within(self, path: str, known: int) -> None:
-        """Nest the problems of all that was lost but the first ``known`` in ``path``."""
+        """Nest the problems of all that was lost but the first `known` in `path`."""
         for _, problem in self.lost[known:]:
             problem.nest(path)
 
@@ -128,7 +128,7 @@ class Reader:
         return number == 1
 
     def root(self, kind: type[_Table], identifier: bytes) -> _Table:
-        """Decode the whole buffer as a ``kind``. Raises ``InvalidFile`` with the table path and the byte."""
+        """Decode the whole buffer as a `kind`. Raises `InvalidFile` with the table path and the byte."""
         if self.end < 8:
             raise self.fault(f"a flatbuffer of {self.end} bytes is too short", self.end, "root table")
         found = bytes(self.u8[4:8])
@@ -141,7 +141,7 @@ class Reader:
             raise
 
     def table(self, at: int, kind: Decoder) -> tuple[int, ...]:
-        """Positions of the slots relative to ``at``: 0 if absent, else inside of the buffer and aligned."""
+        """Positions of the slots relative to `at`: 0 if absent, else inside of the buffer and aligned."""
         if at & 3 or at > self.end - 4:
             raise self.fault(f"{kind.name} table is out of bounds or misaligned", at)
         vtable = at - self.i32[at >> 2]
@@ -184,7 +184,7 @@ class Reader:
         return table_size, mask, residue, tuple(positions)
 
     def child(self, at: int, kind: Decoder, field: str) -> object:
-        """The table that the offset at ``at`` leads to."""
+        """The table that the offset at `at` leads to."""
         known = len(self.lost)
         try:
             value = kind.read(self, at + self.u32[at >> 2])
@@ -197,7 +197,7 @@ class Reader:
         return value
 
     def union(self, at: int, tag: int, value: int, kinds: Kinds, field: str) -> object:
-        """The member of a union of the table at ``at``, given the positions of its type and its value in it."""
+        """The member of a union of the table at `at`, given the positions of its type and its value in it."""
         number = self.u8[at + tag]
         if number == 0:
             return None
@@ -209,7 +209,7 @@ class Reader:
         return self.child(at + value, kind, field)
 
     def tables(self, at: int, kind: Decoder, field: str) -> list[object]:
-        """The vector of tables that the offset at ``at`` leads to."""
+        """The vector of tables that the offset at `at` leads to."""
         first, count = self.vector(at, 4, field)
         self.tables_left -= count
         if self.tables_left < 0:
@@ -230,7 +230,7 @@ class Reader:
         return found
 
     def member(self, at: int, number: int, members: Mapping[int, IntEnum], field: str) -> IntEnum:
-        """The member of an enumeration with the ``number`` that is at ``at``."""
+        """The member of an enumeration with the `number` that is at `at`."""
         found = members.get(number)
         if found is None:
             name = type(next(iter(members.values()))).__name__
@@ -238,7 +238,7 @@ class Reader:
         return found
 
     def vector(self, at: int, itemsize: int, field: str) -> tuple[int, int]:
-        """Follow the offset at ``at`` to a vector: (position of the first element, count)."""
+        """Follow the offset at `at` to a vector: (position of the first element, count)."""
         start = at + self.u32[at >> 2]
         if start & 3 or start > self.end - 4:
             raise self.fault("vector is out of bounds or misaligned", at, field)
@@ -297,7 +297,7 @@ class Reader:
         return list(map(bool, raw))
 
     def numbers(self, at: int, view: memoryview, shift: int, field: str) -> list[int] | list[float]:
-        """The vector of ``view``'s elements, of ``1 << shift`` bytes, that the offset at ``at`` leads to."""
+        """The vector of `view`'s elements, of `1 << shift` bytes, that the offset at `at` leads to."""
         first, count = self.vector(at, 1 << shift, field)
         first >>= shift
         return view[first : first + count].tolist()
@@ -306,7 +306,7 @@ class Reader:
 class Decoder:
     """Decoder of one table, compiled from its declaration when it is first read.
 
-    ``read(reader, at)`` decodes the table at a byte. Loading a program is mostly that, hence straight-line code with
+    `read(reader, at)` decodes the table at a byte. Loading a program is mostly that, hence straight-line code with
     an expression per field, as dataclasses make their methods, instead of a loop over the fields.
     """
 
@@ -367,7 +367,7 @@ def _members(enumeration: type[IntEnum]) -> dict[int, IntEnum]:
 
 
 def _expression(item: Field, names: dict[str, Any]) -> str:
-    """Python that reads a field of the table at ``at``, given its slots ``f0`` …; adds the ``names`` that it uses."""
+    """Python that reads a field of the table at `at`, given its slots `f0` …; adds the `names` that it uses."""
     here = f"f{item.slot}"
     at = f"at + {here}"
     kind, default = f"K{item.slot}", f"D{item.slot}"
@@ -410,16 +410,16 @@ def _expression(item: Field, names: dict[str, Any]) -> str:
 
 
 class Location(NamedTuple):
-    """``path`` reads like Python (``execution_plan[0].values[12].val``); ``offset`` is a byte of the file."""
+    """`path` reads like Python (`execution_plan[0].values[12].val`); `offset` is a byte of the file."""
 
     path: str
     offset: int
 
 
 def locate_tables(root: object, offsets: dict[int, int]) -> dict[int, Location]:
-    """``id(table)`` to path and byte, for ``root`` and all tables below it.
+    """`id(table)` to path and byte, for `root` and all tables below it.
 
-    ``offsets`` is what ``Reader(locate=True)`` recorded. Valid while the tree lives.
+    `offsets` is what `Reader(locate=True)` recorded. Valid while the tree lives.
     """
     found: dict[int, Location] = {}
     pending: list[tuple[Any, str]] = [(root, "")]
@@ -438,13 +438,13 @@ def locate_tables(root: object, offsets: dict[int, int]) -> dict[int, Location]:
 
 
 class Locations:
-    """Looks up bytes by path, in what :func:`locate_tables` found."""
+    """Looks up bytes by path, in what `locate_tables` found."""
 
     def __init__(self, locations: dict[int, Location]) -> None:
         self._by_path: dict[str, int] = dict(locations.values())
 
     def byte_of(self, where: str) -> int | None:
-        """The byte of the innermost table on the path ``where``: of ``a[1].b`` for ``a[1].b.sizes[0]``."""
+        """The byte of the innermost table on the path `where`: of `a[1].b` for `a[1].b.sizes[0]`."""
         while where not in self._by_path:
             if not where:
                 return None

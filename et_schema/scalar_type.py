@@ -17,7 +17,7 @@ class UnknownScalarType(ExecutorchError, ValueError):
 
 
 class ScalarType(IntEnum):
-    """``c10::ScalarType``. Files hold those that are neither complex nor bit fields narrower than 16."""
+    """`c10::ScalarType`. Files hold those that are neither complex nor bit fields narrower than 16."""
 
     BYTE = 0
     CHAR = 1
@@ -62,14 +62,14 @@ class ScalarType(IntEnum):
 
     @property
     def torch_name(self) -> str:
-        """The dtype's name in torch without the module: ``float32``."""
+        """The dtype's name in torch without the module: `float32`."""
         return _TABLE[self][1]
 
     @property
     def mlir(self) -> str:
-        """The builtin MLIR type: ``f32``, ``i64``, ``ui8``, ``i1``. Signed integers are signless.
+        """The builtin MLIR type: `f32`, `i64`, `ui8`, `i1`. Signed integers are signless.
 
-        Raises ``ExecutorchError(InvalidType)`` for quantized and bit types: MLIR's builtin dialect has none.
+        Raises `ExecutorchError(InvalidType)` for quantized and bit types: MLIR's builtin dialect has none.
         """
         name = _TABLE[self][2]
         if name is None:
@@ -91,7 +91,7 @@ class ScalarType(IntEnum):
 
     @classmethod
     def from_torch_name(cls, name: str) -> ScalarType:
-        """``float32`` or ``torch.float32`` to FLOAT. Raises ``ExecutorchError(InvalidType)``."""
+        """`float32` or `torch.float32` to FLOAT. Raises `ExecutorchError(InvalidType)`."""
         found = _BY_TORCH_NAME.get(name.removeprefix("torch."))
         if found is None:
             raise ExecutorchError(Error.InvalidType, f"unknown torch dtype {name!r}")
@@ -99,7 +99,7 @@ class ScalarType(IntEnum):
 
     @classmethod
     def from_mlir(cls, name: str) -> ScalarType:
-        """``f32`` to FLOAT. Raises ``ExecutorchError(InvalidType)``."""
+        """`f32` to FLOAT. Raises `ExecutorchError(InvalidType)`."""
         found = _BY_MLIR.get(name)
         if found is None:
             raise ExecutorchError(Error.InvalidType, f"MLIR type {name!r} is not a tensor element type")
@@ -153,10 +153,10 @@ _INTEGRAL = frozenset(
 
 @cache
 def numpy_dtype(scalar_type: ScalarType) -> np.dtype[Any]:
-    """The numpy dtype that holds ``scalar_type``; ``ml_dtypes`` supplies bfloat16 and the float8 types.
+    """The numpy dtype that holds `scalar_type`; `ml_dtypes` supplies bfloat16 and the float8 types.
 
-    Quantized types map to the integers that store them, packed types to ``uint8``. Imports numpy on first
-    use. Raises ``ExecutorchError(NotSupported)`` for COMPLEXHALF.
+    Quantized types map to the integers that store them, packed types to `uint8`. Imports numpy on first
+    use. Raises `ExecutorchError(NotSupported)` for COMPLEXHALF.
     """
     import numpy as np
 
@@ -171,5 +171,5 @@ def numpy_dtype(scalar_type: ScalarType) -> np.dtype[Any]:
 
 
 def scalar_type_of(dtype: np.dtype[Any]) -> ScalarType:
-    """The plain scalar type of a numpy (or ml_dtypes) dtype. Raises ``ExecutorchError(InvalidType)``."""
+    """The plain scalar type of a numpy (or ml_dtypes) dtype. Raises `ExecutorchError(InvalidType)`."""
     return ScalarType.from_torch_name(dtype.name)

@@ -1,4 +1,4 @@
-"""Segments: the aligned runs of bytes behind the flatbuffer in ``.pte`` and ``.ptd`` files.
+"""Segments: the aligned runs of bytes behind the flatbuffer in `.pte` and `.ptd` files.
 
 A segment is written from chunks, one after the other, so that gigabytes of weights pass from a mapped file
 to the output without a copy of the whole in memory.
@@ -19,14 +19,14 @@ ZEROS = bytes(1 << 16)
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """``nbytes`` zero bytes."""
+    """`nbytes` zero bytes."""
 
     nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """``nbytes`` bytes that ``produce()`` makes when they are written: computed weights need not be held
+    """`nbytes` bytes that `produce()` makes when they are written: computed weights need not be held
     together."""
 
     nbytes: int
@@ -53,7 +53,7 @@ class OutputStream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SegmentPlacement:
-    """Where segments go: (offset, size) of each from a base that needs ``alignment``; ``size`` is the sum."""
+    """Segment layout: (offset, size) of each from a base that needs `alignment`; `size` is the sum."""
 
     extents: list[tuple[int, int]]
     alignment: int
@@ -70,7 +70,7 @@ def chunk_size(chunk: Chunk) -> int:
 
 
 def place(segments: Sequence[SegmentLike], alignment: int) -> SegmentPlacement:
-    """Lay out segments in order, each aligned to ``lcm(alignment, its own)``."""
+    """Lay out segments in order, each aligned to `lcm(alignment, its own)`."""
     extents: list[tuple[int, int]] = []
     end, base_alignment = 0, alignment
     for segment in segments:
@@ -98,7 +98,7 @@ def write_segments(
 
 
 def write_chunk(chunk: Chunk, stream: OutputStream) -> None:
-    """Raises ``ExecutorchError(Internal)`` if a deferred chunk produces another size than it promised."""
+    """Raises `ExecutorchError(Internal)` if a deferred chunk produces another size than it promised."""
     if isinstance(chunk, Padding):
         for block in zeros(chunk.nbytes):
             stream.write(block)

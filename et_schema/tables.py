@@ -1,6 +1,6 @@
 """FlatBuffers schemas declared as dataclasses.
 
-The modules of tables (:mod:`~et_schema.program` and its like) are the schemas; what reads and writes files derives
+The modules of tables (`et_schema.program` and its like) are the schemas; what reads and writes files derives
 from them. A table reads like its declaration in the schema language:
 
     @table
@@ -9,7 +9,7 @@ from them. A table reads like its declaration in the schema language:
         args: list[Int32] = []
 
 A field's annotation is its type on the wire and its default the value that a file leaves out. Fields have the slots
-of the vtable in their order from 0, a union takes two. A union of tables (``KernelTypes: TypeAlias = Null | Int``)
+of the vtable in their order from 0, a union takes two. A union of tables (`KernelTypes: TypeAlias = Null | Int`)
 numbers its members from 1. An enumeration is a byte, unless it is annotated with another integer.
 """
 
@@ -91,7 +91,7 @@ OmitEmpty = Annotated[_Field, Omit.EMPTY]
 
 @dataclass_transform()
 def table(cls: type[_Table]) -> type[_Table]:
-    """Declare a table: a dataclass with slots, in which a default of ``[]`` means a list of its own for each."""
+    """Declare a table: a dataclass with slots, in which a default of `[]` means a list of its own for each."""
     for name, default in list(vars(cls).items()):
         if isinstance(default, list):
             setattr(cls, name, field(default_factory=list[Any]))
@@ -99,7 +99,7 @@ def table(cls: type[_Table]) -> type[_Table]:
 
 
 class Slot(NamedTuple):
-    """An entry of a vtable. ``code`` is the struct letter of a number, or empty for an offset; ``size`` is in bytes."""
+    """An entry of a vtable. `code` is the struct letter of a number, or empty for an offset; `size` is in bytes."""
 
     number: int
     name: str
@@ -108,7 +108,7 @@ class Slot(NamedTuple):
 
 
 class Kind(Enum):
-    """What a field holds."""
+    """Wire type of a field."""
 
     SCALAR = auto()
     BOOL = auto()
@@ -126,9 +126,9 @@ class Kind(Enum):
 class Field:
     """A field of a table on the wire.
 
-    ``table`` is the class that has it. ``slot`` is its place in the vtable; a union has its type there and its value
-    in the next. ``scalar`` is what is stored in the table itself, or the element of a vector. ``types`` are the
-    tables that it may hold, the members of a union in the order of their numbers, or the enumeration. ``kind_name``
+    `table` is the class that has it. `slot` is its place in the vtable; a union has its type there and its value
+    in the next. `scalar` is what is stored in the table itself, or the element of a vector. `types` are the
+    tables that it may hold, the members of a union in the order of their numbers, or the enumeration. `kind_name`
     is what the schema calls the type.
     """
 
@@ -161,7 +161,7 @@ class Field:
 
 @cache
 def fields_of(cls: type) -> tuple[Field, ...]:
-    """The fields of a table in the order of their slots. Raises ``TypeError`` for a type that no file can hold."""
+    """The fields of a table in the order of their slots. Raises `TypeError` for a type that no file can hold."""
     found: list[Field] = []
     names = vars(sys.modules[cls.__module__])
     slot = 0
@@ -175,7 +175,7 @@ def fields_of(cls: type) -> tuple[Field, ...]:
 
 
 def _field(cls: type, name: str, slot: int, annotation: str, names: dict[str, Any], default: Any) -> Field:
-    """The field that ``annotation``, an expression of a module with ``names``, declares."""
+    """The field that `annotation`, an expression of a module with `names`, declares."""
     declared: Any = eval(annotation, names)
     kind, *marks = get_args(declared) if get_origin(declared) is Annotated else (declared,)
     scalar: Scalar | None = None
@@ -221,7 +221,7 @@ def _field(cls: type, name: str, slot: int, annotation: str, names: dict[str, An
 
 
 def tables_below(root: type) -> list[type]:
-    """The tables that a tree with this root is made of, without repetition, ``root`` first."""
+    """The tables that a tree with this root is made of, without repetition, `root` first."""
     found = [root]
     for cls in found:
         for item in fields_of(cls):

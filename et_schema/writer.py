@@ -32,10 +32,10 @@ def encode(
     alignments: Mapping[type, int] | None = None,
     expected_size: int = 1024,
 ) -> memoryview:
-    """The flatbuffer of the table ``value``, as memory that may be written to.
+    """The flatbuffer of the table `value`, as memory that may be written to.
 
-    ``reserve`` zero bytes follow the identifier. ``alignments``, by table, are the least of the aligned bytes in it.
-    ``expected_size`` saves a buffer of many bytes from growing. Raises ``ExecutorchError`` for values that the schema
+    `reserve` zero bytes follow the identifier. `alignments`, by table, are the least of the aligned bytes in it.
+    `expected_size` saves a buffer of many bytes from growing. Raises `ExecutorchError` for values that the schema
     cannot hold (InvalidArgument) and when offsets would not reach (NotSupported).
     """
     writer = Writer(alignments, expected_size)
@@ -46,7 +46,7 @@ def encode(
 
 
 class Writer:
-    """Writes tables into a :class:`flatbuffers.Builder`. Positions are the builder's: they count from the end."""
+    """Writes tables into a `flatbuffers.Builder`. Positions are the builder's: they count from the end."""
 
     def __init__(self, alignments: Mapping[type, int] | None = None, expected_size: int = 1024) -> None:
         # The library has no types.
@@ -84,14 +84,14 @@ class Writer:
         return builder.EndObject()
 
     def tables(self, positions: Sequence[int]) -> int:
-        """Write a vector of tables; ``positions`` in reverse order, as writing back to front gives them."""
+        """Write a vector of tables; `positions` in reverse order, as writing back to front gives them."""
         self.builder.StartVector(4, len(positions), 4)
         for position in positions:
             self.builder.PrependUOffsetTRelative(position)
         return self.builder.EndVector()
 
     def finish(self, root: int, identifier: bytes, reserve: int = 0) -> memoryview:
-        """The buffer, with ``reserve`` zero bytes behind the identifier."""
+        """The buffer, with `reserve` zero bytes behind the identifier."""
         builder = self.builder
         builder.Prep(max(16, builder.minalign), 8 + reserve)
         builder.Pad(reserve)
@@ -117,7 +117,7 @@ class Writer:
                 builder.Slot(item.slot)
 
     def elements(self, data: bytes, size: int) -> int:
-        """Write a vector of elements of ``size`` bytes, a short one once."""
+        """Write a vector of elements of `size` bytes, a short one once."""
         if len(data) > SHARED_BYTES:
             return self.place(data, size, size)
         position = self._shared.get((size, data))
@@ -126,7 +126,7 @@ class Writer:
         return position
 
     def place(self, data: Bytes, size: int, alignment: int) -> int:
-        """Write a vector of what ``data`` holds, as ``Builder.CreateByteVector`` does for elements of one byte."""
+        """Write a vector of what `data` holds, as `Builder.CreateByteVector` does for elements of one byte."""
         builder = self.builder
         builder.StartVector(size, len(data) // size, alignment)
         end = builder.head
@@ -189,7 +189,7 @@ _PREPEND = {
 class _Layout(NamedTuple):
     """The fields of a table in the order in which they are written.
 
-    ``behind`` an offset, the last first, with what writes them; then ``wide`` numbers, the offsets, and ``narrow``
+    `behind` an offset, the last first, with what writes them; then `wide` numbers, the offsets, and `narrow`
     numbers by their size, so that there is no padding between them.
     """
 

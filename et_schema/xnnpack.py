@@ -31,13 +31,13 @@ _HEADER = Struct("<I4sHIIIQ")
 
 @dataclass(slots=True)
 class XnnpackBlob:
-    """A decoded blob; ``constants`` is a view of the buffer that was read: what follows the graph."""
+    """A decoded blob; `constants` is a view of the buffer that was read: what follows the graph."""
 
     graph: XNNGraph
     constants: memoryview
 
     def constant(self, index: int, named_data: Mapping[str, memoryview]) -> memoryview:
-        """The bytes of a constant of the graph, which may be in the program's ``named_data``.
+        """The bytes of a constant of the graph, which may be in the program's `named_data`.
 
         Raises InvalidFile(DelegateInvalidCompatibility) for data that the program does not have.
         """
@@ -60,7 +60,7 @@ class XnnpackBlob:
 def read_xnnpack(buffer: Source) -> XnnpackBlob:
     """Decode and check a blob without copying its constants.
 
-    Raises ``InvalidFile(DelegateInvalidCompatibility)`` with the table path and the byte of the blob.
+    Raises `InvalidFile(DelegateInvalidCompatibility)` with the table path and the byte of the blob.
     """
     blob = memoryview(buffer).cast("B").toreadonly()
     try:
@@ -94,7 +94,7 @@ def _read(blob: memoryview) -> XnnpackBlob:
 
 
 def _graph(flatbuffer: memoryview, start: int, data_size: int) -> XNNGraph:
-    """Decode and check the graph that starts at byte ``start``."""
+    """Decode and check the graph that starts at byte `start`."""
     found = bytes(flatbuffer[4:8])
     identifier = OLD_IDENTIFIER if found == OLD_IDENTIFIER else FILE_IDENTIFIER
     try:
@@ -117,10 +117,10 @@ def _graph(flatbuffer: memoryview, start: int, data_size: int) -> XNNGraph:
 
 
 def xnnpack_chunks(graph: XNNGraph, constants: Sequence[Chunk] = ()) -> list[Chunk]:
-    """A blob in order, in chunks: what ``constants`` are made of follows the graph, at a multiple of 16 bytes.
+    """A blob in order, in chunks: what `constants` are made of follows the graph, at a multiple of 16 bytes.
 
     The bytes depend on the arguments alone. Says nothing of whether the graph means something:
-    :func:`~et_schema.xnnpack_check.check_graph` does.
+    `et_schema.xnnpack_check.check_graph` does.
     """
     from et_schema.writer import encode
 
@@ -145,7 +145,7 @@ def write_xnnpack(graph: XNNGraph, constants: Sequence[Chunk], stream: OutputStr
 
 
 def serialize_xnnpack(graph: XNNGraph, constants: Sequence[Chunk] = ()) -> bytes:
-    """:func:`write_xnnpack` to memory."""
+    """`write_xnnpack` to memory."""
     stream = io.BytesIO()
     write_xnnpack(graph, constants, stream)
     return stream.getvalue()

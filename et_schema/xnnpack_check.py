@@ -44,7 +44,7 @@ _PARAMETERS = {
 def check_graph(graph: XNNGraph, constant_data_size: int) -> None:
     """Raise InvalidFile, with the path of the table, unless ids, shapes and constants agree with each other.
 
-    ``constant_data_size`` is the number of bytes behind the graph.
+    `constant_data_size` is the number of bytes behind the graph.
     """
     _check_constants(graph, constant_data_size)
     defined = _check_values(graph)

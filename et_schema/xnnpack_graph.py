@@ -1,7 +1,7 @@
 """Tables of the graph in a blob for the XNNPACK backend, schema generation XN01.
 
 Names, types and defaults are the wire format and agree with what ExecuTorch reads and writes. A value is named by
-its ``id_out``; :data:`NO_VALUE` is the id of a value that a node does without. Shapes are in the order of memory: of
+its `id_out`; `NO_VALUE` is the id of a value that a node does without. Shapes are in the order of memory: of
 an image the batch, the height, the width and the channels.
 """
 
@@ -114,7 +114,7 @@ class XValue:
 
 @table
 class OutputMinMax:
-    """What is done to an output last."""
+    """Output clamp of a node."""
 
     output_min: Float32 = 0.0
     output_max: Float32 = 0.0

@@ -33,7 +33,7 @@ class NodeRoles(NamedTuple):
 
     operands: tuple[str, ...]
     optional: frozenset[str]
-    """Those of ``operands`` that may be NO_VALUE."""
+    """Those of `operands` that may be NO_VALUE."""
     results: tuple[str, ...]
 
 
@@ -53,7 +53,7 @@ def roles_of(node: XNodeUnion) -> NodeRoles:
 
 
 def kind_name(node: XNodeUnion) -> str:
-    """The kind of a node as messages say it: ``Conv2d``."""
+    """The kind of a node as messages say it: `Conv2d`."""
     return type(node).__name__.removeprefix("XNN")
 
 

@@ -1,6 +1,6 @@
 """A register VM that runs ExecuTorch programs on numpy.
 
-:mod:`et_vm.runtime` has the API of ``executorch.runtime``. The names below are the layer beneath it, with
+`et_vm.runtime` has the API of `executorch.runtime`. The names below are the layer beneath it, with
 memory, kernels, backends and tracing in the caller's hands; they are imported when they are first used, because
 starting is part of the time that a run takes.
 """

@@ -25,7 +25,7 @@ MAX_OPTION_VALUE = 256
 
 
 class BackendInitContext(NamedTuple):
-    """What a backend may use while it initialises one delegate."""
+    """Context of a delegate's initialization."""
 
     platform: Platform
     tracer: EventTracer | None
@@ -40,12 +40,12 @@ class BackendInitContext(NamedTuple):
     """What the first call in the program passes, as far as it is known at load: tensors may get other sizes or other
     memory before it is executed, and further calls pass others. Empty where nothing calls the delegate."""
     meter: WorkMeter | None = None
-    """Counts the work of the executions that the delegate is a part of, if it is limited: what :meth:`Backend.execute`
-    tells it (``meter.spend``) before it is done."""
+    """Counts the work of the executions that the delegate is a part of, if it is limited: what `Backend.execute`
+    tells it (`meter.spend`) before it is done."""
 
 
 class BackendExecuteContext(NamedTuple):
-    """What a backend may use while it executes one call."""
+    """Context of a delegate call."""
 
     platform: Platform
     tracer: EventTracer | None
@@ -76,11 +76,11 @@ class Backend(ABC):
     def init(
         self, context: BackendInitContext, processed: memoryview, compile_specs: Sequence[CompileSpec]
     ) -> Handle:
-        """Build what :meth:`execute` needs from the blob that preprocessing made.
+        """Build what `execute` needs from the blob that preprocessing made.
 
-        ``processed`` is a view of the file that nobody else has: a backend that has taken from it what it needs calls
-        ``processed.release()``, and where nothing else uses the file's pages the system has them back. What is not
-        released :meth:`Method.memory_report` counts.
+        `processed` is a view of the file that nobody else has: a backend that has taken from it what it needs calls
+        `processed.release()`, and where nothing else uses the file's pages the system has them back. What is not
+        released `Method.memory_report` counts.
 
         Raises ExecutorchError with DelegateInvalidCompatibility for a blob that this backend does not
         understand.
@@ -88,12 +88,12 @@ class Backend(ABC):
 
     @abstractmethod
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
-        """Read the inputs and write the outputs in ``args`` (inputs, then outputs), which are the values of
+        """Read the inputs and write the outputs in `args` (inputs, then outputs), which are the values of
         registers.
         """
 
     def destroy(self, handle: Handle) -> None:
-        """Release what :meth:`init` made; called once when the method goes away."""
+        """Release what `init` made; called once when the method goes away."""
         del handle
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
@@ -123,7 +123,7 @@ class BackendRegistry:
     @classmethod
     def standard(cls) -> BackendRegistry:
         """A registry of the backends that come with the VM, each loaded when it is looked up, and of those that
-        packages publish (entry points of the group ``et_vm.backends``).
+        packages publish (entry points of the group `et_vm.backends`).
         """
         from et_vm.backends import BACKENDS
 

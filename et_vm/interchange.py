@@ -11,13 +11,13 @@ import numpy as np
 from et_schema.errors import InputError
 from et_vm.values import Array
 
-# What ``dtype.isbuiltin`` says of types that another package added to numpy: those of ml_dtypes.
+# What `dtype.isbuiltin` says of types that another package added to numpy: those of ml_dtypes.
 _REGISTERED = 2
 _NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
 
 
 def is_torch(value: object) -> bool:
-    """Whether ``value`` is a ``torch.Tensor`` (or a subclass from torch)."""
+    """Whether `value` is a `torch.Tensor` (or a subclass from torch)."""
     return type(value).__module__.partition(".")[0] == "torch"
 
 
@@ -54,7 +54,7 @@ def to_numpy(value: Any) -> Array | None:
 
 
 def to_torch(array: Array) -> Any:
-    """A torch tensor on the memory of ``array``, which must be writable. The caller has imported torch."""
+    """A torch tensor on the memory of `array`, which must be writable. The caller has imported torch."""
     torch = sys.modules["torch"]
     if array.dtype.isbuiltin == _REGISTERED:
         name = array.dtype.name

@@ -95,7 +95,7 @@ class MethodMeta:
         return sum(len(chain.instructions) for chain in self._plan.chains)
 
     def input_tag(self, index: int) -> str:
-        """Type of an input: ``Tensor``, ``Int``, ``Double``, ``Bool``, ``String`` or ``Null``."""
+        """Type of an input: `Tensor`, `Int`, `Double`, `Bool`, `String` or `Null`."""
         return type(self._value(self._plan.inputs, index, "input")).__name__
 
     def output_tag(self, index: int) -> str:
@@ -147,7 +147,7 @@ class MethodMeta:
         return sorted({delegate.id for delegate in self._plan.delegates})
 
     def uses_backend(self, backend_id: str) -> bool:
-        """Whether the method delegates to ``backend_id``."""
+        """Whether the method delegates to `backend_id`."""
         return any(delegate.id == backend_id for delegate in self._plan.delegates)
 
     def _value(self, registers: list[int], index: int, what: str) -> object:

@@ -1,6 +1,6 @@
 """Platform abstraction of the VM: clock, log and memory.
 
-Replace it by passing another one to ``load_program``.
+Replace it by passing another one to `load_program`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Platform:
         memory_limit: int | None = None,
         work_limit: int | None = None,
     ) -> None:
-        """Messages below ``log_level`` are dropped.
+        """Messages below `log_level` are dropped.
 
-        ``memory_limit`` is how many bytes there may be at one time of what :meth:`allocate` returned and
-        :meth:`reserve` counted: arenas, tensors that nobody planned, working memory of kernels and data derived from
-        constants, of all programs that are loaded with this platform. ``work_limit`` is how many units of work one
-        execution may take (:mod:`et_vm.work`).
+        `memory_limit` is how many bytes there may be at one time of what `allocate` returned and
+        `reserve` counted: arenas, tensors that nobody planned, working memory of kernels and data derived from
+        constants, of all programs that are loaded with this platform. `work_limit` is how many units of work one
+        execution may take (`et_vm.work`).
         """
         self.log_level = log_level
         self.memory_limit = memory_limit
@@ -62,7 +62,7 @@ class Platform:
             print(f"et_vm: {level.name.lower()}: {message}", file=sys.stderr)
 
     def allocate(self, nbytes: int) -> Array:
-        """``nbytes`` zeroed bytes as a flat uint8 array, 64-byte aligned.
+        """`nbytes` zeroed bytes as a flat uint8 array, 64-byte aligned.
 
         Raises OutOfMemory when the system has not that much, or the limit would be passed.
         """
@@ -81,7 +81,7 @@ class Platform:
         return raw[skip : skip + nbytes]
 
     def reserve(self, nbytes: int) -> object:
-        """Count ``nbytes`` that something else allocates for as long as the object lives that is returned.
+        """Count `nbytes` that something else allocates for as long as the object lives that is returned.
 
         Raises OutOfMemory when the limit would be passed.
         """

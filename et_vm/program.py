@@ -55,7 +55,7 @@ class Program:
         *,
         platform: Platform | None = None,
     ) -> None:
-        """Raises InvalidFile, with the table and the byte, for a file that does not pass ``verification``."""
+        """Raises InvalidFile, with the table and the byte, for a file that does not pass `verification`."""
         self.name = loader.name
         self.file = loader.load_all()
         self.platform = platform or Platform()
@@ -118,11 +118,11 @@ class Program:
         return self.pte.program.execution_plan[self.plan_index(name)]
 
     def instructions(self, index: int) -> Sequence[Instruction]:
-        """The verified instructions of plan ``index``. Raises InvalidFile when the plan is not valid."""
+        """The verified instructions of plan `index`. Raises InvalidFile when the plan is not valid."""
         return self.flow(index).instructions
 
     def flow(self, index: int) -> Flow:
-        """The analysis of plan ``index``, which is verified. Raises InvalidFile when the plan is not valid."""
+        """The analysis of plan `index`, which is verified. Raises InvalidFile when the plan is not valid."""
         known = self._flows.get(index)
         if known is None:
             with self._lock, verified(self.file):
@@ -141,7 +141,7 @@ class Program:
         return MethodMeta(self.plan(name))
 
     def new_memory(self, names: Sequence[str] | None = None, *, poison: bool = False) -> MemoryManager:
-        """Fresh arenas that are large enough for each of the methods ``names`` (all by default).
+        """Fresh arenas that are large enough for each of the methods `names` (all by default).
 
         Zeroed, or filled with poison except for mutable buffers. Raises OutOfMemory when the system has not
         that much, InvalidFile when poison is asked for and a plan is not valid.
@@ -171,7 +171,7 @@ class Program:
         return self.liveness(name).clashes()
 
     def liveness(self, name: str) -> Liveness:
-        """Which arena bytes of a method are needed when.
+        """Live ranges of a method's arena bytes.
 
         Raises ExecutorchError(InvalidArgument) for an unknown name, InvalidFile when the plan is not valid.
         """
@@ -196,14 +196,14 @@ class Program:
         instruction_limit: int = MAX_INSTRUCTIONS,
         meter: WorkMeter | None = None,
     ) -> Method:
-        """Load a method with its own arenas, or those of ``memory``.
+        """Load a method with its own arenas, or those of `memory`.
 
-        ``kernels`` is a registry or the name of a library. ``external`` holds the data of tensors outside
-        of the file, by name. With ``poison``, dead arena bytes are overwritten while the method runs. An
-        execution traps after ``instruction_limit`` instructions, which ends endless loops. ``meter`` counts its work
+        `kernels` is a registry or the name of a library. `external` holds the data of tensors outside
+        of the file, by name. With `poison`, dead arena bytes are overwritten while the method runs. An
+        execution traps after `instruction_limit` instructions, which ends endless loops. `meter` counts its work
         where it is a part of another execution.
 
-        Raises ExecutorchError(InvalidArgument) for an unknown name, and what :class:`et_vm.run.method.Method`
+        Raises ExecutorchError(InvalidArgument) for an unknown name, and what `et_vm.run.method.Method`
         raises.
         """
         from et_vm.backend import BackendRegistry

@@ -1,4 +1,4 @@
-"""The runtime under the names of ``executorch.runtime``: changing the import is the migration.
+"""The runtime under the names of `executorch.runtime`: changing the import is the migration.
 
 from et_vm.runtime import Runtime
 
@@ -49,7 +49,7 @@ class OperatorRegistry:
 
     @property
     def operator_names(self) -> set[str]:
-        """Names such as ``aten::add.out``."""
+        """Names such as `aten::add.out`."""
         return {*self._runtime.kernels("portable").names(), *PRIMS}
 
 
@@ -83,7 +83,7 @@ class Program:
 
     @property
     def core(self) -> CoreProgram:
-        """The program beneath, whose ``load_method`` gives each method arenas of its own."""
+        """The program beneath, whose `load_method` gives each method arenas of its own."""
         return self._program
 
     @property
@@ -94,7 +94,7 @@ class Program:
     def load_method(self, name: str) -> Method:
         """The method, loaded on the first call.
 
-        Raises KeyError for an unknown name, and what :class:`et_vm.run.method.Method` raises.
+        Raises KeyError for an unknown name, and what `et_vm.run.method.Method` raises.
         """
         if name not in self.method_names:
             raise KeyError(name)
@@ -122,12 +122,12 @@ class Program:
         return self._program.method_meta(method_name)
 
     def has_etdump(self) -> bool:
-        """Whether :meth:`write_etdump_result_to_file` has something to write: never, see there."""
+        """Whether `write_etdump_result_to_file` has something to write: never, see there."""
         return False
 
     def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str) -> None:
-        """Raises ExecutorchError(NotImplemented): what an ETDump would hold goes to the ``tracer`` of
-        :meth:`Runtime.load_program`.
+        """Raises ExecutorchError(NotImplemented): what an ETDump would hold goes to the `tracer` of
+        `Runtime.load_program`.
         """
         del etdump_path, debug_buffer_path
         raise _no_etdump()
@@ -140,7 +140,7 @@ def _no_etdump() -> ExecutorchError:
 
 
 class Runtime:
-    """Kernels and backends, and the programs that run with them. :meth:`get` is the one most programs
+    """Kernels and backends, and the programs that run with them. `get` is the one most programs
     need.
     """
 
@@ -154,8 +154,8 @@ class Runtime:
         platform: Platform | None = None,
         kernels: Iterable[KernelLibrary] = (),
     ) -> None:
-        """A runtime apart from the process's own, with its own backends, and ``kernels`` beside those that come with
-        it (:func:`et_vm.load_kernels`).
+        """A runtime apart from the process's own, with its own backends, and `kernels` beside those that come with
+        it (`et_vm.load_kernels`).
         """
         self.backend_registry = BackendRegistry.standard() if backends is None else backends
         self.operator_registry = OperatorRegistry(self)
@@ -173,7 +173,7 @@ class Runtime:
             return cls._instance
 
     def kernels(self, library: str) -> KernelRegistry:
-        """The registry of a kernel library, ``portable`` or ``aten``; one per runtime.
+        """The registry of a kernel library, `portable` or `aten`; one per runtime.
 
         Raises ExecutorchError: NotFound for another name, NotSupported when what it builds on is not
         installed.
@@ -186,7 +186,7 @@ class Runtime:
 
     def add_kernels(self, kernels: KernelLibrary) -> None:
         """Add kernels of one's own to the libraries of this runtime, for the methods that are loaded from now on:
-        ``runtime.add_kernels(et_vm.load_kernels("mykernels.py"))``.
+        `runtime.add_kernels(et_vm.load_kernels("mykernels.py"))`.
 
         Raises ExecutorchError(RegistrationAlreadyRegistered) for an operator that has a kernel.
         """
@@ -211,14 +211,14 @@ class Runtime:
     ) -> Program:
         """Load a file (a path is mapped, a file object is read) and verify it.
 
-        ``kernels`` is ``portable`` (numpy), ``aten`` (torch) or a registry. ``poison`` overwrites dead
-        memory while methods run. The data of tensors outside of the file is in the data file (``.ptd``) at
-        ``data_path``, or in ``external``, by name. An execution traps after ``instruction_limit`` instructions.
-        ``debug_buffer_size`` has no effect without ``enable_etdump``.
+        `kernels` is `portable` (numpy), `aten` (torch) or a registry. `poison` overwrites dead
+        memory while methods run. The data of tensors outside of the file is in the data file (`.ptd`) at
+        `data_path`, or in `external`, by name. An execution traps after `instruction_limit` instructions.
+        `debug_buffer_size` has no effect without `enable_etdump`.
 
-        Raises TypeError, also for ``data_path`` beside ``external``; InvalidFile; ExecutorchError with AccessFailed
-        for a file that cannot be read, NotImplemented for ``enable_etdump`` (pass a ``tracer`` instead), and those of
-        :meth:`kernels`.
+        Raises TypeError, also for `data_path` beside `external`; InvalidFile; ExecutorchError with AccessFailed
+        for a file that cannot be read, NotImplemented for `enable_etdump` (pass a `tracer` instead), and those of
+        `kernels`.
         """
         if enable_etdump:
             raise _no_etdump()

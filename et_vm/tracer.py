@@ -56,7 +56,7 @@ class InstructionEvent:
 
 @dataclass(frozen=True, slots=True)
 class DelegateEvent:
-    """What took place in a backend; times in nanoseconds."""
+    """Event of a backend; times in nanoseconds."""
 
     index: int
     """The instruction that is the call."""

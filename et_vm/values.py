@@ -1,7 +1,7 @@
 """Value representation of registers.
 
-A register holds a Python ``int``, ``float``, ``bool``, ``str`` or ``None``, a :class:`Tensor`, a plain
-``list`` of floats or bools, or a :class:`ListRegister` (integer and tensor lists, whose items are registers
+A register holds a Python `int`, `float`, `bool`, `str` or `None`, a `Tensor`, a plain
+`list` of floats or bools, or a `ListRegister` (integer and tensor lists, whose items are registers
 themselves and are read again at each use).
 """
 
@@ -29,8 +29,8 @@ _next_version = itertools.count(1).__next__
 
 
 def contiguous_strides(sizes: Sequence[int], dim_order: Sequence[int]) -> tuple[int, ...]:
-    """Strides in elements, by logical dimension, of a dense tensor of ``sizes`` laid out outer-to-inner as
-    ``dim_order`` says.
+    """Strides in elements, by logical dimension, of a dense tensor of `sizes` laid out outer-to-inner as
+    `dim_order` says.
 
     Dimensions of size zero count as one, so that the strides of an empty tensor are still those of its
     layout.
@@ -44,12 +44,12 @@ def contiguous_strides(sizes: Sequence[int], dim_order: Sequence[int]) -> tuple[
 
 
 def element_count(sizes: Sequence[int]) -> int:
-    """Product of ``sizes`` as an exact Python integer."""
+    """Product of `sizes` as an exact Python integer."""
     return prod(sizes)
 
 
 def addresses(sizes: Sequence[int], itemsize: int) -> bool:
-    """Whether strides and bytes of a tensor of ``sizes`` fit 64 bits, as if no dimension were empty: numpy makes no
+    """Whether strides and bytes of a tensor of `sizes` fit 64 bits, as if no dimension were empty: numpy makes no
     array where they do not.
     """
     count = itemsize
@@ -59,10 +59,10 @@ def addresses(sizes: Sequence[int], itemsize: int) -> bool:
 
 
 class Layout(NamedTuple):
-    """What the shape and the dim order of a dense tensor say, with elements of some size."""
+    """Layout of a dense tensor: shape, dim order and element size."""
 
     strides: tuple[int, ...]
-    """In elements, by logical dimension: :func:`contiguous_strides`."""
+    """In elements, by logical dimension: `contiguous_strides`."""
     byte_strides: tuple[int, ...]
     nbytes: int
 
@@ -70,7 +70,7 @@ class Layout(NamedTuple):
 # Most tensors of a program have one of few shapes, and making this takes as long as the rest of making a tensor.
 @lru_cache(1024)
 def layout_of(sizes: tuple[int, ...], dim_order: tuple[int, ...], itemsize: int) -> Layout:
-    """The layout of a dense tensor whose elements have ``itemsize`` bytes."""
+    """The layout of a dense tensor whose elements have `itemsize` bytes."""
     strides = contiguous_strides(sizes, dim_order)
     return Layout(strides, tuple([stride * itemsize for stride in strides]), element_count(sizes) * itemsize)
 
@@ -78,10 +78,10 @@ def layout_of(sizes: tuple[int, ...], dim_order: tuple[int, ...], itemsize: int)
 class Tensor:
     """A tensor register: type, current shape, layout, and a numpy view of the bytes it lives in.
 
-    ``array`` has the logical axes (NCHW for an image) with the strides of ``dim_order``, so a channels-last
-    tensor is an ordinary strided array to numpy. ``storage`` is the flat ``uint8`` view of the tensor's
-    whole capacity; both are missing until the tensor has data, and reading ``array`` before that raises
-    InvalidState. ``version`` changes, to a number no other tensor has had, whenever ``array`` is replaced:
+    `array` has the logical axes (NCHW for an image) with the strides of `dim_order`, so a channels-last
+    tensor is an ordinary strided array to numpy. `storage` is the flat `uint8` view of the tensor's
+    whole capacity; both are missing until the tensor has data, and reading `array` before that raises
+    InvalidState. `version` changes, to a number no other tensor has had, whenever `array` is replaced:
     a step prepared for a set of versions is valid as long as they are current.
     """
 
@@ -126,7 +126,7 @@ class Tensor:
         name: str = "",
         allocate: Allocate | None = None,
     ) -> None:
-        """``storage`` is a flat uint8 array of at least the tensor's bytes; ``allocate(nbytes)`` returns
+        """`storage` is a flat uint8 array of at least the tensor's bytes; `allocate(nbytes)` returns
         one, and makes a DYNAMIC_UNBOUND tensor grow on demand.
         """
         self.scalar_type = scalar_type
@@ -158,8 +158,8 @@ class Tensor:
         constant: bool = False,
         name: str = "",
     ) -> Tensor:
-        """A tensor with its own storage holding a copy of ``array`` (logical axes), laid out as
-        ``dim_order``.
+        """A tensor with its own storage holding a copy of `array` (logical axes), laid out as
+        `dim_order`.
         """
         tensor = cls(scalar_type, array.shape, dim_order, dynamism=dynamism, constant=constant, name=name)
         storage = np.empty(tensor.capacity_bytes, np.uint8)
@@ -177,17 +177,17 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the current shape (``capacity_bytes`` is that of the largest one)."""
+        """Bytes of the current shape (`capacity_bytes` is that of the largest one)."""
         return element_count(self.sizes) * self.dtype.itemsize
 
     @property
     def has_data(self) -> bool:
-        """Whether the tensor is bound to storage, so that ``array`` may be read."""
+        """Whether the tensor is bound to storage, so that `array` may be read."""
         return self.storage is not None
 
     def bind(self, storage: Array, sizes: Sequence[int] | None = None) -> None:
-        """Point the tensor at ``storage`` (flat uint8, at least the bytes of the shape), optionally with
-        other ``sizes``.
+        """Point the tensor at `storage` (flat uint8, at least the bytes of the shape), optionally with
+        other `sizes`.
         """
         if sizes is not None:
             self.sizes = tuple(sizes)
@@ -196,8 +196,8 @@ class Tensor:
         self._make_array(storage)
 
     def unbind(self) -> None:
-        """Drop the storage: reading ``array`` raises InvalidState until the next :meth:`bind` or growing
-        :meth:`resize`.
+        """Drop the storage: reading `array` raises InvalidState until the next `bind` or growing
+        `resize`.
         """
         if self.storage is not None:
             self.storage = None
@@ -205,7 +205,7 @@ class Tensor:
             self.version = _next_version()
 
     def resize(self, sizes: Sequence[int]) -> None:
-        """Give the tensor the shape ``sizes``; a no-op when it already has it.
+        """Give the tensor the shape `sizes`; a no-op when it already has it.
 
         Raises ExecutorchError(NotSupported) when the rank differs, when a STATIC tensor would change, or
         when the elements do not fit the planned capacity. A DYNAMIC_UNBOUND tensor that nobody planned gets
@@ -232,7 +232,7 @@ class Tensor:
 
     def check_shape(self, sizes: tuple[int, ...]) -> None:
         """Raise ExecutorchError(NotSupported) when the tensor's rank or dynamism forbid the shape
-        ``sizes``.
+        `sizes`.
         """
         if len(sizes) != len(self.sizes):
             raise self._resize_error(sizes, f"its rank is fixed at {len(self.sizes)}")
@@ -275,14 +275,14 @@ def array_bytes(value: object) -> int:
 
 
 def can_change(value: object) -> bool:
-    """Whether an instruction may leave something else in a register that holds ``value``, but for elements."""
+    """Whether an instruction may leave something else in a register that holds `value`, but for elements."""
     return not isinstance(value, Tensor) or value.dynamism != TensorShapeDynamism.STATIC
 
 
 class ListRegister:
     """An IntList, TensorList or OptionalTensorList register: the items are registers, read again at each use.
 
-    ``items`` are register numbers, -1 for the None of an optional tensor list.
+    `items` are register numbers, -1 for the None of an optional tensor list.
     """
 
     __slots__ = ("items", "kind")

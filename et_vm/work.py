@@ -1,8 +1,8 @@
 """Work of prepared calls, estimated from shapes before it is done, and the meter that bounds an execution's.
 
 A unit is one element that a call of numpy or BLAS visits, or one multiply-add of a product: some nanoseconds at most. A
-call counts :data:`CALL` units whatever its arrays, as it takes about a microsecond. What a step does is read off the
-step; a kernel whose function does more than visit its arrays says so (:meth:`PrepareContext.work`).
+call counts `CALL` units whatever its arrays, as it takes about a microsecond. What a step does is read off the
+step; a kernel whose function does more than visit its arrays says so (`PrepareContext.work`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CALL = 1000
 
 
 class WorkMeter:
-    """The work of one execution, at most ``limit`` units. One execution at a time uses it."""
+    """The work of one execution, at most `limit` units. One execution at a time uses it."""
 
     __slots__ = ("limit", "spent")
 
@@ -54,7 +54,7 @@ class WorkMeter:
         )
 
     def metered(self, step: Step, work: int) -> Step:
-        """The step that counts ``work`` and does ``step``."""
+        """The step that counts `work` and does `step`."""
         return self._run, (work, *step)
 
     def _run(self, work: int, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
@@ -72,7 +72,7 @@ def work_of(step: Step) -> int:
 
 
 def elements_of(values: Iterable[object]) -> int:
-    """The elements of arrays and tensors among ``values``, to any depth; of steps among them, their work."""
+    """The elements of arrays and tensors among `values`, to any depth; of steps among them, their work."""
     return sum(map(_visited, values))
 
 

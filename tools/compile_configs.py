@@ -67,7 +67,7 @@ def _external_constants(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _caller_memory(args: argparse.Namespace) -> list[str]:
-    """What the caller gives the memory of. Raises `UsageError` for what is not like `forward.inputs.0`."""
+    """Caller-owned inputs and outputs. Raises `UsageError` for what is not like `forward.inputs.0`."""
     from et_ir.passes.memory.plan_memory.selectors import SELECTOR
 
     for value in args.caller_memory:

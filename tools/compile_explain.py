@@ -27,7 +27,7 @@ WIDTH = 500
 
 @dataclass(frozen=True)
 class PassResult:
-    """What a pass left behind."""
+    """State after a pass."""
 
     name: str
     footprint: Footprint

@@ -16,10 +16,10 @@ from et_tools.output import check_output
 __all__ = ["LEVELS", "default_bounds", "extra_backends", "extra_operators", "is_text", "parse_options"]
 
 FORMATS = ("text", "json")
-"""What `--explain` can be."""
+"""Formats of `--explain`."""
 
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
-"""Where a compilation can stop, in order."""
+"""Levels at which a compilation can stop, in order."""
 
 
 def parse_options(text: str, arguments: list[str]) -> argparse.Namespace:

@@ -120,9 +120,9 @@ def _too_large(instance: Instance, plan: Plan, args: argparse.Namespace) -> Exit
         _say(f"error: no layout in {args.capacity} bytes was found, and none was proven impossible")
     else:
         _say(f"error: no layout fits in {args.capacity} bytes")
-        each = ", a minimal conflict" if conflict.irreducible else ""
+        each = " (minimal set)" if conflict.irreducible else ""
         total = sum(instance.buffers[index].size for index in conflict.members)
-        _say(f"{len(conflict.members)} buffers of {total} bytes conflict{each}:")
+        _say(f"{len(conflict.members)} buffers of {total} bytes cannot be placed together{each}:")
         for index in sorted(conflict.members, key=lambda i: (-instance.buffers[i].size, i))[:SHOWN]:
             buffer = instance.buffers[index]
             _say(

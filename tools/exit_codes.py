@@ -15,7 +15,7 @@ COMPILER_PACKAGES = ("xdsl", "torch", "flatbuffers")
 
 
 class ExitCode(IntEnum):
-    """What a command's exit says."""
+    """Exit codes of commands."""
 
     OK = 0
     CHECK_FAILED = 1

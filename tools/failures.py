@@ -32,12 +32,12 @@ INPUT_ERRORS = (
     ProgramError,
     UnsupportedProgram,
 )
-"""What is raised for bad input; everything else is a bug and shows as one."""
+"""Exceptions for bad input; everything else is a bug and shows as one."""
 
 
 @dataclass
 class Outcome:
-    """How the work inside of `report_failures` ended."""
+    """Outcome of the work inside `report_failures`."""
 
     exit_code: ExitCode = ExitCode.OK
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["ProgramError", "export_factory", "load_pt2"]
 
 SHOWN_LINES = 6
-"""How many lines of an exception's message are shown at most."""
+"""Maximum number of lines shown of an exception's message."""
 
 
 class ProgramError(Exception):

@@ -226,7 +226,7 @@ def _standard_passes(spec: ArgSpec) -> list[ModulePass]:
 
 
 def _wrong_option(cls: type[ModulePass], spec: ArgSpec) -> str:
-    """What is wrong with the options of a pass, or nothing where xDSL's own message says it best."""
+    """Fault in the options of a pass, or nothing where xDSL's own message says it best."""
     types = get_type_hints(cls)
     options = {field.name.replace("_", "-"): types[field.name] for field in fields(cls)}
     for name, value in spec.parameters.items():

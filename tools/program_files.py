@@ -21,7 +21,7 @@ __all__ = ["alignments_of", "write_program"]
 
 
 def alignments_of(args: argparse.Namespace) -> dict[str, int]:
-    """The alignments that a command line gives, as options of :class:`et_ir.emit.EmitOptions`."""
+    """The alignments that a command line gives, as options of `et_ir.emit.EmitOptions`."""
     return {name: value for name in ALIGNMENTS if (value := getattr(args, name)) is not None}
 
 

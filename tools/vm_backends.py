@@ -1,4 +1,4 @@
-"""The backends that a verb of et-vm runs with: those that come with it, and those of files that ``--load`` names."""
+"""The backends that a verb of et-vm runs with: those that come with it, and those of files that `--load` names."""
 
 from __future__ import annotations
 

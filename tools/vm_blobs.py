@@ -17,7 +17,7 @@ _Check: TypeAlias = "Callable[[memoryview, KernelRegistry | None], Iterator[Exec
 
 def blob_problems(file: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """The problems of the blobs in a file that is a good one besides, with their places in the file and in the blob.
-    Each blob is looked at once; a program that is one runs with ``kernels``.
+    Each blob is looked at once; a program that is one runs with `kernels`.
     """
     from et_schema.pte import read_pte
 

@@ -1,4 +1,4 @@
-"""``et-vm diff``: in what two programs differ.
+"""`et-vm diff`: in what two programs differ.
 
 The numbers of values and the place of things in the file are not looked at.
 """
@@ -35,7 +35,7 @@ def diff_files(args: argparse.Namespace) -> int:
 
 
 def _lines(found: list[Difference], shown: int | None) -> Iterator[str]:
-    """The differences by where they are, ``-`` in the first file, ``+`` in the second; ``shown`` of each kind."""
+    """The differences by where they are, `-` in the first file, `+` in the second; `shown` of each kind."""
     for where, group in groupby(found, key=lambda one: one.where):
         together = list(group)
         yield where

@@ -19,7 +19,7 @@ WIDTH = 80
 
 
 class BadFile(Exception):
-    """One of several files cannot be used; ``error`` says why."""
+    """One of several files cannot be used; `error` says why."""
 
     def __init__(self, file: str, error: ExecutorchError) -> None:
         super().__init__(file, error)
@@ -48,7 +48,7 @@ def chosen_platform(args: argparse.Namespace) -> Platform:
 
 
 def open_program(file: str, platform: Platform | None = None) -> Program:
-    """Load and verify a ``.pte`` file, or the program in a ``.bpte`` file; ``-`` is standard input.
+    """Load and verify a `.pte` file, or the program in a `.bpte` file; `-` is standard input.
 
     Raises InvalidFile, or ExecutorchError(AccessFailed).
     """
@@ -71,7 +71,7 @@ def open_data(files: Sequence[str] | None) -> DataFiles | None:
 
 
 def show_bytes(count: int) -> str:
-    """A size with three significant digits: ``9.72 MB``."""
+    """A size with three significant digits: `9.72 MB`."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= scale:
             return f"{count / scale:.3g} {unit}"
@@ -79,12 +79,12 @@ def show_bytes(count: int) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """``1 input``, ``2 inputs``, ``1,000 inputs``."""
+    """`1 input`, `2 inputs`, `1,000 inputs`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def fit(text: str, width: int) -> str:
-    """``text``, cut in the middle when it is longer than ``width``."""
+    """`text`, cut in the middle when it is longer than `width`."""
     if len(text) <= width:
         return text
     tail = (width - 1) // 2

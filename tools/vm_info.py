@@ -1,4 +1,4 @@
-"""``et-vm info``: what is in a file, as text of 80 columns or as JSON."""
+"""`et-vm info`: what is in a file, as text of 80 columns or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels that a verb of et-vm runs with: those of a library, and of the files that ``--load`` names."""
+"""The kernels that a verb of et-vm runs with: those of a library, and of the files that `--load` names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOAD: dict[str, Any] = {
     "metavar": "FILE",
     "help": "Python file or module that defines kernels (@et_vm.kernel) or backends; repeatable",
 }
-"""The option ``--load``."""
+"""The option `--load`."""
 
 
 def load_files(places: list[str] | None) -> list[KernelsOf]:
@@ -44,7 +44,7 @@ def load_files(places: list[str] | None) -> list[KernelsOf]:
 
 
 def chosen_kernels(args: argparse.Namespace, library: str) -> KernelRegistry:
-    """A library's kernels and those of ``args.load``. Raises UsageError, and what loading the library raises."""
+    """A library's kernels and those of `args.load`. Raises UsageError, and what loading the library raises."""
     from et_vm.kernels.libraries import load_library
 
     added = load_files(args.load)

@@ -1,8 +1,8 @@
-"""``et-vm ops``: the operators of programs as the selective build of stock runtimes reads them.
+"""`et-vm ops`: the operators of programs as the selective build of stock runtimes reads them.
 
-The file is what ExecuTorch's build calls ``selected_operators.yaml``: the operators that a runtime for these programs
+The file is what ExecuTorch's build calls `selected_operators.yaml`: the operators that a runtime for these programs
 has to have, each with the kernel keys it is called with. A key has, for each tensor argument (lists by their first
-tensor, outputs twice as in the call), the number of the element type and the dim order: ``v1/6;0,1|6;0,1``.
+tensor, outputs twice as in the call), the number of the element type and the dim order: `v1/6;0,1|6;0,1`.
 """
 
 from __future__ import annotations

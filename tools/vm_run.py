@@ -1,4 +1,4 @@
-"""``et-vm run``: execute a method and say what came out."""
+"""`et-vm run`: execute a method and say what came out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN_VALUES = 8
 # How a zip archive begins, which is what an .npz file is.
 ZIP = b"PK"
 JSON_VALUES = 64
-# What ``dtype.isbuiltin`` says of types that another package added to numpy.
+# What `dtype.isbuiltin` says of types that another package added to numpy.
 _REGISTERED = 2
 
 
@@ -261,7 +261,7 @@ def _finite(value: Any) -> Any:
 
 
 def _facts(value: Any, shown: int = 0) -> dict[str, Any]:
-    """Type, shape and range of a value, and itself when it has at most ``shown`` elements."""
+    """Type, shape and range of a value, and itself when it has at most `shown` elements."""
     if not isinstance(value, np.ndarray):
         return {"type": type(value).__name__, "value": _finite(value)}
     facts: dict[str, Any] = {"dtype": value.dtype.name, "shape": list(value.shape)}

@@ -1,4 +1,4 @@
-"""``et-vm validate``: say whether a file is good, by the exit code alone when it is."""
+"""`et-vm validate`: say whether a file is good, by the exit code alone when it is."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SHOWN = 16
 
 
 def validate_file(args: argparse.Namespace) -> int:
-    """Report everything that is wrong with the file, and unless told ``--no-kernels`` each call that does not fit the
-    kernel it would be linked to; with ``--kernels`` or ``--load`` also what loading its methods raises.
+    """Report everything that is wrong with the file, and unless told `--no-kernels` each call that does not fit the
+    kernel it would be linked to; with `--kernels` or `--load` also what loading its methods raises.
 
     Returns the exit code, which is that of the first problem.
 
@@ -79,7 +79,7 @@ def _with_way_out(problem: ExecutorchError, args: argparse.Namespace) -> Executo
 def _load_methods(
     file: memoryview, kernels: KernelRegistry, backends: BackendRegistry, data: list[str] | None
 ) -> list[ExecutorchError]:
-    """What loading each method raises."""
+    """Errors of loading each method."""
     from et_vm.program import Program
 
     program = Program.load(file)

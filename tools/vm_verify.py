@@ -1,4 +1,4 @@
-"""``et-vm verify``: run a program on the test cases that it is bundled with."""
+"""`et-vm verify`: run a program on the test cases that it is bundled with."""
 
 from __future__ import annotations
 

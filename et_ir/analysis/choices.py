@@ -61,7 +61,7 @@ class Form(ABC):
     """One way to compute operators of a class."""
 
     name: ClassVar[str]
-    """What it is called in explanations."""
+    """Name in explanations."""
 
     @abstractmethod
     def build(self, op: EdgeOp) -> Sequence[EdgeOp] | None:

@@ -24,7 +24,7 @@ from et_ir.targets.registry import find_target
 __all__ = ["CostModel", "work_of"]
 
 TYPICAL: Final = 64
-"""What a size counts as that is not known."""
+"""Assumed value of an unknown size."""
 
 
 def work_of(op: EdgeOp) -> Work:
@@ -86,7 +86,7 @@ class CostModel:
         return None if table is None else CostModel(table)
 
     def seconds(self, ops: Iterable[Operation]) -> float | None:
-        """How long operators take together; None if one of them cannot be priced."""
+        """Total time of operators; None if one of them cannot be priced."""
         total = 0.0
         for op in ops:
             if isinstance(op, edge.ViewCopyOp) or _is_constant(op):

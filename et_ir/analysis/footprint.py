@@ -30,7 +30,7 @@ __all__ = ["Footprint", "footprint"]
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a program takes, its methods together."""
+    """Memory footprint of all methods of a program."""
 
     instructions: int
     """Operators that compute something, instructions once there are any."""
@@ -45,7 +45,7 @@ class Footprint:
 
 
 def footprint(module: ModuleOp, target: str) -> Footprint:
-    """What a program takes as it is."""
+    """Memory footprint of a program."""
     plans = [op for op in module.body.block.ops if isinstance(op, PlanOp)]
     if plans:
         return _of_plans(plans)

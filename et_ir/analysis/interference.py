@@ -85,7 +85,7 @@ class Interference:
         }
 
     def writes(self, root: SSAValue) -> list[Write]:
-        """What writes a register, or one that has become one with it."""
+        """Writers of a register or of one coalesced with it."""
         found = self._writes.get(root)
         if found is None:
             found = [Write(op, self.times[op]) for op in self.liveness.writers(root)]

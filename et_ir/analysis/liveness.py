@@ -404,7 +404,7 @@ def _refer(roots: Iterable[int], references: References) -> set[int]:
 
 
 def _after(access: _Access, before: References) -> References:
-    """What roots refer to behind an instruction."""
+    """Aliases of roots after an instruction."""
     if not access.bound:
         return before
     return before | dict.fromkeys(access.bound, frozenset(_refer((access.source,), before)))

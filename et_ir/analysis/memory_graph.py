@@ -240,7 +240,7 @@ def _is_free(op: Operation) -> bool:
 
 
 def _used(op: Operation) -> Iterable[SSAValue]:
-    """What an op uses, also inside of its regions."""
+    """Operands of an op, including those used in its regions."""
     for inner in op.walk() if op.regions else (op,):
         yield from inner.operands
 

@@ -29,7 +29,7 @@ class CapabilityPartitioner(Partitioner):
     """
 
     delegation_spec: DelegationSpec
-    """Where partitions go."""
+    """Delegation spec of the partitions."""
     takes_control_flow: bool = False
     """Whether the backend runs `control` ops whose regions have only what it takes."""
     takes_state: bool = False
@@ -43,7 +43,7 @@ class CapabilityPartitioner(Partitioner):
         self._support = support
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        """What the backend takes, of the ops of one method."""
+        """Ops of one method that the backend supports."""
         if self._support is None:
             raise NotImplementedError(
                 f"{type(self).__name__} defines no supported operators: override `support`"

@@ -35,7 +35,7 @@ __all__ = ["ClaimPattern", "GraphClaim", "PatternPartitioner"]
 
 
 class _Claims(OperatorSupport):
-    """What patterns have claimed in one method."""
+    """Claims of patterns in one method."""
 
     def __init__(self) -> None:
         self.taken: set[Operation] = set()

@@ -112,7 +112,7 @@ class ContractionGraph:
             rank[node] = place
 
     def _merge(self, a: int, b: int) -> int:
-        """Make one node of two neighbours in the order; the one with more edges keeps its number."""
+        """Make one node of two neighbors in the order; the one with more edges keeps its number."""
         if len(self.after[a]) + len(self.before[a]) < len(self.after[b]) + len(self.before[b]):
             a, b = b, a
         for here, there in ((self.before, self.after), (self.after, self.before)):

@@ -21,13 +21,13 @@ __all__ = ["BackendDetails", "PreprocessResult"]
 
 @dataclass(frozen=True)
 class PreprocessResult:
-    """What a backend made of one partition.
+    """Preprocessed result of one partition.
 
     Raises `TypeError` and `ValueError` for what it cannot be.
     """
 
     processed_bytes: bytes | Blob
-    """What its runtime part is loaded with."""
+    """Blob passed to the runtime part."""
     debug_handle_map: Mapping[int | str, Sequence[LocationAttr]] = field(
         default_factory=dict[int | str, Sequence[LocationAttr]]
     )

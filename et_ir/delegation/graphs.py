@@ -36,7 +36,7 @@ CONSTANT: Final = Value(constant=True)
 
 @dataclass(frozen=True)
 class Match:
-    """Where a pattern is."""
+    """Occurrence of a pattern."""
 
     ops: tuple[Operation, ...]
     """In the order in which they are computed."""

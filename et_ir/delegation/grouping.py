@@ -4,8 +4,8 @@ A set of ops can be one partition if it is *convex*: no path leads out of it and
 need its results and give it inputs. Several partitions at once must not need each other in a circle either.
 
 1. Patterns of several ops become one node each, if they are convex.
-2. A walk in topological order gives each node a *level*: the largest of those before it, one more where the colour
-   changes (the backend that takes the node, or none). Nodes of one colour and one level that are connected become one
+2. A walk in topological order gives each node a *level*: the largest of those before it, one more where the color
+   changes (the backend that takes the node, or none). Nodes of one color and one level that are connected become one
    group. A path that leaves a group enters another level and never comes back, so all groups are convex, and no circle
    goes through several. This takes time linear in the graph, and finds most.
 3. Levels are as early as can be, which parts what depends on little from what it is used by. So groups are merged with
@@ -39,9 +39,9 @@ def group(
     patterns: Sequence[Sequence[int]] = (),
     siblings: Sequence[Sequence[int]] = (),
 ) -> Grouping:
-    """Group nodes, whose predecessors have smaller numbers. Nodes without a colour are in no group.
+    """Group nodes, whose predecessors have smaller numbers. Nodes without a color are in no group.
 
-    `patterns` are nodes of one colour that have to stay together; those that cannot are in `parted`, and in no
+    `patterns` are nodes of one color that have to stay together; those that cannot are in `parted`, and in no
     group. `siblings` are nodes that use one value that no node computes: merging them makes fewer partitions.
     """
     graph = ContractionGraph(before)
@@ -77,7 +77,7 @@ def _contract_pattern(graph: ContractionGraph, nodes: Sequence[int]) -> bool:
 
 
 def _levels(graph: ContractionGraph, colour: Sequence[int]) -> list[int]:
-    """The number of each node's cluster, by topological order: connected nodes of one colour and level are one."""
+    """The number of each node's cluster, by topological order: connected nodes of one color and level are one."""
     level: dict[int, int] = {}
     parent: dict[int, int] = {}
 
@@ -109,7 +109,7 @@ def _spread(count: int, numbers: dict[int, int], graph: ContractionGraph) -> lis
 def _contracted(
     graph: ContractionGraph, cluster: list[int], colour: Sequence[int]
 ) -> tuple[ContractionGraph, list[int]]:
-    """The graph of clusters, renumbered in a topological order in `cluster`, and their colours."""
+    """The graph of clusters, renumbered in a topological order in `cluster`, and their colors."""
     count = max(cluster, default=-1) + 1
     before: list[set[int]] = [set() for _ in range(count)]
     after: list[set[int]] = [set() for _ in range(count)]
@@ -144,7 +144,7 @@ def _contracted(
 
 
 def _merge_users(graph: ContractionGraph, colour: Sequence[int]) -> None:
-    """Merge groups with groups of the same colour that use them."""
+    """Merge groups with groups of the same color that use them."""
     for start in graph.nodes():
         node = graph.find(start)
         if colour[node] == NO_COLOUR:

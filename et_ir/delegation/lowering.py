@@ -68,7 +68,7 @@ def _partitions(module: ModuleOp) -> dict[str, list[PartitionOp]]:
 def _preprocess(
     module: ModuleOp, details: type[BackendDetails], partitions: Mapping[str, Sequence[PartitionOp]]
 ) -> dict[PartitionOp, PreprocessResult]:
-    """What a backend makes of its partitions."""
+    """Results of a backend for its partitions."""
     symbols = Globals(module)
     bounds = {name: SizeBounds(_method(ones[0]).body.block) for name, ones in partitions.items()}
     programs = {
@@ -103,7 +103,7 @@ def _preprocess(
 
 
 def _guarded(details: type[BackendDetails], ones: Sequence[PartitionOp], call: Callable[[], Any]) -> Any:
-    """What a backend returns. Raises `BackendFailed` for what it raises."""
+    """Result of a backend. Raises `BackendFailed` for what it raises."""
     try:
         return call()
     except MissingData:

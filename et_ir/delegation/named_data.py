@@ -16,7 +16,7 @@ class NamedDataConflict(ValueError):
 
 @dataclass(frozen=True)
 class DataEntry:
-    """Which bytes a name stands for, and their alignment in the file."""
+    """Bytes of a name, and their alignment in the file."""
 
     buffer_index: int
     alignment: int
@@ -24,15 +24,15 @@ class DataEntry:
 
 @dataclass(frozen=True)
 class NamedDataStoreOutput:
-    """What a store holds: equal bytes are one buffer."""
+    """Content of a store: equal bytes are one buffer."""
 
     buffers: tuple[Blob, ...]
     pte_data: Mapping[str, DataEntry]
-    """What is in the program's file."""
+    """Data in the program's file."""
     external_data: Mapping[str, Mapping[str, DataEntry]] = field(
         default_factory=dict[str, Mapping[str, DataEntry]]
     )
-    """What is in data files beside it, by their names."""
+    """Data in data files, by file name."""
 
 
 class NamedDataStore:
@@ -79,7 +79,7 @@ class NamedDataStore:
                 self.add_named_data(key, other.buffers[entry.buffer_index], entry.alignment, file)
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:
-        """What has been added."""
+        """Added data."""
         inside: dict[str, DataEntry] = {}
         outside: dict[str, dict[str, DataEntry]] = {}
         for key, entry in self._entries.items():

@@ -209,7 +209,7 @@ class _Body:
         inside = set(ops)
         self.block = Block()
         self.values: dict[SSAValue, SSAValue] = {}
-        """What stands in the region for a value from outside."""
+        """Block argument for a value from outside the region."""
         self.inputs: list[SSAValue] = []
         self._stated: set[Operation] = set()
         results = [result for op in ops for result in op.results if _is_used_outside(result, inside)]

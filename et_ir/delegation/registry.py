@@ -42,7 +42,7 @@ class Backend:
     """A backend ahead of time."""
 
     name: str
-    """What users call it: `--backend NAME`."""
+    """Name in `--backend NAME`."""
     details: type[BackendDetails]
     partitioner: Callable[[Mapping[str, str]], Partitioner]
     """Makes its partitioner of the options that a user gives, `key=value`. Raises `ValueError` for one it does not

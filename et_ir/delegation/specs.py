@@ -26,13 +26,13 @@ class CompileSpec:
 
     @property
     def attribute(self) -> CompileSpecAttr:
-        """What stands for it in the IR."""
+        """Representation in the IR."""
         return CompileSpecAttr.of(self.key, self.value)
 
 
 @dataclass(frozen=True)
 class DelegationSpec:
-    """Where a partition goes: to a backend, with settings."""
+    """Destination of a partition: a backend with settings."""
 
     backend_id: str
     """The name of the backend, as files have it: that of its `BackendDetails`."""
@@ -41,13 +41,13 @@ class DelegationSpec:
 
 @dataclass(frozen=True)
 class PartitionResult:
-    """What a partitioner decided of a method.
+    """Decision of a partitioner for a method.
 
     Ops with one `delegation_tag` (`et_ir.delegation.tags`) are one partition.
     """
 
     tagged: FuncOp
     partition_tags: Mapping[str, DelegationSpec]
-    """Where the partition of each tag goes."""
+    """Delegation spec of each tag."""
     refusals: Mapping[Operation, Refusal] = field(default_factory=dict[Operation, Refusal])
     """Why ops that have no tag have none, as far as the partitioner says."""

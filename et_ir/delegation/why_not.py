@@ -25,12 +25,12 @@ class LeftOut:
     op_name: str
     location: LocationAttr
     refusals: tuple[Refusal, ...]
-    """What each partitioner says, in the order in which they were asked."""
+    """Refusals of each partitioner, in query order."""
 
 
 @dataclass
 class DelegationReport:
-    """What became of the ops of a program."""
+    """Delegation summary of a program."""
 
     partitions: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
     """Method, backend and number of ops of each partition."""
@@ -38,7 +38,7 @@ class DelegationReport:
 
     @property
     def delegated(self) -> int:
-        """How many ops are in partitions."""
+        """Number of delegated ops."""
         return sum(count for _, _, count in self.partitions)
 
     def by_reason(self) -> list[tuple[str, int, list[tuple[str, int]]]]:

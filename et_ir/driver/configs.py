@@ -30,7 +30,7 @@ def operator_name(operator: str | OpOverload) -> str:
 
 @dataclass(frozen=True)
 class EdgeCompileConfig:
-    """How to lower to the edge level."""
+    """Options of the lowering to the edge level."""
 
     _check_ir_validity: bool = True
     """Whether to check the edge level's contract. What breaks it fails later, with a less telling message."""
@@ -41,7 +41,7 @@ class EdgeCompileConfig:
     library of your own, `mylib::foo`, one that would be compiled as what it calls because it has no out variant.
     """
     dequantize_weights: bool = False
-    """Whether quantised weights become floats at compile time. The file is up to four times as large, and nothing is
+    """Whether quantized weights become floats at compile time. The file is up to four times as large, and nothing is
     restored while the program runs. Otherwise they stay what they are.
     """
     default_bounds: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -61,11 +61,11 @@ class EdgeCompileConfig:
 
 @dataclass(frozen=True)
 class ExecutorchBackendConfig:
-    """How to lower from the edge level to a file."""
+    """Options of the lowering from the edge level to a file."""
 
     target: str = DEFAULT_TARGET
     """The runtime whose kernels the program must make do with: `stock-1.5`; `stock-1.5-quantized`, the same with the
-    library of quantised kernels; `et-vm`; or `et-vm-aten` for et-vm with the kernels of torch.
+    library of quantized kernels; `et-vm`; or `et-vm-aten` for et-vm with the kernels of torch.
     """
     extra_operators: Sequence[str] = ()
     """Operators that the runtime has kernels for beside the target's own: `mylib::foo.out`, as files name them."""

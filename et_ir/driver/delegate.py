@@ -37,7 +37,7 @@ class DelegatePass(PythonPass):
     backends: Sequence[str] = ()
     """The partitioners as `et-compile --backend` takes them: `NAME[:key=value,…]`."""
     reports: list[DelegationReport] = field(default_factory=list[DelegationReport], compare=False)
-    """What was delegated, and what was left out; one report for each application."""
+    """Reports of delegated and remaining ops, one for each application."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self.reports.append(delegate_module(op, self.partitioners, kept=self.kept))

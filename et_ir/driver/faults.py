@@ -25,7 +25,7 @@ _ROUNDS = 8
 
 
 class ProgramFaults(PassReport):
-    """What several stages find wrong with a program. Its exit code is that of the first."""
+    """Report of several stages. Its exit code is that of the first."""
 
     def __init__(self, findings: Sequence[Finding], exit_code: int):
         super().__init__("the program cannot be compiled", findings)
@@ -33,7 +33,7 @@ class ProgramFaults(PassReport):
 
 
 def findings_of(error: Exception) -> list[Finding]:
-    """What an exception reports, nothing if it is no report."""
+    """Findings of an exception, none if it is not a report."""
     reported: Iterable[Any] = getattr(error, "findings", ())
     reasons: Iterable[Any] = getattr(error, "reasons", ())
     imported = [Finding(r.subject, r.location or UNKNOWN_LOC, r.message, r.fix) for r in reasons]

@@ -129,7 +129,7 @@ class EdgeProgramManager:
 
     module: ModuleOp
     delegation: DelegationReport | None = None
-    """What `to_backend` has delegated, and why not the rest."""
+    """Delegated ops, and the reasons against the others."""
 
     @property
     def methods(self) -> frozenset[str]:

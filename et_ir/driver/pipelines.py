@@ -176,7 +176,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     simplify = preset(config.level).simplify
     quantized: list[ModulePass] = []
     if find_target(target).quantized_as_torch is not None:
-        # Last, for what folds constants before it would make floats of quantised weights.
+        # Last, for what folds constants before it would make floats of quantized weights.
         quantized = [
             DecomposeQuantizedPass(target),
             ConstantFoldPass(limit=0),

@@ -20,18 +20,18 @@ __all__ = ["DEFAULT", "PRESETS", "Preset", "preset"]
 
 @dataclass(frozen=True)
 class Preset:
-    """What is done at a level."""
+    """Passes and budgets of a level."""
 
     level: str
     summary: str
     simplify: bool = True
     """Whether passes run that programs do without: they fold, share and remove."""
     memory: MemoryAllowance | None = None
-    """What operators may take to be computed in a faster form; None to leave them in the form they have."""
+    """Memory allowance of faster forms of operators; None to keep each form."""
     workspace: int = 1 << 20
     """Bytes that the copies of a piece of an operator may take."""
     effort: int = 100
-    """How far to search for orders behind the forms, in percent of the usual."""
+    """Effort of the search for orders, in percent of the default."""
     slack: int = 0
     """By how many thousandths an arena may be larger than what is proven to be needed, without a search."""
     forget: bool = False
@@ -55,7 +55,7 @@ PRESETS: Final = {
 
 
 def preset(level: str) -> Preset:
-    """What is done at a level. Raises `ValueError` for one that there is not."""
+    """Preset of a level. Raises `ValueError` for one that there is not."""
     if level not in PRESETS:
         raise ValueError(
             f"unknown optimization level O{level}, expected one of {', '.join(f'O{name}' for name in PRESETS)}"

@@ -109,7 +109,7 @@ def run_stages(
 
 
 def import_faults(error: UnsupportedProgram, stages: Sequence[Stage]) -> Exception:
-    """What an import reports, with what the stages find wrong with the rest of the program."""
+    """Report of an import, joined with the findings of later stages."""
     return with_later_faults(error, error.module, [one for stage in stages for one in stage.passes])
 
 

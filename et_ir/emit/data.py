@@ -68,7 +68,7 @@ class DataPool:
         return len(self._index)
 
     def layout(self) -> tuple[list[int], list[Chunk]]:
-        """Where each constant starts, with an entry for number 0, and the segment's content."""
+        """Offset of each constant, with an entry for number 0, and the segment's content."""
         offsets, chunks, end = [0], list[Chunk](), 0
         for blob in self._index.blobs:
             start = align_up(end, self.alignment)

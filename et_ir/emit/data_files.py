@@ -25,7 +25,7 @@ DEFAULT = "constants.ptd"
 
 
 class Entry(NamedTuple):
-    """What a data file has under a name."""
+    """Named entry of a data file."""
 
     key: str
     blob: Blob

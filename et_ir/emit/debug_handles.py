@@ -52,7 +52,7 @@ class DelegateOrigins:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an instruction comes from."""
+    """Source of an instruction."""
 
     instruction: int
     """Its index in the method."""
@@ -118,7 +118,7 @@ def _place(location: LocationAttr, handle: int | None) -> SourcePlace:
 
 
 def _inside(lowered: LoweredOp | None, numbers: _Numbers) -> DelegateOrigins | None:
-    """What a backend's identifiers stand for."""
+    """Ops by backend identifier."""
     if lowered is None or lowered.debug_handles is None:
         return None
     places: dict[str, tuple[SourcePlace, ...]] = {}

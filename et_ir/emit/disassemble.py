@@ -86,7 +86,7 @@ def disassemble(file: PteFile) -> ModuleOp:
 
 
 class _Disassembler:
-    """What the methods of a program share."""
+    """State shared by the methods of a program."""
 
     def __init__(self, file: PteFile):
         self.file = file

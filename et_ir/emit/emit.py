@@ -92,7 +92,7 @@ DEFAULT_DELEGATE = 16
 
 @dataclass(frozen=True)
 class EmitOptions:
-    """How to write a file. What is `None` is as the module says, else the default in brackets.
+    """Options of the writer. What is `None` is as the module says, else the default in brackets.
 
     Alignments are powers of two, in bytes.
     """
@@ -148,7 +148,7 @@ def _alignment(module: ModuleOp, name: str, given: int | None, default: int) -> 
 
 
 class _Emitter:
-    """What the methods of a program share."""
+    """State shared by the methods of a program."""
 
     def __init__(self, module: ModuleOp, options: EmitOptions):
         self.module = module

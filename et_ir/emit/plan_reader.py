@@ -23,7 +23,7 @@ __all__ = ["DecodedInstruction", "PlanReader"]
 
 _NO_SHAPE = CallShape(())
 _REGISTERS = (schema.Tensor, schema.Int, schema.Double, schema.Bool, schema.String, schema.Null)
-"""What a register can hold: everything but lists."""
+"""Scalar or tensor content of a register, without lists."""
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ class ExpressionResult:
 Operand: TypeAlias = (
     "Leaf | ExpressionResult | int | float | bool | Sequence[Leaf | ExpressionResult | None] | None"
 )
-"""What stands in a tensor slot: a constant, a number, nothing, or a list of constants."""
+"""Operand of a tensor slot: a constant, a number, nothing, or a list of constants."""
 
 
 @dataclass(eq=False)

@@ -38,13 +38,13 @@ _MISDECLARED: Final = frozenset(
 
 
 class Operands(Protocol):
-    """Where a call stands: what its arguments became, and where its op goes."""
+    """Context of a call: its converted arguments and the insertion point."""
 
     keeps_symbols: bool
     """Whether the types of results have the symbols of the nodes."""
 
     def value_of(self, node: Node) -> Any:
-        """What a node became. Raises `UnsupportedNode` if it could not be converted."""
+        """Value of a converted node. Raises `UnsupportedNode` if it could not be converted."""
         ...
 
     def is_left_to_view(self, item: Any, others: Sequence[Any]) -> bool:

@@ -66,7 +66,7 @@ def _overloads(namespace: str, name: str) -> Iterator[Operator]:
 
 
 def _registered(op: Operator) -> Operator | None:
-    """What is registered as the out variant of an operator, whatever it is called."""
+    """Registered out variant of an operator, whatever its name."""
     from torch._library import _out_variant
 
     return cast("Operator | None", cast(Any, _out_variant).lookup_manual_out_variant(op))

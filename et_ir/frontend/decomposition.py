@@ -65,7 +65,7 @@ _EXPLICIT: Final = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFu
 _CONSTANT: Final = frozenset({"aten::kaiser_window"})
 
 _NUMBERS: Final = (torch.SymInt, torch.SymFloat, torch.SymBool)
-"""What calls in a trace give that compute sizes: those stay in the graph as calls of Python's operators."""
+"""Results of size computations in a trace: those stay in the graph as calls of Python's operators."""
 
 
 @lru_cache(maxsize=8)

@@ -51,7 +51,7 @@ _FUNCTIONS: Final[dict[type[ast.AST], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: FloorDiv, ast.Mod: PythonMod,
     ast.Eq: sympy.Eq, ast.NotEq: sympy.Ne, ast.Lt: sympy.Lt, ast.LtE: sympy.Le, ast.Gt: sympy.Gt, ast.GtE: sympy.Ge,
 }  # fmt: skip
-"""What the operators of conditions are for torch."""
+"""Torch operators of conditions."""
 
 
 class UnknownGuard(Exception):

@@ -91,7 +91,7 @@ class _Method:
     program: ExportedProgram
     mutations: Mutations
     guards: list[str]
-    """What export recorded of the sizes of inputs."""
+    """Input sizes recorded by export."""
     inputs: list[tuple[Node, InputSpec]] = field(default_factory=list[tuple[Node, InputSpec]])
     symbols: dict[Node, Symbol] = field(default_factory=dict[Node, Symbol])
     """What placeholders of weights and buffers stand for; unused ones are left out."""
@@ -315,7 +315,7 @@ def _import_method(
 
 
 def _guards(method: _Method, ranges: Ranges, reasons: Reasons) -> Guards | None:
-    """What the sizes of the inputs have to be."""
+    """Guards on input sizes."""
     inputs = [(spec.arg.name, node) for node, spec in method.inputs]
     try:
         return input_guards(inputs, ranges, method.guards)

@@ -58,7 +58,7 @@ Aliasing = Literal["fresh", "may"]
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What an operator does to memory."""
+    """Memory effects of an operator."""
 
     writes: bool
     aliasing: Aliasing

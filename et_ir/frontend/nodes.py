@@ -95,9 +95,9 @@ class NodeConverter:
         self.sized = SizedTensors()
         """Tensors that have the sizes which the program computes."""
         self.ranges: Ranges = {}
-        """What is known of the program's symbols."""
+        """Facts of the program's symbols."""
         self.keeps_symbols = False
-        """Whether types have the symbols of the nodes: those of a whole program, not of what an op comes down to."""
+        """Whether result types keep the nodes' symbols: not in the traced decomposition of an operator."""
         self._computed: dict[Node, LocationAttr] = {}
         self._location: LocationAttr | None = None
         self._builder = CallBuilder(self)
@@ -144,7 +144,7 @@ class NodeConverter:
             return None
 
     def value_of(self, node: Node) -> Converted:
-        """What a node became. Raises `UnsupportedNode` if it could not be converted."""
+        """Value of a converted node. Raises `UnsupportedNode` if it could not be converted."""
         try:
             return self.values[node]
         except KeyError:

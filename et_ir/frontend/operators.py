@@ -69,6 +69,6 @@ def overload(name: str) -> Operator:
 
 
 def facts_of(op: Operator) -> Facts:
-    """What the operator library declares of an operator of torch; nothing of one that it does not know."""
+    """Declared facts of an operator of torch; none for an unknown one."""
     known = OPERATORS.get(name_of(op))
     return Facts() if known is None else known.facts

@@ -18,7 +18,7 @@ from et_ir.locations import Frame, location_of
 __all__ = ["Frames", "locate", "node_module_path", "parse_stack_trace"]
 
 Frames = Literal["innermost", "all"]
-"""Which frames of the user's code a location keeps."""
+"""Frames of user code kept in a location."""
 
 _FRAME: Final = re.compile(
     r'File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.*)(?:\n(?!\s*File ")(?P<context>.*))?'

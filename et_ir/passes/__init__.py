@@ -64,7 +64,7 @@ PASSES: Final[dict[str, str]] = {
     "views-to-copies": "core_to_edge.views_to_copies:ViewsToCopiesPass",
     "write-back": "memory.write_back:WriteBackPass",
 }
-"""Where each pass is: its name in pipelines, then `module:class` below this package."""
+"""Passes by pipeline name, as `module:class` below this package."""
 
 
 def load_pass(name: str) -> type[ModulePass]:

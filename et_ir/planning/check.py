@@ -1,7 +1,7 @@
 """A checker of layouts that shares no code with the planners: it walks through time and looks at what lies where.
 
 At each time the live buffers are kept in the order of their offsets, and a new one is compared with its
-neighbours, which is enough because those that are there do not overlap: O(n log n) comparisons.
+neighbors, which is enough because those that are there do not overlap: O(n log n) comparisons.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def conflicts(buffers: Sequence[Buffer], offsets: Sequence[int]) -> list[tuple[i
 
 
 def layout_problems(buffers: Sequence[Buffer], layout: Layout) -> list[str]:
-    """What is wrong with a layout, one message each; empty if nothing is."""
+    """Violations in a layout, one message each; empty if it is valid."""
     offsets = layout.offsets
     if len(offsets) != len(buffers):
         return [f"{len(offsets)} offsets for {len(buffers)} buffers"]

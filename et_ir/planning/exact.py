@@ -112,7 +112,7 @@ def plan_best(buffers: Sequence[Buffer], slack: int = 0) -> Plan:
 
 
 class _Clock:
-    """What is left of the budget."""
+    """Remaining budget."""
 
     def __init__(self, budget: int, deadline: float | None):
         self.budget = budget

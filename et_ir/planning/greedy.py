@@ -37,7 +37,7 @@ backwards.
 """
 
 ROUNDS: Final = 10
-"""How often an order is changed before the next one is tried."""
+"""Number of changes to an order before the next one is tried."""
 WORK: Final = 3_000_000
 """Placed buffers to look at in all rounds, at about 0.1 µs."""
 OVERHEAD: Final = 40

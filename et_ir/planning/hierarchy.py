@@ -44,7 +44,7 @@ class Assignment:
 
 
 class Infeasible(Exception):
-    """What has to be in a bank does not fit into it.
+    """Overflow of a bank by buffers that must be in it.
 
     `conflict` are buffers that cannot live together in it, by index, or `None` if no layout was found without proof
     that there is none. `plan` is the smallest layout known of what has to be there.
@@ -60,7 +60,7 @@ class Infeasible(Exception):
 def transfer_cost(
     buffers: Sequence[Buffer], uses: Sequence[int], banks: Sequence[Bank], assigned: Sequence[int]
 ) -> float:
-    """What an assignment costs: bytes × uses ÷ speed, over all buffers."""
+    """Cost of an assignment: bytes × uses ÷ speed, over all buffers."""
     return sum(
         buffer.size * count / banks[bank].speed
         for buffer, count, bank in zip(buffers, uses, assigned, strict=True)

@@ -180,7 +180,7 @@ class OrderSearch:
         return sorted(found.values(), key=_size), complete
 
     def _ready(self, state: _State, group: int, done: int) -> tuple[int, ...]:
-        """What can run after a group."""
+        """Tasks that can run after a group."""
         ready = [one for one in state.ready if one != group]
         ready += [one for one in self.followers[group] if not self.needs[one] & ~done]
         return tuple(sorted(ready))

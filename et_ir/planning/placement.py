@@ -96,7 +96,7 @@ class Placement:
 
 
 def overlapping_pairs(buffers: Sequence[Buffer]) -> int:
-    """How many pairs of buffers are needed at one time, gaps or not; O(n log n)."""
+    """Number of pairs of simultaneously live buffers, ignoring gaps; O(n log n)."""
     firsts = sorted(buffer.first for buffer in buffers)
     lasts = sorted(buffer.last for buffer in buffers)
     # Those that begin no later than one ends and do not end before it begins: itself too, and every pair twice.

@@ -79,7 +79,7 @@ def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None,
 
 
 def _called(name: str, buffers: Sequence[Buffer]) -> object:
-    """What a planner of others returns. Raises `PlannerError`, with the line that raised, if it does not return."""
+    """Result of an external planner. Raises `PlannerError`, with the line that raised, if it does not return."""
     planner = find_planner(name)
     try:
         return planner(list(buffers))

@@ -10,7 +10,7 @@ lowest floor of all and at a section that has it: either one of the buffers with
 come higher, and then on top of something that is not placed yet, which gives them their next floors. Buffers of equal
 size and times are interchangeable: only the first is tried. What has failed before in the same state, reached by
 another order, is not tried again. Where no buffer that is left crosses a time, the sides have nothing to do with each
-other: they are solved one after the other, and if one fails, no other solution of its neighbour is tried but the
+other: they are solved one after the other, and if one fails, no other solution of its neighbor is tried but the
 choice that parted them is taken back.
 
 After Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning" (ASPLOS 2023),
@@ -72,7 +72,7 @@ class Problem:
         """The buffers of each section."""
         self.flat: Indices = np.concatenate(self.live)
         self.starts: Indices = np.cumsum([0, *map(len, live)]).astype(np.intp)
-        """Where the buffers of each section begin in `flat`."""
+        """Start of each section's buffers in `flat`."""
         self.of: list[list[int]] = [[] for _ in buffers]
         """The sections of each buffer."""
         for section, indices in enumerate(live):
@@ -84,9 +84,9 @@ class Problem:
         self.units: Numbers | None = np.array(units, np.int64) if max(units) > 1 else None
         """The alignments, if there are several."""
         self.left: Numbers = np.zeros(len(live), np.int64)
-        """What is to be placed in each section."""
+        """Buffers to place in each section."""
         self.crossing: Numbers = np.zeros(len(live), np.int64)
-        """How many buffers are needed on both sides of each section's end."""
+        """Number of buffers live across each section's end."""
         alike: dict[tuple[tuple[int, ...], int, int], int] = {}
         self.kind: list[int] = []
         """Equal for interchangeable buffers."""
@@ -125,7 +125,7 @@ class _Node:
     left: Numbers
     crossing: Numbers
     parts: tuple[_Part, ...]
-    """What is to be solved; the last is being solved."""
+    """Stack of subproblems; the last is being solved."""
     choices: list[int]
     """Buffers to place at their floors, and `-1 - section`: none of those with the lowest floor comes there."""
     level: int

@@ -1,7 +1,7 @@
 """Time, reduced to what matters to a plan: the sets of buffers that are needed at once.
 
 Between two times at which a buffer begins or ends nothing changes. Of these sections those are enough whose set of
-buffers is not contained in that of a neighbour: what may not share memory in the others may not share it there
+buffers is not contained in that of a neighbor: what may not share memory in the others may not share it there
 either. Without gaps they are the maximal cliques of an interval graph, of which there are at most as many as
 buffers (Fulkerson and Gross, "Incidence matrices and interval graphs", 1965).
 """
@@ -33,7 +33,7 @@ def sections(buffers: Sequence[Buffer]) -> list[frozenset[int]]:
     for time in sorted(births.keys() | deaths.keys()):
         ended = deaths.get(time, ())
         if ended and grown:
-            # A set is maximal among its neighbours where the last change before an end was a beginning.
+            # A set is maximal among its neighbors where the last change before an end was a beginning.
             result.append(frozenset(live))
             grown = False
         live.difference_update(ended)

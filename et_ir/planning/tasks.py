@@ -72,11 +72,11 @@ def lives_of(problem: Problem) -> list[int]:
 
 
 def _walk(problem: Problem, order: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """What each task of an order needs, and what it leaves."""
+    """Peak and remaining bytes of each task of an order."""
     storages = problem.storages
     touched = problem.touched
     left = [len(storage.touches) for storage in storages]
-    """How many tasks are still to write or use each storage."""
+    """Number of pending tasks that write or use each storage."""
     there = [storage.initial for storage in storages]
     live = _initial(problem)
     for task in order:
@@ -99,7 +99,7 @@ def _walk(problem: Problem, order: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def floor_of(problem: Problem) -> int:
-    """What no order can do without: the most that a single task needs, or that is there before."""
+    """Lower bound for every order: the largest need of a single task, or the initial bytes."""
     alone = (
         sum(problem.storages[number].size for number in numbers)
         - (problem.storages[problem.replaces[task][0]].size if task in problem.replaces else 0)

@@ -21,7 +21,7 @@ __all__ = ["TERMS", "CostTable", "KernelCost", "Work", "read_costs"]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a call does: how many multiplications, elements of tensors read, elements and lines of them written."""
+    """Work of a call: multiplications, elements read, elements and lines written."""
 
     kernel: str
     """The entry of the table."""
@@ -42,7 +42,7 @@ class KernelCost:
     line: float = 0.0
 
     def seconds(self, work: Work) -> float:
-        """How long a call takes that does this work."""
+        """Time of a call with this work."""
         return 1e-9 * (
             self.call
             + self.mac * work.macs
@@ -64,7 +64,7 @@ class CostTable:
     kernels: Mapping[str, KernelCost]
 
     def seconds(self, work: Work) -> float | None:
-        """How long a call takes; None for a kernel that has not been measured."""
+        """Time of a call; None for a kernel that has not been measured."""
         cost = self.kernels.get(work.kernel)
         return None if cost is None else cost.seconds(work)
 

@@ -20,7 +20,7 @@ __all__ = ["limits", "may_be_one"]
 
 
 def limits(op: EdgeOp) -> Iterator[str]:
-    """What the kernel of an op does not take: sentences that begin with the kernel."""
+    """Limits that an op's kernel violates: sentences that begin with the kernel."""
     if isinstance(op, edge.ConvolutionOp):
         rank = tensor_type(op.operands[0]).get_num_dims()
         if rank > 4:

@@ -71,7 +71,7 @@ class Target:
 
     name: str
     provenance: str
-    """Where the facts are from: a release, and how it was asked."""
+    """Provenance of the facts: a release, and how it was queried."""
     tables: Tables = field(default_factory=Tables)
     added_kernels: frozenset[str] = frozenset()
     """Kernels beside those of the table."""
@@ -102,7 +102,7 @@ class Target:
     vm_kernels: str | None = None
     """For et-vm, to which users add kernels and backends in Python (`--load FILE`): what `et-vm run --kernels` says."""
     runtime: str = "the runtime"
-    """What messages call it."""
+    """Display name."""
 
     def __str__(self) -> str:
         return self.name

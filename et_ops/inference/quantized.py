@@ -19,7 +19,7 @@ _RANGES: Final = {
     I16: (-(1 << 15), (1 << 15) - 1),
     I32: (-(1 << 31), (1 << 31) - 1),
 }
-"""The types of quantised numbers, with their limits."""
+"""The types of quantized numbers, with their limits."""
 
 _F = TypeVar("_F", bound=Rule)
 
@@ -36,7 +36,7 @@ def _one_of(name: str, dtype: DType, expected: tuple[DType, ...]) -> None:
 
 
 def _quantised(dtype: DType, *limits: int) -> DType:
-    """A type of quantised numbers, which hold the limits."""
+    """A type of quantized numbers, which hold the limits."""
     _one_of("dtype", dtype, tuple(_RANGES))
     least, most = _RANGES[dtype]
     for limit in limits:
@@ -247,7 +247,7 @@ def dequantize_groups(
     return _restored(input, input.dtype, out)
 
 
-# -- scales and zero points of what is to be quantised
+# -- scales and zero points of what is to be quantized
 
 
 @_rules("choose_qparams.tensor choose_qparams_symmetric.tensor")

@@ -10,7 +10,7 @@ BACKENDS: Final[dict[str, str]] = {
     "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
     "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
 }
-"""Where each backend is, by the id that files call it: `module:class`."""
+"""Built-in backends by id, as `module:class`."""
 
 ENTRY_POINTS: Final = "et_vm.backends"
 """The group of entry points by which packages publish backends: the name is the backend's id, the value its class."""

@@ -12,7 +12,7 @@ __all__ = ["backend_classes", "backends_of"]
 
 
 def backend_classes(module: ModuleType) -> dict[str, type[Backend]]:
-    """The backends that a module defines with a ``backend_id``, by that id.
+    """The backends that a module defines with a `backend_id`, by that id.
 
     Raises ExecutorchError(RegistrationAlreadyRegistered) for two of one id.
     """
@@ -34,7 +34,7 @@ def backend_classes(module: ModuleType) -> dict[str, type[Backend]]:
 
 
 def backends_of(module: ModuleType) -> dict[str, Backend]:
-    """An instance of each backend that a module defines with a ``backend_id``, by that id.
+    """An instance of each backend that a module defines with a `backend_id`, by that id.
 
     Raises ExecutorchError: RegistrationAlreadyRegistered for two of one id, Internal for one whose constructor raises.
     """
@@ -43,7 +43,7 @@ def backends_of(module: ModuleType) -> dict[str, Backend]:
         try:
             found[backend_id] = value()
         except Exception as error:
-            text = f"the backend {backend_id!r} cannot be made: {type(error).__name__}: {error}"
+            text = f"the backend {backend_id!r} cannot be created: {type(error).__name__}: {error}"
             where = f"{module.__name__}.{value.__name__}"
             raise ExecutorchError(Error.Internal, text, where=where) from error
     return found

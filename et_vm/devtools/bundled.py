@@ -1,4 +1,4 @@
-"""Programs with test cases (``.bpte``): running them on what was bundled and comparing with what was expected.
+"""Programs with test cases (`.bpte`): running them on what was bundled and comparing with what was expected.
 
 bundle = BundledProgram.load("model.bpte")
 for name, index in bundle.cases():
@@ -97,13 +97,13 @@ class BundledProgram:
         return self._values(self._case(method, case).inputs, f"{method}, case {case}, inputs")
 
     def expected(self, method: str, case: int) -> list[Any]:
-        """What the method is to return for these inputs. Raises as ``inputs``."""
+        """What the method is to return for these inputs. Raises as `inputs`."""
         return self._values(self._case(method, case).expected_outputs, f"{method}, case {case}, outputs")
 
     def verify(self, method: Method, case: int, *, rtol: float = RTOL, atol: float = ATOL) -> None:
         """Execute a method on the inputs of a test case and compare; NaN equals NaN.
 
-        Raises Mismatch, saying where it is largest; what ``inputs`` and executing raise.
+        Raises Mismatch, saying where it is largest; what `inputs` and executing raise.
         """
         name = method.name
         outputs = method.execute(self.inputs(name, case))
@@ -202,9 +202,9 @@ def bundle(
     cases: Sequence[tuple[str, Sequence[Any], Sequence[Any]]],
     stream: OutputStream,
 ) -> int:
-    """Write a ``.pte`` file with test cases (method, inputs, expected outputs: arrays and numbers) as a ``.bpte``.
+    """Write a `.pte` file with test cases (method, inputs, expected outputs: arrays and numbers) as a `.bpte`.
 
-    Returns its size in bytes. Needs the package ``flatbuffers``, of the extra ``compiler``. Raises
+    Returns its size in bytes. Needs the package `flatbuffers`, of the extra `compiler`. Raises
     ExecutorchError(InvalidType) for a value that such a file cannot have.
     """
     from et_schema.bpte import write_bpte

@@ -29,8 +29,8 @@ ALIGNMENT: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """An arena of a method: its bytes, and the ``bound`` that no arena is smaller than whose tensors lie at multiples
-    of ``alignment``. The bound is what the instruction ``moment`` needs at once, or the caller who gives inputs (-1) or
+    """An arena of a method: its bytes, and the `bound` that no arena is smaller than whose tensors lie at multiples
+    of `alignment`. The bound is what the instruction `moment` needs at once, or the caller who gives inputs (-1) or
     gets outputs (the number of instructions); None if it is the state of all methods.
     """
 
@@ -53,7 +53,7 @@ class Certificate:
 def certificates(program: Program, method: str) -> dict[int, Certificate]:
     """The certificate of each arena of a method, by the arena's number.
 
-    Raises ``ExecutorchError``, OutOfResources, for methods whose lifetimes take too long to find.
+    Raises `ExecutorchError`, OutOfResources, for methods whose lifetimes take too long to find.
     """
     sizes = program.method_meta(method).memory_planned_buffer_sizes()
     granules = dict.fromkeys(sizes, ALIGNMENT)

@@ -17,11 +17,11 @@ LIBRARIES: dict[str, str] = {
     "portable": "et_vm.kernels.portable",
     "aten": "et_vm.kernels.aten",
 }
-"""Module of each library; it has a function ``register(registry)``."""
+"""Module of each library; it has a function `register(registry)`."""
 
 
 def load_library(name: str, kernels: Iterable[KernelLibrary] = ()) -> KernelRegistry:
-    """A new registry with the kernels of one library, those of ``kernels``, and those that installed packages publish
+    """A new registry with the kernels of one library, those of `kernels`, and those that installed packages publish
     for operators of their own.
 
     Raises ExecutorchError: NotFound for an unknown name, NotSupported when what the library builds on is

@@ -22,14 +22,14 @@ module that has them.
 
 
 class KernelLoadError(ExecutorchError):
-    """A file or module of kernels cannot be had; ``where`` says which, with the line."""
+    """A file or module of kernels cannot be had; `where` says which, with the line."""
 
 
 def load_kernels(place: str | PathLike[str] | ModuleType) -> KernelsOf:
-    """The kernels of a Python file (``mykernels.py``), of a module (``package.kernels``), or of a module object.
+    """The kernels of a Python file (`mykernels.py`), of a module (`package.kernels`), or of a module object.
 
     A file is imported by its own name, so that it is the same module for those that import it; its folder becomes one
-    that modules are imported from, as that of a script is. Raises KernelLoadError, and what :func:`kernels_of` raises.
+    that modules are imported from, as that of a script is. Raises KernelLoadError, and what `kernels_of` raises.
     """
     return kernels_of(place if isinstance(place, ModuleType) else import_place(place))
 

@@ -1,8 +1,8 @@
 """The primitive operators: arithmetic on scalar registers, sizes, views, and the stacking of loop results.
 
 They belong to the VM, not to a kernel library: they write registers, where kernels write the bytes of
-tensors. One table, :data:`PRIMS`. The last argument of each is its output, which is not repeated as in kernel
-calls; only those that are ``in_place`` write the bytes of a tensor, their first argument.
+tensors. One table, `PRIMS`. The last argument of each is its output, which is not repeated as in kernel
+calls; only those that are `in_place` write the bytes of a tensor, their first argument.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _INT_LIST = frozenset({"IntList"})
 class Prim(NamedTuple):
     """One primitive operator.
 
-    ``params`` are names and value kinds of the inputs, ``result`` the kinds that the output register may
-    hold afterwards, ``make(registers, *indices)`` the step for a call whose arguments are those registers.
-    One that is ``in_place`` has no output register: it writes the tensor that is its first input.
+    `params` are names and value kinds of the inputs, `result` the kinds that the output register may
+    hold afterwards, `make(registers, *indices)` the step for a call whose arguments are those registers.
+    One that is `in_place` has no output register: it writes the tensor that is its first input.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Prim(NamedTuple):
 
     @property
     def arity(self) -> int:
-        """How many arguments a call has."""
+        """Number of arguments of a call."""
         return len(self.params) + (not self.in_place)
 
 
@@ -253,7 +253,7 @@ def _run_item(registers: Registers, tensor: int, out: int) -> None:
 
 
 def view_sizes(tensor: Tensor, sizes: Sequence[object]) -> tuple[int, ...]:
-    """The shape that ``et_view`` gives: ``sizes`` with its only -1 worked out.
+    """The shape that `et_view` gives: `sizes` with its only -1 worked out.
 
     Raises ExecutorchError(InvalidArgument) for a shape with other negative sizes or another number of
     elements.
@@ -289,10 +289,10 @@ def _run_view(registers: Registers, tensor: int, sizes: int, out: int) -> None:
 
 
 def alias(source: Tensor, target: Tensor, sizes: tuple[int, ...]) -> None:
-    """Make ``target`` a view of shape ``sizes`` on the bytes of ``source``; a no-op when it is one already.
+    """Make `target` a view of shape `sizes` on the bytes of `source`; a no-op when it is one already.
 
     Raises ExecutorchError: InvalidArgument for different element types or layouts that are not both
-    contiguous, NotSupported for a shape that ``target`` cannot take, InvalidState for a source without
+    contiguous, NotSupported for a shape that `target` cannot take, InvalidState for a source without
     data.
     """
     if source.dtype != target.dtype:

@@ -2,22 +2,22 @@
 
 A kernel is a *prepare function*. The method calls it when it is loaded (and again only when shapes or
 scalars have changed) with the arguments of the operator's out variant in schema order; it checks them,
-resizes the outputs and returns a :data:`Step`, which is all that execution runs::
+resizes the outputs and returns a `Step`, which is all that execution runs::
 
     def add_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: int | float, out: Tensor) -> Step:
         out.resize(broadcast(ctx, self, other))
         return np.add, (self.array, other.array, out.array)
 
-Arguments: ``Tensor``; Python ``int``, ``float``, ``bool``, ``str``; ``list[int]``, ``list[float]``,
-``list[bool]``, ``list[Tensor]``, ``list[Tensor | None]``; ``None`` where the schema allows it. The trailing
+Arguments: `Tensor`; Python `int`, `float`, `bool`, `str`; `list[int]`, `list[float]`,
+`list[bool]`, `list[Tensor]`, `list[Tensor | None]`; `None` where the schema allows it. The trailing
 arguments by which ExecuTorch repeats the returned tensors are not passed. The annotations are not
 decoration: together with the number of parameters they are the operator's schema to the verifier, which
 rejects a file whose call does not fit them.
 
 Rules: nothing is written to an output, and nothing is resized, before every check has passed. A prepare
 function reads shapes and constants but never the data of other tensors; a step whose output shape depends
-on data resizes the output itself, in a function that is marked :func:`resizing`. A prepare function may run
-more than once for a call; what is expensive (a repacked weight) goes through :meth:`PrepareContext.memo`.
+on data resizes the output itself, in a function that is marked `resizing`. A prepare function may run
+more than once for a call; what is expensive (a repacked weight) goes through `PrepareContext.memo`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from et_vm.work import WorkMeter
 
 Step: TypeAlias = tuple[Callable[..., object], tuple[object, ...]]
-"""A prepared call, executed as ``fn(*args)``; the result is ignored."""
+"""A prepared call, executed as `fn(*args)`; the result is ignored."""
 
 Prepare: TypeAlias = Callable[..., Step]
-"""``prepare(ctx, *arguments) -> Step``."""
+"""`prepare(ctx, *arguments) -> Step`."""
 
 KernelKey: TypeAlias = "tuple[tuple[ScalarType, tuple[int, ...]], ...]"
 """Scalar type and dim order of each argument that is a Tensor, in order (members of lists and None do not
@@ -103,13 +103,13 @@ class Scratch:
 
     Nothing survives from one step to the next. A buffer that has to grow is replaced; steps prepared before
     keep the old one until the method prepares them again, which it does at the end of loading (see
-    :attr:`generation`).
+    `generation`).
     """
 
     __slots__ = ("_allocate", "_buffer", "_used", "generation")
 
     def __init__(self, allocate: Callable[[int], Array] | None = None) -> None:
-        """``allocate(nbytes)`` returns aligned bytes, a flat uint8 array."""
+        """`allocate(nbytes)` returns aligned bytes, a flat uint8 array."""
         self._allocate = allocate
         self._buffer: Array = np.empty(0, np.uint8)
         self._used = 0
@@ -122,7 +122,7 @@ class Scratch:
 
     @property
     def used(self) -> int:
-        """Bytes handed out since :meth:`restart`."""
+        """Bytes handed out since `restart`."""
         return self._used
 
     def restart(self) -> None:
@@ -130,8 +130,8 @@ class Scratch:
         self._used = 0
 
     def take(self, nbytes: int) -> Array:
-        """``nbytes`` uninitialised bytes, 64-byte aligned, disjoint from the others taken since
-        :meth:`restart`.
+        """`nbytes` uninitialised bytes, 64-byte aligned, disjoint from the others taken since
+        `restart`.
         """
         start = self._used
         end = start + nbytes
@@ -146,9 +146,9 @@ class Scratch:
 
 
 class PrepareContext:
-    """What a prepare function may ask of the method it prepares a call for.
+    """Context of a prepare function.
 
-    Tests of a kernel make their own: ``PrepareContext("aten::add.out")``.
+    Tests of a kernel make their own: `PrepareContext("aten::add.out")`.
     """
 
     __slots__ = (
@@ -164,7 +164,7 @@ class PrepareContext:
     )
 
     declared_work: int
-    """What kernels said with :meth:`work` since :meth:`restart`."""
+    """Work reported by kernels since `restart`."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class PrepareContext:
         platform: Platform | None = None,
         meter: WorkMeter | None = None,
     ) -> None:
-        """``platform`` counts the data that :meth:`memo` keeps, ``meter`` the work of an execution, where these are
+        """`platform` counts the data that `memo` keeps, `meter` the work of an execution, where these are
         limited.
         """
         self.op = op
@@ -226,7 +226,7 @@ class PrepareContext:
         return np.ndarray(sizes, kind, self._scratch.take(count * kind.itemsize))
 
     def memo(self, key: object, build: Callable[[], _T]) -> _T:
-        """``build()``, kept for this call as long as the method lives: for data derived from constants,
+        """`build()`, kept for this call as long as the method lives: for data derived from constants,
         such as packed weights.
         """
         slot = (self._memo_key, key)
@@ -258,7 +258,7 @@ class PrepareContext:
         )
 
     def check(self, condition: bool, *, arg: str, expected: object, got: object) -> None:
-        """Raise :meth:`trap` unless ``condition``."""
+        """Raise `trap` unless `condition`."""
         if not condition:
             raise self.trap(arg=arg, expected=expected, got=got)
 
@@ -322,11 +322,11 @@ def parse_annotation(annotation: object) -> tuple[frozenset[str], bool]:
 
 
 def parameters_of(prepare: Prepare) -> tuple[Param, ...] | None:
-    """The parameters after ``ctx`` as the function's own signature states them, or its attribute
-    ``parameters``; None when it takes ``*args`` and has no such attribute.
+    """The parameters after `ctx` as the function's own signature states them, or its attribute
+    `parameters`; None when it takes `*args` and has no such attribute.
 
-    A parameter annotated ``float`` takes an Int too (as the upstream runtime does), and ``is_float`` says
-    that it wants it converted; ``int | float`` is a torch Scalar and takes a Bool as well.
+    A parameter annotated `float` takes an Int too (as the upstream runtime does), and `is_float` says
+    that it wants it converted; `int | float` is a torch Scalar and takes a Bool as well.
     """
     stated: tuple[Param, ...] | None = getattr(prepare, "parameters", None)
     if stated is not None:
@@ -344,7 +344,7 @@ def _packet(name: str) -> str:
 
 
 class KernelRegistry:
-    """The kernels one runtime has, by operator name (``aten::add.out``) and by kernel key.
+    """The kernels one runtime has, by operator name (`aten::add.out`) and by kernel key.
 
     An instance, never a global: two runtimes in a process may have different kernels. Filling it is not
     thread-safe; looking up is.
@@ -364,7 +364,7 @@ class KernelRegistry:
     """Asked, in order, for the kernel of an operator that has none; what they find is kept."""
 
     origins: dict[str, str]
-    """Where the kernels are that users have written, for messages."""
+    """Source places of user kernels, for messages."""
 
     def __init__(self, libraries: Iterable[KernelLibrary] = ()) -> None:
         self.compiled = False
@@ -381,7 +381,7 @@ class KernelRegistry:
     def register(
         self, name: str, prepare: Prepare, key: KernelKey | None = None, *, replace: bool = False
     ) -> None:
-        """Add a kernel for ``name``, for one ``key`` or as the fallback for all; with ``replace``, in the place of
+        """Add a kernel for `name`, for one `key` or as the fallback for all; with `replace`, in the place of
         one that is there.
 
         Raises ExecutorchError(RegistrationAlreadyRegistered) when there is one already.
@@ -410,7 +410,7 @@ class KernelRegistry:
             self._families[packet] = load
 
     def lookup(self, name: str, key: KernelKey) -> Prepare | None:
-        """The kernel for exactly ``key``, else the fallback, else what a finder has, else None.
+        """The kernel for exactly `key`, else the fallback, else what a finder has, else None.
 
         Raises what finders raise.
         """
@@ -444,7 +444,7 @@ class KernelRegistry:
         return None
 
     def is_keyed(self, name: str) -> bool:
-        """Whether some kernel of ``name`` is for one key only, so that :meth:`lookup` looks at the key."""
+        """Whether some kernel of `name` is for one key only, so that `lookup` looks at the key."""
         return name in self._keyed
 
     def __contains__(self, name: object) -> bool:

@@ -1,4 +1,4 @@
-"""Kernels of one's own: ``@kernel("mylib::scale.out")`` on a Python function.
+"""Kernels of one's own: `@kernel("mylib::scale.out")` on a Python function.
 
 A plain function computes with arrays and writes into its outputs, which are its keyword-only parameters::
 
@@ -8,15 +8,15 @@ A plain function computes with arrays and writes into its outputs, which are its
 
 Its parameters are those of the operator's out variant, in order; arrays have the logical axes of their tensors and
 any strides. Where the file says that a result has the sizes of another value at run time, the kernel has to tell
-them, by ``shape``, a function of the same inputs::
+them, by `shape`, a function of the same inputs::
 
     @kernel("mylib::scale.out", shape=lambda x, by: x.shape)
 
-A function whose first parameter is called ``ctx`` is a prepare function, the form in which the VM's own kernels are
-written (:mod:`et_vm.kernels.registry`): it does once per shape what need not be done in each execution, may take
+A function whose first parameter is called `ctx` is a prepare function, the form in which the VM's own kernels are
+written (`et_vm.kernels.registry`): it does once per shape what need not be done in each execution, may take
 scratch memory, and may give outputs sizes that depend on data.
 
-The decorator only marks the function, which can be called and tested as before. :func:`kernels_of` collects those of a
+The decorator only marks the function, which can be called and tested as before. `kernels_of` collects those of a
 module as a library, which is registered as the others are.
 """
 
@@ -67,10 +67,10 @@ def kernel(
     key: KernelKey | None = None,
     replace: bool = False,
 ) -> Callable[[_F], _F]:
-    """Mark a function as the kernel of operators, by the names that files give them (``mylib::scale.out``).
+    """Mark a function as the kernel of operators, by the names that files give them (`mylib::scale.out`).
 
-    ``shape`` gives the sizes of the output from the inputs, or a sequence of such for several outputs. A kernel with a
-    ``key`` is for these element types and dim orders only. ``replace`` is for an operator that has a kernel already.
+    `shape` gives the sizes of the output from the inputs, or a sequence of such for several outputs. A kernel with a
+    `key` is for these element types and dim orders only. `replace` is for an operator that has a kernel already.
 
     Raises TypeError for a function that cannot be a kernel, and ValueError for a name that no operator has.
     """
@@ -145,7 +145,7 @@ class FunctionKernel:
         return _run, (ctx, self._function, inputs, given)
 
     def _resize(self, ctx: PrepareContext, inputs: Sequence[Any], outs: Sequence[Any]) -> None:
-        """Give the outputs the sizes that ``shape`` says. Raises Trap where that is needed and not said."""
+        """Give the outputs the sizes that `shape` says. Raises Trap where that is needed and not said."""
         tensors: list[Tensor] = [
             tensor
             for out in outs
@@ -256,7 +256,7 @@ class KernelsOf:
 
 
 def kernels_of(module: ModuleType) -> KernelsOf:
-    """The functions of a module that ``@kernel`` marks, imported ones among them.
+    """The functions of a module that `@kernel` marks, imported ones among them.
 
     Raises ExecutorchError(RegistrationAlreadyRegistered) for two kernels of one operator and key.
     """

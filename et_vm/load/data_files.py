@@ -1,4 +1,4 @@
-"""Data files (``.ptd``): tensors by name, for programs that keep their data outside of the ``.pte``."""
+"""Data files (`.ptd`): tensors by name, for programs that keep their data outside of the `.pte`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DataFiles(Mapping[str, memoryview]):
         return files
 
     def add(self, data: bytes | memoryview, source: str = "<memory>") -> None:
-        """Add what is in a file; ``source`` names it in errors. Raises InvalidFile(InvalidExternalData)."""
+        """Add what is in a file; `source` names it in errors. Raises InvalidFile(InvalidExternalData)."""
         try:
             file = read_ptd(data)
         except InvalidFile as error:

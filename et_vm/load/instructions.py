@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 class Instruction:
     """One instruction.
 
-    ``args`` are the registers it names: all arguments of a call; source and target of a move; the condition
-    of a jump; the freed register. ``name`` is the operator, the backend's id, or the mnemonic. ``callee``
-    is the index of the operator or delegate, ``target`` the flat index a jump goes to (-1 for the others),
-    ``prim`` the primitive operator that is called, if it is one.
+    `args` are the registers it names: all arguments of a call; source and target of a move; the condition
+    of a jump; the freed register. `name` is the operator, the backend's id, or the mnemonic. `callee`
+    is the index of the operator or delegate, `target` the flat index a jump goes to (-1 for the others),
+    `prim` the primitive operator that is called, if it is one.
     """
 
     __slots__ = ("args", "callee", "frames", "index", "name", "opcode", "position", "prim", "target", "where")
@@ -69,7 +69,7 @@ class Instruction:
 
 
 def operator_name(operator: Operator) -> str:
-    """``aten::add.out``, or ``aten::copy_`` when the overload is empty."""
+    """`aten::add.out`, or `aten::copy_` when the overload is empty."""
     return f"{operator.name}.{operator.overload}" if operator.overload else operator.name
 
 
@@ -79,11 +79,11 @@ def flatten(
     malformed: Set[int] = frozenset(),
     problems: Problems = FIRST,
 ) -> list[Instruction]:
-    """The instructions of all chains of ``plan``, whose table path is ``where``.
+    """The instructions of all chains of `plan`, whose table path is `where`.
 
     Reports a missing chain or instruction, an index of a register, operator or delegate that does not exist, and a
     jump that leaves its chain (its end is the last place it may go to). If that does not raise, the instruction is
-    left out, as those are that ``malformed`` stands for.
+    left out, as those are that `malformed` stands for.
     """
     if not plan.chains:
         problems.add(InvalidFile("the method has no chain of instructions", where=f"{where}.chains"))
@@ -184,7 +184,7 @@ def _check_index(what: str, index: int, count: int, where: str, problems: Proble
 def check_registers(
     indices: Sequence[int], plan: ExecutionPlan, where: str, problems: Problems = FIRST
 ) -> bool:
-    """Report those of ``indices`` that are no registers of ``plan``; returns whether there are none."""
+    """Report those of `indices` that are no registers of `plan`; returns whether there are none."""
     count = len(plan.values)
     if not indices or (min(indices) >= 0 and max(indices) < count):
         return True

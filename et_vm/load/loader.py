@@ -23,7 +23,7 @@ class DataLoader(ABC):
 
     @abstractmethod
     def load(self, offset: int, size: int) -> memoryview:
-        """A read-only view of ``size`` bytes from ``offset``.
+        """A read-only view of `size` bytes from `offset`.
 
         Raises ExecutorchError(InvalidArgument) when the range is not inside the data.
         """

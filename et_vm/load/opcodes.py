@@ -8,8 +8,8 @@ from typing import NamedTuple
 class Opcode(NamedTuple):
     """One kind of instruction.
 
-    ``table`` is the schema table of its arguments, ``mnemonic`` its name in listings, ``operands`` the
-    roles of its fields (``field: role``) and ``synopsis`` what it does.
+    `table` is the schema table of its arguments, `mnemonic` its name in listings, `operands` the
+    roles of its fields (`field: role`) and `synopsis` what it does.
     """
 
     table: str

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class KernelCall:
     """One kernel call: its kernel, and how its arguments come from registers.
 
-    ``prepare_now`` builds the step from the current values. Raises Trap for arguments the kernel does not
-    take. ``written`` are the registers of the outputs.
+    `prepare_now` builds the step from the current values. Raises Trap for arguments the kernel does not
+    take. `written` are the registers of the outputs.
     """
 
     __slots__ = (
@@ -142,12 +142,12 @@ class DynamicCall:
     __slots__ = ("_call", "_kept", "_key", "_step", "_versions")
 
     _MOST = 64
-    """How many steps are kept at most."""
+    """Maximum number of cached steps."""
 
     def __init__(self, call: KernelCall) -> None:
         self._call = call
         self._key: list[object] | None = None
-        """Of the arguments that the step is prepared for; ``None`` when there is no such step."""
+        """Of the arguments that the step is prepared for; `None` when there is no such step."""
         self._step: Step = NOTHING
         self._kept: dict[tuple[object, ...], Step] = {}
         self._versions: list[int] = []
@@ -181,7 +181,7 @@ class DynamicCall:
 
     @property
     def settled(self) -> Step | None:
-        """The step for what the arguments are now; ``None`` if there is none, or a kernel of the user's made it, which
+        """The step for what the arguments are now; `None` if there is none, or a kernel of the user's made it, which
         may do anything.
         """
         return self._step if self._key is not None and self._call.is_ours else None
@@ -228,7 +228,7 @@ def dynamic_call(step: Step) -> DynamicCall | None:
 
 
 def with_items(arguments: Sequence[int], registers: Sequence[object]) -> set[int]:
-    """The registers ``arguments``, and those that are items of lists among them."""
+    """The registers `arguments`, and those that are items of lists among them."""
     found = set(arguments)
     for register in arguments:
         value = registers[register]

@@ -1,4 +1,4 @@
-"""The delegates of a method: initialised when it is loaded, executed by their calls, destroyed with it."""
+"""The delegates of a method: initialized when it is loaded, executed by their calls, destroyed with it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Delegates:
-    """The initialised delegates of one plan, whose table path is ``where``. Dropping the object destroys
-    them, also those that were initialised before another one failed.
+    """The initialized delegates of one plan, whose table path is `where`. Dropping the object destroys
+    them, also those that were initialized before another one failed.
 
     Raises MissingBackend when a backend is not registered or not available, and what the backends raise; what is no
-    ExecutorchError becomes one that names the backend. ``arguments`` are what backends are told of the first calls
-    (:func:`first_arguments`).
+    ExecutorchError becomes one that names the backend. `arguments` are what backends are told of the first calls
+    (`first_arguments`).
     """
 
     def __init__(
@@ -146,7 +146,7 @@ def _values(args: Sequence[int], registers: Sequence[object]) -> list[object]:
 
 
 def _hint(backend_id: str, backends: BackendRegistry) -> str:
-    """What to do about a backend that is missing."""
+    """Hint for a missing backend."""
     names = backends.registered_backend_names
     if backend_id in names:
         return "it is registered, but not available on this machine"

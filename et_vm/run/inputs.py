@@ -23,7 +23,7 @@ _ATOL, _RTOL = 1e-4, 1e-5
 def set_input(
     plan: ExecutionPlan, registers: list[object], index: int, value: object, guards: InputGuards | None = None
 ) -> None:
-    """Set input ``index`` of a plan: copy a numpy array or torch tensor into the register's tensor, which
+    """Set input `index` of a plan: copy a numpy array or torch tensor into the register's tensor, which
     takes its shape if the guards let it, or check that a scalar is the one the method was exported with.
 
     Raises InputError for another kind or element type, a shape that the tensor cannot have, another scalar.
@@ -87,7 +87,7 @@ def _resize(plan: ExecutionPlan, index: int, tensor: Tensor, shape: tuple[int, .
 
 
 def _check_scalar(index: int, held: object, value: object) -> None:
-    """Raise InputError unless ``value`` is what the method was exported with: it is part of the compiled
+    """Raise InputError unless `value` is what the method was exported with: it is part of the compiled
     program.
     """
     array = to_numpy(value)

@@ -1,11 +1,11 @@
-"""The loops. Each method uses one of three, which :func:`choose_loop` chooses when it is loaded.
+"""The loops. Each method uses one of three, which `choose_loop` chooses when it is loaded.
 
-* :func:`run_straight`: no jumps. A walk over prepared steps, nothing else.
-* :func:`run_blocks`: jumps. The same walk within each basic block; conditions and the instruction limit
+* `run_straight`: no jumps. A walk over prepared steps, nothing else.
+* `run_blocks`: jumps. The same walk within each basic block; conditions and the instruction limit
   between blocks.
-* :func:`run_observed`: tracing or poison. One instruction at a time, with hooks around it.
+* `run_observed`: tracing or poison. One instruction at a time, with hooks around it.
 
-A failing step leaves as :class:`StepFailure` with the index of its instruction, which costs the loops
+A failing step leaves as `StepFailure` with the index of its instruction, which costs the loops
 nothing while steps succeed: the position is read off the iterator afterwards.
 """
 
@@ -29,7 +29,7 @@ MAX_INSTRUCTIONS = 10_000_000
 
 Hook: TypeAlias = "Callable[[Instruction], None]"
 Hooks: TypeAlias = tuple[Hook, Hook]
-"""What is called before and after each instruction."""
+"""Callbacks before and after each instruction."""
 
 
 def _unobserved(instruction: Instruction) -> None:
@@ -40,7 +40,7 @@ UNOBSERVED: Hooks = (_unobserved, _unobserved)
 
 
 class StepFailure(Exception):
-    """The step of instruction ``index`` raised ``cause``."""
+    """The step of instruction `index` raised `cause`."""
 
     def __init__(self, index: int, cause: Exception) -> None:
         super().__init__(index, cause)
@@ -51,9 +51,9 @@ class StepFailure(Exception):
 class Block(NamedTuple):
     """A basic block: steps without jumps, then perhaps a conditional jump.
 
-    ``indices`` are the instructions of ``steps``; ``weight`` how many instructions the block counts as,
-    steps that were dissolved at load time included. ``condition`` is the register of the jump, -1 when
-    there is none. ``taken`` and ``after`` are the blocks to continue with, one past the last to stop.
+    `indices` are the instructions of `steps`; `weight` how many instructions the block counts as,
+    steps that were dissolved at load time included. `condition` is the register of the jump, -1 when
+    there is none. `taken` and `after` are the blocks to continue with, one past the last to stop.
     """
 
     steps: list[Step]
@@ -72,8 +72,8 @@ def choose_loop(
     hooks: Hooks | None,
     limit: int = MAX_INSTRUCTIONS,
 ) -> Callable[[], None]:
-    """The loop for a method, with everything it needs; the observed one when there are ``hooks``. It raises
-    StepFailure, also when an execution takes more than ``limit`` instructions.
+    """The loop for a method, with everything it needs; the observed one when there are `hooks`. It raises
+    StepFailure, also when an execution takes more than `limit` instructions.
     """
     if hooks is not None:
         before, after = hooks
@@ -114,7 +114,7 @@ def basic_blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> 
 
 
 def run_straight(steps: list[Step], indices: Sequence[int]) -> None:
-    """Run ``steps``; ``indices[i]`` is the instruction of step ``i``. Raises StepFailure."""
+    """Run `steps`; `indices[i]` is the instruction of step `i`. Raises StepFailure."""
     remaining = iter(steps)
     try:
         for function, arguments in remaining:
@@ -124,7 +124,7 @@ def run_straight(steps: list[Step], indices: Sequence[int]) -> None:
 
 
 def run_blocks(blocks: list[Block], registers: list[object], limit: int = MAX_INSTRUCTIONS) -> None:
-    """Run from the first block until one leads past the last. Raises StepFailure, also after ``limit``
+    """Run from the first block until one leads past the last. Raises StepFailure, also after `limit`
     instructions.
     """
     at, end = 0, len(blocks)
@@ -153,7 +153,7 @@ def run_observed(
     after: Hook,
     limit: int = MAX_INSTRUCTIONS,
 ) -> None:
-    """Run one instruction at a time, with ``before`` and ``after`` around it. Raises StepFailure, also after ``limit``
+    """Run one instruction at a time, with `before` and `after` around it. Raises StepFailure, also after `limit`
     instructions, and what these raise.
     """
     at, end = 0, len(instructions)
@@ -169,7 +169,7 @@ def run_observed(
 def step_once(
     instruction: Instruction, step: Step, registers: list[object], before: Hook, after: Hook
 ) -> int:
-    """Run one instruction, with ``before`` and ``after`` around it, and return the index of the next. Raises
+    """Run one instruction, with `before` and `after` around it, and return the index of the next. Raises
     StepFailure, and what these raise.
     """
     before(instruction)
@@ -207,7 +207,7 @@ def limit_error(limit: int) -> ExecutorchError:
 
 
 def trap_of(error: Exception, instruction: Instruction) -> Trap:
-    """The Trap that tells where ``error`` happened; a Trap that says so already is returned as it is."""
+    """The Trap that tells where `error` happened; a Trap that says so already is returned as it is."""
     if isinstance(error, Trap) and error.instruction is not None:
         return error
     if isinstance(error, ExecutorchError):

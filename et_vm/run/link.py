@@ -38,8 +38,8 @@ def link(
 ) -> dict[int, KernelCall]:
     """The kernel calls of a plan by the index of their instruction. Prims are no kernel calls.
 
-    ``scratch`` and ``memo`` are what the kernels may take working memory from, and keep derived data in;
-    ``meter`` counts the work of the calls.
+    `scratch` and `memo` are what the kernels may take working memory from, and keep derived data in;
+    `meter` counts the work of the calls.
 
     Raises MissingOperator with every operator that has no kernel, and InvalidFile for a call that does not
     fit the signature of its kernel, whatever path leads to it.
@@ -87,7 +87,7 @@ def resolve_calls(
     kernels: KernelRegistry,
     problems: Problems = FIRST,
 ) -> dict[int, Prepare]:
-    """The kernel of each of ``calls`` by the index of its instruction, once it fits the kernel's signature.
+    """The kernel of each of `calls` by the index of its instruction, once it fits the kernel's signature.
 
     Reports MissingOperator with every operator that has no kernel, InvalidFile for each call that does not fit the
     signature of its kernel, and ExecutorchError where a user wrote that kernel: the file may be right.
@@ -152,7 +152,7 @@ def _kernel_key(args: Sequence[object]) -> KernelKey:
 
 
 class _OwnKernels(Problems):
-    """Tells of calls that do not fit a kernel which a user wrote; ``name`` is the operator that is looked at."""
+    """Tells of calls that do not fit a kernel which a user wrote; `name` is the operator that is looked at."""
 
     __slots__ = ("_origins", "_problems", "name")
 
@@ -181,7 +181,7 @@ def _arity_fault(
     instruction: Instruction, params: Sequence[Param] | None, plan: ExecutionPlan, origin: str | None
 ) -> ExecutorchError | None:
     """What is wrong with a call that has not the arguments of the operator's schema, then its outputs once more:
-    InvalidFile, or ExecutorchError(InvalidArgument) when the kernel is one that a user wrote, at ``origin``.
+    InvalidFile, or ExecutorchError(InvalidArgument) when the kernel is one that a user wrote, at `origin`.
     """
     args = instruction.args
     if params is not None and origin is not None and len(args) != len(params) + 1:

@@ -20,7 +20,7 @@ class MemoryManager:
     """
 
     def __init__(self, banks: Mapping[int, Array | int], *, platform: Platform | None = None) -> None:
-        """``banks`` maps a memory id to a size in bytes, or to a writable contiguous array whose bytes are
+        """`banks` maps a memory id to a size in bytes, or to a writable contiguous array whose bytes are
         the bank.
 
         Raises ValueError for an id below 1 or an array that cannot be used, OutOfMemory when a size cannot
@@ -46,7 +46,7 @@ class MemoryManager:
 
     @classmethod
     def for_sizes(cls, plans: Iterable[Sequence[int]], platform: Platform | None = None) -> MemoryManager:
-        """A manager large enough for each of several plans, given their ``non_const_buffer_sizes`` (entry 0
+        """A manager large enough for each of several plans, given their `non_const_buffer_sizes` (entry 0
         is reserved).
         """
         banks: dict[int, Array | int] = {}
@@ -62,7 +62,7 @@ class MemoryManager:
         return {memory_id: bank.nbytes for memory_id, bank in sorted(self._banks.items())}
 
     def bank(self, memory_id: int, nbytes: int) -> Array:
-        """The bank, when it has at least ``nbytes``; raises OutOfMemory otherwise."""
+        """The bank, when it has at least `nbytes`; raises OutOfMemory otherwise."""
         bank = self._banks.get(memory_id)
         available = 0 if bank is None else bank.nbytes
         if bank is None or nbytes > available:

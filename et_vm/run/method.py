@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Method:
-    """One method of a program, ready to execute. Made by :meth:`et_vm.program.Program.load_method`.
+    """One method of a program, ready to execute. Made by `et_vm.program.Program.load_method`.
 
     A method owns everything it changes (unless its MemoryManager is shared), so methods run in parallel;
     one method runs one execution at a time, and says InvalidState to another.
@@ -63,9 +63,9 @@ class Method:
         instruction_limit: int = MAX_INSTRUCTIONS,
         meter: WorkMeter | None = None,
     ) -> None:
-        """Plan ``index`` of ``pte``, which is verified and whose analysis is ``flow``. ``file`` is what ``pte`` was
-        read from. An execution traps after ``instruction_limit`` instructions, and when its work passes the limit of
-        ``platform``; one that is a part of another execution counts in the ``meter`` of that.
+        """Plan `index` of `pte`, which is verified and whose analysis is `flow`. `file` is what `pte` was
+        read from. An execution traps after `instruction_limit` instructions, and when its work passes the limit of
+        `platform`; one that is a part of another execution counts in the `meter` of that.
 
         Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method without
         jumps contains a call whose shapes or types its kernel rejects, or that passes a limit.
@@ -201,8 +201,8 @@ class Method:
 
         Inputs are numpy arrays or torch tensors of the exact element type, and for scalars the values the
         method was exported with. Outputs are torch tensors if an input was one, numpy arrays otherwise,
-        which for types that numpy lacks (bfloat16, float8) have the ``ml_dtypes`` type of the same name.
-        They are copies unless ``clone_outputs`` is False: then they are views of the method's memory, valid
+        which for types that numpy lacks (bfloat16, float8) have the `ml_dtypes` type of the same name.
+        They are copies unless `clone_outputs` is False: then they are views of the method's memory, valid
         until it executes again. Inputs that the method writes to have their new values afterwards.
 
         Raises InputError for inputs that do not fit, and for those that the method writes to if they cannot be
@@ -237,14 +237,14 @@ class Method:
             settling.run(self._loop, self._steps)
 
     def set_inputs(self, inputs: Sequence[object]) -> None:
-        """Set all inputs for :meth:`step`. Raises InputError, or ExecutorchError(InvalidState) in the
+        """Set all inputs for `step`. Raises InputError, or ExecutorchError(InvalidState) in the
         middle of an execution.
         """
         with self._exclusive(at_start=True):
             self._set_inputs(inputs)
 
     def set_input(self, index: int, value: object) -> None:
-        """Set one input for :meth:`step`. Raises like :meth:`set_inputs`."""
+        """Set one input for `step`. Raises like `set_inputs`."""
         with self._exclusive(at_start=True):
             if not 0 <= index < len(self._plan.inputs):
                 raise InputError(
@@ -254,7 +254,7 @@ class Method:
             self._set_input(index, value)
 
     def set_output(self, index: int, value: object) -> None:
-        """Give an output memory of the caller's, a numpy array or torch tensor: :meth:`execute` copies the result there
+        """Give an output memory of the caller's, a numpy array or torch tensor: `execute` copies the result there
         and returns it, in this and all further executions; None ends that.
 
         Raises InputError for memory that does not fit, ExecutorchError(InvalidState) while the method is executing.
@@ -266,7 +266,7 @@ class Method:
         """Run one instruction: Ok, or EndOfMethod (with nothing run) when there are no more.
 
         After EndOfMethod the outputs can be read, and inputs that the method writes to have their new values;
-        :meth:`reset_execution` starts over. Raises Trap, which starts over as well. A tracer is told of each
+        `reset_execution` starts over. Raises Trap, which starts over as well. A tracer is told of each
         instruction, and of the execution at its end.
         """
         with self._exclusive(at_start=False):
@@ -298,12 +298,12 @@ class Method:
             self._tracer.on_execute(self.name, started, self._platform.ticks())
 
     def reset_execution(self) -> None:
-        """Forget how far :meth:`step` has come, so that inputs can be set and the method be run again."""
+        """Forget how far `step` has come, so that inputs can be set and the method be run again."""
         with self._exclusive(at_start=False):
             self._position = None
 
     def get_output(self, index: int) -> Any:
-        """A copy of one output as the last execution left it; for tensors a numpy array, as :meth:`execute`
+        """A copy of one output as the last execution left it; for tensors a numpy array, as `execute`
         returns to a caller without torch.
 
         Raises ExecutorchError(InvalidArgument) when there is no such output.
@@ -317,15 +317,15 @@ class Method:
         return self._output(self._registers[self._plan.outputs[index]], True, False)
 
     def get_outputs(self, *, clone_outputs: bool = True) -> list[Any]:
-        """All outputs as the last execution left them, as :meth:`execute` returns them to a caller without torch:
-        after :meth:`step` has come to the end.
+        """All outputs as the last execution left them, as `execute` returns them to a caller without torch:
+        after `step` has come to the end.
         """
         return [
             self._output(self._registers[register], clone_outputs, False) for register in self._plan.outputs
         ]
 
     def get_attribute(self, name: str) -> Array:
-        """The memory of a mutable buffer, such as ``cache.keys``: what is written there is the state of the next
+        """The memory of a mutable buffer, such as `cache.keys`: what is written there is the state of the next
         execution.
 
         Raises ExecutorchError(InvalidArgument) when there is no such buffer.
@@ -358,7 +358,7 @@ class Method:
 
     @contextmanager
     def _exclusive(self, *, at_start: bool) -> Generator[None]:
-        """Keep other threads out, and with ``at_start`` require that no :meth:`step` has been made."""
+        """Keep other threads out, and with `at_start` require that no `step` has been made."""
         if not self._lock.acquire(blocking=False):
             raise ExecutorchError(Error.InvalidState, "the method is executing", where=self.name)
         try:

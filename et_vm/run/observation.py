@@ -35,8 +35,8 @@ def observe(
     tracer: EventTracer | None,
     poison: bool,
 ) -> Hooks:
-    """The hooks for one plan: each instruction is reported to ``tracer`` with its time on the clock of
-    ``platform`` and, if the tracer wants them, the values it wrote; with ``poison``, the bytes of ``memory``
+    """The hooks for one plan: each instruction is reported to `tracer` with its time on the clock of
+    `platform` and, if the tracer wants them, the values it wrote; with `poison`, the bytes of `memory`
     that it overwrites or uses for the last time are filled.
     """
     overwritten: list[list[tuple[Array, int]]] = [[] for _ in instructions]

@@ -29,7 +29,7 @@ class GivenOutputs:
         self._targets: dict[int, _Target] = {}
 
     def set(self, index: int, value: object) -> None:
-        """Give output ``index`` a numpy array or torch tensor to go to; None: new arrays again.
+        """Give output `index` a numpy array or torch tensor to go to; None: new arrays again.
 
         Raises InputError for an output that is no tensor or not there, and for a target of another element type, of
         another shape than a static output has, or that cannot be written.

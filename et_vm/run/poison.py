@@ -2,13 +2,13 @@
 
 A lifetime bug (two live tensors planned into the same bytes, a read of what was never written) usually goes
 unnoticed, because the bytes happen to hold something plausible. Here every arena starts filled with
-:data:`FLOAT_POISON`, and when an instruction reads a register for the last time its bytes are filled again:
+`FLOAT_POISON`, and when an instruction reads a register for the last time its bytes are filled again:
 0xFF, which is NaN in every float format, for floats, and 0xA5, a huge negative number that no index
 survives, for the others. The same happens to the result of a call just before it, unless the call is given that
 register to read: a result planned into the bytes of an operand would pass where a kernel works element by element,
 or where numpy makes a copy of what overlaps, and fail elsewhere.
 
-``et_vm.verify.liveness`` finds out which bytes those are.
+`et_vm.verify.liveness` finds out which bytes those are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OTHER_POISON = 0xA5
 
 
 def poison_arenas(memory: MemoryManager, plans: Sequence[tuple[ExecutionPlan, Liveness]]) -> None:
-    """Fill new arenas with poison, except the mutable buffers of ``plans``, which start as zeros.
+    """Fill new arenas with poison, except the mutable buffers of `plans`, which start as zeros.
 
     State that a plan reads and never writes is poisoned too, unless another method may be the one to write
     it.
@@ -54,7 +54,7 @@ def poison_arenas(memory: MemoryManager, plans: Sequence[tuple[ExecutionPlan, Li
 
 
 def bind_ranges(ranges: Sequence[Range], memory: MemoryManager) -> list[tuple[Array, int]]:
-    """Views of ``ranges`` with the pattern for each."""
+    """Views of `ranges` with the pattern for each."""
     return [
         (memory.bank(memory_id, 0)[start:end], FLOAT_POISON if floating else OTHER_POISON)
         for memory_id, start, end, floating in ranges

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Preparation:
     """Prepares the instructions of one plan.
 
-    ``rebound`` are the registers that come to hold something else while the method runs, ``calls`` the
-    linked kernel calls by instruction, ``scratch`` the working memory that these share.
+    `rebound` are the registers that come to hold something else while the method runs, `calls` the
+    linked kernel calls by instruction, `scratch` the working memory that these share.
     """
 
     def __init__(

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 class RegisterFile:
-    """Builds the registers of one plan, whose table path is ``where``.
+    """Builds the registers of one plan, whose table path is `where`.
 
-    ``owned`` are the registers of tensors without data in the file that the method has to give memory to.
-    ``external`` holds the data of tensors that are not in the file, by name. ``registers`` is the result;
-    ``owned_bytes`` the memory taken.
+    `owned` are the registers of tensors without data in the file that the method has to give memory to.
+    `external` holds the data of tensors that are not in the file, by name. `registers` is the result;
+    `owned_bytes` the memory taken.
 
     Raises OutOfMemory when an arena is too small, and InvalidFile(InvalidExternalData) for a tensor whose
     external data is missing or too short.
@@ -175,7 +175,7 @@ class RegisterFile:
         return data[:nbytes]
 
     def _aligned(self, data: Array, alignment: int) -> Array:
-        """A read-only copy of ``data``, whose address would make every kernel take numpy's slow path. Constants that
+        """A read-only copy of `data`, whose address would make every kernel take numpy's slow path. Constants that
         overlap are not all copied: together the copies are not longer than the segments.
         """
         address = data.ctypes.data
@@ -193,6 +193,6 @@ class RegisterFile:
 
 
 def _type(scalar_type: ScalarType, sizes: Sequence[int], dim_order: bytes) -> str:
-    """For messages: ``float32 [2, 3]``, with the dim order if it is not the contiguous one."""
+    """For messages: `float32 [2, 3]`, with the dim order if it is not the contiguous one."""
     text = f"{scalar_type.torch_name} {list(sizes)}"
     return text if dim_order == bytes(range(len(dim_order))) else f"{text} in dim order {list(dim_order)}"

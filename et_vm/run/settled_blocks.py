@@ -54,7 +54,7 @@ class Blocks:
             if register not in rebound and isinstance(value, Tensor) and can_change(value)
         ]
         self.unsettled: Set[int] = frozenset()
-        """The registers that each run has to make anew, after :meth:`left`."""
+        """The registers that each run has to make anew, after `left`."""
 
     def _find_carried(self) -> set[int]:
         """Assigned registers that hold one thing and then another in the course of a run."""
@@ -78,8 +78,8 @@ class Blocks:
         return [tensor.version for _, tensor in self._watched]
 
     def left(self, executed: Set[int], before: Sequence[int]) -> list[Step]:
-        """A step for each instruction, ``NOTHING`` for those to leave out, after a run at the same sizes as the one
-        before it. ``executed`` are the indices of its instructions, ``before`` the :meth:`versions` when it began.
+        """A step for each instruction, `NOTHING` for those to leave out, after a run at the same sizes as the one
+        before it. `executed` are the indices of its instructions, `before` the `versions` when it began.
         """
         unsettled = set(self._carried)
         for (register, tensor), version in zip(self._watched, before, strict=True):
@@ -113,7 +113,7 @@ class Blocks:
         return register in self._rebound or can_change(self._registers[register])
 
     def _settled(self, instruction: Instruction, executed: Set[int]) -> Step | None:
-        """What is left of a step if all that it names is settled; ``None`` if it is needed whatever its arguments."""
+        """What is left of a step if all that it names is settled; `None` if it is needed whatever its arguments."""
         step = self._steps[instruction.index]
         if step is NOTHING or instruction.target >= 0:
             return NOTHING

@@ -45,8 +45,8 @@ class StraightLine:
             written |= now
 
     def left(self) -> list[Step] | None:
-        """A step for each instruction after a run of all of them at the same sizes, ``NOTHING`` for those to leave out;
-        ``None`` if what is left cannot do without the rest.
+        """A step for each instruction after a run of all of them at the same sizes, `NOTHING` for those to leave out;
+        `None` if what is left cannot do without the rest.
         """
         self._unsettled = set()
         left: list[Step] = []
@@ -58,7 +58,7 @@ class StraightLine:
         return left
 
     def _step(self, instruction: Instruction, step: Step) -> Step | None:
-        """What is left of a step, whose registers are unsettled if it may give them something else next time; ``None``
+        """What is left of a step, whose registers are unsettled if it may give them something else next time; `None`
         if it has to come after one that is left out.
         """
         if step is NOTHING:

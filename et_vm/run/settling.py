@@ -4,7 +4,7 @@ A method for any size looks at each call before it runs: are its arguments what 
 reads sizes off tensors, computes with them, and makes views. None of that can come out differently as long as the
 inputs have the sizes they had: so after two executions at the same sizes, a method walks the prepared steps alone, as
 one for fixed sizes does. What depends on data is still done each time: numbers read from tensors, results as long as
-the data says, and whatever is given these. What is left of a method with jumps is found in ``settled_blocks.py``.
+the data says, and whatever is given these. What is left of a method with jumps is found in `settled_blocks.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Settling"]
 class Settling:
     """Watches the executions of one method, and has its shorter loop while there is one.
 
-    ``changing`` are the registers that the method assigns, with what they hold before an execution.
+    `changing` are the registers that the method assigns, with what they hold before an execution.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Settling:
         self._inputs = [value for register in plan.inputs if isinstance(value := registers[register], Tensor)]
         self._versions: list[int] = []
         self.loop: Callable[[], None] | None = None
-        """Runs the steps that are left; ``None`` before the sizes have settled."""
+        """Runs the steps that are left; `None` before the sizes have settled."""
         rebound = {register for register, _ in changing}
         self._form: StraightLine | Blocks | None = None
         if rebound & set(plan.inputs) or all(dynamic_call(step) is None for step in steps):
@@ -70,7 +70,7 @@ class Settling:
         return self.loop is not None and self._versions == self._current()
 
     def run(self, loop: Callable[[], None], steps: Sequence[Step]) -> None:
-        """Run ``loop``, which is over all ``steps``: the second time at the same sizes leaves fewer for the next.
+        """Run `loop`, which is over all `steps`: the second time at the same sizes leaves fewer for the next.
         Raises StepFailure.
         """
         form, versions = self._form, self._current()

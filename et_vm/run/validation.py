@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Validation:
-    """What :func:`validate` found.
+    """Result of `validate`.
 
-    ``problems`` are faults for which a file, or with kernels one of its methods, is not loaded; ``clashes`` are places
+    `problems` are faults for which a file, or with kernels one of its methods, is not loaded; `clashes` are places
     where a well-formed plan lets instructions overwrite what is still needed. All have a path, and a byte where there
     is one.
     """
@@ -39,7 +39,7 @@ class Validation:
 def clash_error(
     plan: ExecutionPlan, where: str, instructions: Sequence[Instruction], clash: Clash
 ) -> InvalidFile:
-    """The error for a clash in the plan whose table path is ``where``."""
+    """The error for a clash in the plan whose table path is `where`."""
     if clash.instruction < 0:
         writer = f"the caller of {plan.name}"
     else:
@@ -53,7 +53,7 @@ def clash_error(
 
 
 def validate(file: memoryview, kernels: KernelRegistry | None = None) -> Validation:
-    """Check a file, and with ``kernels`` each call against the signature of its kernel; go on after each problem. What
+    """Check a file, and with `kernels` each call against the signature of its kernel; go on after each problem. What
     could not be read, or has no meaning, is not followed further:
     a method's registers are followed from instruction to instruction only if each of them is what it should be, and
     lifetimes are only looked at where everything else is right.

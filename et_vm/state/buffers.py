@@ -24,7 +24,7 @@ class StateBuffer(NamedTuple):
 
 
 class State(Mapping[str, Array]):
-    """The mutable buffers of a method by name, as in ``method.state["cache.keys"]``.
+    """The mutable buffers of a method by name, as in `method.state["cache.keys"]`.
 
     What is read is a copy, what is assigned, a numpy array or torch tensor of exactly the buffer's shape and element
     type, is copied. Methods with the same memory have the same state where the file gives their buffers the same
@@ -37,7 +37,7 @@ class State(Mapping[str, Array]):
         buffers: Mapping[str, StateBuffer],
         exclusive: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """``where`` names the method in errors, ``exclusive`` keeps it from executing meanwhile."""
+        """`where` names the method in errors, `exclusive` keeps it from executing meanwhile."""
         self._where = where
         self._buffers = buffers
         self._exclusive = exclusive
@@ -57,7 +57,7 @@ class State(Mapping[str, Array]):
         return name in self._buffers
 
     def __getitem__(self, name: str) -> Array:
-        """A copy of a buffer; bfloat16 and float8 have the ``ml_dtypes`` type of the same name.
+        """A copy of a buffer; bfloat16 and float8 have the `ml_dtypes` type of the same name.
 
         Raises KeyError for an unknown name.
         """
@@ -85,7 +85,7 @@ class State(Mapping[str, Array]):
                 tensor.storage[:] = 0 if initial is None else np.frombuffer(initial, np.uint8)
 
     def arrays(self) -> dict[str, Array]:
-        """Copies of all buffers, all of one moment, for :meth:`restore`."""
+        """Copies of all buffers, all of one moment, for `restore`."""
         with self._exclusive():
             return {name: buffer.tensor.array.copy() for name, buffer in self._buffers.items()}
 
@@ -100,7 +100,7 @@ class State(Mapping[str, Array]):
                 np.copyto(self._buffers[name].tensor.array, array)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all buffers to a ``.safetensors`` file, which is there completely or as it was.
+        """Write all buffers to a `.safetensors` file, which is there completely or as it was.
 
         Raises ExecutorchError: AccessFailed for a path that cannot be written, NotSupported for an element type that
         the format lacks.
@@ -110,7 +110,7 @@ class State(Mapping[str, Array]):
         write_tensors(path, self.arrays())
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Set all buffers from a file that :meth:`save` has written.
+        """Set all buffers from a file that `save` has written.
 
         Raises ExecutorchError(AccessFailed) for a file that cannot be read, InvalidFile for one that is malformed, and
         InputError for one that is of other state; nothing is changed then.

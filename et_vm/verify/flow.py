@@ -67,7 +67,7 @@ State = dict[int, int]
 
 @cache
 def bits_of(kinds: frozenset[str]) -> int:
-    """The states a parameter that takes ``kinds`` can be given; a tensor must have data."""
+    """The states a parameter that takes `kinds` can be given; a tensor must have data."""
     bits = 0
     for kind in kinds:
         bits |= DATA | CONSTANT if kind == "Tensor" else BIT[kind]
@@ -76,7 +76,7 @@ def bits_of(kinds: frozenset[str]) -> int:
 
 @cache
 def _taken(kinds: frozenset[str]) -> int:
-    """The states that are no wrong kind for a parameter that takes ``kinds``. A tensor without data is another
+    """The states that are no wrong kind for a parameter that takes `kinds`. A tensor without data is another
     fault.
     """
     wanted = bits_of(kinds)
@@ -84,7 +84,7 @@ def _taken(kinds: frozenset[str]) -> int:
 
 
 def describe(bits: int) -> str:
-    """``Int or Tensor``."""
+    """`Int or Tensor`."""
     names = [kind for kind in KINDS if bits & BIT[kind]]
     if bits & CONSTANT and not bits & DATA:
         names.append("Tensor")
@@ -96,8 +96,8 @@ def describe(bits: int) -> str:
 class Flow:
     """The analysis of one plan, made once and not changed after that, so threads may share it.
 
-    :meth:`check` and :meth:`check_calls` report; the other results are what loading needs to know of registers.
-    ``work`` is how many states and instructions the analysis went through.
+    `check` and `check_calls` report; the other results are what loading needs to know of registers.
+    `work` is how many states and instructions the analysis went through.
     """
 
     def __init__(self, plan: ExecutionPlan, instructions: Sequence[Instruction], where: str) -> None:
@@ -171,7 +171,7 @@ class Flow:
         return rebound
 
     def state(self, state: State, register: int) -> int:
-        """What ``register`` may hold in ``state``."""
+        """Possible contents of `register` in `state`."""
         bits = state.get(register)
         return self._initial[register] if bits is None else bits
 
@@ -196,7 +196,7 @@ class Flow:
 
     def check_calls(self, signature: Signature, problems: Problems = FIRST) -> None:
         """Report each argument of a kernel call that on every path to it is of a kind that the kernel does not take.
-        ``signature`` gives its parameters, or None where they are not known.
+        `signature` gives its parameters, or None where they are not known.
         """
         for instruction, state in self._walk():
             if instruction.opcode.mnemonic == "call" and instruction.prim is None:
@@ -236,11 +236,11 @@ class Flow:
                 self._apply(instruction, state)
 
     def _block(self, start: int) -> Sequence[Instruction]:
-        """The instructions of the basic block at ``start``; none at the end of the list."""
+        """The instructions of the basic block at `start`; none at the end of the list."""
         return self.instructions[start : self._block_ends.get(start, start)]
 
     def _successors(self, start: int) -> Iterator[int]:
-        """The blocks that may follow the one at ``start``."""
+        """The blocks that may follow the one at `start`."""
         end = self._block_ends.get(start)
         if end is not None:
             yield end
@@ -248,7 +248,7 @@ class Flow:
                 yield self.instructions[end - 1].target
 
     def _solve(self, state: State) -> dict[int, State] | None:
-        """The state at the start of each basic block, and at the end of the list, if ``state`` is the one at the
+        """The state at the start of each basic block, and at the end of the list, if `state` is the one at the
         start of the first; None when that takes too long.
         """
         entries = {0: state}
@@ -273,7 +273,7 @@ class Flow:
 
     @staticmethod
     def _join(entries: dict[int, State], at: int, state: State) -> bool:
-        """Unite ``state`` into the one at the start of block ``at``; whether that changed it."""
+        """Unite `state` into the one at the start of block `at`; whether that changed it."""
         known = entries.get(at)
         if known is None:
             entries[at] = dict(state)
@@ -395,7 +395,7 @@ class Flow:
         problems: Problems,
     ) -> None:
         """Report an argument that is a tensor without data, or a list with items that are, or that are of no kind that
-        such a list holds. Only an ``output`` may be a tensor that grows.
+        such a list holds. Only an `output` may be a tensor that grows.
         """
         table = self._plan.values[register].val
         items = (

@@ -2,7 +2,7 @@
 
 They run when an input has another size than before.
 
-The schema has upper bounds only; the rest is named data (:mod:`et_schema.guards`) that other runtimes leave alone.
+The schema has upper bounds only; the rest is named data (`et_schema.guards`) that other runtimes leave alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["InputGuards", "guards_of", "verify_guards"]
 
 
 def guards_of(pte: PteFile, plan: ExecutionPlan) -> MethodGuards | None:
-    """What a method demands, if the file says so. The file has passed :func:`verify_guards`."""
+    """What a method demands, if the file says so. The file has passed `verify_guards`."""
     for entry in pte.program.named_data:
         if entry.key == KEY:
             return decode(pte.segments[entry.segment_index]).get(plan.name)
@@ -49,7 +49,7 @@ def verify_guards(pte: PteFile, problems: Problems = FIRST) -> None:
 
 
 def _fault(guards: MethodGuards, plan: ExecutionPlan) -> str | None:
-    """What is wrong with the guards of a method."""
+    """Fault in the guards of a method."""
     if len(guards.inputs) != len(plan.inputs):
         return f"{len(guards.inputs)} inputs, the method has {len(plan.inputs)}"
     ranks: dict[str, int | None] = {}
@@ -68,7 +68,7 @@ class InputGuards:
     """The checks of one method, and the sizes that its inputs have."""
 
     def __init__(self, guards: MethodGuards, values: Sequence[object]) -> None:
-        """``values`` are what the registers of the inputs hold: numbers are what the method was exported with."""
+        """`values` are what the registers of the inputs hold: numbers are what the method was exported with."""
         self.names = guards.inputs
         self.unchecked = set(range(len(self.names)))
         """Inputs whose shape has not been checked, or did not fit."""

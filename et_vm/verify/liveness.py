@@ -31,7 +31,7 @@ MAX_WORK = 1 << 34
 
 
 class Range(NamedTuple):
-    """Bytes ``start`` to ``end`` of an arena, ``floating`` if they belong to a tensor of floats."""
+    """Bytes `start` to `end` of an arena, `floating` if they belong to a tensor of floats."""
 
     memory_id: int
     start: int
@@ -40,7 +40,7 @@ class Range(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """Instruction ``instruction`` (-1: the caller) writes the register ``written`` over bytes that ``needed`` still
+    """Instruction `instruction` (-1: the caller) writes the register `written` over bytes that `needed` still
     needs.
     """
 
@@ -50,11 +50,11 @@ class Clash(NamedTuple):
 
 
 class Liveness:
-    """Which arena bytes die at which instruction of a plan.
+    """Live ranges of arena bytes in a plan.
 
-    ``dead_after[i]`` are the ranges that instruction ``i`` reads for the last time, ``overwritten_by[i]`` those that
-    it writes without having been given them to read; ``state`` are those that live from one execution to the
-    next, ``written_state`` the part of them that the plan itself writes or names: its mutable buffers.
+    `dead_after[i]` are the ranges that instruction `i` reads for the last time, `overwritten_by[i]` those that
+    it writes without having been given them to read; `state` are those that live from one execution to the
+    next, `written_state` the part of them that the plan itself writes or names: its mutable buffers.
 
     Sets of registers and sets of pieces (cut byte ranges) are integers with a bit for each. There is one for each
     instruction, so a plan in which both are many takes long: ExecutorchError(OutOfResources) when it would be too long.
@@ -159,7 +159,7 @@ class Liveness:
     def peaks(self, granule: int = 1) -> dict[int, int]:
         """For each arena the most bytes that are needed at one time; bytes that registers share count once.
 
-        Ends of tensors count up to the next multiple of ``granule``, which all offsets are multiples of.
+        Ends of tensors count up to the next multiple of `granule`, which all offsets are multiples of.
         """
         return {memory_id: nbytes for memory_id, (nbytes, _) in self.busiest(granule).items()}
 
@@ -406,7 +406,7 @@ class Liveness:
         )
 
     def _ranges(self, pieces: int, users: int) -> list[Range]:
-        """The byte ranges of a set of pieces that ``users`` use, neighbours joined."""
+        """The byte ranges of a set of pieces that `users` use, neighbors joined."""
         floats = self._pieces_of(users & self._floats)
         ranges: list[Range] = []
         for piece in _members(pieces):

@@ -1,10 +1,10 @@
 """Load-time verification: everything about a decoded program that can be wrong without running it.
 
-``et_schema.pte`` has checked the container (header, flatbuffer, segments and references into them). Here
-each rule is about what values and instructions mean: :class:`Verifier` covers the program, a method's values and
-its instructions' operands, ``tensors`` its tensors, ``flow`` what its registers can hold where they are used,
-``et_vm.run.link`` what needs the kernels. All report InvalidFile with upstream's code, the path of the table and,
-through :func:`verified`, its byte. The work is linear in the size of the file, whatever it says.
+`et_schema.pte` has checked the container (header, flatbuffer, segments and references into them). Here
+each rule is about what values and instructions mean: `Verifier` covers the program, a method's values and
+its instructions' operands, `tensors` its tensors, `flow` what its registers can hold where they are used,
+`et_vm.run.link` what needs the kernels. All report InvalidFile with upstream's code, the path of the table and,
+through `verified`, its byte. The work is linear in the size of the file, whatever it says.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MENTIONS_PER_BYTE = 8
 
 @contextmanager
 def verified(file: memoryview) -> Generator[None]:
-    """Complete an InvalidFile that leaves the block with the byte of the table that its ``where`` names.
+    """Complete an InvalidFile that leaves the block with the byte of the table that its `where` names.
 
     The file is decoded a second time for that, with positions; a good file pays nothing.
     """
@@ -63,7 +63,7 @@ def verified(file: memoryview) -> Generator[None]:
 
 
 class Verifier:
-    """Checks a decoded program, whose flatbuffer has ``size`` bytes, and counts what that may cost for all methods
+    """Checks a decoded program, whose flatbuffer has `size` bytes, and counts what that may cost for all methods
     together.
     """
 
@@ -106,7 +106,7 @@ class Verifier:
             verify_guards(self._pte, problems)
 
     def verify_plan(self, index: int, problems: Problems = FIRST) -> list[Instruction] | None:
-        """Check method ``index`` by itself and return its instructions; None if one of them is not what it should
+        """Check method `index` by itself and return its instructions; None if one of them is not what it should
         be, or registers are named that do not exist, which is reported.
         """
         plan, malformed = self._pte.program.execution_plan[index], self._pte.malformed
@@ -223,7 +223,7 @@ def _verify_list(
     where: str,
     problems: Problems,
 ) -> bool:
-    """Check the items of a list; returns whether all of them exist. What the registers that are ``assigned`` (None: any
+    """Check the items of a list; returns whether all of them exist. What the registers that are `assigned` (None: any
     may be) hold is not known here, but a list in a list would be no value of any kind.
     """
     good = True

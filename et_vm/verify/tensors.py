@@ -26,7 +26,7 @@ _CONTIGUOUS = [bytes(range(rank)) for rank in range(MAX_RANK + 1)]
 
 
 class ArenaRange(NamedTuple):
-    """Bytes ``start`` to ``end`` of an arena."""
+    """Bytes `start` to `end` of an arena."""
 
     memory_id: int
     start: int
@@ -39,7 +39,7 @@ def tensor_bytes(table: Tensor) -> int:
 
 
 def tensor_place(table: Tensor) -> ArenaRange | None:
-    """Where a tensor is planned; None if it is not."""
+    """Planned place of a tensor; None if it has none."""
     allocation = table.allocation_info
     if allocation is None:
         return None
@@ -64,12 +64,12 @@ class BoolConstants:
     """
 
     def __init__(self, budget: int) -> None:
-        """``budget`` is how many bytes may be looked at."""
+        """`budget` is how many bytes may be looked at."""
         self._budget = budget
         self._known: dict[tuple[int, int], str] = {}
 
     def fault(self, data: memoryview) -> str:
-        """What is wrong with the bytes of a tensor; empty if nothing is."""
+        """Faults in the bytes of a tensor; empty if there are none."""
         if not data.nbytes:
             return ""
         key = (int(np.frombuffer(data, np.uint8).ctypes.data), data.nbytes)
@@ -86,7 +86,7 @@ class BoolConstants:
 def verify_tensor(
     table: Tensor, plan: ExecutionPlan, pte: PteFile, bools: BoolConstants, where: str, problems: Problems
 ) -> bool:
-    """Check one tensor of ``plan``, whose table path is ``where``; returns whether its number of bytes is known."""
+    """Check one tensor of `plan`, whose table path is `where`; returns whether its number of bytes is known."""
 
     def report(message: str, field: str, code: Error = Error.InvalidProgram) -> None:
         problems.add(InvalidFile(message, code=code, where=f"{where}.{field}"))
@@ -195,8 +195,8 @@ def initial_state(table: Tensor) -> object | None:
 
 
 def verify_initial_states(tensors: Sequence[tuple[int, Tensor]], where: str, problems: Problems) -> None:
-    """Report the tensors of a plan, given with their indices, that the file initialises in arena bytes which it
-    initialises with something else too.
+    """Report the tensors of a plan, given with their indices, that the file initializes in arena bytes which it
+    initializes with something else too.
 
     What such bytes start with would depend on the order of the values, and copying them could cost the product of
     the numbers of tensors and bytes. Several registers of one buffer are no fault.

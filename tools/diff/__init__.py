@@ -1,4 +1,4 @@
-"""Program comparison of ``et-vm diff``.
+"""Program comparison of `et-vm diff`.
 
 Programs are compared in terms that neither numbering nor the layout of the file touches.
 """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """One instruction: ``text`` with every value described, and the registers that are no constants in order."""
+    """One instruction: `text` with every value described, and the registers that are no constants in order."""
 
     text: str
     registers: tuple[int, ...]
@@ -34,11 +34,11 @@ class DescribedMethod:
         self._descriptions: dict[int, str] = {}
 
     def inputs(self) -> list[str]:
-        """What the caller gives; a number with the value that was exported."""
+        """Input given by the caller; a number with the value that was exported."""
         return [self.describe(register) for register in self.plan.inputs]
 
     def outputs(self) -> list[str]:
-        """What the caller gets."""
+        """Output returned to the caller."""
         return [self.describe(register) for register in self.plan.outputs]
 
     def arenas(self) -> dict[int, int]:
@@ -46,7 +46,7 @@ class DescribedMethod:
         return dict(enumerate(self.plan.non_const_buffer_sizes[1:], 1))
 
     def structure(self) -> tuple[str, str]:
-        """How inputs and outputs are nested, as torch's specs."""
+        """Nesting of inputs and outputs, as torch's specs."""
         container = self.plan.container_meta_type
         return ("", "") if container is None else (container.encoded_inp_str, container.encoded_out_str)
 
@@ -64,13 +64,13 @@ class DescribedMethod:
         return [self._line(instruction) for instruction in self._program.instructions(self._index)]
 
     def delegate_blob(self, index: int) -> memoryview:
-        """What preprocessing made for a delegate."""
+        """Preprocessed data of a delegate."""
         reference = self.plan.delegates[index].processed
         assert reference is not None, "reading the file checks that delegates have data"
         return self._program.pte.delegate_data(reference)
 
     def place(self, register: int) -> str:
-        """Where the bytes of a tensor are."""
+        """Place of a tensor's bytes."""
         table = self.plan.values[register].val
         allocation = getattr(table, "allocation_info", None)
         if allocation is None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Difference(NamedTuple):
-    """``before`` in the first program, ``after`` in the second; None where one has nothing like it."""
+    """`before` in the first program, `after` in the second; None where one has nothing like it."""
 
     where: str
     before: str | None

@@ -1,5 +1,5 @@
-"""Sections of ``et-vm info``, one per module.
+"""Sections of `et-vm info`, one per module.
 
-Each has ``facts``, what is in a program as objects that JSON has, and ``lines``, the same as text of at most 80
+Each has `facts`, what is in a program as objects that JSON has, and `lines`, the same as text of at most 80
 columns.
 """

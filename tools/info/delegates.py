@@ -1,8 +1,8 @@
-"""The delegates of a file (``--delegates``), and reading what is in their blobs.
+"""The delegates of a file (`--delegates`), and reading what is in their blobs.
 
 A blob is its backend's own. A package that knows the format of one registers a function under the entry point group
-``et_vm.delegate_decoders``, named as the backend's id: it is called with the blob (``memoryview``) and the compile
-specs (``dict[str, bytes]``) and returns lines of text.
+`et_vm.delegate_decoders`, named as the backend's id: it is called with the blob (`memoryview`) and the compile
+specs (`dict[str, bytes]`) and returns lines of text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Decoder: TypeAlias = Callable[[memoryview, dict[str, bytes]], Sequence[str]]
 
 
 def facts(program: Program) -> list[dict[str, Any]]:
-    """One object for each delegate of each method; ``contents`` are the lines of a decoder, if there is one."""
+    """One object for each delegate of each method; `contents` are the lines of a decoder, if there is one."""
     from hashlib import sha256
 
     from et_schema.program import DataLocation

@@ -1,4 +1,4 @@
-"""The values (``--values``) and the instructions (``--instructions``) of each method, a line for each."""
+"""The values (`--values`) and the instructions (`--instructions`) of each method, a line for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def value_facts(program: Program) -> list[dict[str, Any]]:
-    """One object for each method, with ``values`` in the order of registers."""
+    """One object for each method, with `values` in the order of registers."""
     methods: list[dict[str, Any]] = []
     for index, plan in enumerate(program.pte.program.execution_plan):
         rebound = program.flow(index).rebound
@@ -88,7 +88,7 @@ def _describe_value(value: dict[str, Any]) -> str:
 
 
 def instruction_facts(program: Program) -> list[dict[str, Any]]:
-    """One object for each method, with ``instructions``; ``text`` is what the listing shows of one."""
+    """One object for each method, with `instructions`; `text` is what the listing shows of one."""
     methods: list[dict[str, Any]] = []
     for index, plan in enumerate(program.pte.program.execution_plan):
         rebound = program.flow(index).rebound

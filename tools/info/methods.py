@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def facts(program: Program, kernels: Container[str]) -> list[dict[str, Any]]:
-    """One object for each method. ``kernels`` are the operators there are kernels for."""
+    """One object for each method. `kernels` are the operators there are kernels for."""
     return [_method(program, name, kernels) for name in program.method_names]
 
 
@@ -56,7 +56,7 @@ def _slot(meta: MethodMeta, which: str, index: int) -> dict[str, Any]:
 
 
 def lines(methods: list[dict[str, Any]], library: str) -> Iterator[str]:
-    """A paragraph for each method. ``library`` names the kernels that operators were looked up in."""
+    """A paragraph for each method. `library` names the kernels that operators were looked up in."""
     for method in methods:
         yield ""
         yield cut(f"method {method['name']}: {count(method['instructions'], 'instruction')}")

@@ -1,4 +1,4 @@
-"""The operators that a file needs, and which runtimes have a kernel for them (``--ops``)."""
+"""The operators that a file needs, and which runtimes have a kernel for them (`--ops`)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def facts(program: Program) -> dict[str, Any]:
-    """``targets``: the runtimes known; ``operators``: name, calls in all methods, and the targets that have it;
-    ``backends``: ids and how many delegates each has.
+    """`targets`: the runtimes known; `operators`: name, calls in all methods, and the targets that have it;
+    `backends`: ids and how many delegates each has.
     """
     from et_ir.targets.registry import CURRENT_TARGETS, find_target
 

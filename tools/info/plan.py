@@ -1,4 +1,4 @@
-"""The memory plan (``--plan``): which tensor lies where in an arena, from which instruction to which, and how much
+"""The memory plan (`--plan`): which tensor lies where in an arena, from which instruction to which, and how much
 smaller the arena could be.
 """
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def facts(program: Program) -> list[dict[str, Any]]:
     """One object for each arena of each method.
 
-    ``in_use`` is the most bytes of it that are needed at one time. ``bound`` is what no arena is smaller than if
-    tensors lie at multiples of ``alignment``: what ``needed_by`` needs at once. ``gap`` is by how much this one is
-    larger, and ``optimal`` whether it is not. ``tensors`` are ordered by offset; ``op`` is what writes one first,
-    ``source`` its line in Python. A tensor is needed from instruction ``first`` (-1: from the caller, or from the
-    execution before) to instruction ``last`` (the number of instructions: until the caller has read it, or by the next
+    `in_use` is the most bytes of it that are needed at one time. `bound` is what no arena is smaller than if
+    tensors lie at multiples of `alignment`: what `needed_by` needs at once. `gap` is by how much this one is
+    larger, and `optimal` whether it is not. `tensors` are ordered by offset; `op` is what writes one first,
+    `source` its line in Python. A tensor is needed from instruction `first` (-1: from the caller, or from the
+    execution before) to instruction `last` (the number of instructions: until the caller has read it, or by the next
     execution); neither is there for one that no instruction uses.
     """
     from et_schema.program import Tensor
@@ -124,7 +124,7 @@ def lines(arenas: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def certainty(arena: dict[str, Any]) -> str:
-    """What is known of how good an arena's size is, in words."""
+    """Optimality of an arena's size, in words."""
     if arena["optimal"]:
         return f"optimal: no smaller arena exists with tensors at multiples of {arena['alignment']}"
     return (

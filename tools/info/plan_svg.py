@@ -1,5 +1,5 @@
 """A memory plan as a drawing in SVG: instructions from left to right, offsets from the bottom up, a rectangle for each
-tensor in the colour of the operator that writes it. Its name, size and source line show under the pointer.
+tensor in the color of the operator that writes it. Its name, size and source line show under the pointer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def svg(arenas: list[dict[str, Any]]) -> str:
     ops = sorted(
         {tensor.get("op", "") for arena in drawn for tensor in arena["tensors"] if "first" in tensor}
     )
-    # Hues by the golden angle: neighbours in the list are far apart.
+    # Hues by the golden angle: neighbors in the list are far apart.
     colours = {op: f"hsl({at * 137.508 % 360:.0f} 60% {62 + at % 3 * 8}%)" for at, op in enumerate(ops)}
     panel = HEIGHT + 3 * LINE + MARGIN
     per_line = (WIDTH - 2 * MARGIN) // SWATCH

@@ -1,4 +1,4 @@
-"""File size breakdown (``--size``).
+"""File size breakdown (`--size`).
 
 It lists the parts of the file, and constants by the operator that reads them.
 """
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def facts(program: Program) -> dict[str, Any]:
-    """``parts``, which add up to the size of the file; ``operators``, bytes of the constants that each reads, counting
-    a constant for each operator that does; ``weights``.
+    """`parts`, which add up to the size of the file; `operators`, bytes of the constants that each reads, counting
+    a constant for each operator that does; `weights`.
     """
     pte = program.pte
     size = program.file.nbytes

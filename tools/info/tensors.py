@@ -36,7 +36,7 @@ def tensor_facts(tensor: TensorInfo) -> dict[str, Any]:
 
 
 def describe(slot: dict[str, Any]) -> str:
-    """A tensor or another input or output in a few words: ``float32 [2, 3] fc.weight``."""
+    """A tensor or another input or output in a few words: `float32 [2, 3] fc.weight`."""
     if "type" in slot:
         return slot["type"] + (f" {slot['value']!r}" if "value" in slot else "")
     text = f"{slot['dtype']} {slot['shape']}"

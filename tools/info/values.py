@@ -14,7 +14,7 @@ _LISTS_OF_REGISTERS = ("IntList", "TensorList", "OptionalTensorList")
 
 
 def plain_value(table: Any) -> dict[str, Any]:
-    """What value is not a tensor holds: ``value`` of a number or string, ``items`` of a list (of registers, or of
+    """Content of a value that is not a tensor: `value` of a number or string, `items` of a list (of registers, or of
     numbers); nothing for None.
     """
     kind = type(table).__name__
@@ -26,7 +26,7 @@ def plain_value(table: Any) -> dict[str, Any]:
 
 
 def literal(plan: ExecutionPlan, register: int, rebound: Set[int], show: Callable[[int], str]) -> str:
-    """A value as text; ``show`` writes a tensor, or a register that instructions assign to (``rebound``)."""
+    """A value as text; `show` writes a tensor, or a register that instructions assign to (`rebound`)."""
     table = plan.values[register].val
     if register in rebound or type(table).__name__ == "Tensor":
         return show(register)

@@ -19,8 +19,8 @@ SHOWN = 10
 def facts(program: Program) -> list[dict[str, Any]]:
     """The constants of all methods, largest first.
 
-    One that several values share is listed once, with the number of these in ``uses`` and their further names in
-    ``also``. ``same_as`` is the place in the list of the first with the same bytes, stored once more.
+    One that several values share is listed once, with the number of these in `uses` and their further names in
+    `also`. `same_as` is the place in the list of the first with the same bytes, stored once more.
     """
     from et_vm.meta import TensorInfo
     from et_vm.verify.tensors import tensor_data
@@ -73,7 +73,7 @@ def _digest(data: memoryview) -> bytes:
 
 
 def lines(weights: list[dict[str, Any]], shown: int | None = SHOWN) -> Iterator[str]:
-    """The largest ``shown`` (all if None), the sum of the rest, and what is stored more than once."""
+    """The largest `shown` (all if None), the sum of the rest, and what is stored more than once."""
     total = sum(weight["nbytes"] for weight in weights)
     yield ""
     yield f"{count(len(weights), 'weight')}: {total:,} bytes"

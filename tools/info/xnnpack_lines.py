@@ -1,4 +1,4 @@
-"""The graph of a blob for XNNPACK as lines of text, for ``et-vm info --delegates``."""
+"""The graph of a blob for XNNPACK as lines of text, for `et-vm info --delegates`."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _details(node: XNodeUnion) -> list[str]:
 
 
 def _value(value: XValue) -> str:
-    """Id, shape and type: ``%3:1x16x16x8xfp32``; a constant has no ``%`` but ``@``."""
+    """Id, shape and type: `%3:1x16x16x8xfp32`; a constant has no `%` but `@`."""
     from et_schema.xnnpack_nodes import tensor_of
 
     tensor: XNNTensorValue | None = tensor_of(value)

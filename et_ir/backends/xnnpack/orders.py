@@ -44,7 +44,7 @@ def permuted_order(order: Order, dims: Sequence[int]) -> Order:
 def reshaped_order(order: Order, before: Sequence[int], after: Sequence[int]) -> Order | None:
     """The order in which the result of a change of shape has its dimensions, if memory stays as it is.
 
-    Shapes are taken apart into the smallest groups of neighbours with as many elements before as after. Where the
+    Shapes are taken apart into the smallest groups of neighbors with as many elements before as after. Where the
     order keeps each group together and straight, groups move as they are, and dimensions of size one stand anywhere.
     `None` where elements have to move, or where more than one size of a shape is unknown (negative).
     """
@@ -83,7 +83,7 @@ def _known(before: Sequence[int], after: Sequence[int]) -> tuple[list[int], list
 
 
 def _groups(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Neighbouring dimensions before and after that hold the same elements; those of size one are in none."""
+    """Neighboring dimensions before and after that hold the same elements; those of size one are in none."""
     rest = [dim for dim, size in enumerate(after) if size != 1]
     groups: list[tuple[list[int], list[int]]] = []
     left = right = 1

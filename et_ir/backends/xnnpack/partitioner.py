@@ -80,7 +80,7 @@ class XnnpackPartitioner(CapabilityPartitioner):
 
 
 class _Chosen(XnnpackSupport):
-    """What XNNPACK takes, as far as the user lets it."""
+    """Ops supported by XNNPACK and not excluded by the user."""
 
     def __init__(self, bounds: SizeBounds, only: frozenset[str], without: frozenset[str]):
         super().__init__(bounds)

@@ -26,7 +26,7 @@ __all__ = ["Prelu", "find_prelu", "prelus"]
 
 @dataclass(frozen=True)
 class Prelu:
-    """What the three ops compute."""
+    """Result of the three ops."""
 
     x: SSAValue
     slope: SSAValue

@@ -188,7 +188,7 @@ def decode(attribute: ArrayAttr[Attribute], operands: Sequence[SSAValue]) -> lis
 
 
 def operand_count(attribute: Attribute) -> int:
-    """How many operands arguments refer to."""
+    """Number of operands that arguments refer to."""
     count = 0
     for attr in cast("ArrayAttr[Attribute]", attribute).data:
         if type(attr) is OperandAttr:

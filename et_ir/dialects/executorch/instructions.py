@@ -177,7 +177,7 @@ class KernelCallOp(IRDLOperation, RegisterAccess):
     # asked for more than anything else in a plan, so that operands are counted once for each attribute.
 
     def _count(self) -> int:
-        """How many operands are registers among the arguments."""
+        """Number of register operands among the arguments."""
         arguments = self.properties["arguments"]
         # A field of the class would be taken for a definition of IRDL's.
         cache = vars(self)

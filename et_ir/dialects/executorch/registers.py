@@ -469,7 +469,7 @@ class ViewOp(TensorRegisterOp):
 
     @property
     def first_byte(self) -> int:
-        """Where the view starts in its base, in bytes."""
+        """Offset of the view in its base, in bytes."""
         start = self.start
         return 0 if start is None else start.value.data
 

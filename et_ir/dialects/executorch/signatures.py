@@ -35,7 +35,7 @@ def declared_schemas(module: ModuleOp) -> dict[str, Schema]:
 
 
 def call_problems(op: KernelCallOp, declared: Mapping[str, Schema]) -> Iterator[str]:
-    """What does not fit the operator's schema in a call; nothing if the schema is neither known nor declared."""
+    """Mismatches between a call and its operator's schema; nothing if the schema is neither known nor declared."""
     schema = schema_of(op.key) or declared.get(op.key)
     if schema is None:
         return

@@ -26,9 +26,9 @@ class Function(NamedTuple):
     """`None` for an f64 if an operand is one, else an i64."""
     apply: _Apply
     operands: tuple[Attribute, ...] = (i64, f64)
-    """What each operand can be."""
+    """Accepted types of each operand."""
     prefix: str = ""
-    """What runtimes have before the function's name."""
+    """Namespace of the function in runtimes."""
 
     def takes(self, types: Sequence[Attribute]) -> bool:
         """Whether operands can be of these types."""

@@ -14,7 +14,7 @@ __all__ = ["RangeOp"]
 
 @irdl_op_definition
 class RangeOp(IRDLOperation):
-    """What a number known at run time only can be: not below `from`, not above `to`.
+    """Range of a run-time number: not below `from`, not above `to`.
 
     A statement that `torch.export` has taken from the program. Memory for tensors of that size is planned by it.
 

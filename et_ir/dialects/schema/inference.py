@@ -64,7 +64,7 @@ def _types(found: Result, type_of: Callable[[Meta], Attribute]) -> Sequence[Attr
 
 @lru_cache(maxsize=16384)
 def meta_of(type: Attribute) -> Meta:
-    """What a type says. Raises `ValueError` for one that is neither a tensor's nor a number's."""
+    """Metadata of a type. Raises `ValueError` for one that is neither a tensor's nor a number's."""
     if isinstance(type, TensorType):
         tensor = cast("TensorType[Attribute]", type)
         return Meta(tensor.get_shape(), dtype_of(tensor.element_type))

@@ -52,11 +52,11 @@ from et_ops import Arg, Operator, Schema, parse_schema
 __all__ = ["DYNAMIC", "OpInfo", "SchemaOp", "compatible", "op_info"]
 
 Argument = SSAValue | Operation | Value | Sequence["SSAValue | Operation | int | None"]
-"""What `SchemaOp.make` takes for one schema argument."""
+"""Argument accepted by `SchemaOp.make` for one schema argument."""
 
 
 class OpInfo:
-    """What can be known of an op class from its schema, computed once per class."""
+    """Facts of an op class derived from its schema, computed once per class."""
 
     __slots__ = (
         "defaults",

@@ -59,7 +59,7 @@ class ValueType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def quantized_by(self) -> schema.XNNQuantParams | None:
-        """How the value is quantized."""
+        """Quantization of the value."""
         found = dict(self.quantization.data)
         kind = found.pop("by", None)
         if not isinstance(kind, StringAttr):
@@ -134,7 +134,7 @@ def attributes_of(table: Any, leave: Sequence[str] = ()) -> dict[str, Attribute]
 
 
 def field_values(cls: type, attributes: dict[str, Attribute]) -> dict[str, Any]:
-    """What :func:`attributes_of` had of a table. Raises ValueError for what is no field of its class, or its type."""
+    """What `attributes_of` had of a table. Raises ValueError for what is no field of its class, or its type."""
     kinds = {
         field.name: (field.kind, field.scalar.is_float)
         for field in fields_of(cls)

@@ -14,11 +14,11 @@ its place. Constants are computed when their bytes are needed and not kept, so f
 takes no memory. Equal ops share a constant, also across methods.
 
 Weights that are kept as integers stay so: an op of `quantized_decomposed` that restores them is not folded, however
-small they are, unless `dequantize` says so, and then it is, however large. What quantises constants is folded as any
+small they are, unless `dequantize` says so, and then it is, however large. What quantizes constants is folded as any
 other op.
 
 Movement of data, conversion and plain arithmetic are evaluated in numpy, the rest by torch if it is installed
-(`et_ir/evaluation`). Random ops, uninitialised tensors, constants whose bytes are not loaded, and ops that
+(`et_ir/evaluation`). Random ops, uninitialized tensors, constants whose bytes are not loaded, and ops that
 torch fails on are left as they are.
 """
 
@@ -291,7 +291,7 @@ class _Plan:
 
 
 def _restores(op: SchemaOp) -> bool:
-    """Whether an op makes floats of quantised numbers."""
+    """Whether an op makes floats of quantized numbers."""
     return op.name.partition(".")[2].startswith("quantized_decomposed.dequantize_")
 
 
@@ -331,7 +331,7 @@ class ConstantFoldPass(ModulePass):
     torch: bool = True
     """Whether torch evaluates what numpy cannot."""
     dequantize: bool = False
-    """Whether quantised constants are restored at compile time: faster programs, in files up to four times as large."""
+    """Whether quantized constants are restored at compile time: faster programs, in files up to four times as large."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _Folder(op, self.limit, self.torch, self.dequantize).run()

@@ -73,7 +73,7 @@ class PromoteOperands(RewritePattern):
 
 
 def _converted(value: SSAValue, dtype: Attribute, op: Operation, rewriter: PatternRewriter) -> SSAValue:
-    """A copy of ``value`` in another element type, right after its definition, for the level of ``op``."""
+    """A copy of `value` in another element type, right after its definition, for the level of `op`."""
     type = value.type
     assert is_tensor(type)
     to = TensorType(dtype, type.get_shape(), type.encoding)
@@ -85,11 +85,11 @@ def _converted(value: SSAValue, dtype: Attribute, op: Operation, rewriter: Patte
 
 
 _ACCUMULATING = ("cumprod", "cumsum", "mean", "mean.dim", "prod", "prod.dim_int", "sum", "sum.dim_IntList")
-"""Reductions and scans with a ``dtype``, to which torch converts the operand first."""
+"""Reductions and scans with a `dtype`, to which torch converts the operand first."""
 
 
 class ConvertAccumulated(RewritePattern):
-    """Converts the operand of a reduction or scan to its ``dtype`` where kernels do not."""
+    """Converts the operand of a reduction or scan to its `dtype` where kernels do not."""
 
     roots = known_forms(*_ACCUMULATING)
 

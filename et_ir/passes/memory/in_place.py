@@ -13,7 +13,7 @@ executorch.kernel_call "aten::hardtanh.out"(%r, 0.0, 6.0) outs(%r)
 executorch.return %r
 ```
 
-A pointwise kernel reads an element before it writes the one at the same place; a softmax, or a normalisation, reads
+A pointwise kernel reads an element before it writes the one at the same place; a softmax, or a normalization, reads
 what it needs of a row before it writes that. Which kernels of a target may write their (first) result over which
 arguments is in `et_ir/targets/<target>-in-place.txt`, and why others may not. Result and argument must have the same
 type and layout. The argument must be memory that the plan allocates, and must not interfere with the result but by this

@@ -2,7 +2,7 @@
 
 | label | rule |
 |---|---|
-| `core_aten_c1` | an op is `core` or `view_copy` to torch, a leaf, quantised, declared by the program, or preserved |
+| `core_aten_c1` | an op is `core` or `view_copy` to torch, a leaf, quantized, declared by the program, or preserved |
 
 together with all rules of `verify-aten`. Leaves are the operators that nothing decomposes soundly and that runtimes
 can have kernels for: `et_ops/leaves.txt` lists them with the reasons. Operators of a user's own, which the

@@ -38,7 +38,7 @@ _NIBBLE_ZERO = 8
 def load_constant(
     blob: XnnpackBlob, value: XValue, tensor: XNNTensorValue, named_data: Mapping[str, memoryview], where: str
 ) -> tuple[Tensor, int]:
-    """The constant that ``value`` is, and how many bytes were taken for it: none for a view; ``where`` is its path in
+    """The constant that `value` is, and how many bytes were taken for it: none for a view; `where` is its path in
     messages.
 
     Raises InvalidFile(DelegateInvalidCompatibility) when the constant is missing or too short.

@@ -54,8 +54,8 @@ class Delegate:
         arguments: Sequence[object] = (),
         meter: WorkMeter | None = None,
     ) -> None:
-        """``platform`` makes the memory of values; ``kernels`` are used where they are compiled; ``arguments`` are
-        what the first call will pass, as far as that is known; ``meter`` counts the work of calls.
+        """`platform` makes the memory of values; `kernels` are used where they are compiled; `arguments` are
+        what the first call will pass, as far as that is known; `meter` counts the work of calls.
         """
         self._platform = platform
         self._meter = meter
@@ -99,12 +99,12 @@ class Delegate:
         }
 
     def run(self, args: Sequence[object]) -> None:
-        """Read the inputs and write the outputs among ``args``. Raises ExecutorchError."""
+        """Read the inputs and write the outputs among `args`. Raises ExecutorchError."""
         self._settle(args)
         self._walk(self._steps)
 
     def run_observed(self, args: Sequence[object], context: BackendExecuteContext) -> None:
-        """:meth:`run`, telling the context of each node when it began and ended."""
+        """`run`, telling the context of each node when it began and ended."""
         self._settle(args)
         ticks = context.platform.ticks
         start = self._first

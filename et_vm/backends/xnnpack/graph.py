@@ -23,7 +23,7 @@ from et_vm.values import Tensor
 
 
 class ValueInfo(NamedTuple):
-    """What is known of a value whatever its size."""
+    """Size-independent facts of a value."""
 
     scalar_type: ScalarType
     dims: tuple[int, ...]
@@ -47,8 +47,8 @@ class NodeInfo(NamedTuple):
 
 
 class XnnpackGraph:
-    """``values`` and ``constants`` are by id; ``inputs`` and ``outputs`` are ids in the order of their arguments, and
-    ``last_uses`` says for each value the index of the last node that reads or writes it. ``nbytes`` were taken for
+    """`values` and `constants` are by id; `inputs` and `outputs` are ids in the order of their arguments, and
+    `last_uses` says for each value the index of the last node that reads or writes it. `nbytes` were taken for
     constants that are no views of the blob or of named data.
     """
 

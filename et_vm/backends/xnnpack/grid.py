@@ -29,7 +29,7 @@ class Limits(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The numbers ``(q - zero_point) * scale`` for all q from ``low`` to ``high``."""
+    """The numbers `(q - zero_point) * scale` for all q from `low` to `high`."""
 
     scale: float
     zero_point: int
@@ -57,7 +57,7 @@ def grid_of(value: XValue) -> Grid | None:
 
 
 def clamp(array: Array, limits: Limits, out: Array) -> list[Step]:
-    """Steps that store ``array`` within ``limits`` into ``out``, which may be ``array``."""
+    """Steps that store `array` within `limits` into `out`, which may be `array`."""
     low, high = limits
     if high == float("inf"):
         if low == -high:
@@ -69,7 +69,7 @@ def clamp(array: Array, limits: Limits, out: Array) -> list[Step]:
 
 
 def snap(array: Array, grid: Grid, limits: Limits | None = None) -> list[Step]:
-    """Steps that put the numbers in ``array`` on the grid, and within ``limits``."""
+    """Steps that put the numbers in `array` on the grid, and within `limits`."""
     low, high = grid.low - grid.zero_point, grid.high - grid.zero_point
     if limits is not None:
         low = _nearest(limits.low, grid, low, high)
@@ -84,12 +84,12 @@ def snap(array: Array, grid: Grid, limits: Limits | None = None) -> list[Step]:
 
 
 def _nearest(number: float, grid: Grid, low: int, high: int) -> int:
-    """How many steps from zero ``number`` is, within ``low`` and ``high``."""
+    """How many steps from zero `number` is, within `low` and `high`."""
     return int(np.rint(min(max(number / grid.scale, low), high)))
 
 
 def read_in(ctx: PrepareContext, source: Array, grid: Grid, target: Array) -> list[Step]:
-    """Steps that store the real numbers which the integers in ``source`` stand for into ``target``."""
+    """Steps that store the real numbers which the integers in `source` stand for into `target`."""
     del ctx
     calls: list[Step] = [(np.copyto, (target, source, "unsafe"))]
     if grid.zero_point:
@@ -98,7 +98,7 @@ def read_in(ctx: PrepareContext, source: Array, grid: Grid, target: Array) -> li
 
 
 def write_out(ctx: PrepareContext, source: Array, grid: Grid, target: Array) -> list[Step]:
-    """Steps that store real numbers on the grid into ``target`` as integers."""
+    """Steps that store real numbers on the grid into `target` as integers."""
     work = ctx.scratch(source.shape, source.dtype)
     return [
         call(np.divide, source, filled(work.dtype, grid.scale), work),
@@ -109,8 +109,8 @@ def write_out(ctx: PrepareContext, source: Array, grid: Grid, target: Array) -> 
 
 
 def snap_rows(ctx: PrepareContext, source: Array, target: Array, kept: int) -> list[Step]:
-    """Steps that store ``source`` into ``target`` with each row on a grid of its own: 256 numbers that reach from the
-    least to the greatest of it and to zero. A row is the last ``kept`` dimensions.
+    """Steps that store `source` into `target` with each row on a grid of its own: 256 numbers that reach from the
+    least to the greatest of it and to zero. A row is the last `kept` dimensions.
 
     The scale and the zero point are XNNPACK's: of the two zero points that put the least or the greatest number on
     the grid, that with the smaller error.

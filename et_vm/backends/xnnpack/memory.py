@@ -13,14 +13,14 @@ ALIGNMENT = 64
 
 
 def aligned(nbytes: int) -> Array:
-    """Uninitialised bytes that begin where a line of the cache does."""
+    """Uninitialized bytes that begin where a line of the cache does."""
     raw = np.empty(nbytes + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + nbytes]
 
 
 def address(array: Array) -> int:
-    """Where an array begins."""
+    """Address of an array."""
     place: int = array.__array_interface__["data"][0]
     return place
 
@@ -32,7 +32,7 @@ def same_memory(a: Array | None, b: Array | None) -> bool:
 
 class Pool:
     """Hands out arrays of bytes, those that were given back first: the smallest that is large enough, and of these the
-    last that was given back, which the processor's cache is likely to hold. New ones are made by ``allocate``.
+    last that was given back, which the processor's cache is likely to hold. New ones are made by `allocate`.
     """
 
     __slots__ = ("_allocate", "_free", "_given", "nbytes")
@@ -45,7 +45,7 @@ class Pool:
         self.nbytes = 0
 
     def take(self, nbytes: int) -> Array:
-        """At least ``nbytes`` bytes. Raises what ``allocate`` raises."""
+        """At least `nbytes` bytes. Raises what `allocate` raises."""
         best = bisect_left(self._free, nbytes, key=_size)
         # A block much larger than what is asked for is kept for something larger.
         if best < len(self._free) and self._free[best][0] <= 4 * max(nbytes, ALIGNMENT):

@@ -21,7 +21,7 @@ from et_vm.work import WorkMeter, elements_of
 class GraphPlan:
     """What to call, in order, and on which tensors: those of the inputs are to be filled before.
 
-    ``tensors`` are the values by id. The memory of a value goes to others behind its last use.
+    `tensors` are the values by id. The memory of a value goes to others behind its last use.
     """
 
     __slots__ = (
@@ -58,9 +58,9 @@ class GraphPlan:
         given: Mapping[int, Array] | None = None,
         meter: WorkMeter | None = None,
     ) -> None:
-        """``sizes`` are those of the inputs, in the order of memory; ``memo`` keeps what is derived from constants;
-        ``platform`` makes the memory of values; ``kernels`` are compiled ones to use; ``given`` is memory for inputs
-        and outputs, by their ids; ``meter`` counts the work of calls, where that is limited.
+        """`sizes` are those of the inputs, in the order of memory; `memo` keeps what is derived from constants;
+        `platform` makes the memory of values; `kernels` are compiled ones to use; `given` is memory for inputs
+        and outputs, by their ids; `meter` counts the work of calls, where that is limited.
 
         Raises InvalidFile(DelegateInvalidCompatibility) for a node that does not take its operands, OutOfMemory.
         """
@@ -221,7 +221,7 @@ class GraphPlan:
         return tensor
 
     def _shared(self, value: int, tensor: Tensor, like: Tensor | None) -> Array | None:
-        """The block of ``like``, if the value will have the same bytes for as long as both are used."""
+        """The block of `like`, if the value will have the same bytes for as long as both are used."""
         if like is None or like.scalar_type != tensor.scalar_type or like.nbytes != tensor.nbytes:
             return None
         source = self._numbers.get(id(like))

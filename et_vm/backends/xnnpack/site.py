@@ -30,9 +30,9 @@ Result: TypeAlias = Callable[[int, Sequence[int], Tensor | None, Sequence[Tensor
 class Site:
     """A node with the shapes of its operands known.
 
-    Tensors have their sizes in the order of memory. A translation makes each result with :meth:`result`, which gives
-    it its sizes, and returns the steps that fill it. What ``limits`` and the grid of a quantized result ask for comes
-    behind these steps, unless the translation has set ``limits`` to None, having seen to them itself; or, for the
+    Tensors have their sizes in the order of memory. A translation makes each result with `result`, which gives
+    it its sizes, and returns the steps that fill it. What `limits` and the grid of a quantized result ask for comes
+    behind these steps, unless the translation has set `limits` to None, having seen to them itself; or, for the
     grid, unless it only moves elements between values of one grid.
     """
 
@@ -75,8 +75,8 @@ class Site:
         like: Tensor | None = None,
         over: Sequence[Tensor] = (),
     ) -> Tensor:
-        """The tensor for a value that the node writes, with its sizes. It has the memory of ``like`` where it may, or
-        that of one of ``over`` that has as many bytes and is not read again.
+        """The tensor for a value that the node writes, with its sizes. It has the memory of `like` where it may, or
+        that of one of `over` that has as many bytes and is not read again.
         """
         return self._make(value, sizes, like, over)
 
@@ -100,13 +100,13 @@ class Site:
         return None if prepare is None else [prepare(self.ctx, *arguments)]
 
     def compiled_if_large(self, elements: int, name: str | None, *arguments: object) -> list[Step] | None:
-        """:meth:`compiled`, or None where numpy would have too little to do: ``elements`` times its calls. And for no
+        """`compiled`, or None where numpy would have too little to do: `elements` times its calls. And for no
         name.
         """
         return None if name is None or elements < LARGE else self.compiled(name, *arguments)
 
     def kernel(self, name: str, portable: Prepare, *arguments: object) -> list[Step]:
-        """The call of an operator's kernel: a compiled one, or ``portable``."""
+        """The call of an operator's kernel: a compiled one, or `portable`."""
         steps = self.compiled(name, *arguments)
         return [portable(self.ctx, *arguments)] if steps is None else steps
 
@@ -116,7 +116,7 @@ class Site:
         return self._kernels is not None
 
     def clamped(self, x: Tensor, limits: Limits, out: Tensor) -> list[Step]:
-        """Steps that store ``x`` within ``limits`` into ``out``, which may be ``x``."""
+        """Steps that store `x` within `limits` into `out`, which may be `x`."""
         low, high = (None if math.isinf(limit) else limit for limit in limits)
         name = "aten::clamp.out" if (low, high) != (None, None) else None
         steps = self.compiled_if_large(out.numel, name, x, low, high, out)
@@ -128,7 +128,7 @@ class Site:
 
     def converted(self, tensor: Tensor, scalar_type: ScalarType, calls: list[Step]) -> Tensor:
         """The tensor in another type: itself if it has that type, a copy that is kept of a constant, or scratch that
-        ``calls`` fill.
+        `calls` fill.
         """
         if tensor.scalar_type == scalar_type:
             return tensor

@@ -2,9 +2,9 @@
 memory.
 
 Importing this package imports torch. Any operator that torch's registry knows by an out variant (or an
-in-place form) has a kernel, so the library is as complete as the torch that is installed; :mod:`special`
-and :mod:`convolution` hold the few that have a faster way than their out variant. Operators of a user's own are called
-as torch has them registered (:mod:`custom`) when a program asks for one.
+in-place form) has a kernel, so the library is as complete as the torch that is installed; `special`
+and `convolution` hold the few that have a faster way than their out variant. Operators of a user's own are called
+as torch has them registered (`custom`) when a program asks for one.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from et_vm.kernels.aten.schema import operators
 from et_vm.kernels.registry import KernelRegistry
 
 DECLARING = (convolution, special)
-"""The modules whose import fills ``SPECIAL``."""
+"""The modules whose import fills `SPECIAL`."""
 
 
 def register(registry: KernelRegistry) -> None:
-    """Add the library to ``registry``, and torch's inference mode around its executions."""
+    """Add the library to `registry`, and torch's inference mode around its executions."""
     for name, prepare in SPECIAL.items():
         registry.register(name, prepare)
     for name in operators():

@@ -22,9 +22,9 @@ def torch_dtype(scalar_type: int) -> torch.dtype:
 
 
 def alias(tensor: Tensor) -> torch.Tensor:
-    """A torch tensor on the memory of ``tensor``, with its shape and strides.
+    """A torch tensor on the memory of `tensor`, with its shape and strides.
 
-    The caller keeps ``tensor`` alive. Constants are aliased too: torch has no read-only tensors, and the
+    The caller keeps `tensor` alive. Constants are aliased too: torch has no read-only tensors, and the
     out variants do not write to their inputs.
     """
     array = tensor.array

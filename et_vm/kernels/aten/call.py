@@ -21,7 +21,7 @@ _MEMORY_FORMATS = {
 
 
 def _convert(value: Any, argument: Arg, tensor: Callable[[Tensor], torch.Tensor]) -> Any:
-    """An argument as torch takes it: tensors through ``tensor``, numbers that stand for types as the types."""
+    """An argument as torch takes it: tensors through `tensor`, numbers that stand for types as the types."""
     if value is None:
         return None
     if isinstance(value, Tensor):
@@ -41,7 +41,7 @@ def _is_default(value: Any, argument: Arg) -> bool:
 
 
 class AtenCall:
-    """An operator with the VM's ``values`` for its arguments, the outputs last."""
+    """An operator with the VM's `values` for its arguments, the outputs last."""
 
     def __init__(self, op: TorchOperator, values: Sequence[Any]) -> None:
         self.op = op

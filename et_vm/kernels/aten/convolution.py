@@ -22,7 +22,7 @@ _WORTH_PACKING = 1 << 14
 def _pointwise_product(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor
 ) -> Step | None:
-    """A 1x1 convolution of one sample as a matrix product into ``out``; None when the memory is not that of
+    """A 1x1 convolution of one sample as a matrix product into `out`; None when the memory is not that of
     matrices.
     """
     filters, channels = weight.shape[:2]
@@ -69,7 +69,7 @@ def _packed(
     """A convolution by oneDNN with its weights in oneDNN's order; None when that does not pay or torch has no
     oneDNN.
 
-    Torch's own ``convolution`` reorders them in every call, which for the last layers of a ResNet takes as
+    Torch's own `convolution` reorders them in every call, which for the last layers of a ResNet takes as
     long as the arithmetic. The price is that the result is channels-last: worth it while the weights
     outnumber the results.
     """
@@ -116,7 +116,7 @@ def convolution_out(
     groups: int,
     out: Tensor,
 ) -> Step:
-    """A 1x1 kernel on one sample is a product straight into ``out``. Otherwise torch allocates the result
+    """A 1x1 kernel on one sample is a product straight into `out`. Otherwise torch allocates the result
     and it is copied; weights that outnumber the results are brought in order beforehand, as a second copy.
     """
     values = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out)

@@ -40,7 +40,7 @@ def custom_kernel(name: str) -> Prepare | None:
 
 
 def _functional(op: TorchOperator) -> Any | None:
-    """The form of an operator that returns new tensors: an overload of it, or what is called as it without ``_out``."""
+    """The form of an operator that returns new tensors: an overload of it, or what is called as it without `_out`."""
     found = functional(op.name)
     if found is not None:
         return found

@@ -47,7 +47,7 @@ def _has_dynamic_shape(op: TorchOperator) -> bool:
 
 
 def shape_outputs(ctx: PrepareContext, call: AtenCall) -> bool:
-    """Check ``call`` and resize its outputs; False when only its execution will tell their shapes.
+    """Check `call` and resize its outputs; False when only its execution will tell their shapes.
 
     Raises Trap for arguments that the operator does not take, NotSupported for an output that cannot have
     the shape.

@@ -101,7 +101,7 @@ def _on_contiguous(compute: Any, positional: Sequence[Any], keywords: dict[str, 
 
 
 def copy_results(compute: Callable[[], Any], targets: Sequence[Callable[[torch.Tensor], object]]) -> None:
-    """Compute new tensors and hand them to the ``copy_`` of each output."""
+    """Compute new tensors and hand them to the `copy_` of each output."""
     made = compute()
     results = [made] if isinstance(made, torch.Tensor) else made
     for target, result in zip(targets, results, strict=True):
@@ -130,7 +130,7 @@ def _run_and_resize(ctx: PrepareContext, call: AtenCall) -> None:
 
 
 def out_variant_kernel(name: str) -> Prepare:
-    """The kernel for the operator ``name`` of torch's registry."""
+    """The kernel for the operator `name` of torch's registry."""
     found = operator(name)
     generic = OutVariant(found)
     return view_kernel(found, generic) or generic

@@ -1,4 +1,4 @@
-"""The ``quantized_decomposed`` operators by torch's own functions, which have no out variants: the results are
+"""The `quantized_decomposed` operators by torch's own functions, which have no out variants: the results are
 copied. Sums, embeddings and mixed products, which torch does not define, are put together from what it does.
 """
 

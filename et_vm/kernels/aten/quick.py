@@ -1,7 +1,7 @@
 """Fast Python entry points of torch by operator.
 
-Torch reaches one C++ function by several Python doors. ``torch.ops`` is always open but takes 1.7 us to
-parse a call; the functions of the ``torch`` module parse theirs in 0.7 us, and choose among overloads by the
+Torch reaches one C++ function by several Python doors. `torch.ops` is always open but takes 1.7 us to
+parse a call; the functions of the `torch` module parse theirs in 0.7 us, and choose among overloads by the
 types of their arguments. The tables say which operators a function of the same name arrives at, whatever
 the arguments; a test watches the dispatcher to prove it.
 """
@@ -167,7 +167,7 @@ IN_TORCH = frozenset(
         "zeros.out",
     }
 )
-"""Operators that the function of their name in ``torch`` leads to."""
+"""Operators that the function of their name in `torch` leads to."""
 
 IN_NN = frozenset(
     {
@@ -224,7 +224,7 @@ output where this one allocates."""
 
 
 def quick_function(name: str) -> Callable[..., Any] | None:
-    """The function to call for the operator ``name`` (``aten::add.out``), with ``out=`` for its outputs."""
+    """The function to call for the operator `name` (`aten::add.out`), with `out=` for its outputs."""
     own = name.removeprefix("aten::")
     function = own.partition(".")[0]
     if own in IN_TORCH:

@@ -70,7 +70,7 @@ def _parameter(argument: Arg) -> Param:
 
 def operators() -> Iterator[str]:
     """Names, as ExecuTorch writes them, of the operators of torch that write to an out tensor or to
-    ``self``.
+    `self`.
     """
     for schema in torch._C._jit_get_all_schemas():  # pyright: ignore[reportPrivateUsage] no public list exists
         written = [a for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
@@ -97,7 +97,7 @@ def custom_operators() -> Iterator[str]:
 
 @functools.cache
 def operator(name: str) -> TorchOperator:
-    """The operator called ``name`` (``aten::add.out``).
+    """The operator called `name` (`aten::add.out`).
 
     Raises AttributeError when torch has none, ValueError for one with types that programs do not hold.
     """
@@ -118,7 +118,7 @@ def _key(argument: Arg) -> tuple[str, ArgType]:
 
 @functools.cache
 def functional(name: str) -> Any | None:
-    """The overload that takes the inputs of the operator ``name`` and returns what that writes, if there is one."""
+    """The overload that takes the inputs of the operator `name` and returns what that writes, if there is one."""
     op = operator(name)
     wanted = [_key(argument) for argument in op.inputs]
     packet = op.overload.overloadpacket

@@ -36,7 +36,7 @@ def batch_norm_no_training_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """By ``native_batch_norm``, which writes to its output."""
+    """By `native_batch_norm`, which writes to its output."""
     values = (input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2)
     generic = checked(ctx, "aten::_native_batch_norm_legit_no_training.out", *values)
     if not out0.array.size or out0.scalar_type != input.scalar_type:
@@ -51,7 +51,7 @@ def batch_norm_no_training_out(
 
 @special("aten::relu.out")
 def relu_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
-    """By ``clamp_min``, which writes to its output."""
+    """By `clamp_min`, which writes to its output."""
     generic = checked(ctx, "aten::relu.out", self, out)
     if not out.array.size or out.scalar_type != self.scalar_type:
         return generic
@@ -69,7 +69,7 @@ def embedding_out(
     sparse: bool,
     out: Tensor,
 ) -> Step:
-    """By ``index_select``, which writes to its output."""
+    """By `index_select`, which writes to its output."""
     values = (weight, indices, padding_idx, scale_grad_by_freq, sparse, out)
     generic = checked(ctx, "aten::embedding.out", *values)
     with torch.inference_mode():
@@ -88,7 +88,7 @@ def embedding_out(
 def masked_fill_scalar_out(
     ctx: PrepareContext, self: Tensor, mask: Tensor, value: Scalar, out: Tensor
 ) -> Step:
-    """By ``where``, which writes to its output."""
+    """By `where`, which writes to its output."""
     generic = checked(ctx, "aten::masked_fill.Scalar_out", self, mask, value, out)
     if not out.array.size or out.scalar_type != self.scalar_type:
         return generic
@@ -182,7 +182,7 @@ def _convert(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
 def to_copy_out(
     ctx: PrepareContext, self: Tensor, non_blocking: bool, memory_format: int | None, out: Tensor
 ) -> Step:
-    """A copy, in the type and layout that ``out`` was planned with."""
+    """A copy, in the type and layout that `out` was planned with."""
     return _convert(ctx, self, out)
 
 
@@ -197,7 +197,7 @@ def _check_same_type(ctx: PrepareContext, self: Tensor, out: Tensor) -> None:
 
 @special("aten::clone.out")
 def clone_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
-    """A copy, in the layout that ``out`` was planned with."""
+    """A copy, in the layout that `out` was planned with."""
     _check_same_type(ctx, self, out)
     return _convert(ctx, self, out)
 
@@ -218,7 +218,7 @@ def _check_dim_order(ctx: PrepareContext, dim_order: list[int] | None, out: Tens
 def to_dim_order_copy_out(
     ctx: PrepareContext, self: Tensor, non_blocking: bool, dim_order: list[int] | None, out: Tensor
 ) -> Step:
-    """A copy in the type of ``out``, laid out as ``dim_order``."""
+    """A copy in the type of `out`, laid out as `dim_order`."""
     _check_dim_order(ctx, dim_order, out)
     return _convert(ctx, self, out)
 
@@ -227,7 +227,7 @@ def to_dim_order_copy_out(
 def clone_dim_order_out(
     ctx: PrepareContext, self: Tensor, non_blocking: bool, dim_order: list[int] | None, out: Tensor
 ) -> Step:
-    """A copy laid out as ``dim_order``."""
+    """A copy laid out as `dim_order`."""
     _check_same_type(ctx, self, out)
     _check_dim_order(ctx, dim_order, out)
     return _convert(ctx, self, out)
@@ -237,7 +237,7 @@ def clone_dim_order_out(
 def empty_dim_order_out(
     ctx: PrepareContext, size: list[int], dim_order: list[int] | None, out: Tensor
 ) -> Step:
-    """Memory as it is, laid out as ``dim_order``."""
+    """Memory as it is, laid out as `dim_order`."""
     ctx.check(all(extent >= 0 for extent in size), arg="size", expected="non-negative sizes", got=size)
     _check_dim_order(ctx, dim_order, out)
     out.resize(size)

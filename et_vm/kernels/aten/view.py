@@ -1,4 +1,4 @@
-"""The ``*_copy`` operators: torch makes the view once, and each execution is one copy of it."""
+"""The `*_copy` operators: torch makes the view once, and each execution is one copy of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORTH_KEEPING = 1 << 12
 
 
 def copy_step(source: torch.Tensor, target: torch.Tensor) -> Step:
-    """The step ``target.copy_(source)``; nothing when they are the same view."""
+    """The step `target.copy_(source)`; nothing when they are the same view."""
     same = (
         source.dtype == target.dtype
         and source.data_ptr() == target.data_ptr()
@@ -94,7 +94,7 @@ def _run(steps: tuple[Step, ...]) -> None:
 
 
 def view_kernel(op: TorchOperator, generic: Prepare) -> Prepare | None:
-    """The kernel for ``op`` if it is the copying form of a view operator, else None."""
+    """The kernel for `op` if it is the copying form of a view operator, else None."""
     namespace, _, rest = op.name.partition("::")
     name, _, overload = rest.partition(".")
     base = "view" if name == "_unsafe_view" else name.removesuffix("_copy")

@@ -93,14 +93,14 @@ def test_files_hold_what_was_written() -> None:
         (b'{"forward": {"inputs": []}}', "expected an object with"),
         (b'{"forward": {"inputs": [1], "guards": []}}', "lists of strings"),
         (b'{"forward": {"inputs": "xy", "guards": []}}', "lists of strings"),
-        (b'{"forward": {"inputs": ["x", "x"], "guards": []}}', "all different"),
+        (b'{"forward": {"inputs": ["x", "x"], "guards": []}}', "distinct"),
         (b'{"forward": {"inputs": ["x y"], "guards": []}}', "identifiers"),
         (
             b'{"forward": {"inputs": ["x"], "guards": ["y.shape[0] == 1"]}}',
             "refers to y, which is not an input",
         ),
-        (b'{"forward": {"inputs": ["x"], "guards": ["x.shape[-1] == 1"]}}', "no condition"),
-        (b'{"forward": {"inputs": ["x"], "guards": ["print(x)"]}}', "no condition"),
+        (b'{"forward": {"inputs": ["x"], "guards": ["x.shape[-1] == 1"]}}', "not a condition"),
+        (b'{"forward": {"inputs": ["x"], "guards": ["print(x)"]}}', "not a condition"),
         (
             b'{"forward": {"inputs": [], "guards": [' + b",".join([b'"1 == 1"'] * 10_001) + b"]}}",
             "10001 guards, at most 10000",

@@ -144,8 +144,8 @@ def test_header_of_the_first_generation_has_no_data_size(program: tuple[Program,
         (24, "Q", 2**40, r"segments end at byte \d+ in a file of \d+ .*byte 0x20"),
         (32, "Q", 2**40, r"segments end at byte \d+ in a file of \d+ .*byte 0x20"),
         (32, "Q", 64, r"segment at bytes .* runs past \d+ at segments\[1\], byte 0x"),
-        (24, "Q", 0, r"the extended header gives no start for them at segments\[0\]"),
-        (8, "4s", b"eh01", r"the extended header gives no start for them at segments\[0\]"),
+        (24, "Q", 0, r"the extended header does not locate them at segments\[0\]"),
+        (8, "4s", b"eh01", r"the extended header does not locate them at segments\[0\]"),
     ],
 )
 def test_header_rules(

@@ -217,7 +217,7 @@ def parameters(graph: XNNGraph, **edits: object) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda g: setattr(g.xnodes[0], "xnode_union", None), r"no kind at xnodes\[0\]\.xnode_union"),
+        (lambda g: setattr(g.xnodes[0], "xnode_union", None), r"without a kind at xnodes\[0\]\.xnode_union"),
         (
             lambda g: setattr(g.xnodes[0], "xnode_union", XNNFullyConnected(9, 1, 2, 3)),
             r"FullyConnected of an unknown value 9 at xnodes\[0\]\.xnode_union\.input1_id",
@@ -235,7 +235,10 @@ def parameters(graph: XNNGraph, **edits: object) -> None:
             lambda g: setattr(g.xnodes[0], "xnode_union", XNNAdd(0, 3, 3)),
             r"Add reads value 3 before .* at xnodes\[0\]\.xnode_union\.input2_id",
         ),
-        (lambda g: setattr(g.xnodes[1], "xnode_union", XNNSigmoid(3, 2)), "writes value 2, which is there"),
+        (
+            lambda g: setattr(g.xnodes[1], "xnode_union", XNNSigmoid(3, 2)),
+            "writes value 2, which is already written",
+        ),
         (lambda g: g.xnodes.append(g.xnodes[1]), "writes value 4, which is already written"),
         (lambda g: g.xnodes.pop(), r"value 4 is never written at output_ids\[0\]"),
         (lambda g: g.input_ids.append(9), r"unknown value 9 at input_ids\[1\]"),
@@ -249,7 +252,7 @@ def parameters(graph: XNNGraph, **edits: object) -> None:
             lambda g: setattr(tensor(g, 3), "id_out", 0),
             r"duplicate id 0 at xvalues\[3\]\.xvalue_union\.id_out",
         ),
-        (lambda g: setattr(tensor(g, 3), "id_out", NO_VALUE), "is taken"),
+        (lambda g: setattr(tensor(g, 3), "id_out", NO_VALUE), "duplicate id"),
         (lambda g: setattr(g.xvalues[3], "xvalue_union", None), "value is not a tensor"),
         (lambda g: parameters(g, tensor_value=None), "value is not a tensor"),
         (lambda g: setattr(tensor(g, 3), "datatype", D.invalid), "elements of type invalid"),

@@ -164,7 +164,7 @@ class TestRun:
         [
             (["x.npy"], "takes 2 inputs, got 1"),
             (["ones", "ones", "ones"], "takes 2 inputs, got 3"),
-            (["x.txt"], "is none of x.npy"),
+            (["x.txt"], "not recognized: expected x.npy"),
             (["random:x", "ones"], "is not a number"),
             (["missing.npy", "ones"], "missing.npy: No such file"),
             (["bad.npy", "ones"], "bad.npy"),

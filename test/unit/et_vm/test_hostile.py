@@ -138,7 +138,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         execute("endless_on_data", built(endless_on_data), "more than 1,000 instructions", INVALID),
     ),
     "root offset and header": (
-        program("root_outside", with_words((0, "I", 10**6)), "lies outside of the file"),
+        program("root_outside", with_words((0, "I", 10**6)), "is out of bounds or misaligned"),
         program("root_misaligned", with_words((0, "I", 7)), "misaligned"),
         program("header_too_short", with_words((12, "I", 16)), "extended header claims 16 bytes"),
         program("program_past_the_end", with_words((16, "Q", 10**9)), "a program of 1000000000 bytes"),
@@ -199,7 +199,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         data("sizes_of_more_than_the_data", lambda: data_file(layout(5)), "20 bytes"),
         data("negative_size", lambda: data_file(layout(-1)), "negative size"),
         data("size_overflow", lambda: data_file(layout(*[2**31 - 1] * 8)), "bytes in a segment of 16"),
-        data("dim_order", lambda: data_file(layout(2, 2, dim_order=b"\1\1")), "no permutation"),
+        data("dim_order", lambda: data_file(layout(2, 2, dim_order=b"\1\1")), "not a permutation"),
         data("overlapping_segments", overlapping_data, "overlaps segment 0"),
         method(
             "short",
@@ -280,7 +280,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         program(
             "op_index_of_a_million",
             mutate_good(bad_operator_before_a_good_one),
-            "operator 1000000 does not exist",
+            "operator 1000000 is out of range",
         ),
     ),
     "use of a tensor without data": (
@@ -299,7 +299,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
             "lifetimes",
             InvalidFile,
             INVALID,
-            "still needs",
+            "over live bytes",
         ),
         program("overlapping_states", built(overlapping_states), "initial state overlaps that of value 0"),
     ),
@@ -307,13 +307,13 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         "input_is_a_constant",
         "kernel_writes_a_constant",
         program("by_a_prim", built(constant_written_by_a_prim), "writes to value 0, a constant"),
-        program("through_a_view", built(constant_written_through_a_view), "has the bytes of a constant here"),
+        program("through_a_view", built(constant_written_through_a_view), "aliases a constant here"),
         program(
             "under_another_name",
             built(constant_written_under_another_name),
-            "has the bytes of a constant here",
+            "aliases a constant here",
         ),
-        execute("on_some_paths", built(constant_written_on_some_paths), "has the bytes of a constant"),
+        execute("on_some_paths", built(constant_written_on_some_paths), "aliases a constant"),
     ),
     "bool bytes other than 0 and 1": (
         "bool_bytes",
@@ -329,7 +329,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
             "execute",
             ExecutorchError,
             Error.InvalidType,
-            "a list in it",
+            "nested list",
         ),
     ),
     "sizes that nothing declares": (
@@ -348,7 +348,7 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
         ),
     ),
     "what shared parts expand to": (
-        program("mentions", built(mentions_without_end), "more than the file can mean"),
+        program("mentions", built(mentions_without_end), "too many for a file of this size"),
     ),
 }
 

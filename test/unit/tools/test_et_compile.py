@@ -79,7 +79,7 @@ def test_progress_and_table_are_messages(command: Command) -> None:
         ("subjects.py:nat", "subjects.py has no factory 'nat', did you mean net?"),
         ("subjects.py:MODELS", "subjects.py has no factory 'MODELS'; it has net, two"),
         ("subjects.py:", "subjects.py has no factory ''"),
-        (":net", "':net' names no module"),
+        (":net", "':net' has no module"),
         ("subjects.py", "expected file.py:factory, package.module:factory, a .pt2 or a .mlir"),
         (".", "expected file.py:factory"),
         ("random.py:net", "another module is named 'random': rename the file"),
@@ -108,7 +108,7 @@ def test_programs_that_are_not_there(command: Command, model: str, message: str)
             "subjects.py:nothing",
             "must return (module, example_args[, dynamic_shapes]) for 'forward', not 'NoneType'",
         ),
-        ("subjects.py:number", "for 'a', got 'int'"),
+        ("subjects.py:number", "for 'a', not 'int'"),
         ("subjects.py:no_methods", "returned no methods"),
         ("subjects.py:no_tuple", "must give example_args as a tuple, got Tensor"),
         ("subjects.py:wrong_shape", "but got [2, 15] X [16, 8]. ("),
@@ -155,12 +155,12 @@ def test_what_is_not_supported_is_named_with_its_lines(command: Command) -> None
 
 
 FAULTS = {
-    "edge.acme.gain": ("twice = ", "define one beside it, write its kernel"),
+    "edge.acme.gain": ("twice = ", "define one, write its kernel"),
     "aten.to.dtype": ("half = ", "compute complex numbers in float32"),
     "aten.to.dtype ": ("short = ", "convert to a signed integer type"),
     "aten.quantize_per_tensor": ("bytes = ", "quantise with PT2E"),
     "aten.dequantize.self": ("bytes = ", "quantise with PT2E"),
-    "edge.nonzero": ("waves = ", "convert to another type around it"),
+    "edge.nonzero": ("waves = ", "convert its operands to another type"),
     "aten::_linalg_eigh.eigenvalues": ("modes = ", "compile for a target that has a kernel for it"),
 }
 """What is at fault in `Faulty`, the line's beginning and the fix's; the stages that find it are three."""
@@ -199,8 +199,8 @@ def test_kernels_that_the_target_lacks(command: Command) -> None:
     assert ran.code == 4
     source = Path("subjects.py").read_text().splitlines()
     number = next(n for n, text in enumerate(source, 1) if "cumprod" in text)
-    assert f"subjects.py:{number}: error: 'aten::cumprod.out': no kernel of '{DEFAULT}'" in ran.err
-    assert f"subjects.py:{number}: error: 'aten::mish.out': no kernel of '{DEFAULT}'" in ran.err
+    assert f"subjects.py:{number}: error: 'aten::cumprod.out': '{DEFAULT}' has no kernel for it" in ran.err
+    assert f"subjects.py:{number}: error: 'aten::mish.out': '{DEFAULT}' has no kernel for it" in ran.err
     assert not Path("x.pte").exists()
     assert command(*line, "--target", "et-vm").code == 0
     assert command("et-vm", "run", "x.pte").code == 0
@@ -228,16 +228,25 @@ def test_outputs_are_checked_before_the_work(command: Command) -> None:
     ("line", "message"),
     [
         (("relu.mlir", "-o", "x.pte", "--preserve", "nope"), "--preserve: unknown operator nope"),
-        (("relu.mlir", "--emit", "edge", "--debug-map", "m.json"), "which the level edge does not have"),
+        (("relu.mlir", "--emit", "edge", "--debug-map", "m.json"), "which --emit edge does not have"),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "no/m.json"), "no/m.json: the folder "),
-        (("relu.mlir", "--emit", "edge", "--tensor-alignment", "64"), "alignments are those of a file"),
-        (("relu.mlir", "-o", "x.pte", "--segment-alignment", "3"), "no alignment, a power of two"),
-        (("relu.mlir", "-o", "x.pte", "--delegate-alignment", "0"), "no alignment, a power of two"),
+        (
+            ("relu.mlir", "--emit", "edge", "--tensor-alignment", "64"),
+            "alignment options apply to .pte files only",
+        ),
+        (
+            ("relu.mlir", "-o", "x.pte", "--segment-alignment", "3"),
+            "not a valid alignment: expected a power of two",
+        ),
+        (
+            ("relu.mlir", "-o", "x.pte", "--delegate-alignment", "0"),
+            "not a valid alignment: expected a power of two",
+        ),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "./x.pte"), "is also the input or output file"),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "relu.mlir"), "is also the input or output file"),
         (("relu.mlir", "-o", "relu.mlir"), "would overwrite the input"),
         (("subjects.py:net", "-o", "./subjects.py"), "would overwrite the input"),
-        (("subjects.py:net", "-o", "subjects.py", "--emit", "edge"), "would replace the program"),
+        (("subjects.py:net", "-o", "subjects.py", "--emit", "edge"), "would overwrite the input"),
         (("subjects.py:net", "-o", "x.pte", "--weights", "w"), "--weights applies to .mlir input only"),
     ],
 )
@@ -268,7 +277,7 @@ def test_alignments(command: Command) -> None:
     assert command("et-compile", "subjects.py:net", "-o", "net.pte", "-q").code == 0
     assert Path("narrow.pte").read_bytes() == Path("net.pte").read_bytes()
     ran = command("et-translate", "--pte-to-mlir", "net.pte", *narrow)
-    assert (ran.code, "alignments are for --mlir-to-pte" in ran.err) == (2, True)
+    assert (ran.code, "alignment options apply to --mlir-to-pte only" in ran.err) == (2, True)
 
 
 def test_a_text_may_be_lowered_in_its_place(command: Command) -> None:
@@ -451,7 +460,7 @@ def test_memory_that_does_not_do(command: Command) -> None:
     assert command("et-compile", "subjects.py:net", *options, "sram:id=1,size=16;dram:id=2") == (0, "", "")
     ran = command("et-compile", "subjects.py:net", *options, "sram")
     assert ran.code == 2
-    assert "--memory: sram: '' is none of id=N" in ran.err
+    assert "--memory: sram: '' is not id=N" in ran.err
 
 
 def test_memory_of_the_caller(command: Command) -> None:

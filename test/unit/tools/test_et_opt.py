@@ -231,7 +231,7 @@ def test_what_a_pattern_raises_names_the_op_not_the_module(command: Command) -> 
     ("source", "message"),
     [
         ("import sys\nsys.exit(3)", "loading bad.py:2 failed: SystemExit: 3"),
-        ("x = 1", "defines no pass"),
+        ("x = 1", "defines neither a pass"),
         ("def f(:", "failed: SyntaxError"),
         (None, "bad.py: no such file"),
     ],

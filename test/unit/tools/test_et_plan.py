@@ -29,8 +29,8 @@ def test_no_room(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(EXAMPLE), "--capacity", "11"]) == 6
     text, messages = capsys.readouterr()
     assert text == ""
-    assert "there is no layout in 11 bytes" in messages
-    assert "3 buffers of 12 bytes cannot live together, a minimal conflict" in messages
+    assert "no layout fits in 11 bytes" in messages
+    assert "3 buffers of 12 bytes cannot be placed together (minimal set)" in messages
     assert "  b5: 4 bytes from 0 to before 21\n" in messages
     assert messages.endswith("the smallest sufficient capacity is 12 bytes\n")
 
@@ -67,9 +67,9 @@ def test_alignment_and_gaps_stay(capsys: pytest.CaptureFixture[str], tmp_path: P
         (b"id,lower,upper,size\na,1,1,1\n", "line 2: upper is 1, not above lower, 1"),
         (b"id,lower,upper,size\na,0,1,1\na,0,1,1\n", "line 3: buffer a is a duplicate of line 2"),
         (b"id,lower,upper,size,alignment\na,0,1,1,0\n", "line 2: 0 is not an alignment"),
-        (b"id,lower,upper,size,gaps\na,0,9,1,x\n", "line 2: 'x' is no gap"),
-        (b"id,lower,upper,size,gaps\na,0,9,1,0-3\n", "line 2: (0, 2) is no gap"),
-        (b"\xff\xfe", "byte 0: not text"),
+        (b"id,lower,upper,size,gaps\na,0,9,1,x\n", "line 2: 'x' is not a gap"),
+        (b"id,lower,upper,size,gaps\na,0,9,1,0-3\n", "line 2: (0, 2) is not a gap"),
+        (b"\xff\xfe", "byte 0: invalid UTF-8"),
         (b'id,lower,upper,size\n"a', "line 2"),
     ],
 )
@@ -86,13 +86,13 @@ def test_what_is_no_instance(
     ("arguments", "message"),
     [
         (["missing.csv"], "missing.csv"),
-        ([str(EXAMPLE), "--capacity", "x"], "'x' is no number"),
+        ([str(EXAMPLE), "--capacity", "x"], "'x' is not a"),
         ([str(EXAMPLE), "--seconds", "nan"], "'nan' is not a number of seconds"),
         ([str(EXAMPLE), "--algorithm", "none"], "unknown planner 'none'"),
         ([str(EXAMPLE), "--planner", "nowhere:plan"], "No module named 'nowhere'"),
         ([str(EXAMPLE), "--planner", "math:pi"], "is a float, not a function"),
         ([str(EXAMPLE), "--planner", "builtins:len"], "returned int, not a Layout"),
-        ([str(EXAMPLE), "--planner", "a:b", "--algorithm", "greedy"], "one of both"),
+        ([str(EXAMPLE), "--planner", "a:b", "--algorithm", "greedy"], "exclude each other"),
     ],
 )
 def test_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
@@ -109,7 +109,7 @@ def test_a_planner_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     )
     assert main([str(EXAMPLE), "--planner", f"{path}:good"]) == 0
     assert main([str(EXAMPLE), "--planner", f"{path}:bad"]) == 2
-    assert "are needed at one time" in capsys.readouterr().err
+    assert "while both are live" in capsys.readouterr().err
 
 
 def test_planners_that_raise(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_there_and_back(command: Command, file: bytes) -> None:
         (("--mlir-to-pte", "."), "Is a directory"),
         (("--pt2-to-mlir", "missing.pt2"), "no such file"),
         (("--pt2-to-mlir", "."), "is a folder"),
-        (("--pt2-to-mlir", "-"), "needs a file"),
+        (("--pt2-to-mlir", "-"), "cannot read standard input"),
         (("--pte-to-mlir", "plan.pte", "-o", "no/where.mlir"), "does not exist"),
         (("--pte-to-mlir", "plan.pte", "-o", "."), "is a folder"),
     ],

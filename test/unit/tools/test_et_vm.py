@@ -79,7 +79,7 @@ def test_files(command: Command, program: bytes, verb: str, file: str, code: int
         ),
         (npy(GOOD)[:-3], "x.npy: not a valid .npy file of numbers: "),
         (npy(GOOD)[:20], "x.npy: not a valid .npy file of numbers: "),
-        (npy(GOOD).replace(b"(4,), }            ", b"(4000000000000,), }"), "x.npy: not a whole .npy file"),
+        (npy(GOOD).replace(b"(4,), }            ", b"(4000000000000,), }"), "x.npy: not a valid .npy file"),
         (npy(GOOD).replace(b"(4,), }", b"(4,),  "), "x.npy: not a valid .npy file of numbers: "),
         (npy(GOOD).replace(b"'shape': (4,)", b"'shape': [4 ]"), "x.npy: not a valid .npy file of numbers: "),
         (b"", "x.npy: not a valid .npy file of numbers: "),
@@ -106,12 +106,12 @@ def test_inputs(command: Command, data: bytes | None, message: str) -> None:
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        (["."], "'.' is none of x.npy"),
+        (["."], "'.' not recognized: expected x.npy"),
         (["folder.npy"], "folder.npy: Is a directory"),
         (["x.npy", "x.npy"], "forward takes 1 input, got 2: x.npy, x.npy"),
         (["ones", "random"], "forward takes 1 input, got 2: ones, random"),
         (["random:-1"], "the seed in 'random:-1' is not a number"),
-        ([""], "'' is none of x.npy"),
+        ([""], "'' not recognized: expected x.npy"),
     ],
 )
 def test_sources(command: Command, inputs: list[str], message: str) -> None:

@@ -26,7 +26,7 @@ def _takes_all(_: SchemaOp) -> Refusal | None:
 
 @dataclass(frozen=True)
 class Rule:
-    """How XNNPACK computes an operator."""
+    """Mapping of an operator to XNNPACK nodes."""
 
     lower: Callable[[Translation, SchemaOp], None]
     """Adds the nodes that compute an op."""

@@ -84,7 +84,7 @@ class KnownChoice(RewritePattern):
 
 
 def _negated(value: SSAValue) -> SSAValue | None:
-    """What a value is the negation of."""
+    """Operand of a negation."""
     op = value.owner
     return op.inputs[0] if isinstance(op, ComputeOp) and op.function.data == "not" else None
 

@@ -46,7 +46,7 @@ class TileBuilder:
         return self._add(edge.ViewCopyOp.make(value, shape, result_types=self._type(shape)))
 
     def part(self, value: SSAValue, start: int, count: int) -> SSAValue:
-        """Some of the first dimension, which are neighbours in memory."""
+        """Some of the first dimension, which are neighbors in memory."""
         shape = self.shape(value)
         if count == shape[0]:
             return value

@@ -1,4 +1,4 @@
-"""Take apart the quantised operators that a target has no kernel for, or a wrong one, into arithmetic.
+"""Take apart the quantized operators that a target has no kernel for, or a wrong one, into arithmetic.
 
 ```mlir
 %1 = edge.quantized_decomposed.quantize_per_tensor %x {scale = 0.5, zero_point = 3, quant_min = -128,
@@ -69,7 +69,7 @@ class ToArithmetic(TargetPattern):
 
 @dataclass(frozen=True)
 class DecomposeQuantizedPass(ModulePass):
-    """Take apart quantised operators without a kernel."""
+    """Take apart quantized operators without a kernel."""
 
     name = "decompose-quantized"
 

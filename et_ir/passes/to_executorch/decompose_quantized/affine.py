@@ -64,7 +64,7 @@ def convert(b: Builder, op: edge.QuantizedDecomposedConvertElementTypeNoFuseOp) 
 
 @decomposes("add")
 def add(b: Builder, op: edge.QuantizedDecomposedAddOp) -> SSAValue:
-    """The sum of the numbers restored in f32, quantised with the inverse of the scale in f32, as kernels do."""
+    """The sum of the numbers restored in f32, quantized with the inverse of the scale in f32, as kernels do."""
     import numpy as np
 
     first = b(edge.SubScalarOp, b.to(op.a, F32), op.a_zero_point)

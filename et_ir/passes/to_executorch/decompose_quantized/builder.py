@@ -89,7 +89,7 @@ class Builder:
         return self(cls, self.to(first, kind), self.to(second, kind))
 
     def clamped(self, value: SSAValue, least: float, most: float, kind: DType) -> SSAValue:
-        """The value in the range of integers, as a quantised type."""
+        """The value in the range of integers, as a quantized type."""
         return self.to(self(edge.ClampOp, value, least, most), kind)
 
     def inverse(self, scale: SSAValue) -> SSAValue:

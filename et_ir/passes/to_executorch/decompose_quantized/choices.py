@@ -1,4 +1,4 @@
-"""The choice of scales and zero points from what is to be quantised."""
+"""The choice of scales and zero points from what is to be quantized."""
 
 from __future__ import annotations
 

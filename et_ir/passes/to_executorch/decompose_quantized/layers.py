@@ -1,4 +1,4 @@
-"""Layers whose weight is quantised."""
+"""Layers whose weight is quantized."""
 
 from __future__ import annotations
 

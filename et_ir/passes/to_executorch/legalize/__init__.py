@@ -33,7 +33,7 @@ result without a word; operators that are rarer stay without a kernel, and `link
 | `sort` that is stable or of booleans | `topk`, twice |
 | embedding bags | rows, scattered to their bags |
 | `avg_pool3d`; `_adaptive_avg_pool2d` of f64, computed in f32 | sums over windows, divided |
-| normalisations of f64, computed in f32 | their formula, in f64 |
+| normalizations of f64, computed in f32 | their formula, in f64 |
 | powers of integers with a known exponent, computed in f64 | products |
 | `max_pool2d_with_indices_backward`, which adds to what was in its result | `scatter_add` to zeros |
 | `mul` of complex tensors that may have one element, taken for a real number | of twice as many |

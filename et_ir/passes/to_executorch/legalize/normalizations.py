@@ -1,4 +1,4 @@
-"""Normalisations of f64, which kernels compute in f32, step by step: x less its mean, divided by the root of its
+"""Normalizations of f64, which kernels compute in f32, step by step: x less its mean, divided by the root of its
 variance.
 
 A group is a row of a matrix. 12 calls, each over all elements or one for each row. Results are exact to a few units of
@@ -23,7 +23,7 @@ __all__ = ["PATTERNS"]
 
 
 def _rows_normalized(b: Lines, value: SSAValue, rows: int, eps: float) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """A matrix, each row normalised, with the mean and the inverse deviation of each."""
+    """A matrix, each row normalized, with the mean and the inverse deviation of each."""
     size = prod(b.shape(value)) // rows
     matrix = b.view(value, (rows, size))
     mean = b(edge.DivScalarOp, b(edge.SumDimIntListOp, matrix, [1], True), float(size))

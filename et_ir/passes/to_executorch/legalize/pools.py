@@ -26,7 +26,7 @@ def _known(values: Sequence[object], count: int) -> tuple[int, ...] | None:
 
 
 def _line(b: Lines, numbers: Sequence[int], element: Attribute, shape: Sequence[int]) -> SSAValue:
-    """Numbers that are known, of which neighbours are mostly equal, in a shape that broadcasts."""
+    """Numbers that are known, of which neighbors are mostly equal, in a shape that broadcasts."""
     runs = [b.full([len(list(run))], number, element) for number, run in groupby(numbers)]
     return b.view(runs[0] if len(runs) == 1 else b(edge.CatOp, runs, 0), shape)
 
@@ -93,7 +93,7 @@ class VolumeAverage(RewritePattern):
 def _window_sizes(
     size: int, count: int, kernel: int, stride: int, padding: int, *, with_padding: bool
 ) -> list[int]:
-    """How many elements each window counts, as torch counts them."""
+    """Element count of each window, as torch defines it."""
     found: list[int] = []
     for at in range(count):
         start = at * stride - padding

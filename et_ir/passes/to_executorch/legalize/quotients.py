@@ -72,7 +72,7 @@ class _Division:
         return self.add(edge.LogicalAndOp.make(differs, some, result_types=[flags]))
 
     def chosen(self, where: SSAValue, one: SSAValue, other: SSAValue) -> SSAValue:
-        """``one`` where a flag is set, else ``other``."""
+        """`one` where a flag is set, else `other`."""
         return self._made(edge.WhereSelfOp, where, one, other)
 
     def less_divisor(self) -> SSAValue:

@@ -1,4 +1,4 @@
-"""A permutation that exchanges two groups of neighbouring dimensions, as a transposition between views."""
+"""A permutation that exchanges two groups of neighboring dimensions, as a transposition between views."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Transposition"]
 
 
 class Transposition(Form):
-    """A permutation that exchanges two groups of neighbouring dimensions."""
+    """A permutation that exchanges two groups of neighboring dimensions."""
 
     name: ClassVar = "transpose_copy.int"
 
@@ -60,7 +60,7 @@ class Transposition(Form):
 
 
 def _groups(order: Sequence[int], shape: Sequence[int]) -> list[list[int]]:
-    """The source dimensions in their new order, neighbours that stay neighbours together, those of size 1 left out."""
+    """The source dimensions in their new order, neighbors that stay neighbors together, those of size 1 left out."""
     kept = [dim for dim, size in enumerate(shape) if size != 1]
     following = dict(pairwise(kept))
     groups: list[list[int]] = []

@@ -308,7 +308,7 @@ def _slice_register(method: Method, op: Operation, argument: SSAValue, sequence:
 
 
 def _length(method: Method, op: Operation, sequence: SSAValue) -> int | SSAValue:
-    """How many slices a tensor has: a number, or the register that holds it."""
+    """Number of slices of a tensor: a constant, or the register that holds it."""
     size = tensor_type(sequence).get_shape()[0]
     if size >= 0:
         return size

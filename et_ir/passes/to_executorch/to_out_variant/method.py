@@ -66,7 +66,7 @@ class Method:
         self.function = function
         self._grows = grows
         self.entry = self.block = Block()
-        """Where registers are declared, and where instructions are added."""
+        """Insertion points of registers and instructions."""
         self._body = Region(self.entry)
         self._declared: RegisterOp | None = None
         self.findings: list[Finding] = []

@@ -13,7 +13,7 @@ __all__ = ["missing_out_variant"]
 
 
 def missing_out_variant(op: EdgeOp) -> tuple[str, str]:
-    """What is wrong with the op, and what the user can do about it."""
+    """Fault of the op, and its fix."""
     if is_custom(type(op)):
         namespace = op.operator.namespace
         text = f"{namespace}::{op.operator.schema_text}"

@@ -1,4 +1,4 @@
-"""Convolutions of images with the channels last, by the kernels for ``aten::convolution``."""
+"""Convolutions of images with the channels last, by the kernels for `aten::convolution`."""
 
 from __future__ import annotations
 

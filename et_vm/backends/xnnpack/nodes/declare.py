@@ -10,7 +10,7 @@ from et_vm.kernels.registry import Step
 
 
 class NodeTranslation(NamedTuple):
-    """``translate`` takes the site and the node. With ``moves``, results are elements of the operands."""
+    """`translate` takes the site and the node. With `moves`, results are elements of the operands."""
 
     translate: Callable[[Site, Any], list[Step]]
     moves: bool

@@ -32,8 +32,8 @@ def depthwise_steps(
     limits: Limits | None,
     out: Array,
 ) -> list[Step]:
-    """Steps that convolve each channel of ``image`` (N, H, W, C) with its own filter of the constant ``weight``
-    (h, w, C) into ``out`` (N, H', W', C), within ``limits``. Scratch: a tile. Kept: the weights, repeated along a row.
+    """Steps that convolve each channel of `image` (N, H, W, C) with its own filter of the constant `weight`
+    (h, w, C) into `out` (N, H', W', C), within `limits`. Scratch: a tile. Kept: the weights, repeated along a row.
     """
     height, width = axes
     samples, _, _, channels = image.shape
@@ -95,7 +95,7 @@ def _misses(axis: Axis, tap: int) -> int:
 
 
 def _overlap(axis: Axis, tap: int, start: int, end: int) -> tuple[slice, slice | None]:
-    """For which of the places from ``start`` to ``end`` a tap falls into the image, counted from ``start``; on what."""
+    """For which of the places from `start` to `end` a tap falls into the image, counted from `start`; on what."""
     offset = tap * axis.dilation - axis.before
     first = min(max(start, -(offset // axis.stride)), end)
     last = max(min(end, (axis.size - 1 - offset) // axis.stride + 1), first)

@@ -18,7 +18,7 @@ MOST = 2**31 - 1
 
 
 class Axis(NamedTuple):
-    """One dimension: how many places a window of ``taps`` elements, ``dilation`` apart, has."""
+    """One dimension: how many places a window of `taps` elements, `dilation` apart, has."""
 
     size: int
     taps: int
@@ -34,7 +34,7 @@ class Axis(NamedTuple):
 
     @property
     def out(self) -> int:
-        """How many places there are."""
+        """Number of window positions."""
         return (self.size + self.before + self.after - self.reach) // self.stride + 1
 
     @property
@@ -43,7 +43,7 @@ class Axis(NamedTuple):
         return self.before + self.size + self.after
 
     def same(self) -> Axis:
-        """With the padding for ``size / stride`` places, the smaller half of it before."""
+        """With the padding for `size / stride` places, the smaller half of it before."""
         out = -(-self.size // self.stride)
         total = max((out - 1) * self.stride + self.reach - self.size, 0)
         return self._replace(before=total // 2, after=total - total // 2)
@@ -52,7 +52,7 @@ class Axis(NamedTuple):
 def checked(
     site: Site, x: Tensor, axes: tuple[Axis, Axis], *, filtered: bool, same: bool
 ) -> tuple[Axis, Axis]:
-    """The two axes of a window over the image ``x`` (N, H, W, C). One that is ``filtered`` is as large as a tensor that
+    """The two axes of a window over the image `x` (N, H, W, C). One that is `filtered` is as large as a tensor that
     the file declares. Raises Trap when numbers make no sense, no window fits, or padding or window are out of all
     proportion to the image.
     """
@@ -74,7 +74,7 @@ def checked(
 
 
 def padded(site: Site, array: Array, axes: tuple[Axis, Axis], value: float, calls: list[Step]) -> Array:
-    """``array`` (N, H, W, C) with the padding around it, in scratch that ``calls`` fill; itself if there is none."""
+    """`array` (N, H, W, C) with the padding around it, in scratch that `calls` fill; itself if there is none."""
     height, width = axes
     around = (height.before, height.after, width.before, width.after)
     if not any(around):
@@ -92,7 +92,7 @@ def padded(site: Site, array: Array, axes: tuple[Axis, Axis], value: float, call
 
 
 def tap(array: Array, axis: int, window: Axis, index: int) -> Array:
-    """The elements of the padded ``array`` under one tap of a window that slides along ``axis``."""
+    """The elements of the padded `array` under one tap of a window that slides along `axis`."""
     start = index * window.dilation
     at = [slice(None)] * array.ndim
     at[axis] = slice(start, start + (window.out - 1) * window.stride + 1, window.stride)

@@ -63,7 +63,7 @@ def test_large_derived_bytes_are_not_kept():
 def test_unresolved_blobs_know_what_is_missing():
     blob = Blob.unresolved("fc.weight", 4, hashlib.sha256(b"abcd").hexdigest())
     assert not blob.is_resolved
-    with pytest.raises(MissingData, match=r'"fc\.weight" are not loaded: give the weight store'):
+    with pytest.raises(MissingData, match=r'"fc\.weight" are not loaded: give its weight store'):
         blob.view()
     assert blob == Blob.of("other", b"abcd")
     blob.resolve(memoryview(b"abcd"))

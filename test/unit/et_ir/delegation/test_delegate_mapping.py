@@ -21,7 +21,7 @@ def test_generated_identifiers():
 def test_given_identifiers():
     builder = DelegateMappingBuilder()
     assert builder.insert_delegate_mapping_entry(op(1), "conv_1") == "conv_1"
-    with pytest.raises(ValueError, match="'conv_1' stands for other ops"):
+    with pytest.raises(ValueError, match="'conv_1' is already used for other ops"):
         builder.insert_delegate_mapping_entry(op(2), "conv_1")
     with pytest.raises(ValueError, match="all numbers or all names"):
         builder.insert_delegate_mapping_entry(op(2), 3)

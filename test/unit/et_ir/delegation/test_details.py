@@ -18,8 +18,11 @@ func.func @one(%x: tensor<4xf32>) -> tensor<4xf32> {
         ({"processed_bytes": None}, "processed_bytes must be bytes, not NoneType"),
         ({"processed_bytes": "text"}, "processed_bytes must be bytes, not str"),
         ({"debug_handle_map": [1]}, "debug_handle_map must be a mapping, not list"),
-        ({"debug_handle_map": {0: (3,)}}, "0 must map to locations of ops, not to 3; DelegateMapping"),
-        ({"data_store_output": NamedDataStore()}, "data_store_output is to be .*, not NamedDataStore"),
+        (
+            {"debug_handle_map": {0: (3,)}},
+            "0 must map to locations of ops, not to 3; build the map with DelegateMapping",
+        ),
+        ({"data_store_output": NamedDataStore()}, "data_store_output must be .*, not NamedDataStore"),
         ({"alignment": 3}, "an alignment of 3 bytes is not a power of two"),
         ({"alignment": 0}, "an alignment of 0 bytes is not a power of two"),
     ],

@@ -185,8 +185,8 @@ def test_memory_that_does_not_do(program: ExportedProgram) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"memory": "sram"}, "none of id=N"),
-        ({"memory": "sram:id=1,size=none"}, "no size"),
+        ({"memory": "sram"}, "not id=N"),
+        ({"memory": "sram:id=1,size=none"}, "not a size"),
         ({"memory": "sram:id=1", "pins": {"forward.inputs": "dram"}}, "no bank 'dram'"),
         ({"pins": {"forward.inputs": "dram"}}, "no bank 'dram'"),
         ({"memory": "sram:id=1", "pins": {"inputs": "sram"}}, "expected METHOD.inputs"),
@@ -215,7 +215,7 @@ def test_what_cannot_be_imported() -> None:
 
     with pytest.raises(UnsupportedProgram, match="uint16"):
         to_edge(export(Unsigned(), (X,)))
-    with pytest.raises(TypeError, match=r"torch.export.export"):
+    with pytest.raises(TypeError, match=r"ExportedProgram"):
         to_edge(Twice())  # pyright: ignore[reportArgumentType]
 
 
@@ -248,7 +248,7 @@ def test_operators_that_stay_whole(program: ExportedProgram) -> None:
         lowered = to_edge(program, compile_config=EdgeCompileConfig(preserve_ops=[kept])).to_executorch()
         assert "aten::linear.out" in calls(lowered.module)
         assert torch.equal(run(lowered.buffer, X)[0], run(to_edge(program).to_executorch().buffer, X)[0])
-    with pytest.raises(ValueError, match="no operator liner, did you mean linear"):
+    with pytest.raises(ValueError, match="unknown operator liner, did you mean linear"):
         to_edge(program, compile_config=EdgeCompileConfig(preserve_ops=["liner"]))
 
 

@@ -111,15 +111,13 @@ def test_constants_that_one_method_changes_are_its_own(programs):
 def test_what_would_change_other_methods(programs):
     plain = to_edge(programs)
     text = str(plain.module)
-    with pytest.raises(
-        PassFailedException, match=r"of 'one': @shared.calls is state of other methods as well"
-    ):
+    with pytest.raises(PassFailedException, match=r"of 'one': @shared.calls is shared with other methods"):
         plain.transform({"one": [Scale("shared.calls")]})
     with pytest.raises(
         PassFailedException, match=r"of 'two': the passes must keep exactly this method; methods are: x"
     ):
         plain.transform({"two": [Rename()]})
-    with pytest.raises(PassFailedException, match=r"no method is called 'three'; there are: one, two"):
+    with pytest.raises(PassFailedException, match=r"no method named 'three'; methods are: one, two"):
         plain.transform({"three": []})
     assert str(plain.module) == text
 

@@ -386,10 +386,14 @@ def test_several_chains_are_one_after_the_other() -> None:
 
 BAD_TENSORS = [
     (tensor(sizes=(-1,)), "are negative", "val.sizes"),
-    (schema.Tensor(ScalarType.FLOAT, sizes=[2, 2], dim_order=b"\0\0"), "is no permutation", "val.dim_order"),
-    (schema.Tensor(ScalarType.FLOAT, sizes=[2, 2], dim_order=b"\0"), "is no permutation", "val.dim_order"),
+    (
+        schema.Tensor(ScalarType.FLOAT, sizes=[2, 2], dim_order=b"\0\0"),
+        "is not a permutation",
+        "val.dim_order",
+    ),
+    (schema.Tensor(ScalarType.FLOAT, sizes=[2, 2], dim_order=b"\0"), "is not a permutation", "val.dim_order"),
     (tensor(storage_offset=4), "without an offset", "values[0].val"),
-    (tensor(0, arena=0), "counted from 1", "allocation_info"),
+    (tensor(0, arena=0), "start at 1", "allocation_info"),
     (tensor(data=7), "no constant 7|no entry 7", ""),
     (tensor(0, data=7), "no entry 0", "mutable_data_segments"),
 ]

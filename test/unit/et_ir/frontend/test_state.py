@@ -212,7 +212,7 @@ def test_weights_without_data():
         net, x = nn.Linear(2, 2), torch.randn(1, 2)
         program = torch.export.export(net, (x,))
     with pytest.raises(
-        UnsupportedProgram, match=r'parameter "weight": it has no data\n.*materialise the module'
+        UnsupportedProgram, match=r'parameter "weight": it has no data\n.*materialize the module'
     ) as error:
         import_program(program)
     assert len(error.value.reasons) == 2

@@ -130,7 +130,7 @@ def test_strided_reads_of_other_memory():
     from aten_interpreter import Interpreter
 
     assert torch.equal(Interpreter(module).run(x)[0], Inside()(x))
-    assert reasons(Outside(), x).reasons[0].message.startswith("it addresses memory outside of its operand")
+    assert reasons(Outside(), x).reasons[0].message.startswith("its strides or offset do not fit its operand")
     transposed = torch.arange(8.0).reshape(2, 4).T
     assert len(reasons(Inside(), transposed).reasons) == 1
 
@@ -141,7 +141,7 @@ def test_dynamic_sizes_in_arithmetic():
             return x * round(x.shape[0] * 0.3, 1)
 
     program = torch.export.export(Net(), (torch.randn(3),), dynamic_shapes=({0: torch.export.Dim("n")},))
-    with pytest.raises(UnsupportedProgram, match="arithmetic on sizes known at run time only") as error:
+    with pytest.raises(UnsupportedProgram, match="arithmetic on dynamic sizes") as error:
         import_program(program)
     assert "export with static shapes" in str(error.value)
 
@@ -238,5 +238,7 @@ def test_numbers_that_the_caller_chooses():
             return x[:n] * n
 
     shapes = {"x": None, "n": torch.export.Dim.DYNAMIC}
-    with pytest.raises(UnsupportedProgram, match='input "n" of method forward: a number that the caller'):
+    with pytest.raises(
+        UnsupportedProgram, match='input "n" of method forward: runtimes do not accept variable scalar inputs'
+    ):
         import_program(torch.export.export(Net(), (torch.ones(8), 3), dynamic_shapes=shapes))

@@ -179,12 +179,12 @@ def test_gaps_are_shared() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((-1, 0, 1, 1), "no -1 bytes"),
-        ((1, 3, 2, 1), "from 3 to 2"),
+        ((-1, 0, 1, 1), "size: -1"),
+        ((1, 3, 2, 1), "range: 3 to 2"),
         ((1, 0, 1, 0), "0 is not an alignment"),
-        ((1, 0, 9, 1, ((0, 3),)), "no gap"),
-        ((1, 0, 9, 1, ((3, 9),)), "no gap"),
-        ((1, 0, 9, 1, ((3, 4), (5, 6))), "no gap"),
+        ((1, 0, 9, 1, ((0, 3),)), "not a gap"),
+        ((1, 0, 9, 1, ((3, 9),)), "not a gap"),
+        ((1, 0, 9, 1, ((3, 4), (5, 6))), "not a gap"),
     ],
 )
 def test_buffers_that_are_none(arguments: tuple[int, int, int, int], message: str) -> None:

@@ -37,7 +37,9 @@ def test_modules_and_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_planner("theirs") is plan_greedy
     with pytest.raises(PlannerError, match=r"broken, .*, cannot be loaded"):
         find_planner("broken")
-    with pytest.raises(PlannerError, match="there are best, broken, exact, greedy, naive, theirs, upstream"):
+    with pytest.raises(
+        PlannerError, match="planners are best, broken, exact, greedy, naive, theirs, upstream"
+    ):
         find_planner("none")
 
 

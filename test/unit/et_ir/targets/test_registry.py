@@ -163,7 +163,10 @@ def test_a_family_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TARGETS, "wrong", f"{__name__}:WRONG")
     monkeypatch.setattr(registry, "_loaded", lambda _name, _place: wrong)
     _, module = parsed(TEXT)
-    with pytest.raises(PassFailedException, match="'wrong' asks for 'emtpy', there are arguments, bags"):
+    with pytest.raises(
+        PassFailedException,
+        match="'wrong' requests unknown legalization 'emtpy', expected one of arguments, bags",
+    ):
         run_pipeline(module, 'legalize{target="wrong"}')
     find_target.cache_clear()
 

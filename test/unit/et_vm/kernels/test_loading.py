@@ -126,7 +126,7 @@ class TestErrors:
             load_kernels(write("raises.py", text))
 
     def test_a_name_that_another_module_has(self, write: Write):
-        with pytest.raises(KernelLoadError, match=r"another module is named 'json'.*another name"):
+        with pytest.raises(KernelLoadError, match=r"another module is named 'json'.*rename the file"):
             load_kernels(write("json.py", SCALE))
 
 

@@ -251,7 +251,7 @@ def test_named_data_of_data_files():
 
 
 def test_a_missing_backend_says_which_there_are():
-    with pytest.raises(MissingBackend, match="there are: Other; Runtime"):
+    with pytest.raises(MissingBackend, match="backends are: Other; add one with Runtime"):
         load(delegated(), BackendRegistry({"Other": Acme()}))
 
 

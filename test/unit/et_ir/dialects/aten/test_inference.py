@@ -170,7 +170,7 @@ WRONG: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "window": ("conv2d", (value(1, 3, 2, 2), value(4, 3, 3, 3)), "a window of 3 does not fit"),
     "pool rank": ("max_pool2d", (value(8, 8), (2, 2)), "pooling over 2 dimensions"),
     "padding": ("constant_pad_nd", (value(2, 3), (1, 1, 1)), "does not fit shape"),
-    "padding too much": ("constant_pad_nd", (value(2, 3), (-2, -2)), "takes more than there is"),
+    "padding too much": ("constant_pad_nd", (value(2, 3), (-2, -2)), "crops more than"),
     "layer norm": ("native_layer_norm", (value(2, 3), (4,), None, None, 1e-5), "does not fit shape"),
     "einsum": ("einsum", ("ij,jk->ik", (value(2, 3), value(4, 5))), "sizes 3 and 4 do not broadcast"),
     "einsum rank": ("einsum", ("ijk->i", (value(2, 3),)), "does not fit operands of ranks 2"),
@@ -192,7 +192,7 @@ WRONG: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "no type": (
         "relu",
         (xdsl_test.TestOp(result_types=[TensorType(TensorType(i1, []), [])]).results[0],),
-        "no element type",
+        "not a tensor element type",
     ),
 }
 

@@ -43,7 +43,7 @@ def test_conversions_between_categories() -> None:
 
 
 def test_other_types_are_no_element_types() -> None:
-    with pytest.raises(ValueError, match="no element type"):
+    with pytest.raises(ValueError, match="not a tensor element type"):
         dtype_of(TensorType(f64, []))
 
 

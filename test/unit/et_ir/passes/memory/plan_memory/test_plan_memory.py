@@ -33,7 +33,7 @@ def test_a_wrong_layout_is_found(monkeypatch: pytest.MonkeyPatch, layout: Layout
         return Plan(layout, layout.size)
 
     monkeypatch.setattr(plan_memory, "run_planner", planned)
-    with pytest.raises(PassFailedException, match="the layout is wrong: " + message):
+    with pytest.raises(PassFailedException, match="invalid layout: " + message):
         run(parse(CHAIN), "plan-memory{check=true}")
     module = parse(CHAIN)
     run(module, "plan-memory")
