@@ -353,14 +353,14 @@ class NodeConverter:
 
         def one(value: Converted, fake: object) -> Converted:
             if not isinstance(value, OpResult) or any(value is each for each in given):
-                return value
+                return cast(Converted, value)
             result = cast("OpResult[Attribute]", value)
             if not isinstance(fake, torch.Tensor) or not is_tensor(result.type):
                 return result
             type = with_sizes_of(result.type, result_type(fake, symbols=True))
             if type == result.type:
                 return result
-            return cast("SSAValue[Attribute]", Rewriter.replace_value_with_new_type(result, type))
+            return Rewriter.replace_value_with_new_type(result, type)
 
         if isinstance(made, tuple) and isinstance(known, list | tuple):
             pairs = zip(cast("tuple[Converted, ...]", made), cast("Sequence[object]", known), strict=False)
