@@ -96,15 +96,16 @@ class LegalizePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(self)
         for one in target.legalizations:
-            classes = patterns_of(one) if isinstance(one, str) else (one,)
+            classes = patterns_of(one, target) if isinstance(one, str) else (one,)
             rewrite(op, [made(cls, target) for cls in classes])
 
 
-def patterns_of(family: str) -> Sequence[type[RewritePattern]]:
-    """The patterns of a family. Raises `PassFailedException` for an unknown name."""
+def patterns_of(family: str, target: Target) -> Sequence[type[RewritePattern]]:
+    """The patterns of a family that a target requests. Raises `PassFailedException` for an unknown name."""
     if family not in FAMILIES:
         raise PassFailedException(
-            f"legalize: unknown legalization '{family}', expected one of {', '.join(sorted(FAMILIES))}"
+            f"legalize: '{target}' requests unknown legalization '{family}', expected one of "
+            f"{', '.join(sorted(FAMILIES))}"
         )
     return import_module(f"{__name__}.{family}").PATTERNS
 

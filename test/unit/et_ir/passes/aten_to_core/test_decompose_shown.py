@@ -32,7 +32,8 @@ def test_every_decomposition_is_shown() -> None:
 def test_every_legalization_is_shown() -> None:
     """One of the ops that a pattern is for; that it gives torch's results on the runtime is a conformance test."""
     shown = ops_of("legalize*.mlir")
-    patterns = [made(cls, find_target(DEFAULT)) for family in FAMILIES for cls in patterns_of(family)]
+    target = find_target(DEFAULT)
+    patterns = [made(cls, target) for family in FAMILIES for cls in patterns_of(family, target)]
     classes = [EDGE[name.removeprefix("edge.")] for name in shown if name.startswith("edge.")]
     missing = [type(p).__name__ for p in patterns if not any(issubclass(c, root_classes(p)) for c in classes)]
     assert not missing
