@@ -32,6 +32,7 @@ from et_ir.data.tensors import blob_of_tensor
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
+from et_ir.dialects.schema.tensors import same_type
 from et_ir.frontend.complex_numbers import lift_complex_numbers
 from et_ir.frontend.custom_operators import find_out_variant, is_known_namespace
 from et_ir.frontend.formulas import FORMULAS
@@ -439,7 +440,9 @@ def _inline(
     found = converter.convert(module, dict(zip(placeholders, tensors, strict=True)))
     outputs = cast("tuple[object, ...]", found if isinstance(found, tuple) else (found,))
     values = [cast("SSAValue[Attribute]", output) for output in outputs if isinstance(output, SSAValue)]
-    if reasons or len(outputs) != len(values) or [v.type for v in values] != [r.type for r in op.results]:
+    if reasons or len(outputs) != len(values):
+        return None
+    if not all(same_type(made.type, known.type) for made, known in zip(values, op.results, strict=True)):
         return None
     return converter.ops, values
 

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeVar, cast
 
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.analysis.bounds.intervals import Interval, Sizes, element_count, largest, smallest
 from et_ir.analysis.bounds.same import SameSizes
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.intervals import Interval, Sizes, element_count, largest, smallest
 
 __all__ = ["RULES", "Call", "Rule", "broadcast"]
 

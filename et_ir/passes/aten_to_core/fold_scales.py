@@ -33,7 +33,7 @@ from et_ir.dialects.counterparts import known_forms
 from et_ir.dialects.program import GetOp, LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import literal_of
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import same_type, tensor_type
 from et_ir.evaluation.arrays import Array
 from et_ir.rewriting import rewrite
 
@@ -74,7 +74,7 @@ class FoldIntoLayer(RewritePattern):
         self, op: SchemaOp, name: str, producer: SchemaOp, factor: object, rewriter: PatternRewriter
     ) -> bool:
         result = tensor_type(op.results[0])
-        if len(producer.results) != 1 or producer.results[0].type != result:
+        if len(producer.results) != 1 or not same_type(producer.results[0].type, result):
             return False
         if not producer.results[0].has_one_use() or str(result.element_type) not in _FLOATS:
             return False

@@ -44,7 +44,7 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import APART, MEMORY, contiguous, dim_order_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.program.attributes import item_size
-from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_static, is_tensor, layout_of, sized_tensor, sizes_of, tensor_type
 from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.planning.tasks import needs_of
 from et_ir.rewriting import rewrite
@@ -296,6 +296,6 @@ def _part(rewriter: PatternRewriter, value: SSAValue, dim: int, start: int, size
 
 def _part_type(value: SSAValue, dim: int, size: int) -> TensorType[Attribute]:
     type = tensor_type(value)
-    shape = list(type.get_shape())
-    shape[dim] = size
-    return TensorType(type.element_type, shape, type.encoding)
+    sizes = list(sizes_of(type))
+    sizes[dim] = size
+    return sized_tensor(type.element_type, sizes, layout_of(type))

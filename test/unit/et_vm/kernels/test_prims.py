@@ -172,7 +172,7 @@ class TestTensorPrims:
         assert type(result) is float
 
     def test_item_of_nothing(self):
-        with pytest.raises(ExecutorchError, match="no first element"):
+        with pytest.raises(ExecutorchError, match=r"a tensor of shape \[0\] is empty"):
             apply("aten::_local_scalar_dense", tensor(np.zeros(0)))
 
     def test_not_a_tensor(self):

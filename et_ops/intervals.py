@@ -43,6 +43,10 @@ def computed(function: str, *numbers: Interval) -> Interval:
             return Interval(least, smallest(a.most, b.most))
         case "mul" | "floordiv", (a, b):
             return _at_corners(a, b, quotient=function == "floordiv")
+        case "mod", (a, b) if b.least is not None and b.least > 0:
+            if a.least is not None and a.least >= 0 and _below(a.most, b.least, 1):
+                return a
+            return Interval(0, None if b.most is None else b.most - 1)
         case "float" | "int" | "trunc" | "ceil" | "round", (a,):
             return a
         case "eq" | "lt" | "le" | "gt" | "ge", (a, b):
