@@ -251,7 +251,7 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
         CsePass(),
         DcePass(),
         # After the forms, whose copies take memory too; the ops of one form are in order already.
-        ReorderPass(target, budget=_SECOND_ORDER_BUDGET * level.effort // 100),
+        ReorderPass(target, _SECOND_ORDER_BUDGET * level.effort // 100, level.reordered),
     ]
 
 
