@@ -44,12 +44,12 @@ class ByteCopy:
 
 def is_copy(op: Operation) -> bool:
     """Whether the operator of an instruction copies bytes for some arguments."""
-    return isinstance(op, KernelCallOp) and op.key in _COPIES
+    return type(op) is KernelCallOp and op.key in _COPIES
 
 
 def copies_of(op: Operation) -> Sequence[ByteCopy]:
     """The copies of bytes that an instruction is made up of; none for one that does anything else."""
-    if not isinstance(op, KernelCallOp) or (key := op.key) not in _COPIES:
+    if type(op) is not KernelCallOp or (key := op.key) not in _COPIES:
         return ()
     if key == COPY:
         target, source = op.inputs

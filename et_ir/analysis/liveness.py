@@ -15,7 +15,7 @@ a register, which nothing reads before they have, do together what a kernel does
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
@@ -36,6 +36,7 @@ from et_ir.dialects.executorch import (
     StateOp,
     ViewOp,
     is_instruction,
+    is_register,
 )
 
 __all__ = ["LiveInterval", "Liveness"]
@@ -51,7 +52,7 @@ class LiveInterval:
 
 @dataclass(slots=True)
 class _Access:
-    """The roots that an instruction accesses, by number.
+    """The roots that an instruction accesses, by number, and the registers that it reads and writes itself.
 
     Those in `bound` refer to what `source` refers to behind it.
     """
@@ -59,6 +60,8 @@ class _Access:
     reads: frozenset[int]
     writes: frozenset[int]
     kills: frozenset[int]
+    read: Sequence[SSAValue]
+    written: Sequence[SSAValue]
     source: int = -1
     bound: frozenset[int] = frozenset()
 
@@ -84,7 +87,7 @@ class Liveness:
             for op in block.ops:
                 if is_instruction(op):
                     body.append(op)
-                elif isinstance(op, RegisterOp):
+                elif is_register(op):
                     self.registers.append(op)
             self._bodies.append(body)
         self.instructions = [op for body in self._bodies for op in body]
@@ -95,7 +98,7 @@ class Liveness:
         views: list[SSAValue] = []
         for op in self.registers:
             register = op.result
-            if isinstance(op, ViewOp):
+            if type(op) is ViewOp:
                 views.append(register)
             else:
                 self._numbers[register] = len(self._roots)
@@ -111,7 +114,7 @@ class Liveness:
         self._content: list[list[LiveInterval]] = [[] for _ in range(count)]
         """When what each root holds is needed, in order; an interval reaches from a write to the last read."""
         self._written: list[list[int]] = [[] for _ in range(count)]
-        self._given = [op for op in self.registers if isinstance(op, (InputOp, StateOp))]
+        self._given = [op for op in self.registers if type(op) is InputOp or type(op) is StateOp]
         """The registers that hold something before the plan runs."""
         self._kept = frozenset(
             self._numbers[op.result]
@@ -129,7 +132,11 @@ class Liveness:
         # What a view shows is a part of its root, perhaps.
         kills = frozenset([numbers[r] for r in writes if r not in views and r not in reads])
         access = _Access(
-            frozenset([numbers[r] for r in reads]), frozenset([numbers[r] for r in writes]), kills
+            frozenset([numbers[r] for r in reads]),
+            frozenset([numbers[r] for r in writes]),
+            kills,
+            reads,
+            writes,
         )
         # A view at run time of what it is a static view of changes nothing.
         bound = frozenset([numbers[register] for register in op.bound if register not in views])
@@ -147,10 +154,10 @@ class Liveness:
         """
         parts: dict[int, _Parts] = {}
         viewed = {self._numbers[view] for view in self._views} - self._redirected
-        for op, access in zip(self.instructions, self._accesses, strict=True):
+        for access in self._accesses:
             if access.writes.isdisjoint(viewed):
                 continue
-            for register in op.writes:
+            for register in access.written:
                 root = self._numbers[register]
                 if root in viewed and _has_bytes(register) and isinstance(self._roots[root].owner, AllocOp):
                     parts.setdefault(root, _Parts())
@@ -164,7 +171,7 @@ class Liveness:
             if access.reads.isdisjoint(followed) and access.writes.isdisjoint(followed):
                 continue
             # What an instruction reads, it reads before it writes.
-            for registers, writes in ((op.reads, False), (op.writes, True)):
+            for registers, writes in ((access.read, False), (access.written, True)):
                 for register in registers:
                     root = self._numbers[register]
                     if root in parts and not parts[root].access(place, op, register, writes):
@@ -286,7 +293,7 @@ class Liveness:
     def roots(self) -> Iterator[RegisterOp]:
         """The declarations that may have memory of their own, in order."""
         for op in self.registers:
-            if not isinstance(op, (ViewOp, ReferenceOp)):
+            if type(op) is not ViewOp and type(op) is not ReferenceOp:
                 yield op
 
     def interval(self, register: SSAValue) -> LiveInterval | None:
@@ -368,7 +375,8 @@ class _Parts:
 
 def _has_bytes(register: SSAValue) -> bool:
     """Whether a view shows the bytes that its type says."""
-    return isinstance(register.owner, ViewOp) and register.owner.is_static
+    owner = register.owner
+    return type(owner) is ViewOp and owner.is_static
 
 
 def _joined(ranges: list[Range]) -> list[Range]:

@@ -21,8 +21,10 @@ SMALL: Final = 256
 """Ratio to the largest storage below which the search ignores a storage."""
 
 
-def memory_graphs(module: ModuleOp, target: str, name: str) -> Iterator[MemoryGraph]:
-    """Memory graphs of the blocks with operators of the edge level, for the pass `name`.
+def memory_graphs(
+    module: ModuleOp, target: str, name: str, limit: int | None = None
+) -> Iterator[MemoryGraph]:
+    """Memory graphs of the blocks with operators of the edge level, for the pass `name`; of blocks of up to `limit` ops.
 
     Raises `PassFailedException` for an unknown target.
     """
@@ -32,6 +34,8 @@ def memory_graphs(module: ModuleOp, target: str, name: str) -> Iterator[MemoryGr
         raise PassFailedException(f"{name}: {error}") from None
     blocks = [block for op in module.walk() for region in op.regions for block in region.blocks]
     for block in blocks:
+        if limit is not None and len(block.ops) > limit:
+            continue
         if any(isinstance(op, EdgeOp) for op in block.ops):
             yield MemoryGraph(block, target)
 

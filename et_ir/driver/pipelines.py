@@ -157,7 +157,6 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     Raises `ValueError` for an unknown level.
     """
     from et_ir.passes.common.constant_fold import ConstantFoldPass
-    from et_ir.passes.common.cse import CsePass
     from et_ir.passes.common.dce import DcePass
     from et_ir.passes.memory.concatenate_in_place import ConcatenateInPlacePass
     from et_ir.passes.memory.copies_to_views import CopiesToViewsPass
@@ -177,12 +176,11 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     quantized: list[ModulePass] = []
     if find_target(target).quantized_as_torch is not None:
         # Last, for what folds constants before it would make floats of quantized weights.
-        quantized = [
-            DecomposeQuantizedPass(target),
-            ConstantFoldPass(limit=0),
-            *([CsePass()] if simplify else []),
-        ]
-        quantized.append(DcePass())
+        quantized = (
+            [DecomposeQuantizedPass(target, simplify=True)]
+            if simplify
+            else [DecomposeQuantizedPass(target), ConstantFoldPass(limit=0), DcePass()]
+        )
     sharing: list[ModulePass] = []
     if simplify:
         # Inputs and outputs that the caller gives memory for share it with nothing.
@@ -251,7 +249,7 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
         CsePass(),
         DcePass(),
         # After the forms, whose copies take memory too; the ops of one form are in order already.
-        ReorderPass(target, budget=_SECOND_ORDER_BUDGET * level.effort // 100),
+        ReorderPass(target, _SECOND_ORDER_BUDGET * level.effort // 100, level.reordered),
     ]
 
 

@@ -32,6 +32,8 @@ class Preset:
     """Bytes that the copies of a piece of an operator may take."""
     effort: int = 100
     """Effort of the search for orders, in percent of the default."""
+    reordered: int | None = None
+    """Ops of a block above which their order is not searched again behind the choice of kernels; None for any."""
     slack: int = 0
     """By how many thousandths an arena may be larger than what is proven to be needed, without a search."""
     forget: bool = False
@@ -45,7 +47,12 @@ PRESETS: Final = {
     for one in (
         Preset("0", "no optimization", simplify=False),
         Preset(
-            "1", "as fast and as small as is free: folding, CSE, fusion", memory="fast", effort=20, slack=4
+            "1",
+            "as fast and as small as is free: folding, CSE, fusion",
+            memory="fast",
+            effort=20,
+            reordered=500,
+            slack=4,
         ),
         Preset("2", "optimize for speed, at any cost in memory", memory="any"),
         Preset("s", "optimize for memory", memory="peak", workspace=1 << 18, forget=True),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Block, Operation
 
-from et_ir.dialects.executorch import JumpOp, RegisterOp, ReturnOp
+from et_ir.dialects.executorch import JumpOp, ReturnOp, is_register
 
 __all__ = ["InstructionOrder", "block_ranges", "instruction_order"]
 
@@ -30,9 +30,9 @@ def instruction_order(blocks: Sequence[Block]) -> InstructionOrder:
     for block in reversed(blocks):
         kept: list[Operation] = []
         for op in reversed([*block.ops]):
-            if isinstance(op, (RegisterOp, ReturnOp)):
+            if is_register(op) or type(op) is ReturnOp:
                 continue
-            if isinstance(op, JumpOp) and to_the_end.get(op.target) == count:
+            if type(op) is JumpOp and to_the_end.get(op.target) == count:
                 continue
             kept.append(op)
             count += 1

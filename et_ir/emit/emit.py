@@ -270,10 +270,10 @@ class _PlanEmitter:
     # -- registers
 
     def _declare(self, op: RegisterOp) -> None:
-        if isinstance(op, ValueOp):
+        if type(op) is ValueOp:
             self.table.declare(op.result, scalar_value(literal_value(op.value)))
             return
-        if isinstance(op, InputOp):
+        if type(op) is InputOp:
             self.inputs.append(len(self.table.values))
             if op.value is not None:
                 self.table.declare(op.result, scalar_value(literal_value(op.value)))
@@ -303,7 +303,7 @@ class _PlanEmitter:
         return tensor
 
     def _place(self, op: RegisterOp) -> tuple[int, int] | None:
-        if isinstance(op, ViewOp):
+        if type(op) is ViewOp:
             owner = op.base.owner
             base = self._place(owner) if isinstance(owner, RegisterOp) else None
             if base is None:

@@ -33,6 +33,7 @@ from et_ir.dialects.executorch.registers import (
     TensorRegisterOp,
     ValueOp,
     ViewOp,
+    is_register,
 )
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "ValueOp",
     "ViewOp",
     "is_instruction",
+    "is_register",
 ]
 
 Executorch = Dialect(

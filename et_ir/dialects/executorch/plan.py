@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.executorch.attributes import ArenaDeviceAttr
 from et_ir.dialects.executorch.instructions import Instruction, ReturnOp, is_instruction
-from et_ir.dialects.executorch.registers import InputOp, RegisterOp, ViewOp
+from et_ir.dialects.executorch.registers import InputOp, RegisterOp, ViewOp, is_register
 from et_ir.dialects.program.guards import Guards, GuardsAttr
 from et_ir.dialects.program.trees import TreeAttr, tree_attribute
 
@@ -99,14 +99,12 @@ class PlanOp(IRDLOperation):
     @property
     def registers(self) -> list[RegisterOp]:
         """The declarations in the order of the file's values."""
-        # Few classes are no instructions, and it takes long to find that an instruction is no register.
-        others = (op for block in self.body.blocks for op in block.ops if not is_instruction(op))
-        return [op for op in others if isinstance(op, RegisterOp)]
+        return [op for block in self.body.blocks for op in block.ops if is_register(op)]
 
     @property
     def inputs(self) -> list[InputOp]:
         """The inputs in the order of the method's signature."""
-        return [op for block in self.body.blocks for op in block.ops if isinstance(op, InputOp)]
+        return [op for block in self.body.blocks for op in block.ops if type(op) is InputOp]
 
     @property
     def instructions(self) -> list[Instruction]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, f64, i1, i64
 from xdsl.ir import Attribute, Operation, OpResult, OpTraits, SSAValue, SSAValues
@@ -413,13 +413,17 @@ def _join(types: Sequence[Attribute]) -> str:
     return ", ".join(str(t) for t in types) or "none"
 
 
+_PLAIN: Final[frozenset[type]] = frozenset({bool, int, float, str, list, tuple})
+
+
 def _literal(value: Any, arg: Arg, symbols: list[SSAValue]) -> Attribute:
     """The attribute for an argument; run-time values go to `symbols`."""
-    if isinstance(value, Operation):
-        value = SSAValue.get(value)
-    if isinstance(value, SSAValue):
-        symbols.append(cast("SSAValue[Attribute]", value))
-        return DYNAMIC_ATTR
+    if type(value) not in _PLAIN:  # most are: to find that by `isinstance` takes several times as long
+        if isinstance(value, Operation):
+            value = SSAValue.get(value)
+        if isinstance(value, SSAValue):
+            symbols.append(cast("SSAValue[Attribute]", value))
+            return DYNAMIC_ATTR
     if arg.type.is_list and isinstance(value, list | tuple):
         items: list[Any] = []
         for item in cast(Sequence[Any], value):

@@ -103,7 +103,7 @@ class _Folder:
     # -- which ops are constant
 
     def _visit(self, op: Operation) -> None:
-        if isinstance(op, GetOp):
+        if type(op) is GetOp:
             found = self.globals.constant_of(op.result)
             if found is not None and found.value is not None and found.value.blob.is_resolved:
                 name = found.key
@@ -111,7 +111,7 @@ class _Folder:
                     self.leaves[name] = Leaf(name, found.type, found.value.blob)
                 self.values[op.result] = self.leaves[name]
                 self.gets.append(op)
-        elif isinstance(op, LiteralOp):
+        elif type(op) is LiteralOp:
             number = literal_of(op.value)
             if isinstance(number, int | float):
                 self.values[op.result] = number

@@ -16,6 +16,7 @@ The peak is computed as memory will be planned: views share the memory of what t
 over an argument that is not needed any more, and what is concatenated along the outermost dimension is computed in its
 place. Constants and state have memory of their own. The search (`et_ir.planning.schedule`) is exact as long as `budget`
 allows, and an order stays as it is unless another has a lower peak. Ops with effects keep their order.
+Blocks of more than `limit` ops stay as they are: to build and score their graphs takes long, whatever the budget.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ class ReorderPass(ModulePass):
     """The runtime whose kernels there are."""
     budget: int = BUDGET
     """Steps of the search for each block."""
+    limit: int | None = None
+    """Ops of a block that is searched at most; `None` for any number."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for graph in memory_graphs(op, self.target, self.name):
+        for graph in memory_graphs(op, self.target, self.name, self.limit):
             given, best = orders(graph, self.budget)
             if best.peak < given.peak:
                 graph.run_in(best.tasks)

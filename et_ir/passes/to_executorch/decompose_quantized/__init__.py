@@ -14,7 +14,8 @@
 Programs keep the operators of `quantized_decomposed` down to here, so that whoever has a use for them finds them:
 partitioners, and targets with kernels. The arithmetic is that of torch, step by step, so that results are equal to the
 bit. Weights stay what they are in the file, and are converted when they are used. An operator whose sizes are not known
-is left, and `link-check` names it.
+is left, and `link-check` names it. With `simplify`, `constant-fold{limit=0},cse,dce` follow where an operator has been
+decomposed: in programs without any, these would find nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from et_ir.dialects.edge import EdgeOp
+from et_ir.passes.common.constant_fold import ConstantFoldPass
+from et_ir.passes.common.cse import CsePass
+from et_ir.passes.common.dce import DcePass
 from et_ir.passes.to_executorch.decompose_quantized import (  # noqa: F401
     affine,  # pyright: ignore[reportUnusedImport]
     choices,  # pyright: ignore[reportUnusedImport]
@@ -75,6 +79,11 @@ class DecomposeQuantizedPass(ModulePass):
 
     target: str = DEFAULT
     """The runtime whose kernels there are."""
+    simplify: bool = False
+    """Whether constants of the arithmetic are folded and its equal and dead ops are removed."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [ToArithmetic(target_of(self))])
+        decomposed = rewrite(op, [ToArithmetic(target_of(self))])
+        if decomposed and self.simplify:
+            for one in (ConstantFoldPass(limit=0), CsePass(), DcePass()):
+                one.apply(ctx, op)
