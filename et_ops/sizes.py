@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 Ranges = Mapping[str, Interval]
-"""What the symbols of a method can be."""
+"""The ranges of the symbols of a method."""
 
 _MOST_TERMS: Final = 64
 """Products of longer sums are of no use to anyone."""
@@ -242,7 +242,7 @@ class Expression:
         return self._folded(values.__getitem__, lambda number: number, _NUMBERS)
 
     def interval(self, ranges: Ranges) -> Interval:
-        """What it can be; a symbol without a range can be anything."""
+        """The range of the expression; a symbol without a range can be anything."""
         return self._folded(
             lambda name: ranges.get(name, ANY),
             lambda number: Interval(number, number),

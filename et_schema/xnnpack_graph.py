@@ -457,7 +457,7 @@ class XNode:
 
 @table
 class ConstantDataOffset:
-    """Where a constant is: offset bytes into what follows the graph or, with a named_key, in the data of that name
+    """The place of a constant: offset bytes into what follows the graph or, with a named_key, in the data of that name
     that the program has; offset is 0xFFFFFFFFFFFFFFFF then.
     """
 

@@ -110,7 +110,7 @@ def _say(message: str) -> None:
 
 
 def _too_large(instance: Instance, plan: Plan, args: argparse.Namespace) -> ExitCode:
-    """Say why there is no room."""
+    """Report why the capacity is too small."""
     from et_ir.planning.exact import BUDGET
     from et_ir.planning.infeasible import conflict_of
 

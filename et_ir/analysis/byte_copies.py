@@ -241,7 +241,7 @@ _SPLITS: Final[dict[str, int]] = {
     "aten::split_with_sizes_copy.out": 2,
     "aten::unbind_copy.int_out": 1,
 }
-"""Kernels whose results are the pieces of their first argument in order, and which argument is the dimension."""
+"""Kernels that split their first argument in order, and the position of the dimension."""
 
 _RESHAPES: Final = frozenset({"aten::view_copy.out"})
 """View kernels that take the result's sizes, as a view at run time does."""

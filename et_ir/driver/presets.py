@@ -29,7 +29,7 @@ class Preset:
     memory: MemoryAllowance | None = None
     """Memory allowance of faster forms of operators; None to keep each form."""
     workspace: int = 1 << 20
-    """Bytes that the copies of a piece of an operator may take."""
+    """Bytes that the copies of one tile of an operator may take."""
     effort: int = 100
     """Effort of the search for orders, in percent of the default."""
     reordered: int | None = None

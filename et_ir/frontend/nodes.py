@@ -346,7 +346,7 @@ class NodeConverter:
         )
 
     def _with_symbols(self, made: Converted, node: Node, given: Sequence[Converted]) -> Converted:
-        """What a call came down to, with the symbols that torch knows the call's results by."""
+        """The decomposition of a call, with torch's symbols of the call's results."""
         if not self.keeps_symbols:
             return made
         known: Any = node.meta.get("val")

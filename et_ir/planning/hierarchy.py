@@ -179,7 +179,7 @@ def _layout(buffers: Sequence[Buffer], capacity: int, members: Sequence[int]) ->
 def _anywhere(
     buffers: Sequence[Buffer], banks: Sequence[Bank], fixed: Mapping[int, int]
 ) -> Infeasible | None:
-    """That all banks together are too small for what may be in any of them, if that is why there is no room."""
+    """That all banks together are too small for what may be in any of them, if that is why no layout exists."""
     capacities = [bank.capacity for bank in banks if bank.capacity is not None]
     if len(banks) == 1 or len(capacities) < len(banks):
         return None

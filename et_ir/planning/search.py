@@ -142,7 +142,7 @@ def search(
     """Search for a layout in `capacity` bytes, handing control back after every `SLICE` nodes.
 
     `order` is the rank of each buffer: of those that can come at a place, the lowest is tried first. Of the sections
-    with the lowest floor the one with the least room to spare is looked at, if `tightest`, else the first. What is
+    with the lowest floor the one with the least slack is tried, if `tightest`, else the first. What is
     found and how many nodes it takes depend on nothing else.
     """
     return (yield from _Search(problem, capacity // problem.granule, order, tightest=tightest).run())

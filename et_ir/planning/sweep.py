@@ -53,14 +53,14 @@ class _Heap:
         self.size = 0
         self._granule = granule
         self._by_size: list[tuple[int, int]] = []
-        """Size and start of each free piece, in order."""
+        """Size and start of each free block, in order."""
         self._ends: dict[int, int] = {}
-        """The end of the free piece at each start."""
+        """The end of the free block at each start."""
         self._starts: dict[int, int] = {}
 
     def take(self, need: int, alignment: int) -> int:
         """The offset of `need` bytes, a multiple of the granule as the alignment."""
-        # A piece with as much to spare holds the buffer wherever it starts.
+        # A block with as much to spare holds the buffer wherever it starts.
         spare = alignment - self._granule
         at = bisect_left(self._by_size, (need + spare, 0))
         if at < len(self._by_size):
@@ -68,7 +68,7 @@ class _Heap:
             end = self._ends[start]
             self._drop(start, end)
         else:
-            # The piece below the end grows with the memory.
+            # The block below the end grows with the memory.
             end = self.size
             start = self._starts.get(end, end)
             if start < end:

@@ -262,7 +262,7 @@ class Liveness:
         ]
 
     def _cut(self) -> list[int]:
-        """Cut the arenas into pieces; returns for each register the set of its own pieces as bits."""
+        """Divide the arenas into segments; returns for each register the set of its segments as bits."""
         spans: list[tuple[int, int, int] | None] = []
         edges: dict[int, set[int]] = {}
         for value in self._plan.values:
@@ -323,7 +323,7 @@ class Liveness:
         return sources
 
     def _pieces_of(self, registers: int) -> int:
-        """All pieces of a set of registers."""
+        """All segments of a set of registers."""
         self._spend(registers.bit_count() * registers.bit_length())
         pieces = 0
         for register in _members(registers):
@@ -406,7 +406,7 @@ class Liveness:
         )
 
     def _ranges(self, pieces: int, users: int) -> list[Range]:
-        """The byte ranges of a set of pieces that `users` use, neighbors joined."""
+        """The byte ranges of a set of segments that `users` use, neighbors joined."""
         floats = self._pieces_of(users & self._floats)
         ranges: list[Range] = []
         for piece in _members(pieces):

@@ -42,7 +42,7 @@ class SizeBounds:
     def __init__(self, block: Block):
         method = block.parent_op()
         self._ranges = {} if method is None else dict(method_ranges(method))
-        """What the symbols of types can be, with what has been found out of those that the method does not bound."""
+        """The ranges of the types' symbols, derived for those that the method does not bound."""
         self._sizes: dict[SSAValue, Sizes] = {}
         self._numbers: dict[SSAValue, Interval] = {}
         self._stated: dict[SSAValue, Interval] = {}

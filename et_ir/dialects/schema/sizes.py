@@ -43,7 +43,7 @@ class Encoding(NamedTuple):
 
 @irdl_attr_definition
 class SizesAttr(Data[Encoding]):
-    """What the sizes of a tensor type are that are known at run time only: an expression of the method's symbols for
+    """The symbolic sizes of a tensor type: an expression of the method's symbols for
     each `?` in turn.
 
     ```mlir
@@ -98,7 +98,7 @@ class _Stated(tuple[tuple[str, Interval], ...]):
 
 @irdl_attr_definition
 class RangesAttr(Data[tuple[tuple[str, Interval], ...]]):
-    """What the symbols of a method's sizes can be, of which the program says the least, the largest, or neither.
+    """The ranges of a method's symbols, with a lower bound, an upper bound, or neither.
 
     ```mlir
     func.func @forward(%x: tensor<?x?xf32, #program.sizes<s0, u0>>)

@@ -67,7 +67,7 @@ def _methods(module: ModuleOp) -> Iterable[FuncOp]:
 
 
 def _freeze(module: ModuleOp, buffers: dict[str, BufferOp], limit: int) -> None:
-    """Make constants of the buffers that nothing is stored to, as far as that takes little room in the file."""
+    """Make constants of the buffers that nothing is stored to, as far as that adds little to the file."""
     stored = {_key(op) for op in module.walk() if isinstance(op, StoreOp)}
     frozen: set[str] = set()
     for key, buffer in buffers.items():

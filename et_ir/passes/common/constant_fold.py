@@ -84,7 +84,7 @@ class _Folder:
         self.symbols: dict[tuple[int, int], str] = {}
         self.known_leaves: dict[int, frozenset[str] | None] = {}
         self.refused: set[Operation] = set()
-        """Ops that are not folded: they would take room that is not there."""
+        """Ops that are not folded: their results would make the file larger."""
         self.unfoldable: set[int] = set()
 
     def run(self) -> None:
@@ -207,8 +207,8 @@ class _Folder:
     def _plan(self) -> dict[Operation, dict[int, Blob]]:
         """The results that become constants, by op; an op whose results are all unused has none.
 
-        A constant that only folded ops use makes room for what replaces it. Whether that is so is known in the end
-        only: where it turns out not to be, the ops that took the room are kept, and the others are decided on again.
+        The bytes of a constant that only folded ops use are free for its replacements. Whether that is so is known in
+        the end only: where it is not, the ops that used the bytes are kept, and the others are decided on again.
         """
         while True:
             plan = _Plan(self)
@@ -249,7 +249,7 @@ class _Plan:
         }
         """The constants that ops which stay use as they are."""
         self.takers: dict[str, list[Operation]] = {}
-        """The ops that took room of a constant."""
+        """The ops that replace bytes of a constant."""
         self.counted: set[tuple[int, int]] = set()
         for name in self.needed:
             self.room[name] = 0
@@ -270,7 +270,7 @@ class _Plan:
         return any(use.operation not in self.folded for use in result.uses)
 
     def _take(self, candidate: _Candidate, blobs: dict[int, Blob]) -> bool:
-        """Find room for the large results of an op among what it is computed from."""
+        """Assign bytes of an op's source constants to its large results."""
         key = id(candidate.expression)
         new = [
             i for i, blob in blobs.items() if blob.nbytes > self.folder.limit and (key, i) not in self.counted

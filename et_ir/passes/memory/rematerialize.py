@@ -173,7 +173,7 @@ def _copies(op: EdgeOp, graph: MemoryGraph, numbers: Iterator[int]) -> list[Edge
 def _mergeable(
     graph: MemoryGraph, order: Order, families: Sequence[Sequence[EdgeOp]]
 ) -> dict[Operation, Operation]:
-    """The copies that need not be computed, as in an order there is room to keep the ones before them; and those."""
+    """The copies that need not be computed, as an order has memory for the earlier ones; and those."""
     import numpy as np
 
     problem = graph.problem(concatenate=True)

@@ -209,7 +209,7 @@ def _guards(op: FuncOp, guards: Attribute) -> Iterator[Diagnostic]:
 
 
 def _symbols(method: FuncOp) -> Iterator[Diagnostic]:
-    """What is wrong with the symbolic sizes of a method's values, at the first op that has each."""
+    """Contradictions in the symbolic sizes of a method's values, at the first op that has each."""
     ranges = method_ranges(method)
     seen: set[Attribute] = set()
     for op in method.walk():

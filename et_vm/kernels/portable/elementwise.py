@@ -233,7 +233,7 @@ def _previous_stride(view: Array, shape: Sequence[int], axis: int) -> int:
 
 
 def _blocks(shape: Sequence[int], limit: int) -> list[Index]:
-    """Index tuples that cut an array of `shape` into pieces of at most `limit` elements, in memory
+    """Index tuples that tile an array of `shape` into blocks of at most `limit` elements, in memory
     order.
     """
     if math.prod(shape) <= limit:

@@ -1,4 +1,4 @@
-"""Fourier transforms of pieces, which torch's decomposition finds in memory by strides that have to be numbers."""
+"""Fourier transforms of frames, which torch's decomposition views by strides that have to be static."""
 
 from __future__ import annotations
 

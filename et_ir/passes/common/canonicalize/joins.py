@@ -50,7 +50,7 @@ class _Piece:
     through: tuple[SSAValue, ...]
 
     def joins(self, other: _Piece) -> bool:
-        """Whether another piece begins where this one ends."""
+        """Whether another slice begins where this one ends."""
         return self.source is other.source and self.start + self.length == other.start
 
 
@@ -73,7 +73,7 @@ def _piece(value: SSAValue, dim: int) -> _Piece | None:
 
 
 def _selected(view: SSAValue, part: SSAValue, dim: int) -> _Piece | None:
-    """The piece of size 1 that the view of a selection is."""
+    """The slice of size 1 that a viewed selection equals."""
     op = part.owner
     if not isinstance(op, (*_SELECTIONS, *_UNBINDINGS)):
         return None
@@ -95,12 +95,12 @@ def _selected(view: SSAValue, part: SSAValue, dim: int) -> _Piece | None:
 
 
 def _is_spared(run: Sequence[_Piece], cat: Operation) -> bool:
-    """Whether the pieces of a run are not needed any more where one slice stands for them."""
+    """Whether the slices of a run are dead once one slice replaces them."""
     for piece in run:
         for value, user in zip(piece.through, (cat, *(v.owner for v in piece.through)), strict=False):
             if any(use.operation is not user for use in value.uses):
                 return False
-    # What makes several pieces at once makes them as long as another one is needed.
+    # An op with several slices as results makes all of them as long as one is needed.
     makers = {piece.through[-1].owner for piece in run}
     joined = {piece.through[-1] for piece in run}
     return all(
@@ -112,7 +112,7 @@ def _is_spared(run: Sequence[_Piece], cat: Operation) -> bool:
 
 
 class JoinNeighbours(RewritePattern):
-    """Pieces that lay side by side, one after the other, are one piece: all of a tensor is the tensor."""
+    """Concatenation of adjacent slices to one slice; a slice of all of a tensor is the tensor."""
 
     roots = _CATS
 

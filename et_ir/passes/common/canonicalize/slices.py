@@ -41,7 +41,7 @@ def _slice(op: SchemaOp, value: SSAValue, dim: int, start: int, type: TensorType
 
 
 class SimplifySlice(RewritePattern):
-    """A slice that takes all, of a slice, or of one piece of a concatenation."""
+    """A slice of everything, of a slice, or of one operand of a concatenation."""
 
     roots = _SLICES
 
@@ -115,7 +115,7 @@ def type_of(op: SchemaOp) -> type[SchemaOp]:
 
 
 class SimplifySplit(RewritePattern):
-    """A split into one piece, or one of which one piece is used."""
+    """A split into one part, or with one used result."""
 
     roots = _SPLITS
 
@@ -153,7 +153,7 @@ class UnbindOne(RewritePattern):
 
 
 class SimplifyConcatenation(RewritePattern):
-    """A concatenation of all pieces of a split, or of concatenations that nothing else uses."""
+    """A concatenation of all parts of a split, or of concatenations with a single use."""
 
     roots = _CATS
 
@@ -169,7 +169,7 @@ class SimplifyConcatenation(RewritePattern):
         ):
             by_operand(op, first.operands[0], rewriter)
             return
-        # The outermost of nested concatenations takes all pieces at once: to join them one by one, or once more when
+        # The outermost of nested concatenations takes all operands at once: to join them one by one, or once more when
         # the outer one has left them unused, would take squared time.
         use = op.results[0].first_use
         if use is None or (isinstance(use.operation, _CATS) and _joins(op.results[0], use.operation)):
@@ -188,7 +188,7 @@ class SimplifyConcatenation(RewritePattern):
 
 
 def _joins(piece: SSAValue, outer: SchemaOp) -> bool:
-    """Whether a concatenation may give its pieces to the one that uses it."""
+    """Whether a concatenation may be merged into its user."""
     inner = piece.owner
     result, type = tensor_type(outer.results[0]), tensor_type(piece)
     rank = max(result.get_num_dims(), 1)

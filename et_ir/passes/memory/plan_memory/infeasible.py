@@ -1,4 +1,4 @@
-"""The error of memory planning where there is no room: which tensors cannot live together, and what would do."""
+"""Infeasible memory plans: tensors that do not fit together, and the smallest sufficient capacity."""
 
 from __future__ import annotations
 

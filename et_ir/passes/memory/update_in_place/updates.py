@@ -26,7 +26,7 @@ __all__ = ["UPDATES", "Index", "IndexRange", "Put", "Update", "UpdatedBytes", "n
 
 Number = int | SSAValue
 SMALL_PIECES: Final = 64
-"""Bytes; `index_put_` copies piece by piece, so that many that are smaller take longer than a copy of the whole."""
+"""Bytes; `index_put_` copies slice by slice, so many small ones take longer than a copy of the tensor."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _first(start: Argument, size: int, target: SSAValue) -> Number | None:
 
 
 def _leading(target: SSAValue, source: SSAValue, dim: int, first: int) -> UpdatedBytes | None:
-    """A part that lies in one piece, as there are only dimensions of size 1 before its own."""
+    """A contiguous part: there are only dimensions of size 1 before its own."""
     shape = type_of(target).get_shape()
     if not has_exact_size(target, source) or any(size != 1 for size in shape[:dim]):
         return None
