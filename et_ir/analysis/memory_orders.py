@@ -24,7 +24,7 @@ SMALL: Final = 256
 def memory_graphs(
     module: ModuleOp, target: str, name: str, limit: int | None = None
 ) -> Iterator[MemoryGraph]:
-    """Memory graphs of the blocks with operators of the edge level, for the pass `name`; of blocks of up to `limit` ops.
+    """Memory graphs of the blocks of at most `limit` ops with operators of the edge level, for the pass `name`.
 
     Raises `PassFailedException` for an unknown target.
     """
