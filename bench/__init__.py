@@ -1,1 +1,1 @@
-"""Measurements, each against its alternative in the same minute: ``python -m bench.NAME``."""
+"""Measurements, each against its alternative in the same minute: `python -m bench.NAME`."""

@@ -4,10 +4,10 @@ Both run one decoding step at a time with the same key-value cache.
 
     python -m bench.decode [--threads N] [--tokens 64]
 
-The decoder of ``examples/models/cached_llama.py`` reads a prompt of 16 tokens and goes on. All runtimes take their
+The decoder of `examples/models/cached_llama.py` reads a prompt of 16 tokens and goes on. All runtimes take their
 steps in turns, at the same positions, on caches of their own for 128 tokens. "aten" is our file for et-vm on torch's
 out variants (goal: at most 1.0 times eager), "portable" the same on numpy; "stock" is our file for the stock runtime,
-there. That no instruction copies a cache is a test: ``test/conformance/test_decoder.py``.
+there. That no instruction copies a cache is a test: `test/conformance/test_decoder.py`.
 """
 
 from __future__ import annotations

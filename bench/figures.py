@@ -1,7 +1,7 @@
 """Published figures: what is measured, by which command, and of which code.
 
-``python -m bench`` runs the measurements and keeps what they print in ``bench/figures.json``, from which the table of
-``docs/performance.md`` is written. A figure is a column of a row of a measurement's table.
+`python -m bench` runs the measurements and keeps what they print in `bench/figures.json`, from which the table of
+`docs/performance.md` is written. A figure is a column of a row of a measurement's table.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Column:
     goals: Mapping[str, float] | None = None
     """Goals of single rows."""
     table: int = 0
-    """Which of the measurement's tables has it."""
+    """The measurement's table that holds it."""
     rows: tuple[str, ...] = ()
     """The rows that are published; all unless given."""
 
@@ -225,7 +225,7 @@ def value_of(cell: str) -> float:
 
 
 def rows_of(measurement: Measurement, tables: list[Any]) -> Iterator[dict[str, Any]]:
-    """The figures in the tables that a measurement printed; ``ValueError`` if a table is another than was expected."""
+    """The figures in the tables that a measurement printed; `ValueError` if a table is another than was expected."""
     for column in measurement.columns:
         head, rows = tables[column.table]
         if head[column.index] != column.head:
@@ -239,7 +239,7 @@ def rows_of(measurement: Measurement, tables: list[Any]) -> Iterator[dict[str, A
 
 
 def read() -> dict[str, Any]:
-    """What is kept of each measurement: the commit, whether its code was as committed, and the rows."""
+    """The record of each measurement: the commit, whether its code was as committed, and the rows."""
     return json.loads(STORE.read_text(encoding="utf-8")) if STORE.exists() else {}
 
 
@@ -248,7 +248,7 @@ def git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def state_of(measurement: Measurement, commit: str) -> str:
-    """``current``; ``stale`` when its code has changed since; ``unknown`` where the commit is not in the clone."""
+    """`current`; `stale` when its code has changed since; `unknown` where the commit is not in the clone."""
     if git("cat-file", "-e", f"{commit}^{{commit}}").returncode:
         return "unknown"
     paths = (*measurement.paths, f"bench/{measurement.name}.py")
@@ -281,7 +281,7 @@ def table(kept: Mapping[str, Any], states: Mapping[str, str]) -> str:
 
 
 def page(text: str, figures: str) -> str:
-    """A page with the table between its marks; ``ValueError`` if it has no marks."""
+    """A page with the table between its marks; `ValueError` if it has no marks."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -4,7 +4,7 @@
 
 Measured in this process, part by part, and as `et-opt IN -o OUT`, less what `et-opt` takes for an empty module.
 "growth" is a time per op over that of the smallest size: 1 is linear. Beside it stands what stock xDSL's parser and
-printer take for the same number of ``arith`` ops (its verifier does not check dominance). Goal: at most 1.3 at 100k
+printer take for the same number of `arith` ops (its verifier does not check dominance). Goal: at most 1.3 at 100k
 ops, both ways.
 """
 
@@ -47,7 +47,7 @@ ARITH = ("%{0} = arith.addf %{1}, %{2} : f32", "%{0} = arith.mulf %{1}, %{3} : f
 
 
 def text(size: int, patterns: tuple[str, ...], type_: str) -> str:
-    """A module with one function of ``size`` ops taken from ``patterns`` in turn."""
+    """A module with one function of `size` ops taken from `patterns` in turn."""
     lines = [f"builtin.module {{\n  func.func @forward(%0: {type_}) -> {type_} {{"]
     whole = size - size % len(patterns)
     for op in range(1, whole + 1):

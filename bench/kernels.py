@@ -52,7 +52,7 @@ A = torch.ops.aten
 
 @dataclass(frozen=True)
 class Case:
-    """One operator on one set of arguments: ``eager(*arguments)`` is what ``operator`` computes."""
+    """One operator on one set of arguments: `eager(*arguments)` is what `operator` computes."""
 
     name: str
     operator: str

@@ -27,7 +27,7 @@ SCALE: Final = "BENCH_SCALE"
 def take_turns(
     candidates: Mapping[str, Callable[[], object]], rounds: int, warmup: int = 1
 ) -> dict[str, Seconds]:
-    """Seconds of each candidate in each of ``rounds`` rounds, after ``warmup`` rounds that do not count.
+    """Seconds of each candidate in each of `rounds` rounds, after `warmup` rounds that do not count.
 
     Each run starts with the garbage of the others collected. What was there before is not looked through for any:
     a walk over all that torch holds leaves the caches of the processor to the next run as empty as they get.
@@ -50,7 +50,7 @@ def take_turns(
 
 
 def rounds_for(seconds: float, budget: float = 8.0, least: int = 3, most: int = 50) -> int:
-    """How many rounds of about ``seconds`` fit into ``budget`` seconds, within bounds."""
+    """The number of rounds of about `seconds` that fit into `budget` seconds, within bounds."""
     budget *= float(os.environ.get(SCALE, "1"))
     return max(least, min(most, int(budget / max(seconds, 1e-9))))
 
@@ -87,7 +87,7 @@ def show_time(seconds: float) -> str:
 
 
 def verdict(value: float, goal: float) -> str:
-    """Whether a figure that should be at most ``goal`` is."""
+    """Whether a figure that should be at most `goal` is."""
     return f"≤ {goal:g}: {'reached' if value <= goal else 'MISSED'}"
 
 
@@ -107,5 +107,5 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def median_ratio(ours: Seconds, theirs: Seconds) -> float:
-    """Median of ``ours`` over median of ``theirs``: below 1, ours is faster."""
+    """Median of `ours` over median of `theirs`: below 1, ours is faster."""
     return statistics.median(ours) / statistics.median(theirs)

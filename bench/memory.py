@@ -6,7 +6,7 @@ Of the models, "linear" has weights that reach the file as they are, and "convol
 which are folded, so that the compiler computes all weights anew.
 
 A child process makes the model and exports it; then it says so, waits, and compiles to a file. The parent
-reads the child's anonymous memory (``RssAnon`` of ``/proc/<pid>/status``: heap, and nothing that is merely a
+reads the child's anonymous memory (`RssAnon` of `/proc/<pid>/status`: heap, and nothing that is merely a
 mapped file and can be dropped) every few milliseconds: no thread of the child that has to wait for the
 interpreter's lock can miss the peak. The figure is the highest value seen while compiling less the value
 before it, at which the only large thing is torch's copy of the weights. Goal: at most 256 MB.
@@ -35,7 +35,7 @@ MEGABYTE = 1e6
 
 
 def ours(output: Path) -> Callable[[Any], None]:
-    """Our compiler, imported, as a function from an exported program to the file ``output``."""
+    """Our compiler, imported, as a function from an exported program to the file `output`."""
     from et_ir import to_edge
 
     return lambda program: to_edge(program).to_executorch().save(output)
@@ -68,7 +68,7 @@ MODELS = {"linear": linear, "convolutional": convolutional}
 
 
 def child(compiler: str, model: str, gigabytes: float, output: Path) -> None:
-    """Make a model of that size, export it, wait for a line on standard input, compile to ``output``."""
+    """Make a model of that size, export it, wait for a line on standard input, compile to `output`."""
     import torch
 
     modules: list[Any] = []

@@ -2,7 +2,7 @@
 
     python -m bench.models [--threads N] [MODEL …]
 
-Our files are compiled with et-vm as their target. "portable" runs them on ``et-vm``'s numpy kernels beside
+Our files are compiled with et-vm as their target. "portable" runs them on `et-vm`'s numpy kernels beside
 the stock compiler's file on the stock runtime (goal: at most 0.1 on MobileNetV2); "aten" runs them on
 torch's out variants beside the module itself (goal: at most 1.0 on all four).
 """

@@ -47,7 +47,7 @@ def arena(path: Path) -> int:
 
 
 def bound(path: Path) -> int:
-    """What et-vm finds that the arenas of a file cannot be smaller than."""
+    """The lower bound of a file's arenas that et-vm computes."""
     program = Program.load(path.read_bytes())
     return sum(each.bound for name in program.method_names for each in certificates(program, name).values())
 

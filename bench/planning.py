@@ -2,7 +2,7 @@
 
     python -m bench.planning [--budget NODES] [--folder FOLDER] [INSTANCE …]
 
-The instances are those of MiniMalloc in ``test/fixtures/minimalloc``: the peak of what is needed at once is their lower
+The instances are those of MiniMalloc in `test/fixtures/minimalloc`: the peak of what is needed at once is their lower
 bound, and a layout of that size is known for each. Every layout is checked by code that the planners do not share. Then
 synthetic programs, of up to 60,000 buffers, at the compiler's default effort.
 """
@@ -45,7 +45,7 @@ def timed(run: Callable[[], Plan], buffers: Sequence[Buffer]) -> tuple[Plan, flo
 
 
 def planned(algorithm: str, buffers: Sequence[Buffer], budget: int) -> Plan:
-    """What an algorithm makes of buffers; `budget` nodes are for `exact`."""
+    """The result of an algorithm on buffers; `budget` nodes are for `exact`."""
     if algorithm == "exact":
         return plan_exact(buffers, budget=budget)
     made = PLANNERS[algorithm](buffers)

@@ -45,7 +45,7 @@ class Subject:
 
 
 def subject(name: str) -> Subject:
-    """The example ``name``, of ``NAMES``, ``TRAINED`` or ``LOOPING``; raises ``KeyError`` for another."""
+    """The example `name`, of `NAMES`, `TRAINED` or `LOOPING`; raises `KeyError` for another."""
     if name in LOOPING:
         from examples.models.translator import translator
 
@@ -112,7 +112,7 @@ COMPILERS: dict[str, Callable[[torch.export.ExportedProgram], bytes]] = {
 
 
 def file(model: Subject, compiler: str) -> Path:
-    """The ``.pte`` by ``compiler``, one of ``COMPILERS``; compiled again only if something changed."""
+    """The `.pte` by `compiler`, one of `COMPILERS`; compiled again only if something changed."""
     toolchain = version("executorch") if compiler.startswith("stock") else compiler_key()
     key = digest(package("examples"), torch.__version__, toolchain)
 
@@ -126,9 +126,9 @@ def file(model: Subject, compiler: str) -> Path:
 
 
 def methods_file(name: str, methods: Callable[[], Mapping[str, Any]], target: str) -> Path:
-    """The ``.pte`` of an example by our compiler for a target, kept like :func:`file`.
+    """The `.pte` of an example by our compiler for a target, kept like `file`.
 
-    ``methods`` gives what each method is exported from: module, example arguments, dynamic shapes.
+    `methods` gives what each method is exported from: module, example arguments, dynamic shapes.
     """
     key = digest(package("examples"), torch.__version__, compiler_key())
 

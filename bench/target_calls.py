@@ -52,7 +52,7 @@ def call(op: type[EdgeOp], shapes: list[Shape], *arguments: Any, listed: bool = 
 
 
 def calls(target: str) -> Iterator[Call]:
-    """What a table is measured by. Convolutions as stock computes them take so long that theirs are small."""
+    """The calls that a table is measured by. Stock's convolutions take so long that theirs are small."""
     products = (
         (64, 576, 3136),
         (96, 16, 12544),
@@ -120,7 +120,7 @@ def _convolution(inputs: int, outputs: int, size: int, taps: int, stride: int, g
 
 
 def _copies() -> Iterator[Call]:
-    """What lays data out in another way."""
+    """Calls of operators that change layout."""
     for channels, size, taps, stride in (
         (1, 4, 3, 1),
         (32, 112, 3, 1),

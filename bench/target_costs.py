@@ -72,7 +72,7 @@ def _seconds(run: Callable[[int], float], name: str) -> float:
 
 
 def terms_of(kernel: str) -> tuple[str, ...]:
-    """What the time of a kernel depends on. Products read each element more than once, copies do not."""
+    """The terms of a kernel's time. Products read each element more than once, copies do not."""
     if "convolution" in kernel:
         return ("call", "mac") if kernel.endswith("depthwise") else ("call", "mac", "written")
     if "bmm" in kernel:

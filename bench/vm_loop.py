@@ -41,7 +41,7 @@ X, ODD, EVEN, ALPHA = range(4)
 
 
 def chain_of_adds(length: int) -> bytes:
-    """A file whose method adds its input to itself ``length`` times, in two alternating buffers."""
+    """A file whose method adds its input to itself `length` times, in two alternating buffers."""
     values = [
         EValue(
             Tensor(
@@ -72,7 +72,7 @@ def chain_of_adds(length: int) -> bytes:
 
 
 def bare_loop(x: np.ndarray, length: int) -> Callable[[], None]:
-    """The same additions in a Python loop, with ``out=``."""
+    """The same additions in a Python loop, with `out=`."""
     buffers = np.empty((2, WIDTH), np.float32)
     calls: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     source = x
@@ -89,7 +89,7 @@ def bare_loop(x: np.ndarray, length: int) -> Callable[[], None]:
 
 
 def many(run: Callable[[], object]) -> Callable[[], None]:
-    """``run`` as often as makes a round long enough to time."""
+    """`run` as often as makes a round long enough to time."""
 
     def repeat() -> None:
         for _ in range(EXECUTIONS):

@@ -3,7 +3,7 @@
     python -m bench.xnnpack_vm [--kernels portable|aten] [--load] [--threads N] [--repeat N] [MODEL …]
 
 The files of our partitioner and of stock's, and the undelegated one, take turns in one process; figures are medians
-over the rounds, of one inference or, with ``--load``, of loading: from the path to a method that could be executed. The
+over the rounds, of one inference or, with `--load`, of loading: from the path to a method that could be executed. The
 goal of inference is a ratio of at most 1: delegating does not make a program slower.
 """
 

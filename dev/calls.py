@@ -74,7 +74,7 @@ class RecordedCall:
 
 
 def results_of(result: Any) -> tuple[Any, ...]:
-    """What a call returned, as an op's results: a tuple or list is several, a list among several too."""
+    """The result of a call as an op's results: a tuple or list is several, a list among several too."""
     return () if result is None else tuple(_leaves(result))
 
 

@@ -508,7 +508,7 @@ def _packed() -> Iterator[tuple[Any, ...]]:
 
 
 def _others() -> Iterator[tuple[Any, ...]]:
-    """What is left: checks, ranges, spectra, searches."""
+    """The remaining operators: checks, ranges, spectra, searches."""
     yield aten._assert_async.msg, b(1), "out of range"
     yield aten._assert_tensor_metadata.default, f(2, 3), [2, 3]
     yield aten._has_compatible_shallow_copy_type.default, f(2, 3), f(2, 3)

@@ -25,14 +25,14 @@ COMMAND = "python -m dev.targets"
 
 
 def stock_operators() -> Iterable[str]:
-    """What the stock runtime of the Python wheel registers."""
+    """Operators registered by the stock runtime of the Python wheel."""
     from executorch.runtime import Runtime
 
     return Runtime.get().operator_registry.operator_names
 
 
 def quantized_stock_operators() -> Iterable[str]:
-    """What the stock runtime registers when the library of quantized kernels is loaded, which a process cannot undo."""
+    """Operators registered once the library of quantized kernels is loaded, which a process cannot undo."""
     code = (
         "import executorch.kernels.quantized; from executorch.runtime import Runtime;"
         "print(*Runtime.get().operator_registry.operator_names, sep='\\n', file=open(__import__('sys').argv[1], 'w'))"

@@ -120,5 +120,5 @@ def place_of(location: Attribute) -> Location:
 
 
 def source_line(location: Attribute) -> str:
-    """Where an op comes from, for messages: `model.py:12 in fc`; see `Location.source`."""
+    """The source place of an op, for messages: `model.py:12 in fc`; see `Location.source`."""
     return place_of(location).source

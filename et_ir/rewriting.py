@@ -2,20 +2,22 @@
 
 xDSL's walker calls each pattern on each op and gives new ops no location. `rewrite` calls only the patterns whose
 annotated op class is that of the op, and gives every op a pattern inserts the location of the op it matched, so that
-source lines survive every pass.
+source lines survive every pass. The results that a pattern puts in the place of others keep what their types say of
+sizes known at run time only: a pattern need not tell the sizes of what it makes.
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
-from xdsl.ir import Operation, Region
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import (
     PatternRewriter,
     PatternRewriterListener,
@@ -23,9 +25,11 @@ from xdsl.pattern_rewriter import (
     RewritePattern,
 )
 from xdsl.pattern_rewriter import op_type_rewrite_pattern as _for_annotated_type
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException
 
 from et_ir.diagnostics import PassReport, diagnose
+from et_ir.dialects.schema.tensors import with_sizes_of
 from et_schema.diagnostics import Report
 
 __all__ = ["op_type_rewrite_pattern", "rewrite", "root_classes"]
@@ -71,7 +75,7 @@ class _PatternRaised(BaseException):
         self.error = error
 
     def unwrap(self) -> Exception:
-        """What to raise instead: a report with the place of the op, unless the error is one.
+        """The exception to raise instead: a report with the place of the op, unless the error is one.
 
         What is no error of the user's may be a mistake in the pattern or arguments that no program of torch's
         has and no verifier rejects: the report says where in the pattern it was raised.
@@ -94,8 +98,32 @@ class _Dispatch(RewritePattern):
 
     def __init__(self, patterns: Iterable[RewritePattern]):
         self.current: Operation | None = None
+        self._inserted: set[Operation] = set()
+        self._known: list[tuple[SSAValue, Attribute]] = []
         self.roots = [(pattern, frozenset(root_classes(pattern))) for pattern in patterns]
         self.by_class: dict[type[Operation], list[RewritePattern]] = {}
+
+    def keep_sizes(self, op: Operation, results: Sequence[SSAValue | None]) -> None:
+        """Note the types of results that are being replaced, where they are not those of the new values."""
+        for old, new in zip(op.results, results, strict=True):
+            if new is not None and new.type != old.type and with_sizes_of(new.type, old.type) != new.type:
+                self._known.append((new, old.type))
+
+    def _refine(self) -> None:
+        """Give the values that a pattern has made the sizes of those that they have replaced."""
+        while self._known:
+            value, type = self._known.pop()
+            owner = value.owner
+            if isinstance(owner, Operation) and owner in self._inserted:
+                if owner.parent is not None and any(value is result for result in owner.results):
+                    Rewriter.replace_value_with_new_type(value, with_sizes_of(value.type, type))
+                continue
+            # A value that was there before may be needed where the sizes are others: its type stays.
+            for use in value.uses:
+                method = use.operation.parent_op() if isinstance(use.operation, ReturnOp) else None
+                if isinstance(method, FuncOp):
+                    method.update_function_type()
+        self._inserted.clear()
 
     def patterns(self, cls: type[Operation]) -> list[RewritePattern]:
         """The patterns for a class: those that name it or a base class of it, then those for all operations."""
@@ -109,6 +137,7 @@ class _Dispatch(RewritePattern):
 
     def locate(self, op: Operation) -> None:
         """Give an inserted op, and those inside of it, the location of the op being rewritten."""
+        self._inserted.add(op)
         if self.current is None:
             return
         for inner in op.walk() if op.regions else (op,):
@@ -126,6 +155,7 @@ class _Dispatch(RewritePattern):
             except Exception as error:
                 raise _PatternRaised(op, error) from None
             if rewriter.has_done_action:
+                self._refine()
                 return
 
 
@@ -143,7 +173,9 @@ def rewrite(
     """
     dispatch = _Dispatch(patterns)
     region = target.body if isinstance(target, ModuleOp) else target
-    listener = PatternRewriterListener(operation_insertion_handler=[dispatch.locate])
+    listener = PatternRewriterListener(
+        operation_insertion_handler=[dispatch.locate], operation_replacement_handler=[dispatch.keep_sizes]
+    )
     try:
         if recursive:
             return PatternRewriteWalker(dispatch, listener=listener).rewrite_region(region)

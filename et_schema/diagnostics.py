@@ -21,7 +21,7 @@ __all__ = ["Diagnostic", "Frame", "Location", "Report", "Severity", "render"]
 Severity = Literal["error", "warning", "note", "remark"]
 
 QUOTED = 200
-"""How many characters of a line are quoted at most."""
+"""Maximum length of a quoted line in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +90,18 @@ class Diagnostic:
 
     message: str
     detail: str = ""
-    """What is special about this place, where `message` is the same for all alike, so that they can be counted."""
+    """The details of this place, where `message` is the same for all alike, so that they can be counted."""
     subject: str = ""
     """The op, operator, input or parameter that it is about."""
     fix: str = ""
-    """What the user can do; empty only where nothing is to be said."""
+    """A suggested fix; empty only where nothing is to be said."""
     at: Location | None = None
     """The place; `None` where a thing has none, such as an input."""
     code: IntEnum | None = None
     """The runtime's error code."""
     severity: Severity = "error"
     notes: tuple[Diagnostic, ...] = ()
-    """What adds to it, such as the reasons of each of several."""
+    """Additional notes, such as the reasons of each of several."""
 
     @property
     def place(self) -> Location:
@@ -120,7 +120,7 @@ class Diagnostic:
 
     @property
     def text(self) -> str:
-        """What is said, without source line, fix and notes."""
+        """The message without source line, fix and notes."""
         code = "" if self.code is None else f"{self.code.name} (0x{self.code:02x})"
         # Names of ops are quoted, phrases such as `input "x" of method forward` are not.
         subject = self.subject if " " in self.subject else self.subject and f"'{self.subject}'"

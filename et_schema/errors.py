@@ -205,8 +205,8 @@ class OutOfMemory(ExecutorchError):
 
 
 class Problems:
-    """Takes the problems of a file: keeps them in ``found`` in the order in which they are found, or, unless it
-    ``collects``, raises the first, which is how files are loaded.
+    """Takes the problems of a file: keeps them in `found` in the order in which they are found, or, unless it
+    `collects`, raises the first, which is how files are loaded.
 
     A check reports a problem with `add` and goes on with what does not depend on the faulty part, or returns
     when everything after it would only repeat the fault in other words.
@@ -219,7 +219,7 @@ class Problems:
         self.found: list[ExecutorchError] = []
 
     def add(self, problem: ExecutorchError) -> None:
-        """Report ``problem``; does not return unless problems are collected."""
+        """Report `problem`; does not return unless problems are collected."""
         if not self.collects:
             raise problem
         self.found.append(problem)

@@ -37,7 +37,7 @@ class BackendInitContext(NamedTuple):
     poison: bool = False
     """Whether dead memory is to be overwritten while the method runs."""
     arguments: Sequence[object] = ()
-    """What the first call in the program passes, as far as it is known at load: tensors may get other sizes or other
+    """The arguments of the first call in the program, as far as known at load: tensors may get other sizes or other
     memory before it is executed, and further calls pass others. Empty where nothing calls the delegate."""
     meter: WorkMeter | None = None
     """Counts the work of the executions that the delegate is a part of, if it is limited: what `Backend.execute`
@@ -65,7 +65,7 @@ class Backend(ABC):
     """Runs the delegates of one backend id. Methods may use one instance from several threads at a time."""
 
     backend_id: str = ""
-    """What files call the backend: needed where it is registered by `--load`, or by its class alone."""
+    """The id that files call the backend by: needed where it is registered by `--load`, or by its class alone."""
 
     @property
     def is_available(self) -> bool:
@@ -115,7 +115,7 @@ BACKENDS: Final[dict[str, str]] = {
     "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
     "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
 }
-"""Where each backend that comes with the VM is, by the id that files call it: `module:class`."""
+"""Built-in backends of the VM, by the id that files call them by: `module:class`."""
 
 ENTRY_POINTS: Final = "et_vm.backends"
 """The group of entry points by which packages publish backends: the name is the backend's id, the value its class."""
@@ -218,7 +218,7 @@ class BackendRegistry:
 
 
 def _published(backend_id: str) -> str | None:
-    """Where a package that is installed has a backend. Looked for last, as asking all packages takes long."""
+    """The entry point of an installed package's backend. Looked for last, as asking all packages takes long."""
     from importlib.metadata import entry_points
 
     return next((point.value for point in entry_points(group=ENTRY_POINTS, name=backend_id)), None)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Verification(IntEnum):
-    """How much of a file is checked when it is loaded. What is left out is checked when a method is loaded;
+    """The extent of the checks at load. What is left out is checked when a method is loaded;
     nothing is skipped.
     """
 
@@ -163,7 +163,7 @@ class Program:
         return memory
 
     def clashes(self, name: str) -> list[Clash]:
-        """Where a method's plan lets an instruction write over bytes that a live tensor still needs: results would
+        """Instructions of a method's plan that overwrite bytes of a live tensor: results would
         be wrong, though nothing about the file is malformed. Loading looks for this with Verification.Lifetimes only.
 
         Raises ExecutorchError(InvalidArgument) for an unknown name, InvalidFile when the plan is not valid.
@@ -196,10 +196,10 @@ class Program:
         instruction_limit: int = MAX_INSTRUCTIONS,
         meter: WorkMeter | None = None,
     ) -> Method:
-        """A method in the arenas of ``memory``, or in new ones.
+        """A method in the arenas of `memory`, or in new ones.
 
         Arenas and state belong to the memory: methods that are loaded with the same one share both, and state that
-        another method has written by then is not reset. :class:`et_vm.runtime.Program` loads all its methods with one.
+        another method has written by then is not reset. `et_vm.runtime.Program` loads all its methods with one.
 
         `kernels` is a registry or the name of a library. `external` holds the data of tensors outside
         of the file, by name. With `poison`, dead arena bytes are overwritten while the method runs. An

@@ -57,13 +57,13 @@ class OperatorRegistry:
 class Program:
     """A loaded program with its methods, each of which is loaded once.
 
-    They have one :class:`et_vm.MemoryManager`, as upstream's do: they share arenas, each as large as the largest method
+    They have one `et_vm.MemoryManager`, as upstream's do: they share arenas, each as large as the largest method
     needs, and mutable buffers that the file places in the same bytes, and must not execute at the same time.
-    ``core.load_method`` is for methods with memory of their own.
+    `core.load_method` is for methods with memory of their own.
     """
 
     def __init__(self, program: CoreProgram, load: Callable[..., Method], *, poison: bool) -> None:
-        """``load`` is the program's ``load_method`` with all settings but the name and the memory."""
+        """`load` is the program's `load_method` with all settings but the name and the memory."""
         self._program = program
         self._load = load
         self._poison = poison
@@ -73,7 +73,7 @@ class Program:
 
     @property
     def core(self) -> CoreProgram:
-        """The program beneath, whose ``load_method`` makes a method at each call, in the memory that it is given."""
+        """The program beneath, whose `load_method` makes a method at each call, in the memory that it is given."""
         return self._program
 
     @property

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 class EventTracer:
     """Receives events; every hook of this class does nothing, so a subclass overrides the ones it wants.
 
-    Times are the platform's ticks, in nanoseconds. Set ``wants_values`` to receive the outputs of every
+    Times are the platform's ticks, in nanoseconds. Set `wants_values` to receive the outputs of every
     instruction.
     """
 
     wants_values: bool = False
 
     def on_load(self, method: str, phase: str, start: int, end: int) -> None:
-        """A phase of loading took place: ``registers``, ``delegates``, ``link`` or ``prepare``."""
+        """A phase of loading took place: `registers`, `delegates`, `link` or `prepare`."""
 
     def on_allocate(self, method: str, label: str, nbytes: int) -> None:
-        """The method took ``nbytes`` of memory for ``label``."""
+        """The method took `nbytes` of memory for `label`."""
 
     def on_execute(self, method: str, start: int, end: int) -> None:
         """One execution from set inputs to outputs ready; one that is stepped, from its first step to the one that
@@ -28,17 +28,17 @@ class EventTracer:
         """
 
     def on_instruction(self, method: str, index: int, opcode: str, name: str, start: int, end: int) -> None:
-        """An instruction ran; ``name`` is the operator, the backend or the mnemonic."""
+        """An instruction ran; `name` is the operator, the backend or the mnemonic."""
 
     def on_delegate(
         self, method: str, index: int, identifier: int | str, name: str, start: int, end: int
     ) -> None:
-        """Something took place in a backend, in its call that is instruction ``index``. ``identifier`` is the
+        """Something took place in a backend, in its call that is instruction `index`. `identifier` is the
         backend's own: the debug map that the compiler writes says which source lines it stands for.
         """
 
     def on_value(self, method: str, index: int, register: int, value: object) -> None:
-        """Instruction ``index`` wrote ``value`` into ``register``. A tensor is only valid until the next
+        """Instruction `index` wrote `value` into `register`. A tensor is only valid until the next
         instruction.
         """
 

@@ -1,1 +1,1 @@
-"""Four architectures (``models``) and two demonstrations with real data (``digits``, ``sentences``)."""
+"""Four architectures (`models`) and two demonstrations with real data (`digits`, `sentences`)."""

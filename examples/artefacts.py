@@ -30,7 +30,7 @@ def digest(*items: Path | str) -> str:
 
 
 def package(name: str) -> Path:
-    """The folder of an importable package; ``ModuleNotFoundError`` when there is none."""
+    """The folder of an importable package; `ModuleNotFoundError` when there is none."""
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(f"no package {name!r}; is the project installed (pip install -e .)?")
@@ -38,10 +38,10 @@ def package(name: str) -> Path:
 
 
 def keep(path: Path, key: str, make: Callable[[Path], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
-    """The notes of the file at ``path``, made by ``make`` unless it was already made under the same ``key``.
+    """The notes of the file at `path`, made by `make` unless it was already made under the same `key`.
 
-    ``make`` writes the file at the path it is given and returns notes (JSON values) that are kept beside it
-    in ``<path>.json``. Returns the notes, and whether the file had to be made. An interrupted ``make`` leaves
+    `make` writes the file at the path it is given and returns notes (JSON values) that are kept beside it
+    in `<path>.json`. Returns the notes, and whether the file had to be made. An interrupted `make` leaves
     nothing behind that a later call would take for finished.
     """
     record = path.with_name(f"{path.name}.json")

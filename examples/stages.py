@@ -1,4 +1,4 @@
-"""From a module to a ``.pte``, with a progress line per stage and the ops of every level."""
+"""From a module to a `.pte`, with a progress line per stage and the ops of every level."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def exported_ops(program: torch.export.ExportedProgram) -> Ops:
 
 
 def kernel_ops(path: Path) -> Ops:
-    """How often each kernel is called by the first method of a ``.pte``."""
+    """How often each kernel is called by the first method of a `.pte`."""
     plan = read_pte(path.read_bytes()).program.execution_plan[0]
     names = [f"{op.name}.{op.overload}" if op.overload else op.name for op in plan.operators]
     calls = (step.instr_args for chain in plan.chains for step in chain.instructions)
@@ -43,12 +43,12 @@ def kernel_ops(path: Path) -> Ops:
 
 
 def arena_bytes(path: Path) -> int:
-    """Bytes of planned memory that the first method of a ``.pte`` asks its caller for."""
+    """Bytes of planned memory that the first method of a `.pte` asks its caller for."""
     return sum(read_pte(path.read_bytes()).program.execution_plan[0].non_const_buffer_sizes)
 
 
 def compile_to(path: Path, module: nn.Module, arguments: tuple[Any, ...]) -> dict[str, Ops]:
-    """Compile ``module`` to the file ``path``, printing a line after each stage.
+    """Compile `module` to the file `path`, printing a line after each stage.
 
     Returns the ops of each level in the order of lowering, from the exported graph to the file's kernels.
     """
@@ -76,7 +76,7 @@ def compile_to(path: Path, module: nn.Module, arguments: tuple[Any, ...]) -> dic
 
 
 def compile_once(path: Path, key: str, module: nn.Module, arguments: tuple[Any, ...]) -> dict[str, Ops]:
-    """``compile_to``, unless ``path`` was compiled under the same ``key`` by the same compiler.
+    """`compile_to`, unless `path` was compiled under the same `key` by the same compiler.
 
     Returns the ops of each level.
     """

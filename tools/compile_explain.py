@@ -129,7 +129,7 @@ class Explanation(Observer):
         return table
 
     def _total(self) -> list[str]:
-        """What all passes together have saved: the sums of the differences."""
+        """The total savings of all passes: the sums of the differences."""
         cells: list[str] = []
         for name in ("instructions", "buffers", "memory", "constants"):
             values: list[int | None] = [getattr(step.footprint, name) for step in self.steps]

@@ -13,8 +13,8 @@ examples:
   et-compile model.py:net --print-pipeline                the pipeline of each level, in et-opt's syntax
   et-compile model.py:net -o net.pte --debug-map net.json map instructions to modules and source lines
 
-A factory returns (module, example_args[, dynamic_shapes]), or a dict from method names to such tuples. A number,
-string or tensor in the dict becomes a method that returns that constant.
+A factory returns (module, example_args[, dynamic_shapes]), or a dict from method names to such tuples.
+A number, string or tensor in the dict becomes a method that returns that constant.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def _is_from(module: ModuleType, path: Path) -> bool:
 
 
 def _others(module: ModuleType, name: str) -> str:
-    """What may have been meant: functions that the module defines itself and that need no arguments."""
+    """Suggested factories: functions that the module defines itself and that need no arguments."""
     there = [
         other
         for other, value in vars(module).items()

@@ -18,7 +18,7 @@ STRUCTURE = ("builtin.", "func.", "program.")
 
 
 def count_ops(module: ModuleOp) -> Counter[str]:
-    """How often each op occurs in the methods of a module, without its dialect; kernel calls count as their
+    """The number of occurrences of each op in the methods of a module, without its dialect; kernel calls count as their
     operator.
     """
     from et_ir.dialects.executorch import KernelCallOp, RegisterOp, ReturnOp

@@ -28,7 +28,7 @@ SECTIONS: dict[str, Section] = {
     "instructions": (listing.instruction_facts, listing.instruction_lines),
     "delegates": (delegates.facts, delegates.lines),
 }
-"""What the options of the same names show, instead of the summary: facts of a program, and lines of the facts."""
+"""The sections shown instead of the summary, by option: facts of a program, and lines of the facts."""
 
 
 def print_info(args: argparse.Namespace) -> None:

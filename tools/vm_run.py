@@ -248,7 +248,7 @@ def _write(results: list[tuple[str, Any]], folder: Path) -> list[Path]:
 
 
 class _Sink(NamedTuple):
-    """What numpy writes to piece by piece. Into a file it writes by itself, and forgets why that failed."""
+    """A binary stream for numpy to write to in parts. Writing a file by itself, numpy forgets why that failed."""
 
     write: Callable[[bytes], int]
 

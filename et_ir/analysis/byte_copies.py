@@ -27,7 +27,7 @@ CAT: Final = "aten::cat.out"
 CLONE: Final = "dim_order_ops::_clone_dim_order.out"
 
 Start = Callable[[list[Argument], Tensor, Tensor], int | None]
-"""Where the result's bytes start in the argument, given the call's arguments and both types; `None` if they
+"""Byte offset of the result in the argument, given the call's arguments and both types; `None` if they
 are not all there.
 """
 

@@ -29,7 +29,7 @@ from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 __all__ = ["Candidate", "CheapestForm", "Choice", "ExplainingContext", "Form"]
 
 GAIN: Final = 0.9
-"""What a form may cost at most, of what the operator costs as it is: estimates are no better than that."""
+"""Maximum cost of a form relative to the operator's own: estimates are no better than that."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class Form(ABC):
         """
 
     def gain(self, op: EdgeOp) -> float:
-        """What the form must cost at most, to what it replaces."""
+        """Maximum cost of the form relative to the ops it replaces."""
         return GAIN
 
     def replaced(self, op: EdgeOp) -> Sequence[EdgeOp]:
-        """What need not be computed any more with this form: `op` itself, and operators that only it uses."""
+        """Ops made dead by this form: `op` itself, and operators that only it uses."""
         return [op]
 
 

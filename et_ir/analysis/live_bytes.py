@@ -91,7 +91,7 @@ class LiveBytes:
         return value
 
     def at(self, op: Operation) -> int:
-        """What is needed while an op of the block runs: operands, results and what later ops use."""
+        """Memory needed while an op of the block runs: operands, results and values used later."""
         return self._bytes[self._place[op]]
 
     @property

@@ -229,7 +229,7 @@ class Liveness:
         return live
 
     def _references(self) -> list[References]:
-        """What each root that is bound may refer to before each instruction; nothing for a plan without any."""
+        """Possible referents of each bound root before each instruction; nothing for a plan without any."""
         if not self._redirected:
             return []
         incoming: dict[Block, References] = {

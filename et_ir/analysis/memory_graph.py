@@ -246,7 +246,7 @@ def _used(op: Operation) -> Iterable[SSAValue]:
 
 
 def _viewed(op: Operation) -> SSAValue | None:
-    """What the result of an op will be a view of, `None` for one with memory of its own."""
+    """The base of the view that the result of an op will be, `None` for one with memory of its own."""
     if not isinstance(op, EdgeOp) or len(op.results) != 1 or not op.operands:
         return None
     source, result = op.operands[0], op.results[0]

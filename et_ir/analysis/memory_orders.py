@@ -18,14 +18,13 @@ from et_ir.targets.registry import find_target
 __all__ = ["SMALL", "Order", "memory_graphs", "orders"]
 
 SMALL: Final = 256
-"""How many times smaller than the largest a storage is that the search leaves out."""
+"""Ratio to the largest storage below which the search ignores a storage."""
 
 
 def memory_graphs(
     module: ModuleOp, target: str, name: str, limit: int | None = None
 ) -> Iterator[MemoryGraph]:
-    """What the ops of each block with operators of the edge level need, for the pass `name`; of blocks of up to `limit`
-    ops.
+    """Memory graphs of the blocks of up to `limit` ops with operators of the edge level, for the pass `name`.
 
     Raises `PassFailedException` for an unknown target.
     """

@@ -43,7 +43,7 @@ ALIGNMENT: Final = 64
 """Of shared constants in the file: that of a cache line."""
 
 _WORDS: Final = ("control", "state")
-"""What stands among operators and is none."""
+"""Ops among operators that are not operators themselves."""
 
 
 class _Chosen(EverythingSupported):

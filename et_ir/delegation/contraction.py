@@ -90,7 +90,7 @@ class ContractionGraph:
     def _search(
         self, start: int, end: int, edges: list[set[int]], between: Callable[[int], bool]
     ) -> set[int] | None:
-        """What can be reached from `start` in one direction, without `end`; None if it is too much."""
+        """Ops reachable from `start` in one direction, without `end`; None if there are too many."""
         seen: set[int] = set()
         stack = [start]
         count = 0

@@ -31,7 +31,7 @@ class PreprocessResult:
     debug_handle_map: Mapping[int | str, Sequence[LocationAttr]] = field(
         default_factory=dict[int | str, Sequence[LocationAttr]]
     )
-    """Which ops of the program each of the backend's own identifiers stands for, by their locations: what
+    """Ops of the program by the backend's own identifiers, as locations: the result of
     `DelegateMappingBuilder.get_delegate_mapping()` gives.
     """
     data_store_output: NamedDataStoreOutput | None = None

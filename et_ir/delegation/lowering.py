@@ -136,7 +136,7 @@ def _specs(partition: PartitionOp) -> list[CompileSpec]:
 
 
 def _named_data(module: ModuleOp, results: Mapping[PartitionOp, PreprocessResult]) -> NamedDataStore:
-    """What the module has by name, and what backends add."""
+    """Named data of the module and of its backends."""
     store = NamedDataStore()
     for op in module.body.block.ops:
         if isinstance(op, NamedDataOp):

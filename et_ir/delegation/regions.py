@@ -25,7 +25,7 @@ __all__ = ["PartitionError", "form_partitions"]
 
 
 class PartitionError(PassReport):
-    """What a partitioner asks for cannot be done."""
+    """An impossible request of a partitioner."""
 
 
 def form_partitions(method: FuncOp, specs: Mapping[str, DelegationSpec]) -> list[PartitionOp]:

@@ -32,7 +32,7 @@ BACKENDS: Final[dict[str, str]] = {
     "nested": "et_ir.backends.nested:BACKEND",
     "xnnpack": "et_ir.backends.xnnpack.partitioner:BACKEND",
 }
-"""Where each backend that comes with the compiler is: `module:attribute`, which is a `Backend`."""
+"""Built-in backends of the compiler: `module:attribute` of each, which is a `Backend`."""
 
 ENTRY_POINTS: Final = "executorch_ir.backends"
 
@@ -105,7 +105,7 @@ def details_of(backend_id: str) -> type[BackendDetails]:
 
 
 def parse_backend(text: str) -> tuple[Backend, dict[str, str]]:
-    """What `NAME[:key=value[,key=value]]` says. Raises as `find_backend` does, and `BackendError`."""
+    """Parser of `NAME[:key=value[,key=value]]`. Raises as `find_backend` does, and `BackendError`."""
     name, _, rest = text.partition(":")
     options: dict[str, str] = {}
     for part in filter(None, rest.split(",")):

@@ -48,6 +48,6 @@ class PartitionResult:
 
     tagged: FuncOp
     partition_tags: Mapping[str, DelegationSpec]
-    """Where the partition of each tag goes."""
+    """The delegation spec of the partition of each tag."""
     refusals: Mapping[Operation, Diagnostic] = field(default_factory=dict[Operation, Diagnostic])
     """Why ops that have no tag have none, as far as the partitioner says."""

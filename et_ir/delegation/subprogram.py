@@ -10,7 +10,9 @@ from et_ir.analysis.bounds import SizeBounds
 from et_ir.dialects.backend import PartitionOp, YieldOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import DeclareOperatorOp, Globals, RangeOp
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.sizes import RANGES, stated_ranges
+from et_ir.dialects.schema.tensors import is_tensor, sizes_of
+from et_ops.sizes import Expression
 
 __all__ = ["FORWARD", "state_bounds", "subprogram"]
 
@@ -53,6 +55,9 @@ def subprogram(partition: PartitionOp, symbols: Globals, bounds: SizeBounds) -> 
         ),
     )
     function.location = partition.location
+    stated = stated_ranges(partition)
+    if stated is not None:
+        function.attributes[RANGES] = stated
     operators = {op.name for op in function.walk()}
     declared = [
         op.clone()
@@ -83,13 +88,13 @@ def state_bounds(
     before: Operation | None,
     like: Operation,
 ) -> None:
-    """Say of a value how large each size of it can get, which is known of another: in front of an op, or at the end
-    of a block.
+    """Say of a value how large each size of it can get for which its type has no expression, as is known of another: in
+    front of an op, or at the end of a block.
     """
     if not is_tensor(known.type) or known.type.has_static_shape():
         return
-    for dim, (size, most) in enumerate(zip(known.type.get_shape(), bounds.sizes(known), strict=True)):
-        if size >= 0 or most is None:
+    for dim, (size, most) in enumerate(zip(sizes_of(known.type), bounds.sizes(known), strict=True)):
+        if isinstance(size, int | Expression) or most is None:
             continue
         number = edge.SymSizeIntOp.make(value, dim)
         for op in (number, RangeOp(number.result, 0, most)):

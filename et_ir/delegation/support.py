@@ -87,7 +87,7 @@ class SupportTable(OperatorSupport):
 
 
 class AnyOf(OperatorSupport):
-    """What one of several capabilities takes; the reason against an op is that of the last."""
+    """Union of capabilities; the reason against an op is that of the last."""
 
     def __init__(self, *supports: OperatorSupport):
         self._supports = supports

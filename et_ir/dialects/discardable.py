@@ -24,7 +24,7 @@ def discardable(name: str, *kinds: type[Attribute]) -> str:
 
 
 def discardable_faults(op: Operation) -> Iterator[str]:
-    """What is wrong with the discardable attributes of an op."""
+    """Problems of the discardable attributes of an op."""
     for name, value in op.attributes.items():
         dialect, dot, _ = name.partition(".")
         kinds = _DECLARED.get(name)

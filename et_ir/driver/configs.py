@@ -92,7 +92,7 @@ class ExecutorchBackendConfig:
     `forward.inputs.0`, or `decode.outputs` for all of a method's.
     """
     unbounded: Literal["error", "runtime"] = "error"
-    """What tensors are that have no largest size: an error, or without a place in the plan; `et-vm` then finds memory
+    """The treatment of unbounded tensors: an error, or no place in the plan; `et-vm` then finds memory
     for them while it runs, and gives it back.
     """
     emit_stacktrace: bool = False

@@ -33,7 +33,7 @@ class KeptOperators:
 
     @staticmethod
     def of(partitioners: Partitioners) -> KeptOperators:
-        """What partitioners ask for. Raises `ValueError` for an operator that there is not, and `BackendError` for a
+        """Operators that partitioners want kept. Raises `ValueError` for an unknown operator, and `BackendError` for a
         partitioner that fails.
         """
         wanted: dict[str, list[KeepFilter | None]] = {}

@@ -74,7 +74,7 @@ def _explains(offsets: Sequence[int], sizes: Mapping[int, int], alignment: int) 
 def _own_alignments(
     extents: Sequence[tuple[int, int]], alignment: int, least: Sequence[int]
 ) -> tuple[int, ...] | None:
-    """What each segment needs beside the alignment of all, at least `least`; `None` if nothing explains the
+    """The extra alignment of each segment, at least `least`; `None` if nothing explains the
     layout.
     """
     own: list[int] = []

@@ -39,7 +39,7 @@ class DataFileError(PassReport):
 
 
 def data_files(module: ModuleOp) -> dict[str, list[Entry]]:
-    """What is in each data file of a module: external constants whose bytes are there, and named data of backends, each
+    """The contents of each data file of a module: external constants with their bytes, and named data of backends, each
     once.
 
     Raises `DataFileError` for two different ones of one name, which a runtime could not tell apart.

@@ -43,7 +43,7 @@ class SourcePlace:
 
 @dataclass(frozen=True)
 class DelegateOrigins:
-    """What a delegate's own identifiers stand for: it tells of its events by them."""
+    """The debug map of a delegate's own identifiers, by which its events are traced."""
 
     backend: str
     places: Mapping[str, tuple[SourcePlace, ...]]
@@ -64,7 +64,7 @@ class Origin:
     frames: tuple[Frame, ...]
     """The Python source lines, outermost first."""
     delegate: DelegateOrigins | None = None
-    """What is in the delegate that the instruction calls, where its backend says so."""
+    """The debug map of the delegate that the instruction calls, where its backend gives one."""
 
 
 def _instructions(plan: PlanOp) -> list[Operation]:

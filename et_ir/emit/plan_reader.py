@@ -39,7 +39,7 @@ class DecodedInstruction:
     operator: str = ""
     shape: CallShape = _NO_SHAPE
     outs: int = 0
-    """How many of a delegate's values, from the last on, are outputs; see `registers.py`."""
+    """The number of a delegate's values, counted from the last, that are outputs; see `registers.py`."""
 
 
 class PlanReader:

@@ -40,6 +40,9 @@ _MISDECLARED: Final = frozenset(
 class Operands(Protocol):
     """Context of a call: its converted arguments and the insertion point."""
 
+    keeps_symbols: bool
+    """Whether the types of results have the symbols of the nodes."""
+
     def value_of(self, node: Node) -> Any:
         """Value of a converted node. Raises `UnsupportedNode` if it could not be converted."""
         ...
@@ -125,7 +128,7 @@ class CallBuilder:
             properties[SEGMENTS] = _segments((*segments, len(symbols)))
         if symbols:
             operands += symbols
-        types: Sequence[Attribute] = _result_types(info, value)
+        types: Sequence[Attribute] = _result_types(info, value, symbols=self._operands.keeps_symbols)
         if cls.name in _MISDECLARED:
             declared = cls.create(operands=operands, result_types=types, properties=properties)
             types = cls.infer(declared) or types
@@ -217,14 +220,14 @@ class CallBuilder:
                     ) from None
 
 
-def _result_types(info: OpInfo, value: Any) -> list[Attribute]:
+def _result_types(info: OpInfo, value: Any, *, symbols: bool) -> list[Attribute]:
     returns = info.schema.returns
     if not returns:
         return []
     if len(returns) == 1 and not info.variadic_results:
         if value is None:
             raise UnsupportedNode("the node has no metadata that gives its type", "export the program again")
-        return [result_type(value)]
+        return [result_type(value, symbols=symbols)]
     if not isinstance(value, list | tuple):
         raise UnsupportedNode("the node has no metadata that gives its types", "export the program again")
-    return [result_type(item) for item in cast("Sequence[Any]", value)]
+    return [result_type(item, symbols=symbols) for item in cast("Sequence[Any]", value)]

@@ -63,7 +63,7 @@ class _Call:
     def cond(self) -> ControlOp:
         predicate, then, otherwise, *operands = self.arguments
         captured = self.values(operands[0] if operands else ())
-        types = [result_type(item) for item in self.node.meta["val"]]
+        types = [self.type(item) for item in self.node.meta["val"]]
         condition = self.value(predicate)
         regions = [region_of(()), region_of(())]
         for region, branch in zip(regions, (then, otherwise), strict=True):
@@ -75,7 +75,7 @@ class _Call:
         carried = self.values(inits)
         captured = self.values(additional[0] if additional else ())
         placeholders = _placeholders(self.graph(body))[: len(carried)]
-        types = [result_type(node.meta["val"]) for node in placeholders]
+        types = [self.type(node.meta["val"]) for node in placeholders]
         hints = [value.name_hint for value in carried]
         regions = [region_of(types, hints), region_of(types, hints)]
         for region, graph in zip(regions, (condition, body), strict=True):
@@ -85,7 +85,7 @@ class _Call:
     def map(self) -> ControlOp:
         body, xs, additional = self.arguments
         sequences = self.values(xs)
-        types = [result_type(item) for item in self.node.meta["val"]]
+        types = [self.type(item) for item in self.node.meta["val"]]
         region = region_of([_slice(value) for value in sequences])
         self.fill(region, body, [*region.block.args, *self.values(additional)])
         return MapOp(sequences, types, region)
@@ -93,8 +93,8 @@ class _Call:
     def scan(self) -> ControlOp:
         body, inits, xs, additional = self.arguments
         carried, sequences = self.values(inits), self.values(xs)
-        types = [result_type(item) for item in self.node.meta["val"]]
-        state = [result_type(node.meta["val"]) for node in _placeholders(self.graph(body))[: len(carried)]]
+        types = [self.type(item) for item in self.node.meta["val"]]
+        state = [self.type(node.meta["val"]) for node in _placeholders(self.graph(body))[: len(carried)]]
         region = region_of([*state, *map(_slice, sequences)])
         self.fill(region, body, [*region.block.args, *self.values(additional)])
         return ScanOp(carried, sequences, types[len(carried) :], region)
@@ -104,6 +104,10 @@ class _Call:
     def graph(self, argument: Any) -> GraphModule:
         """A branch or body."""
         return getattr(self.module, str(cast(Node, argument).target))
+
+    def type(self, fake: object) -> Attribute:
+        """The type of what torch knows as `fake`."""
+        return result_type(fake, symbols=self.converter.keeps_symbols)
 
     def value(self, item: Any) -> SSAValue:
         """An argument, or what a region yields, as a value."""
@@ -138,7 +142,7 @@ class _Call:
 
 
 def _flat(outputs: Any) -> tuple[Any, ...]:
-    """What a graph gives: a condition's graph gives one value, others a list."""
+    """The results of a subgraph: a condition's graph returns one value, others a list."""
     return cast("tuple[Any, ...]", outputs) if isinstance(outputs, tuple) else (outputs,)
 
 

@@ -20,7 +20,7 @@ _SLICES: Final = frozenset({"aten::unique_consecutive", "aten::unique_dim", "ate
 
 
 def traced_value(node: Node) -> Any:
-    """What torch knows of the result of a call. Raises `UnsupportedType` where others are traced by what is wrong.
+    """Torch's metadata of a call's result. Raises `UnsupportedType` where wrong metadata was used to trace further ops.
 
     Torch 2.13 gives distinct slices along dimension -1 the dimensions of the operand once more, and their counts
     the size of its last. Runs along dimension 0 of a vector are given places and lengths that were not asked for.

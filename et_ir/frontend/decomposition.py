@@ -32,6 +32,7 @@ from et_ir.data.tensors import blob_of_tensor
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
+from et_ir.dialects.schema.tensors import same_type
 from et_ir.frontend.complex_numbers import lift_complex_numbers
 from et_ir.frontend.custom_operators import find_out_variant, is_known_namespace
 from et_ir.frontend.formulas import FORMULAS
@@ -97,11 +98,11 @@ def _is_kernel(op: Operator) -> bool:
 
 
 def _nothing(*_: Any, **__: Any) -> None:
-    """What a check does that compiled programs leave to their kernels."""
+    """The replacement of a check that compiled programs leave to their kernels."""
 
 
 def _unequal(*_: Any) -> bool:
-    """What composite kernels hear who ask whether elements of their operands are to be refused."""
+    """The answer to composite kernels that ask whether elements of their operands are to be refused."""
     return False
 
 
@@ -366,7 +367,7 @@ def derive(
 
 
 def _operand(value: SSAValue) -> Attribute | None:
-    """What tracing depends on: the type of a tensor, the value of a number; `None` if it cannot be traced."""
+    """The trace key of an operand: the type of a tensor, the value of a number; `None` if it cannot be traced."""
     if isinstance(value.owner, LiteralOp):
         return value.owner.value
     if not isinstance(value.type, TensorType):
@@ -376,7 +377,7 @@ def _operand(value: SSAValue) -> Attribute | None:
 
 
 def _number(value: SSAValue) -> Attribute | None:
-    """What tracing depends on of a number in the place of a literal: its value if that is known, else its type."""
+    """The trace key of a number in the place of a literal: its value if that is known, else its type."""
     if isinstance(value.owner, LiteralOp):
         return value.owner.value
     return value.type if value.type in (i64, f64) else None
@@ -439,7 +440,9 @@ def _inline(
     found = converter.convert(module, dict(zip(placeholders, tensors, strict=True)))
     outputs = cast("tuple[object, ...]", found if isinstance(found, tuple) else (found,))
     values = [cast("SSAValue[Attribute]", output) for output in outputs if isinstance(output, SSAValue)]
-    if reasons or len(outputs) != len(values) or [v.type for v in values] != [r.type for r in op.results]:
+    if reasons or len(outputs) != len(values):
+        return None
+    if not all(same_type(made.type, known.type) for made, known in zip(values, op.results, strict=True)):
         return None
     return converter.ops, values
 

@@ -111,7 +111,7 @@ def _symbolic_sizes(inputs: Sequence[tuple[str, Node]]) -> Iterator[tuple[str, A
 
 
 def _definitions(sizes: Sequence[tuple[str, Any]], conditions: dict[str, None]) -> dict[Any, str]:
-    """What each symbol is, in the words of guards; adds the conditions under which it is a number."""
+    """The term of each symbol in guards; adds the conditions under which it is a number."""
     found: dict[Any, str] = {}
     for text, expression in sizes:
         if expression.is_Symbol:
@@ -210,7 +210,7 @@ class _Translation(ast.NodeTransformer):
 
 
 class _Known:
-    """What ranges say of sizes, and which are known to be multiples of numbers."""
+    """Conditions from the ranges of sizes and from known divisors."""
 
     def __init__(self, sizes: Mapping[str, Any], ranges: Ranges):
         self._sizes = dict(sizes)

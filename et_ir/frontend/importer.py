@@ -51,6 +51,7 @@ from et_ir.dialects.program import (
 from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.program.ops import literal_attribute
 from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC, tree_attribute
+from et_ir.dialects.schema.sizes import RANGES
 from et_ir.frontend.complex_numbers import with_lifted_complex_numbers
 from et_ir.frontend.constant_methods import constant_method
 from et_ir.frontend.custom_operators import CustomOperators
@@ -65,7 +66,7 @@ from et_ir.frontend.mutation import (
     writes_memory,
 )
 from et_ir.frontend.nodes import NodeConverter
-from et_ir.frontend.ranges import Ranges, with_ranges
+from et_ir.frontend.ranges import Ranges, stated_ranges, with_ranges
 from et_ir.frontend.sources import Frames, locate
 from et_ir.frontend.state import Symbol, SymbolTable
 from et_ir.frontend.types import UnsupportedType, dim_order_of, result_type
@@ -80,7 +81,7 @@ _STATE: Final = {
 }
 
 _WRITABLE: Final = (InputKind.BUFFER, InputKind.PARAMETER, InputKind.USER_INPUT)
-"""What a method may write to: what it leaves there is seen by the next execution, or by the caller."""
+"""Mutable values of a method, whose final content the next execution or the caller sees."""
 
 
 @dataclass
@@ -94,7 +95,7 @@ class _Method:
     """Input sizes recorded by export."""
     inputs: list[tuple[Node, InputSpec]] = field(default_factory=list[tuple[Node, InputSpec]])
     symbols: dict[Node, Symbol] = field(default_factory=dict[Node, Symbol])
-    """What placeholders of weights and buffers stand for; unused ones are left out."""
+    """The targets of placeholders of weights and buffers; unused ones are left out."""
     by_target: dict[str, Node] = field(default_factory=dict[str, Node])
     """The same placeholders by the names that the outputs of the signature use."""
 
@@ -288,6 +289,7 @@ def _import_method(
     ranges = bounds.apply([(spec.arg.name, node) for node, spec in method.inputs], ranges)
     guards = _guards(method, ranges, reasons)
     converter.ranges = ranges
+    converter.keeps_symbols = True
     outputs = converter.convert(method.program.graph_module, dict(arguments))
     results = _results(method, converter, cast("tuple[Any, ...]", outputs), arguments, reasons)
     block.add_ops(with_ranges(converter.ops, method.program.graph.nodes, converter.values, ranges))
@@ -305,6 +307,9 @@ def _import_method(
         text = _dump_spec(spec, f"{key.partition('.')[2]} of method {method.name}", reasons)
         if text is not None:
             function.attributes[key] = tree_attribute(text)
+    symbols = stated_ranges(function, method.program.graph.nodes, ranges)
+    if symbols is not None:
+        function.attributes[RANGES] = symbols
     if guards is not None and guards.conditions:
         function.attributes[GUARDS] = GuardsAttr(guards)
     return function
@@ -382,7 +387,7 @@ def _arguments(method: _Method, reasons: Reasons) -> tuple[Block, list[dict[str,
                     )
                 case _:
                     example: Any = node.meta.get("val")
-                    type = result_type(example)
+                    type = result_type(example, symbols=True)
                     order = dim_order_of(example) if isinstance(example, torch.Tensor) else None
                     if order is not None:
                         entry["program.dim_order"] = DenseArrayBase.from_list(i64, order)

@@ -116,7 +116,7 @@ def writes_memory(node: Node) -> bool:
 
 @dataclass
 class Mutations:
-    """How to import a graph that writes into tensors: per writing node, its functional operator and the names
+    """The import plan of a graph that writes into tensors: per writing node, its functional operator and the names
     that the new value takes over; and the buffers (by placeholder) that end with another value.
     """
 

@@ -16,9 +16,11 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.rewriter import Rewriter
 
 from et_ir.dialects.aten import OP_BY_NAME
+from et_ir.dialects.schema.tensors import is_tensor, same_type, with_sizes_of
 from et_ir.frontend.calls import CallBuilder, op_class
 from et_ir.frontend.control_flow import CONTROL_FLOW, convert_control_flow
 from et_ir.frontend.corrections import traced_value
@@ -35,7 +37,7 @@ from et_ir.frontend.unsupported import Reasons, UnsupportedNode
 __all__ = ["Converted", "NodeConverter"]
 
 Converted = Any
-"""What a node became: an SSA value, a tuple of them for operators with several results, or a Python
+"""The import of a node: an SSA value, a tuple of them for operators with several results, or a Python
 literal.
 """
 
@@ -94,6 +96,8 @@ class NodeConverter:
         """Tensors that have the sizes which the program computes."""
         self.ranges: Ranges = {}
         """Facts of the program's symbols."""
+        self.keeps_symbols = False
+        """Whether result types keep the nodes' symbols: not in the traced decomposition of an operator."""
         self._computed: dict[Node, LocationAttr] = {}
         self._location: LocationAttr | None = None
         self._builder = CallBuilder(self)
@@ -295,7 +299,7 @@ class NodeConverter:
             value = cast(Node, node.args[0]).meta["val"]  # what it writes to, as it returns nothing
         if functional is not None and name == "aten::copy":
             source = self._builder.tensor(node.args[1])
-            if source.type == result_type(value):
+            if same_type(source.type, result_type(value)):
                 self._rename(node, source)
                 return
         self._rename(node, self._builder.create(cls, node.args, node.kwargs, value))
@@ -317,11 +321,13 @@ class NodeConverter:
 
             # Symbols of the graph have nothing to do with those of the program, though they may have their names.
             sized, self.sized = self.sized, SizedTensors()
+            keeps_symbols, self.keeps_symbols = self.keeps_symbols, False
             self.locate = here
             try:
-                return self.convert(module, dict(zip(placeholders, values, strict=True)))
+                found = self.convert(module, dict(zip(placeholders, values, strict=True)))
             finally:
-                self.locate, self.sized = outer, sized
+                self.locate, self.sized, self.keeps_symbols = outer, sized, keeps_symbols
+            return self._with_symbols(found, node, values)
         for operand in node.all_input_nodes:
             self.value_of(operand)  # what is wrong with an operand says why
         for item in pytree.tree_leaves(node.meta.get("val")):
@@ -338,6 +344,28 @@ class NodeConverter:
             "the operator is not in the aten dialect and does not decompose",
             "use operators listed in et_ops/schemas.txt",
         )
+
+    def _with_symbols(self, made: Converted, node: Node, given: Sequence[Converted]) -> Converted:
+        """What a call came down to, with the symbols that torch knows the call's results by."""
+        if not self.keeps_symbols:
+            return made
+        known: Any = node.meta.get("val")
+
+        def one(value: Converted, fake: object) -> Converted:
+            if not isinstance(value, OpResult) or any(value is each for each in given):
+                return cast(Converted, value)
+            result = cast("OpResult[Attribute]", value)
+            if not isinstance(fake, torch.Tensor) or not is_tensor(result.type):
+                return result
+            type = with_sizes_of(result.type, result_type(fake, symbols=True))
+            if type == result.type:
+                return result
+            return Rewriter.replace_value_with_new_type(result, type)
+
+        if isinstance(made, tuple) and isinstance(known, list | tuple):
+            pairs = zip(cast("tuple[Converted, ...]", made), cast("Sequence[object]", known), strict=False)
+            return tuple(one(*pair) for pair in pairs)
+        return one(made, known)
 
     def _rename(self, node: Node, value: Converted) -> None:
         self.note_sizes(node, value)

@@ -15,17 +15,18 @@ from typing import Any, Final, NamedTuple, cast
 import torch
 from torch.fx import Node
 from torch.utils._sympy import value_ranges
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.dialects.aten.ops import SymSizeIntOp
 from et_ir.dialects.program import RangeOp
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.sizes import RangesAttr, SizesAttr, values_of
+from et_ir.dialects.schema.tensors import is_tensor, sizes_of
 from et_ir.frontend.corrections import understates
 from et_ir.frontend.custom_operators import is_known_namespace
 from et_ir.frontend.operators import as_operator
+from et_ops.intervals import Interval
 
-__all__ = ["Ranges", "ends", "range_of", "with_ranges"]
+__all__ = ["Ranges", "ends", "range_of", "stated_ranges", "with_ranges"]
 
 Ranges = Mapping[Any, Any]
 """Ranges by symbol, as `ExportedProgram.range_constraints` has them."""
@@ -38,9 +39,9 @@ class _Stated(NamedTuple):
     """The range of a number: of a result of a node, or of one of its sizes."""
 
     result: int | None
-    """Which result, where there are several."""
+    """The index of the result, where there are several."""
     dim: int | None
-    """Which dimension, `None` for a result that is a number."""
+    """The dimension; `None` for a result that is a number."""
     least: int | None
     most: int
 
@@ -85,8 +86,8 @@ def _number(value: Any, stated: _Stated) -> SSAValue | None:
     found = cast("SSAValue[Attribute]", value)
     if stated.dim is None:
         return None if is_tensor(found.type) else found
-    known = not is_tensor(found.type) or found.type.get_shape()[stated.dim] != DYNAMIC_INDEX
-    return None if known else found
+    # What the type has a number or an expression for is known by that.
+    return found if is_tensor(found.type) and sizes_of(found.type)[stated.dim] is None else None
 
 
 def _of_node(node: Node, ranges: Ranges) -> Iterator[_Stated]:
@@ -125,6 +126,24 @@ def _of_sizes(node: Node, ranges: Ranges) -> Iterator[_Stated]:
                 least, most = ends(range_of(size.node.expr, ranges))
                 if most is not None:
                     yield _Stated(index if several else None, dim, least, most)
+
+
+def stated_ranges(function: Operation, nodes: Iterable[Node], ranges: Ranges) -> RangesAttr | None:
+    """The ranges of the symbols in the types of a method; `None` if there is none."""
+    names: dict[str, None] = {}
+    for op in function.walk():
+        for type in (value.type for value in values_of(op)):
+            if is_tensor(type) and isinstance(type.encoding, SizesAttr):
+                for size in type.encoding.data.sizes:
+                    names |= dict.fromkeys(sorted(size.symbols) if size is not None else ())
+    if not names:
+        return None
+    stated = {str(symbol): Interval(*ends(range)) for symbol, range in ranges.items()}
+    for node in nodes:
+        if understates(node):
+            for symbol in cast("Mapping[Any, Any]", node.meta.get("unbacked_bindings") or {}):
+                stated[str(symbol)] = Interval(stated.get(str(symbol), Interval(0)).least)
+    return RangesAttr.of({name: stated.get(name, Interval()) for name in names})
 
 
 def range_of(expression: Any, ranges: Ranges) -> Any:

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def expression(size: Any) -> Any:
-    """What stands for a size and is equal for equal ones; `None` for a number."""
+    """A key of a size, equal for equal sizes; `None` for a number."""
     symbolic: Any = size
     return symbolic.node.expr if isinstance(size, torch.SymInt) else None
 

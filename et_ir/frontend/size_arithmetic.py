@@ -41,7 +41,7 @@ _ON_TENSORS: Final[dict[str, type[SchemaOp]]] = {
 """Functions of one number that kernels compute."""
 _ROUNDINGS: Final = frozenset({"ceil", "floor", "trunc", "round"})
 _EXPONENT_BITS: Final = 7
-"""How many bits of an exponent count: no power beyond 2**64 fits 64 bits."""
+"""The number of significant bits of an exponent: no power beyond 2**64 fits 64 bits."""
 
 
 class SizeArithmetic:
@@ -172,7 +172,7 @@ class SizeArithmetic:
                 return self._on_tensors(aten.PowTensorTensorOp, f64, base, exponent)
 
     def _on_tensors(self, cls: type[SchemaOp], dtype: Attribute, *numbers: SSAValue) -> SSAValue:
-        """What a kernel gives for tensors that hold the numbers."""
+        """The result of a kernel on tensors that hold the numbers."""
         tensors = [self._placed(aten.FullOp.make((), number, dtype=dtype)) for number in numbers]
         return self._placed(aten.UnderscoreLocalScalarDenseOp.make(self._placed(cls.make(*tensors))))
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 import torch
-from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneType, TensorType, f64, i1, i64
+from xdsl.dialects.builtin import NoneType, TensorType, f64, i1, i64
 from xdsl.ir import Attribute
 
 from et_ir.dialects.program import StringType
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.dialects.schema.tensors import Size, sized_tensor
+from et_ir.frontend.expressions import expression_of
 
 __all__ = ["ELEMENT_OF", "UnsupportedType", "dim_order_of", "result_type", "tensor_type"]
 
@@ -65,15 +67,18 @@ def element_type(dtype: torch.dtype) -> Attribute:
 
 
 # A program has a few dozen distinct types and thousands of values.
-_interned: Final[dict[tuple[torch.dtype, tuple[int, ...]], TensorType[Attribute]]] = {}
+_interned: Final[dict[tuple[torch.dtype, tuple[Size, ...]], TensorType[Attribute]]] = {}
 
 
-def tensor_type(tensor: torch.Tensor) -> TensorType[Attribute]:
-    """The type of a (fake) tensor; sizes known at run time only are `?`. Raises `UnsupportedType`."""
-    dtype, shape = tensor.dtype, tuple(tensor.shape)
+def tensor_type(tensor: torch.Tensor, *, symbols: bool = False) -> TensorType[Attribute]:
+    """The type of a (fake) tensor; sizes known at run time only are `?`, with their expressions if `symbols`.
+
+    Raises `UnsupportedType`.
+    """
+    dtype, shape = tensor.dtype, cast("tuple[Size, ...]", tuple(tensor.shape))
     for size in shape:
         if type(size) is not int:
-            shape = tuple(size if type(size) is int else DYNAMIC_INDEX for size in shape)
+            shape = tuple(_size(size, symbols=symbols) for size in shape)
             break
     key = (dtype, shape)
     found = _interned.get(key)
@@ -83,20 +88,28 @@ def tensor_type(tensor: torch.Tensor) -> TensorType[Attribute]:
             raise UnsupportedType(
                 f"tensors of layout {name} are not supported", "use dense tensors: to_dense()"
             )
-        found = _interned[key] = TensorType(element_type(dtype), shape)
+        found = _interned[key] = sized_tensor(element_type(dtype), shape)
     elif tensor.layout is not torch.strided:
         name = str(tensor.layout).removeprefix("torch.")
         raise UnsupportedType(f"tensors of layout {name} are not supported", "use dense tensors: to_dense()")
     return found
 
 
-def result_type(value: object) -> Attribute:
+def _size(size: Any, *, symbols: bool) -> Size:
+    if type(size) is int:
+        return size
+    found = expression_of(size.node.expr) if symbols else None
+    # Torch may find that a size is a number after it has made what depends on it, which then has none.
+    return None if found is None or found.constant is not None else found
+
+
+def result_type(value: object, *, symbols: bool = False) -> Attribute:
     """The type of anything that a node can hold, tensors and Python or symbolic scalars. Raises
     `UnsupportedType`.
     """
     match value:
         case torch.Tensor():
-            return tensor_type(value)
+            return tensor_type(value, symbols=symbols)
         case bool() | torch.SymBool():
             return i1
         case int() | torch.SymInt():

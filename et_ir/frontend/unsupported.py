@@ -30,7 +30,7 @@ class UnsupportedProgram(Report):
 
 
 class Reasons(list[Diagnostic]):
-    """What is in the way of an import, as it is found."""
+    """Obstacles to an import, in the order they are found."""
 
     def add(self, subject: str, message: str, fix: str, location: LocationAttr | None = None) -> None:
         """Add a reason: the operator or input it is about, where it stands, and what to do."""

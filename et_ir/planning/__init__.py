@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Planner = Callable[[Sequence[Buffer]], Layout | Plan]
-"""What plans: a layout, or a layout with its certificate."""
+"""A planner: it returns a layout, or a layout with its certificate."""
 
 PLANNERS: Final[dict[str, Planner]] = {
     "best": plan_best,

@@ -63,6 +63,6 @@ def plan_upstream(buffers: Sequence[Buffer]) -> Layout:
 def _top(
     members: Sequence[tuple[int, int]], buffer: Buffer, buffers: Sequence[Buffer], sizes: Sequence[int]
 ) -> int | None:
-    """Where those end that are needed when a buffer is; `None` if there are none."""
+    """End times of the buffers live at the same time as a buffer; `None` if there are none."""
     ends = [place + sizes[other] for other, place in members if buffers[other].overlaps(buffer)]
     return max(ends, default=None)

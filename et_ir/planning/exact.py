@@ -35,7 +35,7 @@ QUICK: Final = 4_000
 EFFORT: Final = 24_000_000
 """Pairs of buffers that `plan_best` has the search go through: a node goes through all that are needed at one time."""
 NODE: Final = 3_000
-"""What a node costs beside those, in pairs."""
+"""Fixed cost of a search node, in pairs."""
 FEWEST: Final = 250
 """Nodes that are worth to begin a search."""
 STEADY: Final = 2

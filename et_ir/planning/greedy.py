@@ -41,7 +41,7 @@ ROUNDS: Final = 10
 WORK: Final = 3_000_000
 """Placed buffers to look at in all rounds, at about 0.1 µs."""
 OVERHEAD: Final = 40
-"""What to place one buffer costs, in such looks, beside those."""
+"""Fixed cost of placing one buffer, in such looks."""
 
 
 def plan_greedy(buffers: Sequence[Buffer], goal: int = 0, *, rounds: int = ROUNDS) -> Layout:

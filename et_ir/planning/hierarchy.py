@@ -109,7 +109,7 @@ def _fill(
     *,
     leave: bool,
 ) -> tuple[list[int], Layout]:
-    """What comes into a bank, of what is left and beside what has to be `here`; all of it, unless some may `leave`."""
+    """The remaining buffers that fit a bank beside `here`; all of them, unless some may `leave`."""
     members = sorted([*here, *left])
     if bank.capacity is None:
         return members, plan_exact([buffers[index] for index in members], budget=0).layout

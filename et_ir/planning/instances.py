@@ -18,7 +18,7 @@ __all__ = ["Instance", "InvalidInstance", "read_instance", "write_layout"]
 
 COLUMNS = ("id", "lower", "upper", "size")
 LARGEST = 1 << 62
-"""What a size, a time and the sum of all sizes stay below: the search counts in 64 bits."""
+"""Exclusive upper bound of a size, of a time and of the sum of all sizes: the search counts in 64 bits."""
 
 
 class InvalidInstance(ValueError):

@@ -18,7 +18,7 @@ from et_ir.planning.tasks import Problem, Storage, floor_of, lives_of, peak_of
 __all__ = ["BUDGET", "Schedule", "least_peak"]
 
 BUDGET: Final = 500_000
-"""How often the search asks what a task needs; some hundred thousand times take a second."""
+"""Limit of memory queries of the search; some hundred thousand take a second."""
 LARGE: Final = 20_000
 """Tasks of a part that is not searched: sets of so many take too much memory."""
 
@@ -230,7 +230,7 @@ def _demand_driven(problem: Problem) -> Iterator[tuple[int, ...]]:
 
 
 def _own_needs(problem: Problem) -> list[int]:
-    """What each task would need, with all it comes after, if nobody else used those."""
+    """Memory that each task and its predecessors need, if no other task used theirs."""
     made = [0] * problem.count
     for storage in problem.storages:
         for task in storage.writers:

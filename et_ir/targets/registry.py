@@ -109,7 +109,7 @@ def _module(name: str) -> object:
 
 @cache
 def replaceable_everywhere() -> dict[str, frozenset[str]]:
-    """What `Target.in_place` says of every target of the compiler alike."""
+    """The share of `Target.in_place` that is common to all targets of the compiler."""
     first, *others = (find_target(name).in_place for name in TARGETS)
     common = {
         kernel: arguments.intersection(*(table.get(kernel, ()) for table in others))

@@ -36,7 +36,7 @@ def may_be_one(shape: Sequence[int]) -> bool:
 
 
 def _complex_limit(op: EdgeOp) -> str | None:
-    """What the kernel of an op does not do with complex tensors, apart from types that it refuses altogether."""
+    """Limits of a kernel on complex tensors, apart from types that it refuses altogether."""
     values = (*op.operands, *op.results)
     if not any(is_tensor(value.type) and dtype_of(value.type.element_type).is_complex for value in values):
         return None

@@ -81,13 +81,13 @@ class Target:
     # -- what becomes of a program
 
     legalizations: tuple[str | type[RewritePattern], ...] = ()
-    """What `legalize` rewrites, in this order: names of its families, and patterns of one's own."""
+    """The rewrites of `legalize`, in order: names of its families, and custom patterns."""
     quantized_as_torch: Callable[[EdgeOp], bool] | None = None
     """Whether the kernel of an op of `quantized_decomposed` computes what torch does, where not all of them do: the
     others are decomposed, as those without a kernel are. `None`: no quantized operator is decomposed.
     """
     limits: Callable[[EdgeOp], Iterator[str]] | None = None
-    """What the kernel of an op does not take, apart from element types: the end of a sentence that begins with it."""
+    """Limits of the kernel of an op, apart from element types: the end of a sentence whose subject is the kernel."""
     splits_channels: bool = False
     """Whether chains of convolutions are split at the peak of memory: not where kernels need few bytes anyway."""
 
@@ -146,7 +146,7 @@ class Target:
 
     @cached_property
     def costs(self) -> CostTable | None:
-        """What its kernels cost, `None` if they have not been measured.
+        """The cost table of its kernels, `None` if they have not been measured.
 
         Raises `ValueError` for a table with anything but times that are not negative.
         """

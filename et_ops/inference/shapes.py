@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 from et_ops.inference.meta import UNKNOWN, Mismatch
+from et_ops.sizes import maximum, minimum
 
 __all__ = [
     "Shape",
@@ -79,6 +80,11 @@ def sized(size: Iterable[int]) -> Shape:
 
 
 def _broadcast_sizes(a: int, b: int) -> int:
+    # A symbolic size that meets 1 is the result, even if it may be 1 itself.
+    if type(b) is int and b == 1:
+        return a
+    if type(a) is int and a == 1:
+        return b
     if b in (a, 1):
         return a
     if a == 1:
@@ -153,8 +159,8 @@ def sliced(size: int, start: int | None, end: int | None, step: int) -> int:
         return 0 if start == end and start != UNKNOWN else UNKNOWN
     if UNKNOWN in (start, end):
         return UNKNOWN
-    first, last, _ = slice(start, end).indices(size)
-    return max(0, ceil_div(last - first, step))
+    first, last = (minimum(place + size if place < 0 else place, size) for place in (start, end))
+    return maximum(0, ceil_div(maximum(0, last) - maximum(0, first), step))
 
 
 def window(

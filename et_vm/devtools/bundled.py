@@ -97,7 +97,7 @@ class BundledProgram:
         return self._values(self._case(method, case).inputs, f"{method}, case {case}, inputs")
 
     def expected(self, method: str, case: int) -> list[Any]:
-        """What the method is to return for these inputs. Raises as `inputs`."""
+        """The expected outputs for these inputs. Raises as `inputs`."""
         return self._values(self._case(method, case).expected_outputs, f"{method}, case {case}, outputs")
 
     def verify(self, method: Method, case: int, *, rtol: float = RTOL, atol: float = ATOL) -> None:

@@ -79,7 +79,7 @@ def _import(name: str, folder: Path, place: str) -> ModuleType:
 
 
 def _line(error: BaseException, place: str) -> str:
-    """Where an import failed: the innermost line that is not of the import system."""
+    """The line at which an import failed: the innermost one that is not of the import system."""
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f"{error.filename}:{error.lineno}"
     own = [

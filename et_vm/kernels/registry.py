@@ -62,7 +62,7 @@ def nothing() -> None:
 
 
 NOTHING: Step = (nothing, ())
-"""What a prepare function returns when the outputs need no work; the loops leave it out."""
+"""The step of a call whose outputs need no work; the loops leave it out."""
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _RESIZING: set[Callable[..., object]] = set()

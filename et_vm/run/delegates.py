@@ -132,7 +132,7 @@ def _held(blob: memoryview) -> int:
 def first_arguments(
     instructions: Sequence[Instruction], registers: Sequence[object]
 ) -> dict[int, list[object]]:
-    """What the registers hold that the first call of each delegate passes, by the number of the delegate."""
+    """The contents of the registers of each delegate's first call, by the number of the delegate."""
     found: dict[int, list[object]] = {}
     for instruction in instructions:
         if instruction.opcode.mnemonic == "delegate" and instruction.callee not in found:

@@ -181,7 +181,7 @@ def _missing_hint(operators: Sequence[str]) -> str | None:
 def _arity_fault(
     instruction: Instruction, params: Sequence[Param] | None, plan: ExecutionPlan, origin: str | None
 ) -> ExecutorchError | None:
-    """What is wrong with a call that has not the arguments of the operator's schema, then its outputs once more:
+    """The error for a call whose registers are not the arguments of the operator's schema and its outputs again:
     InvalidFile, or ExecutorchError(InvalidArgument) when the kernel is one that a user wrote, at `origin`.
     """
     args = instruction.args

@@ -429,7 +429,7 @@ class Method:
 
 
 def _input_guards(pte: PteFile, plan: ExecutionPlan, registers: Sequence[object]) -> InputGuards | None:
-    """What the file demands of the sizes of inputs, if anything."""
+    """The file's conditions on the sizes of inputs, if any."""
     if not pte.program.named_data:
         return None
     # Imported here because starting is part of the time that a run takes.

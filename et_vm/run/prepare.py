@@ -136,7 +136,7 @@ class Preparation:
             return _raise, (trap,)
 
     def _count_writers(self) -> dict[int, int]:
-        """How many instructions write each register, by value or by bytes, or take its bytes away."""
+        """The number of instructions that write each register, by value or by bytes, or take its bytes away."""
         writers: dict[int, int] = {}
         for instruction in self._instructions:
             freed = instruction.opcode.mnemonic == "free"

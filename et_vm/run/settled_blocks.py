@@ -74,7 +74,7 @@ class Blocks:
         return carried
 
     def versions(self) -> list[int]:
-        """What changes when a tensor that calls write is given another size."""
+        """The effects of a new size of a tensor that calls write."""
         return [tensor.version for _, tensor in self._watched]
 
     def left(self, executed: Set[int], before: Sequence[int]) -> list[Step]:
@@ -113,7 +113,7 @@ class Blocks:
         return register in self._rebound or can_change(self._registers[register])
 
     def _settled(self, instruction: Instruction, executed: Set[int]) -> Step | None:
-        """What is left of a step if all that it names is settled; `None` if it is needed whatever its arguments."""
+        """The remainder of a step if all that it names is settled; `None` if it is needed whatever its arguments."""
         step = self._steps[instruction.index]
         if step is NOTHING or instruction.target >= 0:
             return NOTHING

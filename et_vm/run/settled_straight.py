@@ -58,7 +58,7 @@ class StraightLine:
         return left
 
     def _step(self, instruction: Instruction, step: Step) -> Step | None:
-        """What is left of a step, whose registers are unsettled if it may give them something else next time; `None`
+        """The remainder of a step, whose registers are unsettled if it may give them something else next time; `None`
         if it has to come after one that is left out.
         """
         if step is NOTHING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["WrittenInputs"]
 
 _EFFORT = 1000
-"""How many candidates numpy tries to find an element that two arrays share, before it gives up."""
+"""The number of candidates numpy tries to find an element that two arrays share, before it gives up."""
 
 
 class WrittenInputs:

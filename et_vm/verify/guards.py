@@ -22,7 +22,7 @@ __all__ = ["InputGuards", "guards_of", "verify_guards"]
 
 
 def guards_of(pte: PteFile, plan: ExecutionPlan) -> MethodGuards | None:
-    """What a method demands, if the file says so. The file has passed `verify_guards`."""
+    """A method's conditions on sizes, if the file has any. The file has passed `verify_guards`."""
     for entry in pte.program.named_data:
         if entry.key == KEY:
             return decode(pte.segments[entry.segment_index]).get(plan.name)

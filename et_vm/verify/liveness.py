@@ -90,7 +90,7 @@ class Liveness:
         )
         state |= named
         self._borrowed_bytes = [live | read for live, read in zip(live_bytes, byte_reads, strict=True)]
-        """What registers need that are read without having been written, while each instruction runs."""
+        """Memory needed by registers that are read without having been written, while each instruction runs."""
         self.overwritten_by = [
             self._ranges(self._pieces_of(written & ~read), written)
             for read, written in zip(reads, writes, strict=True)
@@ -111,8 +111,8 @@ class Liveness:
         self.written_state = self._ranges(state & written, 0)
 
     def _named_pieces(self) -> int:
-        """What the file names is state as a whole, whatever the plan does with it: other methods, and the caller, may
-        read what it leaves there.
+        """Registers that the file names as state, whatever the plan does with them: other methods, and the caller, may
+        read their contents.
         """
         named = 0
         for index, value in enumerate(self._plan.values):
@@ -122,7 +122,7 @@ class Liveness:
         return named
 
     def clashes(self) -> list[Clash]:
-        """Where a result, or an input, is planned onto a tensor whose contents are still needed, or onto an operand of
+        """Results and inputs planned onto a tensor whose contents are still needed, or onto an operand of
         its own instruction.
 
         A register that is read without having been written is a view that was planned away, or state. A view has the
@@ -367,7 +367,7 @@ class Liveness:
         return isinstance(table, TensorList) and bool(table.items) and outputs.issuperset(table.items)
 
     def _solve(self, reads: list[int], writes: list[int], outputs: int, inputs: int) -> tuple[list[int], int]:
-        """What is live after each instruction, and what is live when an execution starts apart from the inputs."""
+        """Live registers after each instruction, and those live at the start apart from the inputs."""
         count = len(self._instructions)
         before = [0] * (count + 1)
         after = [0] * count

@@ -183,7 +183,7 @@ def _verify_place(table: Tensor, nbytes: int, plan: ExecutionPlan, report: Calla
 
 
 def initial_state(table: Tensor) -> object | None:
-    """What the file fills the arena bytes of a tensor with, as a key; None if it leaves them alone."""
+    """A key of the file's initial content of a tensor's arena bytes; None if there is none."""
     extra = table.extra_tensor_info
     if table.allocation_info is None:
         return None

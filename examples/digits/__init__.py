@@ -1,1 +1,1 @@
-"""Handwritten digits, from training to predictions on the register VM: ``python -m examples.digits``."""
+"""Handwritten digits, from training to predictions on the register VM: `python -m examples.digits`."""

@@ -49,7 +49,7 @@ def trained(directory: Path, data: network.Digits) -> tuple[network.DigitsNet, s
 def timed(
     predict: Callable[[Any], np.ndarray[Any, Any]], images: list[Any]
 ) -> tuple[np.ndarray[Any, Any], float]:
-    """Logits ``[N, 10]`` of the images one by one, and the median seconds per image."""
+    """Logits `[N, 10]` of the images one by one, and the median seconds per image."""
     predict(images[0])
     logits: list[np.ndarray[Any, Any]] = []
     seconds: list[float] = []

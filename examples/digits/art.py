@@ -12,7 +12,7 @@ ASCII = " .+%@"
 
 
 def draw(image: NDArray[np.float32], shades: str = BLOCKS) -> list[str]:
-    """Lines of text for an image ``[H, W]`` in [0, 1]; pixels are two characters wide, so about square."""
+    """Lines of text for an image `[H, W]` in [0, 1]; pixels are two characters wide, so about square."""
     levels = np.rint(image * (len(shades) - 1)).astype(int).clip(0, len(shades) - 1)
     return ["".join(shades[level] * 2 for level in row) for row in levels]
 

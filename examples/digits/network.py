@@ -1,6 +1,6 @@
 """A small convolutional classifier of scikit-learn's 8×8 handwritten digits, and its training.
 
-Try it: ``et-compile examples/digits/network.py:digits -o digits.pte`` (trains first: a few seconds)
+Try it: `et-compile examples/digits/network.py:digits -o digits.pte` (trains first: a few seconds)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BATCH = 32
 
 
 class Digits(NamedTuple):
-    """Images ``[N, 1, 8, 8]`` f32 in [0, 1] and labels ``[N]`` i64, a training and a held-out part."""
+    """Images `[N, 1, 8, 8]` f32 in [0, 1] and labels `[N]` i64, a training and a held-out part."""
 
     train_images: Tensor
     train_labels: Tensor
@@ -40,7 +40,7 @@ def dataset() -> Digits:
 
 
 class DigitsNet(nn.Module):
-    """Images ``[N, 1, 8, 8]`` f32 to logits ``[N, 10]`` f32: three convolutions and one linear layer."""
+    """Images `[N, 1, 8, 8]` f32 to logits `[N, 10]` f32: three convolutions and one linear layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ def one_thread() -> Generator[None]:
 
 
 def train(digits: Digits) -> DigitsNet:
-    """A ``DigitsNet`` trained on the training part, in eval mode; seeded, the random state is given back."""
+    """A `DigitsNet` trained on the training part, in eval mode; seeded, the random state is given back."""
     with one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         network = DigitsNet().train()
@@ -95,6 +95,6 @@ def train(digits: Digits) -> DigitsNet:
 
 
 def digits() -> tuple[nn.Module, tuple[Tensor]]:
-    """The trained network and one held-out digit ``[1, 1, 8, 8]`` f32."""
+    """The trained network and one held-out digit `[1, 1, 8, 8]` f32."""
     data = dataset()
     return train(data), (data.test_images[:1],)

@@ -1,4 +1,4 @@
-"""The example architectures by name. Each factory returns ``(module in eval mode, example arguments)``."""
+"""The example architectures by name. Each factory returns `(module in eval mode, example arguments)`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MORE = ("mobilenet_v3", "vit", "unet", "detector")
 
 
 def factory(name: str) -> Callable[[], tuple[nn.Module, tuple[Any, ...]]]:
-    """The factory of model ``name``; raises ``KeyError`` naming the choices."""
+    """The factory of model `name`; raises `KeyError` naming the choices."""
     if name not in (*NAMES, *MORE):
         raise KeyError(f"no example model {name!r}; there are {', '.join((*NAMES, *MORE))}")
     return getattr(import_module(f"{__name__}.{name}"), name)

@@ -1,9 +1,9 @@
 """A BERT-style encoder, post-norm, with padding mask and pooler: 4 layers, width 256, 4 heads, 64 tokens.
 
 After Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019; attention after
-Vaswani et al. 2017, section 3.2, spelled out in matmul and softmax (``llama.py`` uses the fused operator).
+Vaswani et al. 2017, section 3.2, spelled out in matmul and softmax (`llama.py` uses the fused operator).
 
-Try it: ``et-compile examples/models/bert.py:bert -o bert.pte``
+Try it: `et-compile examples/models/bert.py:bert -o bert.pte`
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from examples.models.weights import initialise, seeded
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention of ``[N, T, width]`` on itself where ``mask`` ``[N, 1, 1, T]`` is true."""
+    """Multi-head attention of `[N, T, width]` on itself where `mask` `[N, 1, 1, T]` is true."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -57,9 +57,9 @@ class EncoderLayer(nn.Module):
 
 
 class Bert(nn.Module):
-    """Token ids and mask ``[N, T]`` i64 (1 = token, 0 = padding) to hidden states and the pooled first token.
+    """Token ids and mask `[N, T]` i64 (1 = token, 0 = padding) to hidden states and the pooled first token.
 
-    The results are ``[N, T, width]`` and ``[N, width]`` f32.
+    The results are `[N, T, width]` and `[N, width]` f32.
     """
 
     def __init__(

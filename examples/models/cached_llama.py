@@ -1,10 +1,10 @@
-"""The Llama-style decoder of ``llama.py`` with a cache of keys and values, as two methods that share it.
+"""The Llama-style decoder of `llama.py` with a cache of keys and values, as two methods that share it.
 
-``prefill`` takes a prompt, of 2 to 64 tokens, ``decode`` one token; both say at which positions tokens stand, write
-their keys and values to the cache there, and give the logits behind the last. With a ``window`` the cache is a ring: a
+`prefill` takes a prompt, of 2 to 64 tokens, `decode` one token; both say at which positions tokens stand, write
+their keys and values to the cache there, and give the logits behind the last. With a `window` the cache is a ring: a
 token takes the place of the one that is as many positions before it, which is not attended to any more.
 
-Try it: ``et-compile examples/models/cached_llama.py:cached_llama -o cached_llama.pte``
+Try it: `et-compile examples/models/cached_llama.py:cached_llama -o cached_llama.pte`
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Step = Callable[[str, Tensor, Tensor], Tensor]
 
 
 class CachedAttention(Attention):
-    """Attention of new tokens to all that are in the cache, ``[1, kv_heads, places, size]`` keys and values."""
+    """Attention of new tokens to all that are in the cache, `[1, kv_heads, places, size]` keys and values."""
 
     def __init__(self, width: int, heads: int, kv_heads: int, places: int) -> None:
         super().__init__(width, heads, kv_heads)
@@ -34,7 +34,7 @@ class CachedAttention(Attention):
         self.values = nn.Buffer(torch.zeros(1, kv_heads, places, self.size))
 
     def attend(self, x: Tensor, cos: Tensor, sin: Tensor, places: Tensor, seen: Tensor) -> Tensor:
-        """Put the tokens ``x`` ``[1, T, width]`` at ``places`` ``[T]``, and attend to the places that are ``seen``."""
+        """Put the tokens `x` `[1, T, width]` at `places` `[T]`, and attend to the places that are `seen`."""
         batch, tokens, _ = x.shape
         query, key, value = (
             f(x).view(batch, tokens, -1, self.size).transpose(1, 2)
@@ -63,7 +63,7 @@ class CachedLayer(DecoderLayer):
 
 
 class CachedLlama(Llama):
-    """Token ids ``[1, T]`` and their positions ``[T]``, i64, to the logits behind the last, ``[1, vocabulary]`` f32."""
+    """Token ids `[1, T]` and their positions `[T]`, i64, to the logits behind the last, `[1, vocabulary]` f32."""
 
     layers: Any
 
@@ -115,7 +115,7 @@ def methods(model: CachedLlama) -> Methods:
 
 
 def greedy(step: Step, prompt: Tensor, count: int) -> list[int]:
-    """The ``count`` likeliest tokens behind a prompt ``[1, T]``, each given the ones before."""
+    """The `count` likeliest tokens behind a prompt `[1, T]`, each given the ones before."""
     length = prompt.shape[1]
     logits = step("prefill", prompt, torch.arange(length))
     found = [int(logits.argmax())]
@@ -127,7 +127,7 @@ def greedy(step: Step, prompt: Tensor, count: int) -> list[int]:
 
 
 def cached_llama() -> Methods:
-    """The methods of the decoder with the weights of ``llama.py``."""
+    """The methods of the decoder with the weights of `llama.py`."""
     with seeded(7):
         return methods(initialise(CachedLlama()))  # pyright: ignore[reportArgumentType] it gives its argument back
 

@@ -2,9 +2,9 @@
 
 After Liu et al., "DARTS: Differentiable Architecture Search", ICLR 2019, figure 4 (second order): four nodes, each the
 sum of operations on two of the nodes before, the four concatenated. During the search each edge is a mixture of all
-candidates, which is what ``darts_cell`` is: a weighted sum of them.
+candidates, which is what `darts_cell` is: a weighted sum of them.
 
-Try it: ``et-compile examples/models/darts_cell.py:darts_cell -o darts_cell.pte``
+Try it: `et-compile examples/models/darts_cell.py:darts_cell -o darts_cell.pte`
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Darts(nn.Module):
 
 
 def darts_cell() -> tuple[nn.Module, tuple[Tensor]]:
-    """The cell between a stem and a classifier with seeded weights in eval mode, and an image ``[1, 3, 32, 32]``."""
+    """The cell between a stem and a classifier with seeded weights in eval mode, and an image `[1, 3, 32, 32]`."""
     with seeded(7):
         image = torch.randn(1, 3, 32, 32)
         return calibrate(initialise(Darts()), image), (image,)

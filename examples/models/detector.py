@@ -3,7 +3,7 @@
 After Tian et al., "FCOS: Fully Convolutional One-Stage Object Detection", ICCV 2019, sections 3.1 and 3.2, over a
 feature pyramid (Lin et al., CVPR 2017). What is left to the caller is to pick boxes: suppression depends on the data.
 
-Try it: ``et-compile examples/models/detector.py:detector -o detector.pte``
+Try it: `et-compile examples/models/detector.py:detector -o detector.pte`
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Head(nn.Module):
 
 
 class Detector(nn.Module):
-    """Images ``[N, 3, size, size]`` f32 to boxes ``[N, places, 4]`` (left, top, right, bottom, as parts of the image)
-    and scores ``[N, places, classes]``, f32. ``places`` are those of all feature maps, from fine to coarse.
+    """Images `[N, 3, size, size]` f32 to boxes `[N, places, 4]` (left, top, right, bottom, as parts of the image)
+    and scores `[N, places, classes]`, f32. `places` are those of all feature maps, from fine to coarse.
     """
 
     places: Tensor
@@ -93,7 +93,7 @@ class Detector(nn.Module):
 
 
 def detector() -> tuple[nn.Module, tuple[Tensor]]:
-    """The network with seeded weights in eval mode, and one image ``[1, 3, 128, 128]`` f32."""
+    """The network with seeded weights in eval mode, and one image `[1, 3, 128, 128]` f32."""
     with seeded(1904):
         image = torch.randn(1, 3, 128, 128)
         model = calibrate(initialise(Detector()), image)

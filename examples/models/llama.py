@@ -4,7 +4,7 @@ After Touvron et al. 2023, section 2: pre-norm RMSNorm (Zhang & Sennrich 2019), 
 2021), grouped-query attention (Ainslie et al. 2023), SwiGLU (Shazeer 2020), and the head tied to the
 embedding (Press & Wolf 2017).
 
-Try it: ``et-compile examples/models/llama.py:llama -o llama.pte``
+Try it: `et-compile examples/models/llama.py:llama -o llama.pte`
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from examples.models.weights import initialise, seeded
 
 
 def rotary_table(tokens: int, size: int, base: float = 10000.0) -> tuple[Tensor, Tensor]:
-    """Cosines, sines ``[tokens, size]`` f32: pair ``i`` of a head turns by ``position · base^(-2i/size)``."""
+    """Cosines, sines `[tokens, size]` f32: pair `i` of a head turns by `position · base^(-2i/size)`."""
     frequencies = base ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
     angles = torch.outer(torch.arange(tokens, dtype=torch.float64), frequencies)
     angles = torch.cat((angles, angles), dim=-1)
@@ -24,13 +24,13 @@ def rotary_table(tokens: int, size: int, base: float = 10000.0) -> tuple[Tensor,
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turn each pair (element ``i`` of a head's first half and of its second) by its angle."""
+    """Turn each pair (element `i` of a head's first half and of its second) by its angle."""
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin
 
 
 class Attention(nn.Module):
-    """Causal grouped-query attention: each key/value head serves ``heads / kv_heads`` query heads."""
+    """Causal grouped-query attention: each key/value head serves `heads / kv_heads` query heads."""
 
     def __init__(self, width: int, heads: int, kv_heads: int) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class DecoderLayer(nn.Module):
 
 
 class Llama(nn.Module):
-    """Token ids ``[N, T]`` i64 to logits ``[N, T, vocabulary]`` f32."""
+    """Token ids `[N, T]` i64 to logits `[N, T, vocabulary]` f32."""
 
     cos: Tensor
     sin: Tensor

@@ -2,7 +2,7 @@
 
 After Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", CVPR 2018, table 2.
 
-Try it: ``et-compile examples/models/mobilenet_v2.py:mobilenet_v2 -o mobilenet_v2.pte``
+Try it: `et-compile examples/models/mobilenet_v2.py:mobilenet_v2 -o mobilenet_v2.pte`
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class InvertedResidual(nn.Module):
 
 
 class MobileNetV2(nn.Module):
-    """Images ``[N, 3, H, W]`` f32 to logits ``[N, classes]`` f32."""
+    """Images `[N, 3, H, W]` f32 to logits `[N, classes]` f32."""
 
     def __init__(self, classes: int = 1000) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class MobileNetV2(nn.Module):
 
 
 def mobilenet_v2() -> tuple[nn.Module, tuple[Tensor]]:
-    """The network with seeded weights in eval mode, and one image ``[1, 3, 224, 224]`` f32."""
+    """The network with seeded weights in eval mode, and one image `[1, 3, 224, 224]` f32."""
     with seeded(2):
         image = torch.randn(1, 3, 224, 224)
         return calibrate(initialise(MobileNetV2()), image), (image,)

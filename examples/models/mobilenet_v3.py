@@ -2,7 +2,7 @@
 
 After Howard et al., "Searching for MobileNetV3", ICCV 2019, table 2.
 
-Try it: ``et-compile examples/models/mobilenet_v3.py:mobilenet_v3 -o mobilenet_v3.pte``
+Try it: `et-compile examples/models/mobilenet_v3.py:mobilenet_v3 -o mobilenet_v3.pte`
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Bottleneck(nn.Module):
 
 
 class MobileNetV3(nn.Module):
-    """Images ``[N, 3, H, W]`` f32 to logits ``[N, classes]`` f32."""
+    """Images `[N, 3, H, W]` f32 to logits `[N, classes]` f32."""
 
     def __init__(self, classes: int = 1000) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class MobileNetV3(nn.Module):
 
 
 def mobilenet_v3() -> tuple[nn.Module, tuple[Tensor]]:
-    """The network with seeded weights in eval mode, and one image ``[1, 3, 128, 128]`` f32."""
+    """The network with seeded weights in eval mode, and one image `[1, 3, 128, 128]` f32."""
     with seeded(3):
         image = torch.randn(1, 3, 128, 128)
         return calibrate(initialise(MobileNetV3()), image), (image,)

@@ -4,7 +4,7 @@ After Zoph et al., "Learning Transferable Architectures for Scalable Image Recog
 blocks, each the sum of two operations on the results of the two cells before, concatenated with the older of them. The
 operations are computed first, and put together afterwards.
 
-Try it: ``et-compile examples/models/nasnet_cell.py:nasnet_cell -o nasnet_cell.pte``
+Try it: `et-compile examples/models/nasnet_cell.py:nasnet_cell -o nasnet_cell.pte`
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from examples.models.weights import calibrate, initialise, seeded
 
 
 class NasnetCell(nn.Module):
-    """Two feature maps ``[1, C, H, W]`` f32 to one of ``6 * C`` channels."""
+    """Two feature maps `[1, C, H, W]` f32 to one of `6 * C` channels."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Nasnet(nn.Module):
 
 
 def nasnet_cell() -> tuple[nn.Module, tuple[Tensor]]:
-    """The cell between a stem and a classifier with seeded weights in eval mode, and an image ``[1, 3, 32, 32]``."""
+    """The cell between a stem and a classifier with seeded weights in eval mode, and an image `[1, 3, 32, 32]`."""
     with seeded(6):
         image = torch.randn(1, 3, 32, 32)
         return calibrate(initialise(Nasnet()), image), (image,)

@@ -4,7 +4,7 @@ After Xie et al., "Exploring Randomly Wired Neural Networks for Image Recognitio
 whose edges go from lower to higher numbers; each node is the weighted sum of what comes in, rectified, convolved and
 normalised; the stage's result is the mean of the nodes that nothing follows.
 
-Try it: ``et-compile examples/models/randwire.py:randwire -o randwire.pte``
+Try it: `et-compile examples/models/randwire.py:randwire -o randwire.pte`
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from examples.models.weights import calibrate, initialise, seeded
 
 def watts_strogatz(nodes: int, neighbours: int, rewired: float, random: Random) -> list[list[int]]:
     """For each node those with lower numbers that it is connected to: a ring in which each node knows its nearest
-    ``neighbours``, with a share of the edges led elsewhere.
+    `neighbours`, with a share of the edges led elsewhere.
     """
     edges = {(node, (node + step) % nodes) for node in range(nodes) for step in range(1, neighbours // 2 + 1)}
     for edge in sorted(edges):
@@ -66,7 +66,7 @@ class RandWire(nn.Module):
 
 
 def randwire() -> tuple[nn.Module, tuple[Tensor]]:
-    """The stage between a stem and a classifier with seeded weights in eval mode, and an image ``[1, 3, 32, 32]``."""
+    """The stage between a stem and a classifier with seeded weights in eval mode, and an image `[1, 3, 32, 32]`."""
     with seeded(8):
         image = torch.randn(1, 3, 32, 32)
         return calibrate(initialise(RandWire()), image), (image,)

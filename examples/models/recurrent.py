@@ -1,10 +1,10 @@
 """Recurrent networks: an LSTM and a GRU over whole sequences, and one that takes a sequence in pieces.
 
-The cells are torch's own, ``nn.LSTM`` (Hochreiter & Schmidhuber 1997, with forget gates after Gers et al. 2000) and
-``nn.GRU`` (Cho et al. 2014). ``Streaming`` keeps hidden and cell state in buffers, so that each execution goes on where
+The cells are torch's own, `nn.LSTM` (Hochreiter & Schmidhuber 1997, with forget gates after Gers et al. 2000) and
+`nn.GRU` (Cho et al. 2014). `Streaming` keeps hidden and cell state in buffers, so that each execution goes on where
 the last has ended.
 
-Try it: ``et-compile examples/models/recurrent.py:lstm -o lstm.pte``
+Try it: `et-compile examples/models/recurrent.py:lstm -o lstm.pte`
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ INPUTS, HIDDEN, LAYERS, TOKENS = 12, 16, 2, 7
 
 
 class Tagger(nn.Module):
-    """Scores ``[N, T, 5]`` f32 for each element of sequences ``[N, T, 12]``, and the last states of the layers."""
+    """Scores `[N, T, 5]` f32 for each element of sequences `[N, T, 12]`, and the last states of the layers."""
 
     def __init__(self, cell: type[nn.RNNBase], *, bidirectional: bool) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Tagger(nn.Module):
 
 
 class Streaming(nn.Module):
-    """An LSTM over a piece ``[1, T, 12]`` of a sequence that goes on: outputs ``[1, T, 16]``."""
+    """An LSTM over a piece `[1, T, 12]` of a sequence that goes on: outputs `[1, T, 16]`."""
 
     def __init__(self) -> None:
         super().__init__()

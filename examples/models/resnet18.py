@@ -2,7 +2,7 @@
 
 After He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1 and option B.
 
-Try it: ``et-compile examples/models/resnet18.py:resnet18 -o resnet18.pte``
+Try it: `et-compile examples/models/resnet18.py:resnet18 -o resnet18.pte`
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class BasicBlock(nn.Module):
 
 
 class ResNet18(nn.Module):
-    """Images ``[N, 3, H, W]`` f32 to logits ``[N, classes]`` f32."""
+    """Images `[N, 3, H, W]` f32 to logits `[N, classes]` f32."""
 
     def __init__(self, classes: int = 1000) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class ResNet18(nn.Module):
 
 
 def resnet18() -> tuple[nn.Module, tuple[Tensor]]:
-    """The network with seeded weights in eval mode, and one image ``[1, 3, 224, 224]`` f32."""
+    """The network with seeded weights in eval mode, and one image `[1, 3, 224, 224]` f32."""
     with seeded(18):
         image = torch.randn(1, 3, 224, 224)
         return calibrate(initialise(ResNet18()), image), (image,)

@@ -15,7 +15,7 @@ class Preprocess(nn.Sequential):
 
 
 class Separable(nn.Module):
-    """Rectify, filter depthwise, project by 1×1, normalise: ``repeats`` times, the spatial size kept."""
+    """Rectify, filter depthwise, project by 1×1, normalise: `repeats` times, the spatial size kept."""
 
     def __init__(self, channels: int, kernel: int, dilation: int = 1, repeats: int = 1) -> None:
         super().__init__()

@@ -1,11 +1,11 @@
 """An encoder-decoder transformer that decodes greedily within the program: 2 + 2 layers, width 128.
 
-After Vaswani et al. 2017, section 3, with pre-norm layers and learned positions. The whole of ``generate`` is one
-program: the decoder is the body of a ``while_loop`` that goes on until it gives the end token or the sentence is full.
+After Vaswani et al. 2017, section 3, with pre-norm layers and learned positions. The whole of `generate` is one
+program: the decoder is the body of a `while_loop` that goes on until it gives the end token or the sentence is full.
 What it carries is the number of tokens, the tokens, and the keys and values of each layer, one row of which each turn
 adds.
 
-Try it: ``et-compile examples/models/translator.py:translator -o translator.pte``
+Try it: `et-compile examples/models/translator.py:translator -o translator.pte`
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ END = 1
 
 
 class Attention(nn.Module):
-    """Multi-head attention of queries ``[N, Q, W]`` over keys and values ``[N, H, K, W/H]``."""
+    """Multi-head attention of queries `[N, Q, W]` over keys and values `[N, H, K, W/H]`."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Attention(nn.Module):
         self.output = nn.Linear(width, width)
 
     def split(self, x: Tensor) -> Tensor:
-        """``[N, T, W]`` to ``[N, H, T, W/H]``."""
+        """`[N, T, W]` to `[N, H, T, W/H]`."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -76,7 +76,7 @@ class DecoderLayer(nn.Module):
     def forward(
         self, x: Tensor, position: Tensor, keys: Tensor, values: Tensor, source: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The next stream ``[N, 1, W]``, and ``keys`` and ``values`` ``[N, H, T, W/H]`` with row ``position``."""
+        """The next stream `[N, 1, W]`, and `keys` and `values` `[N, H, T, W/H]` with row `position`."""
         normal = self.norm(x)
         key, value = self.attention.keys_and_values(normal)
         row = position.reshape(1)
@@ -88,7 +88,7 @@ class DecoderLayer(nn.Module):
 
 
 class Translator(nn.Module):
-    """Source ids ``[1, S]`` i64 to target ids ``[1, target]`` i64, ``END`` behind the last, and their number."""
+    """Source ids `[1, S]` i64 to target ids `[1, target]` i64, `END` behind the last, and their number."""
 
     def __init__(
         self, vocabulary: int = 512, width: int = 128, heads: int = 4, layers: int = 2, target: int = 24

@@ -3,7 +3,7 @@
 After Ronneberger, Fischer and Brox, "U-Net: Convolutional Networks for Biomedical Image Segmentation", MICCAI
 2015, figure 1, with padded convolutions, fewer channels, and bilinear interpolation on the way up.
 
-Try it: ``et-compile examples/models/unet.py:unet -o unet.pte``
+Try it: `et-compile examples/models/unet.py:unet -o unet.pte`
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class DoubleConvolution(nn.Sequential):
 
 
 class UNet(nn.Module):
-    """Images ``[N, 3, H, W]`` f32 to a probability for each class and pixel, ``[N, classes, H, W]`` f32.
+    """Images `[N, 3, H, W]` f32 to a probability for each class and pixel, `[N, classes, H, W]` f32.
 
-    Height and width are multiples of ``2 ** levels``.
+    Height and width are multiples of `2 ** levels`.
     """
 
     def __init__(self, channels: int = 16, levels: int = 3, classes: int = 4) -> None:
@@ -61,7 +61,7 @@ class UNet(nn.Module):
 
 
 def unet() -> tuple[nn.Module, tuple[Tensor]]:
-    """The network with seeded weights in eval mode, and one image ``[1, 3, 96, 96]`` f32."""
+    """The network with seeded weights in eval mode, and one image `[1, 3, 96, 96]` f32."""
     with seeded(2015):
         image = torch.randn(1, 3, 96, 96)
         return calibrate(initialise(UNet()), image), (image,)

@@ -3,7 +3,7 @@
 After Dosovitskiy et al., "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale", ICLR
 2021, section 3.1, at the size of a "tiny" model with fewer layers.
 
-Try it: ``et-compile examples/models/vit.py:vit -o vit.pte``
+Try it: `et-compile examples/models/vit.py:vit -o vit.pte`
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Block(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    """Images ``[N, 3, size, size]`` f32 to logits ``[N, classes]`` f32."""
+    """Images `[N, 3, size, size]` f32 to logits `[N, classes]` f32."""
 
     def __init__(
         self,
@@ -77,6 +77,6 @@ class VisionTransformer(nn.Module):
 
 
 def vit() -> tuple[nn.Module, tuple[Tensor]]:
-    """The network with seeded weights in eval mode, and one image ``[1, 3, 112, 112]`` f32."""
+    """The network with seeded weights in eval mode, and one image `[1, 3, 112, 112]` f32."""
     with seeded(16):
         return initialise(VisionTransformer()), (torch.randn(1, 3, 112, 112),)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 @contextmanager
 def seeded(seed: int) -> Generator[None]:
-    """Run the body from ``torch.manual_seed(seed)`` and give the caller's random state back afterwards."""
+    """Run the body from `torch.manual_seed(seed)` and give the caller's random state back afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
@@ -25,7 +25,7 @@ def seeded(seed: int) -> Generator[None]:
 
 @torch.no_grad()
 def initialise(module: nn.Module) -> nn.Module:
-    """Draw every parameter of ``module`` from torch's current random state; returns it in eval mode.
+    """Draw every parameter of `module` from torch's current random state; returns it in eval mode.
 
     Convolutions use He's gain (their inputs are mostly rectified), linear layers unit gain, embeddings half
     of it (a tied head then gives logits of order 1/2). Vectors that default to an identity (norm scales and
@@ -48,7 +48,7 @@ def initialise(module: nn.Module) -> nn.Module:
 
 @torch.no_grad()
 def calibrate(module: nn.Module, image: Tensor) -> nn.Module:
-    """Set running statistics to about those of the forward pass ``module(image)``; returns it in eval mode.
+    """Set running statistics to about those of the forward pass `module(image)`; returns it in eval mode.
 
     Channel by channel, means move by some tenths of a standard deviation, variances by a factor in [0.7,
     1.5].

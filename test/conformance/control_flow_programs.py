@@ -430,7 +430,7 @@ def running_sum(xs: Tensor) -> Any:
 
 @_program((_random(5, 4), _random(5, 4)))
 def linear_recurrence(a: Tensor, b: Tensor) -> Any:
-    """What state-space models compute."""
+    """The recurrence of state-space models."""
 
     def combine(left: Any, right: Any) -> Any:
         return left[0] * right[0], left[1] * right[0] + right[1]

@@ -50,7 +50,7 @@ class Model:
 
 
 def build(name: str) -> Model:
-    """Make, run and export the model ``name`` of ``FACTORIES``."""
+    """Make, run and export the model `name` of `FACTORIES`."""
     module_name, factory = FACTORIES[name].split(":")
     with warnings.catch_warnings(action="ignore"):  # of torch and transformers about each other
         source = import_module(module_name)

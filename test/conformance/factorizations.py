@@ -2,7 +2,7 @@
 
 LAPACK leaves open by which sign or phase singular vectors, eigenvectors and the rows of R are multiplied, which basis
 equal values get, and in what order eigenvalues come. What is unique (singular values, shapes, types) is held against
-torch's. All functions take batches, and raise ``AssertionError``.
+torch's. All functions take batches, and raise `AssertionError`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check_low_rank(matrix: torch.Tensor, got: Parts, expected: Parts) -> None:
 
 
 def check_eigh(matrix: torch.Tensor, triangle: str, got: Parts, expected: Parts) -> None:
-    """The vectors are orthonormal and the Hermitian matrix of which ``triangle`` (``L`` or ``U``) is given stretches
+    """The vectors are orthonormal and the Hermitian matrix of which `triangle` (`L` or `U`) is given stretches
     them by the values, which are torch's.
     """
     _alike(got, expected)
@@ -95,7 +95,7 @@ def _tolerance(dtype: torch.dtype) -> float:
 
 
 def _close(got: torch.Tensor, expected: torch.Tensor, scale: torch.Tensor | None) -> None:
-    """Equal up to rounding: that of a number of the size of the largest in ``scale``, or of one."""
+    """Equal up to rounding: that of a number of the size of the largest in `scale`, or of one."""
     tolerance = _tolerance(got.dtype)
     largest = 1.0 if scale is None or not scale.numel() else max(1.0, float(scale.abs().max()))
     torch.testing.assert_close(

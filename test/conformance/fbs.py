@@ -31,7 +31,7 @@ SCALARS |= {
 
 @dataclass
 class Schema:
-    """``layouts`` by table, then by slot; ``enums`` with the type of the number; ``unions`` in the order of numbers."""
+    """`layouts` by table, then by slot; `enums` with the type of the number; `unions` in the order of numbers."""
 
     identifier: str = ""
     layouts: dict[str, dict[int, tuple[str, str, Any, int]]] = field(default_factory=dict)
@@ -110,7 +110,7 @@ def _layout(body: str, schema: Schema) -> dict[int, tuple[str, str, Any, int]]:
 
 
 def ours(root: type, identifier: bytes) -> Schema:
-    """What the declarations say of a table and all below it."""
+    """The declarations of a table and all below it."""
     schema = Schema(identifier.decode())
     for table in tables_below(root):
         slots: dict[int, tuple[str, str, Any, int]] = {}

@@ -1,6 +1,6 @@
-"""A ``.pte`` file of one kernel call, to ask two runtimes what their kernels take.
+"""A `.pte` file of one kernel call, to ask two runtimes what their kernels take.
 
-A compiler emits few of the calls that a file can hold: another element type or layout of ``out``, a number that the
+A compiler emits few of the calls that a file can hold: another element type or layout of `out`, a number that the
 type cannot hold, a flag that no program sets. Such files are built register by register.
 """
 
@@ -26,13 +26,13 @@ from vm_programs import Build
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A call of the out variant ``operator``; ``outs`` have the element types, shapes and layouts of its outputs."""
+    """A call of the out variant `operator`; `outs` have the element types, shapes and layouts of its outputs."""
 
     operator: str
     arguments: tuple[object, ...]
     outs: tuple[torch.Tensor, ...]
     list_of_outs: bool = False
-    """Whether the schema has the outputs as one ``Tensor[]``."""
+    """Whether the schema has the outputs as one `Tensor[]`."""
     overwrites: bool = False
     """Whether the schema has no output: the call writes its first argument, which is the result."""
 
@@ -74,7 +74,7 @@ def _register(build: Build, value: object) -> int:
 
 
 def _optional_lists(operator: str) -> list[int]:
-    """The positions of the arguments of type ``Tensor?[]``."""
+    """The positions of the arguments of type `Tensor?[]`."""
     namespace, name = operator.split("::")
     base, _, overload = name.partition(".")
     packet = getattr(getattr(torch.ops, namespace), base, None)
@@ -125,7 +125,7 @@ def _as_torch(result: np.ndarray) -> torch.Tensor:
 
 
 def on_vm(file: bytes) -> list[torch.Tensor] | str:
-    """What et-vm gives, or the message with which it refuses."""
+    """The result of et-vm, or the message with which it refuses."""
     try:
         with np.errstate(all="ignore"):
             results = Program.load(file).load_method("forward").execute([])
@@ -135,7 +135,7 @@ def on_vm(file: bytes) -> list[torch.Tensor] | str:
 
 
 def on_stock(stock: StockRuntime, file: bytes, path: Path) -> list[torch.Tensor] | str:
-    """What the stock runtime gives, or its log."""
+    """The result of the stock runtime, or its log."""
     path.write_bytes(file)
     try:
         return stock.run(path, [])

@@ -47,7 +47,7 @@ FAMILIES = {
 
 @functools.cache
 def registry(library: str) -> KernelRegistry:
-    """The kernels of one library, ``portable`` or ``aten``."""
+    """The kernels of one library, `portable` or `aten`."""
     return KernelRegistry([importlib.import_module(f"et_vm.kernels.{library}").register])
 
 
@@ -131,9 +131,9 @@ def composite(overload: torch._ops.OpOverload, *args: object, **kwargs: object) 
 
 
 class Recorder(TorchDispatchMode):
-    """Collects the calls that have an out variant; ``calls`` holds copies of their arguments and results.
+    """Collects the calls that have an out variant; `calls` holds copies of their arguments and results.
 
-    ``keep(operator, dtype of its first tensor)`` says which are wanted.
+    `keep(operator, dtype of its first tensor)` says which are wanted.
     """
 
     def __init__(self, keep: Keep) -> None:
@@ -155,7 +155,7 @@ class Recorder(TorchDispatchMode):
 
 
 def first_tensor(arguments: Iterable[object]) -> torch.Tensor | None:
-    """The first tensor among ``arguments``, lists included."""
+    """The first tensor among `arguments`, lists included."""
     for argument in arguments:
         for value in argument if isinstance(argument, tuple | list) else [argument]:
             if isinstance(value, torch.Tensor):
@@ -164,7 +164,7 @@ def first_tensor(arguments: Iterable[object]) -> torch.Tensor | None:
 
 
 def first_dtype(arguments: Iterable[object]) -> torch.dtype | None:
-    """The dtype of the first tensor among ``arguments``, lists included."""
+    """The dtype of the first tensor among `arguments`, lists included."""
     tensor = first_tensor(arguments)
     return None if tensor is None else tensor.dtype
 
@@ -198,7 +198,7 @@ def bytes_of(tensor: torch.Tensor) -> np.ndarray:
 
 
 def register_of(tensor: torch.Tensor, *, constant: bool = False) -> Tensor:
-    """A tensor register holding a copy of ``tensor``."""
+    """A tensor register holding a copy of `tensor`."""
     storage = bytes_of(tensor)
     if constant:
         storage.flags.writeable = False
@@ -208,7 +208,7 @@ def register_of(tensor: torch.Tensor, *, constant: bool = False) -> Tensor:
 
 
 def blank_like(tensor: torch.Tensor) -> Tensor:
-    """An output register for a result like ``tensor``, filled with a pattern no kernel should leave behind."""
+    """An output register for a result like `tensor`, filled with a pattern no kernel should leave behind."""
     register = register_of(tensor)
     if register.storage is not None:
         register.storage.fill(0x01 if tensor.dtype == torch.bool else 0xA5)
@@ -225,7 +225,7 @@ def tensor_of(register: Tensor) -> torch.Tensor:
 
 
 def as_argument(value: object, *, constant: bool = False) -> object:
-    """``value`` as the VM hands it to a kernel."""
+    """`value` as the VM hands it to a kernel."""
     if isinstance(value, torch.Tensor):
         return register_of(value, constant=constant)
     if isinstance(value, tuple | list):
@@ -380,13 +380,13 @@ _ANY_OF_EQUALS = {
     "aten::mode.values": 1,
     "aten::nanmedian.dim_values": 1,
 }
-"""Which argument is the dimension."""
+"""The position of the argument that is the dimension."""
 
 
 def check(library: str, recorded: Recorded, *, constants: bool = False, over: int | None = None) -> None:
-    """Replay ``recorded`` through ``library`` and compare every result with torch's.
+    """Replay `recorded` through `library` and compare every result with torch's.
 
-    ``constants`` makes the inputs read-only; ``over`` puts the output into the memory of that argument.
+    `constants` makes the inputs read-only; `over` puts the output into the memory of that argument.
     """
     low = any(result.dtype in _SIXTEEN_BITS for result in recorded.results)
     if low and library == "portable" and recorded.operator in _ROUNDED_OFTEN:
@@ -523,7 +523,7 @@ def returns_list(operator: str) -> bool:
 
 
 def record(function: Callable[[], object], keep: Keep = lambda operator, dtype: True) -> list[Recorded]:
-    """The aten calls of ``function`` that have an out variant and are to be kept."""
+    """The aten calls of `function` that have an out variant and are to be kept."""
     recorder = Recorder(keep)
     with torch.no_grad(), recorder:
         function()

@@ -405,7 +405,7 @@ def composite_calls() -> Iterator[Recorded]:
 
 
 def collect(operators: Collection[str]) -> dict[str, list[Recorded]]:
-    """Calls of ``operators``: ours, then up to PER_OPERATOR of OpInfo's per type."""
+    """Calls of `operators`: ours, then up to PER_OPERATOR of OpInfo's per type."""
     found: dict[str, list[Recorded]] = defaultdict(list)
     counts: dict[tuple[str, torch.dtype | None], int] = defaultdict(int)
 

@@ -160,7 +160,7 @@ def _choices() -> Iterator[Recorded]:
 
 
 def recorded_stock_calls() -> list[Recorded]:
-    """:func:`stock_calls`, made by another process: in this one the kernels would become part of the stock
+    """`stock_calls`, made by another process: in this one the kernels would become part of the stock
     runtime.
     """
     with tempfile.TemporaryDirectory() as folder:

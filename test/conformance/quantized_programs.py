@@ -1,4 +1,4 @@
-"""Programs with the operators of ``quantized_decomposed``, as PT2E quantisation leaves them: written by hand, with
+"""Programs with the operators of `quantized_decomposed`, as PT2E quantisation leaves them: written by hand, with
 weights that are integers and numbers that are restored where they are used.
 """
 
@@ -21,7 +21,7 @@ Program = tuple[nn.Module, tuple[torch.Tensor, ...]]
 
 
 def there_and_back(x: torch.Tensor, scale: float, zero: int, kind: tuple[Any, ...] = I8) -> torch.Tensor:
-    """``x`` as far as integers hold it."""
+    """`x` as far as integers hold it."""
     quantised = Q.quantize_per_tensor(x, scale, zero, *kind)
     return Q.dequantize_per_tensor(quantised, scale, zero, *kind)
 

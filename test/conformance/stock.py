@@ -32,7 +32,7 @@ class StockError(Exception):
 
 
 def compile_stock(program: torch.export.ExportedProgram) -> bytes:
-    """The ``.pte`` that the stock compiler makes of an exported program with its default settings."""
+    """The `.pte` that the stock compiler makes of an exported program with its default settings."""
     with warnings.catch_warnings(action="ignore"):  # about its own use of deprecated functions
         from executorch.exir import to_edge
 
@@ -42,7 +42,7 @@ def compile_stock(program: torch.export.ExportedProgram) -> bytes:
 class StockRuntime:
     """A worker process with the stock runtime; a context manager. Restarts by itself after a crash.
 
-    With ``quantized`` it has the kernels of the library for quantised programs, too.
+    With `quantized` it has the kernels of the library for quantised programs, too.
     """
 
     def __init__(self, *, quantized: bool = False) -> None:
@@ -60,7 +60,7 @@ class StockRuntime:
         self._log.close()
 
     def run(self, path: Path, inputs: Sequence[Any], method: str = "forward") -> list[Any]:
-        """The outputs of ``method`` of the file at ``path``, flat; raises ``StockError``."""
+        """The outputs of `method` of the file at `path`, flat; raises `StockError`."""
         return self.run_in_place(path, inputs, method)[0]
 
     def run_on(self, path: Path, inputs: Sequence[Any], method: str = "forward") -> list[Any]:

@@ -1,6 +1,6 @@
 """Known wrong results of kernels of the stock runtime (executorch 1.5.1).
 
-``test_stock_faults.py`` proves each entry: a program with that one kernel gives on the stock runtime what the entry's
+`test_stock_faults.py` proves each entry: a program with that one kernel gives on the stock runtime what the entry's
 model gives on the VM, which is not what torch gives. The sweep counts a wrong result of the stock runtime as a fault
 of its own where models of these kernels, in the same file, give that result.
 """
@@ -44,11 +44,11 @@ class Fault:
     torch_does: str
     model: Model
     inputs: Callable[[torch.dtype], Sequence[torch.Tensor]]
-    """Inputs, of the given type, of ``program``."""
+    """Inputs, of the given type, of `program`."""
     program: Callable[..., torch.Tensor]
     """A function of tensors whose file has the kernel, and no other fault."""
     avoided: str = ""
-    """What the compiler says instead of the kernel, where it can."""
+    """The compiler's message instead of the kernel's failure, where it has one."""
 
 
 def _random(*shape: int) -> Callable[[torch.dtype], list[torch.Tensor]]:
@@ -199,7 +199,7 @@ FAULTS = (
 
 
 def stock_kernels(seen: set[str]) -> KernelRegistry:
-    """The portable kernels, with the models of faults in place of the right ones; ``seen`` gets the operators whose
+    """The portable kernels, with the models of faults in place of the right ones; `seen` gets the operators whose
     faults had a part in what was computed.
     """
     right = KernelRegistry([register])

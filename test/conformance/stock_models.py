@@ -18,12 +18,12 @@ from et_vm.kernels.registry import Prepare, PrepareContext, Step, parameters_of
 from et_vm.values import Tensor
 
 Model = Callable[[Prepare, str, Sequence[Any], Sequence[Tensor]], None]
-"""``model(right, operator, inputs, outs)`` writes what the stock runtime's kernel writes; ``right`` is ours."""
+"""`model(right, operator, inputs, outs)` writes what the stock runtime's kernel writes; `right` is ours."""
 
 
 def modelled(operator: str, models: Mapping[ScalarType, Model], seen: set[str]) -> Prepare:
-    """Our kernel of ``operator``, with a model where the first tensor and the result have a type that has one;
-    ``seen`` gets the operator's name when that was so.
+    """Our kernel of `operator`, with a model where the first tensor and the result have a type that has one;
+    `seen` gets the operator's name when that was so.
     """
     right = registry("portable").lookup(operator, ())
     assert right is not None, operator
@@ -107,7 +107,7 @@ def bytes_summed_in_bytes(
 
 
 def _weights(extent: int, size: int, align: bool, scale: float | None) -> np.ndarray[Any, Any]:
-    """How much of each of ``extent`` elements each of ``size`` takes, each step rounded to float32: sums that should be
+    """Share of each of `size` in each of `extent` elements, each step rounded to float32: sums that should be
     whole are just below or above, and which of them, makes a difference of one.
     """
     single = np.float32

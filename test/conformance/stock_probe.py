@@ -47,7 +47,7 @@ PIPELINE = [
     for one in executorch_passes(ExecutorchBackendConfig(target=TARGET))
     if one.name not in ("legalize", "kernel-limits")
 ]
-"""What the list is for is left out."""
+"""The passes to the executorch level, without those that use the list."""
 
 Types = tuple[DType, ...]
 

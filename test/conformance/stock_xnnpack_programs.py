@@ -185,7 +185,7 @@ STATIC: dict[str, Callable[[], Program]] = {
         "linear_relu", "perceptron", "net", "cat", "permute",
     )
 }  # fmt: skip
-"""What is quantized to integers of 8 bits by calibration."""
+"""Programs quantized to integers of 8 bits by calibration."""
 
 HALVES = ("abs", "add", "mul", "sigmoid", "softmax", "linear", "conv", "conv_depthwise", "max_pool", "avg_pool",
           "mean", "bmm", "cat", "net", "exp", "hardswish", "conv_transposed", "resize")  # fmt: skip
@@ -212,7 +212,7 @@ def calibrated(
     dynamic: bool = False,
     weights: tuple[int, int] = (-127, 127),
 ) -> nn.Module:
-    """The module quantized by stock's quantizer: statically, or the activations as they come. ``weights`` is the range
+    """The module quantized by stock's quantizer: statically, or the activations as they come. `weights` is the range
     of the weights' integers.
     """
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
@@ -234,7 +234,7 @@ def calibrated(
 
 
 def in_blocks(module: nn.Module, group: int) -> nn.Module:
-    """The linear layers with 4-bit weights, a scale for each ``group`` of inputs of a channel, and activations that are
+    """The linear layers with 4-bit weights, a scale for each `group` of inputs of a channel, and activations that are
     quantized as they come.
     """
     from torchao.quantization.granularity import PerGroup

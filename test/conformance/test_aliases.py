@@ -93,7 +93,7 @@ PROGRAMS: dict[str, Callable[[], nn.Module]] = {
 COPIES = {
     "dense": 0, "shuffled": 0, "kept": 0, "changed": 0, "normalised": 0, "rotated": 2, "stacked": 0, "input parts": 0,
 }  # fmt: skip
-"""How many concatenations, and pieces taken out, are left."""
+"""The numbers of remaining concatenations and slices."""
 
 
 def left(module: ModuleOp) -> int:
@@ -145,7 +145,7 @@ def test_results(name: str, last: bool, stock: StockRuntime, tmp_path: Path) -> 
 
 
 class Stem(nn.Module):
-    """What comes before the pool is the most that the program needs; then a depthwise convolution, and another pool."""
+    """The peak is before the pool; then come a depthwise convolution, and another pool."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ from et_ir.targets.registry import DEFAULT
 from et_vm.runtime import Runtime
 
 PLACES = (3, 0, 7)
-"""Where entries are written, one after the other."""
+"""Positions of the writes, one after the other."""
 
 
 def steps() -> list[tuple[Tensor, Tensor, Tensor]]:

@@ -168,7 +168,7 @@ class Twice(torch.nn.Module):
 
 
 def test_names_what_has_no_rule() -> None:
-    """Where sizes are known at run time only: all at compile time, with the source line."""
+    """Dynamic sizes: all errors at compile time, with the source line."""
     shapes = {"x": {0: torch.export.Dim("n", max=8)}}
     program = torch.export.export(Twice(), (numbers(3),), dynamic_shapes=shapes)
     with pytest.raises(MissingKernels) as caught:
@@ -194,7 +194,7 @@ def test_product_of_any_size(stock: StockRuntime, tmp_path: Path) -> None:
 
 
 def test_random_numbers_are_named() -> None:
-    """Where sizes are known at run time only, no parts take the place of complex random numbers."""
+    """Dynamic sizes: no parts take the place of complex random numbers."""
     shapes = (({0: torch.export.Dim("n", max=8)},),)
     for draw in (
         torch.rand_like,

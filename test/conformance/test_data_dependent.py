@@ -51,7 +51,7 @@ def at_most(size: Any, most: int) -> None:
 
 
 def number(tensor: Tensor, most: int) -> Any:
-    """What a tensor holds, as a size."""
+    """The content of a tensor, as a size."""
     found = tensor.item()
     torch._check(found >= 0)
     torch._check(found <= most)

@@ -100,7 +100,7 @@ def test_weights_of_delegates(tmp_path: Path) -> None:
     torch.testing.assert_close(stock.run_method("forward", (X,))[0], model(X))
     ours = Runtime.get().load_program(tmp_path / "net.pte", external=DataFiles.load(data), poison=True)
     torch.testing.assert_close(ours.load_method("forward").execute([X])[0], model(X))
-    with pytest.raises(InvalidFile, match=r"no data named .*; if it is in a data file, give that too"):
+    with pytest.raises(InvalidFile, match=r"no data named .*; if it is in a data file, pass the file"):
         Runtime.get().load_program(tmp_path / "net.pte").load_method("forward")
 
 

@@ -48,7 +48,7 @@ CALLS = _calls()
 
 
 def _operators(module: ModuleOp) -> int | None:
-    """How many operators are left at the core level; `None` if it is not reached."""
+    """The number of operators at the core level; `None` if it is not reached."""
     try:
         for step in core_aten_passes():
             step.apply(Context(), module)

@@ -103,5 +103,5 @@ def test_results(name: str, tmp_path: Path, stock: StockRuntime) -> None:
 
 
 def test_without_a_limit() -> None:
-    with pytest.raises(PassReport, match=r"largest sizes are not known\n.*Dim\(\"n\", max=N\)"):
+    with pytest.raises(PassReport, match=r"with unbounded sizes\n.*Dim\(\"n\", max=N\)"):
         compiled("layers", most=None)

@@ -65,7 +65,7 @@ def two(*sizes: tuple[int, int]) -> list[Shapes]:
     return [((a, 4), (b, 4)) for a, b in sizes]
 
 
-LOW, HIGH = (((1, 4),), "demands 2 <= x.shape"), (((13, 4),), "dimension 0 is 13, its upper bound is 12")
+LOW, HIGH = (((1, 4),), "requires 2 <= x.shape"), (((13, 4),), "dimension 0 is 13, its upper bound is 12")
 RANGE: tuple[Any, Sequence[Shapes], Sequence[tuple[Shapes, str]]] = (({0: N},), one(5, 2, 12), [LOW, HIGH])
 
 CASES: dict[str, Case] = {
@@ -89,16 +89,16 @@ CASES: dict[str, Case] = {
     "where not zero": Case(lambda x: torch.nonzero(x > 0).sum(0), *RANGE),
     "selected": Case(lambda x: x[x > 0] * 2, *RANGE),
     "another upper bound": Case(
-        lambda x: x + 1, ({0: Dim("n", max=7)},), one(5, 0, 1, 7), [(((8, 4),), "most it may be is 7")]
+        lambda x: x + 1, ({0: Dim("n", max=7)},), one(5, 0, 1, 7), [(((8, 4),), "its upper bound is 7")]
     ),
     "minimum 1": Case(
-        lambda x: x.mean(0), ({0: Dim("n", min=1, max=7)},), one(3, 1, 7), [(((0, 4),), "demands 1 <= x")]
+        lambda x: x.mean(0), ({0: Dim("n", min=1, max=7)},), one(3, 1, 7), [(((0, 4),), "requires 1 <= x")]
     ),
     "even": Case(
         lambda x: x.reshape(-1, 2, 4).sum(1),
         ({0: 2 * Dim("h", min=2, max=6)},),
         one(6, 4, 12),
-        [(((7, 4),), "x.shape.0. % 2 == 0"), (((2, 4),), "demands 4 <= x.shape"), (((14, 4),), "is 14")],
+        [(((7, 4),), "x.shape.0. % 2 == 0"), (((2, 4),), "requires 4 <= x.shape"), (((14, 4),), "is 14")],
     ),
     "equal": Case(
         lambda x, y: x * y,
@@ -110,13 +110,13 @@ CASES: dict[str, Case] = {
         lambda x, y: x + y[1:],
         ({0: N}, {0: N + 1}),
         two((5, 6), (2, 3), (12, 13)),
-        [(((5, 4), (5, 4)), "demands y.shape.0. == 1 \\+ x.shape")],
+        [(((5, 4), (5, 4)), "requires y.shape.0. == 1 \\+ x.shape")],
     ),
     "two": Case(
         lambda x, y: torch.cat([x, y]) @ torch.ones(4, 3),
         ({0: N}, {0: M}),
         two((5, 4), (2, 3), (12, 9), (2, 9)),
-        [(((5, 4), (2, 4)), "demands 3 <= y.shape"), (((5, 4), (10, 4)), "most it may be is 9")],
+        [(((5, 4), (2, 4)), "requires 3 <= y.shape"), (((5, 4), (10, 4)), "its upper bound is 9")],
     ),
     "two of one tensor": Case(
         lambda x: (x.transpose(0, 1) * 2).contiguous(),
@@ -128,17 +128,17 @@ CASES: dict[str, Case] = {
         lambda x, y: x + y,
         ({0: AUTO}, {0: AUTO}),
         two((5, 5), (2, 2), (8, 8)),
-        [(((3, 4), (4, 4)), "y is 4 and dimension 0 of x is 3"), (((9, 4), (9, 4)), "most it may be is 8")],
+        [(((3, 4), (4, 4)), "y is 4 and dimension 0 of x is 3"), (((9, 4), (9, 4)), "its upper bound is 8")],
         {"x.0": 8},
     ),
     "dynamic with limits": Case(
         lambda x: x.cumsum(0),
         ({0: DYNAMIC(min=3, max=9)},),
         one(5, 3, 9),
-        [(((2, 4),), "demands 3 <= x.shape"), (((10, 4),), "most it may be is 9")],
+        [(((2, 4),), "requires 3 <= x.shape"), (((10, 4),), "its upper bound is 9")],
     ),
     "default bound": Case(
-        lambda x: x.flip(0), ({0: DYNAMIC},), one(5, 2, 9), [(((10, 4),), "most it may be is 9")], {"x.0": 9}
+        lambda x: x.flip(0), ({0: DYNAMIC},), one(5, 2, 9), [(((10, 4),), "its upper bound is 9")], {"x.0": 9}
     ),
     "checked": Case(
         checked,

@@ -1,4 +1,4 @@
-"""Typed traps for OpInfo's ``error_inputs``.
+"""Typed traps for OpInfo's `error_inputs`.
 
 The calls that they come down to, which torch refuses, are refused by kernels.
 
@@ -31,10 +31,10 @@ from et_vm.values import MAX_RANK, Tensor, contiguous_strides, element_count
 ENTRIES = {entry_name(info): info for info in op_db if info.error_inputs_func is not None}
 
 PYTHON = (TypeError, ValueError, AttributeError, AssertionError)
-"""What Python code and the parser of Python arguments raise, of arguments that no file can have."""
+"""Exceptions of Python code and of the parser of Python arguments, for arguments that no file can have."""
 
 MEMORY = ("written-to tensor",)
-"""What torch says of outputs that overlap: a memory plan cannot have them, which ``verify-executorch`` checks."""
+"""Torch's messages for overlapping outputs: a memory plan cannot have them, which `verify-executorch` checks."""
 
 COMPOSITES = frozenset(
     [
@@ -97,7 +97,7 @@ when a program is exported, which raises what torch raises, and has no kernel.
 """
 
 UPSTREAM_TAKES = ("aten::cat.out([float32[5, 0, 19, 20], float32[5, 5, 20, 20]], 1)",)
-"""Calls that our kernels take though torch does not, as upstream's do: see ``test_kernel_refusals``."""
+"""Calls that our kernels take though torch does not, as upstream's do: see `test_kernel_refusals`."""
 
 TYPES = {getattr(torch, kind.torch_name): kind for kind in ScalarType if hasattr(torch, kind.torch_name)}
 
@@ -131,7 +131,7 @@ class Refused:
 
     @property
     def results(self) -> int:
-        """How many outputs the call has."""
+        """The number of outputs of the call."""
         namespace, _, rest = self.operator.partition("::")
         name, _, overload = rest.partition(".")
         variant = getattr(getattr(getattr(torch.ops, namespace), name), overload)
@@ -169,7 +169,7 @@ class _Watch(TorchDispatchMode):
 
 
 def _functional(func: Any) -> Any | None:
-    """The operator that returns what ``func`` writes in place: what a program has after export."""
+    """The operator that returns what `func` writes in place: what a program has after export."""
     if not func._schema.is_mutable:
         return func
     name = func._schema.name.removeprefix("aten::").removesuffix("_")
@@ -179,7 +179,7 @@ def _functional(func: Any) -> Any | None:
 
 @dataclass(frozen=True)
 class Unreached:
-    """An error that no kernel is called for. One of an ``out`` that does not fit is among ``test_kernels_traps``."""
+    """An error that no kernel is called for. One of an `out` that does not fit is among `test_kernels_traps`."""
 
     kind: str
     why: str
@@ -187,7 +187,7 @@ class Unreached:
 
 @functools.cache
 def outcomes(entry: str) -> list[Refused | Unreached]:
-    """What becomes of each of the wrong inputs of an entry."""
+    """The outcomes of an entry's wrong inputs."""
     found: list[Refused | Unreached] = []
     with warnings.catch_warnings(action="ignore"):
         torch.manual_seed(0)
@@ -230,7 +230,7 @@ def _expressible(call: Refused) -> bool:
 
 
 def errors(library: str, call: Refused) -> Iterator[Exception | None]:
-    """What a kernel says to the call for each type of the result, None where it takes it."""
+    """The kernel's message for each type of the result, None where it accepts the call."""
     for dtype in call.types:
         outs: list[object] = [AnyShape(dtype) for _ in range(call.results)]
         try:

@@ -42,7 +42,7 @@ class Limited(AnyShape):
 
 
 def extremes(value: object) -> Iterator[object]:
-    """What an argument is replaced by."""
+    """Replacements of an argument."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
@@ -119,7 +119,7 @@ def _stop(number: int, frame: object) -> None:
 
 
 def fault(call: Recorded, arguments: list[Any]) -> str | None:
-    """What is wrong with how a call ends, None if nothing is."""
+    """The fault in the end of a call, None if there is none."""
     outs = [Limited(result.dtype) for result in call.results]
     grouped: list[object] = [outs] if returns_list(call.operator) else list(outs)
     before = signal.signal(signal.SIGPROF, _stop)

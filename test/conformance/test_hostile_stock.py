@@ -1,7 +1,7 @@
 """Malformed files that the stock runtime does not survive, or takes for good: the same bytes are a typed error here.
 
 Each row breaks a good file in one place. The stock runtime (executorch 1.5.1, InternalConsistency) runs it in a process
-of its own; what became of that is part of the row, so that the table of ``docs/safety.md`` is what was seen.
+of its own; what became of that is part of the row, so that the table of `docs/safety.md` is what was seen.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def delegate_without_data(build: Build) -> None:
 
 
 class Row(NamedTuple):
-    """``theirs`` is the signal that ended the stock runtime, or the output that it gave without a word."""
+    """`theirs` is the signal that ended the stock runtime, or the output that it gave without a word."""
 
     mutate: Callable[[Build], None]
     theirs: Any
@@ -174,7 +174,7 @@ ROWS = {
 
 
 def run_stock(stock: StockRuntime, path: Path) -> Signals | Any:
-    """What becomes of the stock runtime: a signal, or its output. Raises StockError if it says what is wrong."""
+    """The outcome of the stock runtime: a signal, or its output. Raises StockError for an error that it reports."""
     try:
         (out,) = stock.run(path, [torch.from_numpy(value) for value in INPUTS])
     except StockError as error:

@@ -64,7 +64,7 @@ TOLERANCES = {torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1e-2), torch
 ROUGH = dict.fromkeys(CHANNELS, (5e-2, 5e-2)) | {"aten::cumsum.out": (5e-2, 5e-2)}
 """Tolerances of sums: stock's normalisations add up in single precision, its running sum in the result's type."""
 WRONG = {("stock", "aten::le.Tensor_out", torch.bool)}
-"""What is wrong beside its arguments, too: stock swaps booleans of which the first is broadcast."""
+"""Calls that are wrong out of place, too: stock swaps booleans of which the first is broadcast."""
 
 
 @dataclass
@@ -219,7 +219,7 @@ def test_results_are_the_same(runtime: str, stock: StockRuntime, tmp_path: Path)
 def test_a_kernel_that_clears_its_result_first_is_not_in_the_table(
     stock: StockRuntime, tmp_path: Path
 ) -> None:
-    """What the runs above would show."""
+    """The failure that the runs above would detect."""
     value = random((3, 5), torch.float32)
     assert "aten::tril.out" in find_target(DEFAULT).not_in_place
     call = Case("self", {"self": value, "diagonal": 0}, (value.tril(),))

@@ -60,7 +60,7 @@ def call(operator: str, *arguments: object, out: torch.Tensor | tuple[torch.Tens
 
 
 def of_one_tensor(x: torch.Tensor) -> Iterator[KernelCall]:
-    """Calls on ``x`` of every family whose kernels look at the type of `out`."""
+    """Calls on `x` of every family whose kernels look at the type of `out`."""
     for name in ("abs", "ceil", "floor", "round", "trunc", "neg", "relu", "sign"):
         if x.dtype != torch.bool:
             yield call(f"aten::{name}.out", x, out=x)

@@ -41,7 +41,7 @@ def samples() -> dict[str, list[Recorded]]:
 
 
 def _arrival(name: str, recorded: Recorded) -> _Arrival:
-    """Where and with what the fast function for ``name`` arrives when called with the arguments of ``recorded``."""
+    """The fast function for `name` and its arguments, when called with those of `recorded`."""
     function = quick_function(name)
     assert function is not None
     outs = [register_of(result) for result in recorded.results]

@@ -211,7 +211,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
 
 
 def run(call: RecordedCall, stock: StockRuntime, path: Path, *, fitted: bool) -> str | None:
-    """How the stock runtime's results differ from torch's; raises `StockError` if it refuses."""
+    """The difference of the stock runtime's results from torch's; raises `StockError` if it refuses."""
     module, _, inputs = module_of(call)
     passes = executorch_passes(ExecutorchBackendConfig(target=DEFAULT))
     if not fitted:
@@ -236,7 +236,7 @@ LEAST_BY_NEGATIVE_ONE = [
     (aten.fmod.Tensor, {}, 0),
     (aten.div.Tensor_mode, {"rounding_mode": "trunc"}, LEAST),
 ]
-"""Which ends a process where the processor is asked; the quotient is modulo 2^64, as sums are."""
+"""A division that ends the process if the processor traps; the quotient is modulo 2^64, as sums are."""
 
 
 @pytest.mark.parametrize(("target", "kwargs", "result"), LEAST_BY_NEGATIVE_ONE)

@@ -182,7 +182,7 @@ class TestMemory:
         assert {arenas[name][2] for name in ("fill", "step", "look")} == {4 * WIDTH + 16}
 
     def test_arenas_are_shared_and_as_large_as_the_largest_needs(self):
-        """What two methods need at once is what the larger needs, and the state."""
+        """The memory of two methods is that of the larger, and the state."""
         core = CoreProgram.load(file())
         memory = core.new_memory()
         fill = self.arenas()["fill"]

@@ -1,4 +1,4 @@
-"""The Python surface of ``executorch.runtime``, name by name: what it has, ``et_vm.runtime`` has, called the same way.
+"""The Python surface of `executorch.runtime`, name by name: what it has, `et_vm.runtime` has, called the same way.
 
 What is below it, the classes of the extension module, has an equivalent that is named here. Both are enumerated from
 the installed package, so a release with more names fails until the tables have them.
@@ -21,7 +21,7 @@ from et_schema.errors import Error, ExecutorchError
 from et_vm import runtime as ours
 
 CLASSES = ("BackendRegistry", "Method", "OperatorRegistry", "Program", "Runtime")
-"""What ``executorch.runtime`` defines; it is the same list of names in both modules."""
+"""The names of `executorch.runtime`; it is the same list of names in both modules."""
 
 PYBIND = {
     "ExecuTorchMethod": "only named in annotations: et_vm.runtime.Method is the class itself",
@@ -124,7 +124,7 @@ def test_the_members_of_its_classes(name: str) -> None:
 
 
 def assert_takes(mine: Any, theirs: Any) -> None:
-    """Every call of ``theirs`` is one of ``mine``: the same parameters in the same order with the same defaults, and of
+    """Every call of `theirs` is one of `mine`: the same parameters in the same order with the same defaults, and of
     what is more a default.
     """
     wanted, found = inspect.signature(theirs).parameters, dict(inspect.signature(mine).parameters)

@@ -40,7 +40,7 @@ def pieces() -> list[Tensor]:
 
 
 def in_pieces() -> list[Tensor]:
-    """What eager makes of the pieces, one after the other, from states of zero."""
+    """Eager results of the segments, one after the other, from states of zero."""
     module, _ = network("streaming")
     with torch.no_grad():
         for buffer in module.buffers():

@@ -1,4 +1,4 @@
-"""Diagnostics for programs that ``torch.export`` rejects."""
+"""Diagnostics for programs that `torch.export` rejects."""
 
 from collections.abc import Callable
 from typing import Any

@@ -40,7 +40,7 @@ BATCH, ROWS, COLUMNS, WHOLE = {0: N}, {1: N}, {2: N}, None
 SIZES = (4, 3, 9)
 """The first is what is exported with."""
 RUN = (9, 16, 3, 5)
-"""What one file is run with, in this order: tensors grow as far as they can, shrink as far as they can, and grow."""
+"""The sizes of the runs of one file, in order: tensors grow as far as they can, shrink as far as they can, and grow."""
 NO_KERNEL = {
     "local_response_norm": "avg_pool3d.out",
     "avg_pool3d": "avg_pool3d.out",
@@ -49,13 +49,13 @@ NO_KERNEL = {
     "embedding_bag": "_embedding_bag_forward_only.out",
     "embedding_bag of maxima": "_embedding_bag_forward_only.out",
 }
-"""What stock has no kernel for, where sizes known at run time only leave nothing else to do with it."""
+"""Programs without a stock kernel, where dynamic sizes leave no alternative."""
 
 BOTH = {0: Dim("b", min=3, max=16), 1: Dim("s", min=3, max=32)}
 
 
 class Case(NamedTuple):
-    """What is called, its inputs for a size, and which of their dimensions have that size."""
+    """A function, its inputs for a size, and the dimensions of that size."""
 
     module: nn.Module
     inputs: Callable[[int], tuple[Any, ...]]
@@ -446,7 +446,7 @@ EMPTY = {
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_no_rows(name: str, tmp_path: Path, stock: StockRuntime) -> None:
-    """Where a size may be zero, no view leaves another one to be found by a division."""
+    """A size that may be zero: no view leaves another one to be found by a division."""
     function = EMPTY[name]
     program = export(
         Function(function), (r(4, 3),), dynamic_shapes=(({0: Dim("n", min=0, max=8)},),), strict=False

@@ -1,6 +1,6 @@
 """The file format against stock ExecuTorch: its schema, its parser, its writer and its runtime.
 
-Both directions: stock reads what ``et_schema`` writes, and ``et_schema`` reads what stock writes.
+Both directions: stock reads what `et_schema` writes, and `et_schema` reads what stock writes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operator lists of ``et-vm ops`` against stock ExecuTorch's tool.
+"""Operator lists of `et-vm ops` against stock ExecuTorch's tool.
 
 That tool reads the operators of a program for selective builds.
 """

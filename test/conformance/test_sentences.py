@@ -14,7 +14,7 @@ from examples.sentences import encoder, texts
 
 @pytest.fixture(scope="module")
 def embeddings(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
-    """Embeddings of the library and then of the questions by the compiled encoder, ``[N, 384]``."""
+    """Embeddings of the library and then of the questions by the compiled encoder, `[N, 384]`."""
     from et_ir import to_edge
 
     path: Path = tmp_path_factory.mktemp("sentences") / "encoder.pte"

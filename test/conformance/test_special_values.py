@@ -19,7 +19,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "vm.md"
 
 @dataclass(frozen=True)
 class Row:
-    """What an operator gives for some numbers on the stock runtime, and in torch and here."""
+    """The results of an operator for some numbers on the stock runtime, and in torch and here."""
 
     operators: str
     given: str

@@ -30,7 +30,7 @@ class Resampled(torch.nn.Module):
 
 
 def weights(extent: int, size: int, align: bool, scale: float | None) -> list[list[Fraction]]:
-    """For each of ``size`` results the weights of all ``extent`` elements, a triangle as wide as what it stands for."""
+    """For each of `size` results the weights of all `extent` elements, a triangle as wide as what it stands for."""
     step = Fraction(extent, size) if scale is None else 1 / Fraction(scale)
     if align:
         step = Fraction(extent - 1, size - 1)

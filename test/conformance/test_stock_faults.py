@@ -1,4 +1,4 @@
-"""Each entry of ``stock_faults`` is so: the stock runtime gives what the entry's model gives, which torch does not."""
+"""Each entry of `stock_faults` is so: the stock runtime gives what the entry's model gives, which torch does not."""
 
 from __future__ import annotations
 

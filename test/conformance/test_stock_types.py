@@ -14,7 +14,7 @@ from et_ir.dialects.schema.literals import ELEMENT_TYPES
 ROWS = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
 
 ENDING = ("max_pool2d_with_indices_backward", "_adaptive_avg_pool2d")
-"""What kernels do not take ends the runtime, which takes seconds to start again."""
+"""Calls that kernels refuse: they end the runtime, which takes seconds to start again."""
 
 
 def test_every_row_is_of_a_kernel_and_its_arguments() -> None:

@@ -44,7 +44,7 @@ from examples.artefacts import digest, keep
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 NOT_LEFT_TO_IT = {"elu", "max_dim"}
-"""What stock's partitioner keeps for itself in this form."""
+"""Operators that stock's partitioner preserves."""
 
 
 Keep = Callable[[str, Callable[[], bytes]], bytes]

@@ -1,4 +1,4 @@
-"""A slice of the sweep over torch's samples: one of each entry in three element types. ``make sweep`` runs them
+"""A slice of the sweep over torch's samples: one of each entry in three element types. `make sweep` runs them
 all.
 """
 

@@ -1,6 +1,6 @@
 """Round trips of edited program text.
 
-People edit the text of a file between ``et-translate --pte-to-mlir`` and back: each edit gives a file that the stock
+People edit the text of a file between `et-translate --pte-to-mlir` and back: each edit gives a file that the stock
 runtime runs, with the results that the edit means. Files of both compilers.
 """
 

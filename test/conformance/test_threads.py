@@ -86,7 +86,7 @@ def kernels(request: pytest.FixtureRequest) -> KernelRegistry:
 
 
 def together(work: Any) -> list[Any]:
-    """What ``work(thread)`` returns on each of the threads, which start it at once."""
+    """Results of `work(thread)` on each of the threads, which start it at once."""
     start = threading.Barrier(THREADS)
 
     def run(thread: int) -> Any:
@@ -134,7 +134,7 @@ def test_programs_of_one_runtime(model: tuple[bytes, list[list[Any]]]) -> None:
 
 
 def test_the_model_is_right(model: tuple[bytes, list[list[Any]]], kernels: KernelRegistry) -> None:
-    """What the threads agree on is what torch computes."""
+    """The threads agree on the results of torch."""
     data, inputs = model
     torch.manual_seed(0)
     module = (ConvNet() if inputs[0][0].dim() == 4 else Block()).eval()

@@ -1,4 +1,4 @@
-"""Each entry of ``sweep.torch_faults`` is so: torch is far from the true values, and its float64 results are not."""
+"""Each entry of `sweep.torch_faults` is so: torch is far from the true values, and its float64 results are not."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_methods_share_the_caller_tensor(stock: StockRuntime, tmp_path: Path) ->
     "fill", ["uniform_", "normal_", "exponential_", "geometric_", "log_normal_", "cauchy_"]
 )
 def test_random_numbers_in_place(fill: str, stock: StockRuntime, tmp_path: Path) -> None:
-    """What is returned is what the caller's tensor holds, and has changed."""
+    """The returned value is the content of the caller's tensor, and has changed."""
 
     def function(net: Writes, x: Tensor) -> Any:
         return getattr(x, fill)(*((0.5,) if fill == "geometric_" else ()))

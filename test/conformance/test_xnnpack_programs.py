@@ -177,7 +177,7 @@ def test_half_precision(stock: StockRuntime, tmp_path: Path) -> None:
 
 
 def test_reasons() -> None:
-    """What stays outside is named with what XNNPACK cannot do with it."""
+    """Ops outside of the partitions are listed with XNNPACK's reason."""
 
     def program(x: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, ...]:
         pooled, places = torch.nn.functional.max_pool2d(x, 2, return_indices=True)

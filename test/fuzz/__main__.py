@@ -1,10 +1,10 @@
-"""Run cases: ``python -m fuzz`` with ``test`` on the path.
+"""Run cases: `python -m fuzz` with `test` on the path.
 
     python -m fuzz --count 20000                      seeds 0 to 19,999
     python -m fuzz --count 1000000 --state FILE       go on where FILE says the last run was, with progress
     python -m fuzz --first 1234 --count 1 --save DIR  one case, its file written to DIR
 
-A violation is printed with its seed, and its file is written to the folder of ``--save``. The exit code is 1 when there
+A violation is printed with its seed, and its file is written to the folder of `--save`. The exit code is 1 when there
 were any.
 """
 

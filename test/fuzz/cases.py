@@ -1,6 +1,6 @@
 """A case for each seed: a damaged file, and the rules for what comes of it.
 
-A program either loads and runs, or a typed error says why not; and ``validate`` has a problem if, and only if, loading
+A program either loads and runs, or a typed error says why not; and `validate` has a problem if, and only if, loading
 it raises one, which is among its own. Anything else that is raised, too much time or too much memory is a violation.
 """
 
@@ -51,7 +51,7 @@ class _TimeUp(BaseException):
 
 @dataclass(frozen=True)
 class Case:
-    """A damaged ``content`` of a ``kind``: ``pte``, ``ptd``, ``bpte`` or ``mlir``."""
+    """A damaged `content` of a `kind`: `pte`, `ptd`, `bpte` or `mlir`."""
 
     seed: int
     kind: str

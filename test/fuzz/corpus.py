@@ -237,7 +237,7 @@ def _made(make: Callable[[Build], None], name: str = "forward") -> Build:
 
 @cache
 def programs() -> dict[str, bytes]:
-    """``.pte`` files by name."""
+    """`.pte` files by name."""
     files = {
         f"{make.__name__[1:]}": _made(make).file()
         for make in (_scalars, _views, _lists, _state, _image, _text, _graph)
@@ -252,7 +252,7 @@ def programs() -> dict[str, bytes]:
 
 @cache
 def external_data() -> bytes:
-    """A ``.ptd`` file with what the programs lack."""
+    """A `.ptd` file with what the programs lack."""
     layout = flat_tensor.TensorLayout(ScalarType.FLOAT, [4], b"\0")
     tensors = flat_tensor.FlatTensor(
         named_data=[flat_tensor.NamedData(EXTERNAL, 0, layout), flat_tensor.NamedData("blob", 1)]
@@ -262,7 +262,7 @@ def external_data() -> bytes:
 
 @cache
 def bundled() -> bytes:
-    """A ``.bpte`` file: a bundled program."""
+    """A `.bpte` file: a bundled program."""
     x, stream = np.array([1, 2, 3, 4], np.float32), io.BytesIO()
     bundle(chain_of_adds(3).file(), [("forward", [x], [4 * x]), ("forward", [2 * x], [8 * x])], stream)
     return stream.getvalue()

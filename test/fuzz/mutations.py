@@ -87,7 +87,7 @@ def _registers(random: Random) -> list[int]:
 
 
 def mutated_program(data: bytes, random: Random) -> bytes:
-    """``data``, a good file, with one to four fields or elements of its tables changed; and perhaps bytes of its
+    """`data`, a good file, with one to four fields or elements of its tables changed; and perhaps bytes of its
     segments.
     """
     file = read_pte(data)
@@ -115,7 +115,7 @@ def mutated_program(data: bytes, random: Random) -> bytes:
 
 
 def mutated_values(data: bytes, random: Random) -> bytes:
-    """``data``, a good file, with a few values and operands exchanged for others that pass for them, and room in the
+    """`data`, a good file, with a few values and operands exchanged for others that pass for them, and room in the
     arenas: most of it gets as far as the kernels.
     """
     file = read_pte(data)
@@ -246,7 +246,7 @@ def _mutated_list(value: list[Any], table: Any, name: str, tables: list[Any], ra
 
 
 def mutated_bytes(data: bytes, random: Random) -> bytes:
-    """``data`` with bits, bytes or words changed, parts moved, or its end cut off."""
+    """`data` with bits, bytes or words changed, parts moved, or its end cut off."""
     damaged = bytearray(data)
     for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
         if len(damaged) < 9:

@@ -21,7 +21,7 @@ ADDRESS_SPACE = 8 << 30
 
 
 class Worker(NamedTuple):
-    """A process that runs cases; ``seed`` is the one it is at."""
+    """A process that runs cases; `seed` is the one it is at."""
 
     process: BaseProcess
     pipe: Connection
@@ -29,7 +29,7 @@ class Worker(NamedTuple):
 
 
 def serve(pipe: Connection, current: Any) -> None:
-    """Run the chunks of seeds that come through ``pipe`` and answer with what came of them."""
+    """Run the chunks of seeds that come through `pipe` and answer with what came of them."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     from fuzz.cases import Violation, make_case, run_case
@@ -65,7 +65,7 @@ def start() -> Worker:
 
 
 class Run:
-    """Cases ``first`` to ``end`` on several workers."""
+    """Cases `first` to `end` on several workers."""
 
     def __init__(self, first: int, end: int, state: Path | None) -> None:
         self._next = first

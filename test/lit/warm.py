@@ -1,6 +1,6 @@
 """Commands in forks of one process that has imported the compiler: lit tests in a quarter of the time.
 
-``lit --param warm`` puts clients of this server before the installed commands. Each asks for a fork, which takes over
+`lit --param warm` puts clients of this server before the installed commands. Each asks for a fork, which takes over
 the client's arguments, environment, folder, and standard streams, and runs the command's entry point. Without the
 parameter, commands are started as a user starts them.
 """
@@ -45,7 +45,7 @@ sys.exit(code[0] if code else "the process that ran the command died")
 
 
 def start() -> str:
-    """Start a server that ends with this process; returns the folder of its clients, for ``PATH``."""
+    """Start a server that ends with this process; returns the folder of its clients, for `PATH`."""
     folder = tempfile.mkdtemp(prefix="lit-warm-")
     path = str(Path(folder, SOCKET))
     listener = socket.socket(socket.AF_UNIX)

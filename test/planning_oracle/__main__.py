@@ -1,4 +1,4 @@
-"""Compare exact planning with CP-SAT: ``python -m planning_oracle`` with ``test`` on the path.
+"""Compare exact planning with CP-SAT: `python -m planning_oracle` with `test` on the path.
 
     python -m planning_oracle --count 10000                 seeds 0 to 9999
     python -m planning_oracle --count 10000 --state FILE    go on where FILE says the last run was

@@ -1,4 +1,4 @@
-"""Check random programs: ``python -m property`` with ``test`` on the path.
+"""Check random programs: `python -m property` with `test` on the path.
 
     python -m property --count 500                       seeds 0 to 499
     python -m property --count 100000 --state FILE       go on where FILE says the last run was, with progress
@@ -7,7 +7,7 @@
 
 Each program is compiled and run by the VM; by their seeds some are also compiled again, run with torch's kernels and by
 the stock runtime, compiled with random parts delegated, exported by torch, or verified after each pass. A failure is
-printed as the smallest program that fails in the same way, with its seed, and written to the folder of ``--save``.
+printed as the smallest program that fails in the same way, with its seed, and written to the folder of `--save`.
 The exit code is 1 when there were any.
 """
 
@@ -29,7 +29,7 @@ LIMIT: Final = 5
 
 
 def checks_of(seed: int, stock: Any, *, everything: bool) -> Any:
-    """What is checked of the program of a seed."""
+    """The checks of the program of a seed."""
     from property.check import Checks
 
     wanted = {name: everything or seed % every == every - 1 for name, every in EVERY.items()}

@@ -32,7 +32,7 @@ class Unfit(Exception):
 
 
 class Facts(NamedTuple):
-    """What is known of a value: the range of its elements, and whether torch has it contiguous in memory."""
+    """Facts about a value: the range of its elements, and whether torch has it contiguous in memory."""
 
     low: float
     high: float
@@ -41,7 +41,7 @@ class Facts(NamedTuple):
 
 @dataclass
 class Names:
-    """What all blocks of a program share: the source of chance, facts, and a counter for names."""
+    """State shared by all blocks of a program: the random source, facts, and a counter for names."""
 
     random: Random
     sizes: tuple[int, int] | None
@@ -102,7 +102,7 @@ class Block:
         return Body(self.params, tuple(self.nodes), tuple(outputs))
 
     def facts(self, var: Var) -> Facts:
-        """What is known of a value."""
+        """The facts about a value."""
         return self.names.facts[var]
 
     # -- choosing

@@ -69,7 +69,7 @@ class Failure(Exception):
 
 @dataclass(frozen=True)
 class Checks:
-    """What is checked beside that the VM's portable kernels, with dead memory poisoned, compute the right thing."""
+    """The checks beyond the VM's portable kernels computing the right results with dead memory poisoned."""
 
     again: bool = False
     """Whether it is compiled again, from the text, to the same file."""

@@ -33,7 +33,7 @@ def _check_depth(block: Block) -> None:
 
 
 def predicate(block: Block) -> Var | int:
-    """What decides between branches: the data, or the size known at run time only."""
+    """The condition of a branch: the data, or a dynamic size."""
     sizes = block.names.sizes
     if sizes is not None and block.random.random() < 0.25:
         return block.random.randint(sizes[0], sizes[1] - 1)
@@ -80,7 +80,7 @@ def _carried(block: Block, count: int) -> tuple[list[Var], list[Var]]:
 
 
 def _next(inner: Block, params: Sequence[Var]) -> list[Var]:
-    """What is carried to the next turn: something new, or what another parameter was."""
+    """Loop-carried values of the next iteration: a new value, or another parameter."""
     found: list[Var] = []
     for param in params:
         low, high = _interval(param.type.element)
@@ -143,7 +143,7 @@ def _sequences(block: Block) -> tuple[list[Var], list[Var]]:
 
 
 def _items(inner: Block) -> list[Var]:
-    """What a turn gives to be stacked."""
+    """The stacked outputs of an iteration."""
     count = inner.random.choice([1, 1, 2])
     return [inner.random.choice(inner.own[-3:]) for _ in range(count)]
 
@@ -183,4 +183,4 @@ def scan(block: Block, grow: Grow) -> None:
 
 
 CONTROL: Final[dict[Callable[[Block, Grow], None], int]] = {cond: 7, while_loop: 5, map_: 3, scan: 4}
-"""What there is, and how often."""
+"""Productions and their weights."""

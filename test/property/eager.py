@@ -26,15 +26,15 @@ MAX_TURNS: Final = 100
 """Loops that turn more often are no programs of ours: what has been shrunk may no longer end."""
 
 MARGIN: Final = 1e-4
-"""How far apart numbers are that are compared, unless they are the same."""
+"""Minimum distance of compared numbers, unless they are equal."""
 
 LARGEST: Final = 1e4
 PRECISION: Final = 2e-5
-"""How much results in 32 and 64 bits may differ, in absolute terms and of the larger number."""
+"""Tolerances of results in 32 and 64 bits: absolute, and relative to the larger number."""
 
 
 class Unsteady(Exception):
-    """What a program gives for these inputs depends on rounding."""
+    """Results of a program for these inputs depend on rounding."""
 
 
 class WrongType(Exception):
@@ -49,7 +49,7 @@ class Run:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     state: tuple[Tensor, ...]
-    """What the buffers hold afterwards."""
+    """The buffers' contents afterwards."""
 
 
 # -- Python's control flow in the place of torch's
@@ -112,7 +112,7 @@ def draw_inputs(program: Program, n: int, random: Random) -> tuple[Tensor, ...]:
 
 
 def eager_runs(program: Program, count: int) -> list[Run]:
-    """What a program gives when it is run some times. Sizes go from the largest to the smallest and between.
+    """Results of several runs of a program. Sizes go from the largest to the smallest and between.
 
     Raises `Unsteady`, `WrongType`, and what torch raises for a program that is none.
     """

@@ -33,7 +33,7 @@ class _Generator:
         self.names = Names(self.random, sizes, {})
         self.store = Store(self.names)
         self.budget = self.random.randint(6, 28)
-        """How many things are still made, in all bodies."""
+        """The remaining number of nodes, in all bodies."""
         self.control = self.random.choice([0.0, 0.12, 0.12, 0.25])
 
     def program(self) -> Program:

@@ -103,7 +103,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Body:
-    """What a branch or a turn of a loop computes; it sees the values around it."""
+    """The body of a branch or of a loop; it sees the values around it."""
 
     params: tuple[Var, ...]
     nodes: tuple[Node, ...]
@@ -222,7 +222,7 @@ def bodies(node: Node) -> tuple[Body, ...]:
 
 
 def used(node: Node) -> Iterator[Var]:
-    """What a node itself uses, without its bodies."""
+    """Operands of the node itself, without its bodies."""
     match node:
         case Call() | Update():
             for argument in node.arguments:
@@ -242,7 +242,7 @@ def used(node: Node) -> Iterator[Var]:
 
 
 def free(body: Body) -> set[Var]:
-    """What a body uses of the values around it."""
+    """Outer values used by a body."""
     found = set(body.outputs)
     own = set(body.params)
     for node in body.nodes:

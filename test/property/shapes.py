@@ -333,4 +333,4 @@ SHAPES: Final[dict[Callable[[Block], None], int]] = {
     look_up: 3,
     creation: 2,
 }
-"""What there is, and how often."""
+"""Productions and their weights."""

@@ -44,7 +44,7 @@ def fresh(x):
     """What branches and bodies give may not be what they get, and has to be contiguous."""
     return x.clone(memory_format=torch.contiguous_format)
 '''
-"""What the text of a program needs to be run."""
+"""The prologue of a program's text."""
 
 INDENT = "    "
 
@@ -128,7 +128,7 @@ class _Writer:
         self._last_write: dict[Buffer, int] = {}
         self._position: dict[int, int] = {}
         self._captured: set[Var] = set()
-        """What bodies use of the values around them, of which none may be a view of another."""
+        """Outer values used by bodies, of which none may be a view of another."""
         for node in walk(program.body):
             self._captured.update(*map(free, bodies(node)))
         for at, node in enumerate(program.body.nodes):

@@ -360,4 +360,4 @@ VALUES: Final[dict[Callable[[Block], None], int]] = {
     normalisation: 2,
     product: 3,
 }
-"""What there is, and how often."""
+"""Productions and their weights."""

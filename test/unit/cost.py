@@ -10,7 +10,7 @@ from typing import Any
 
 
 def lines_of(function: Callable[[], None]) -> int:
-    """How many lines of Python ``function`` runs."""
+    """How many lines of Python `function` runs."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
@@ -29,7 +29,7 @@ def lines_of(function: Callable[[], None]) -> int:
 
 
 def memory_of(function: Callable[[], None]) -> int:
-    """The most bytes that ``function`` holds at one time."""
+    """The most bytes that `function` holds at one time."""
     tracemalloc.start()
     try:
         function()

@@ -80,7 +80,7 @@ def _decoders() -> dict[str, Any]:
 
 
 def _decode(entry: Any, blob: memoryview, specs: dict[str, bytes]) -> list[str]:
-    """What a decoder says, or how it failed: it is somebody else's code, on bytes that may be anybody's."""
+    """The output of a decoder, or its failure: it is foreign code, on bytes of any origin."""
     try:
         decoder: Decoder = entry.load()
         return [str(line) for line in decoder(blob, specs)]

@@ -75,7 +75,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
 
 
 def _writers(program: Program, plan: ExecutionPlan) -> dict[int, dict[str, str]]:
-    """What writes each register first: an operator, with its source line if the file has it; the caller; or state."""
+    """The first writer of each register: an operator, with its source line if the file has it; the caller; or state."""
     from et_schema.program import Tensor
     from et_vm.load.instructions import written_registers
 
@@ -134,7 +134,7 @@ def certainty(arena: dict[str, Any]) -> str:
 
 
 def _moment(program: Program, method: str, moment: int | None) -> str:
-    """Who needs as much as the bound says."""
+    """The instructions that need as much as the bound."""
     if moment is None:
         return "the state of all methods"
     if moment < 0:

@@ -9,7 +9,7 @@ from typing import Any, Final
 __all__ = ["MARKS", "picture"]
 
 MARKS: Final = ascii_letters + digits
-"""What stands for a tensor: the letter of its place in the table, again and again where there are more."""
+"""The letters of tensors, by place in the table; they repeat where there are more."""
 COLUMNS: Final = 62
 ROWS: Final = 16
 

@@ -21,7 +21,7 @@ LINE: Final = 20
 SWATCH: Final = 240
 """The width of an entry of the legend."""
 NO_TEXT: Final = re.compile("[^\\t\\n\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-"""What XML 1.0 has no way to write."""
+"""Characters that XML 1.0 cannot represent."""
 
 
 def svg(arenas: list[dict[str, Any]]) -> str:

@@ -76,8 +76,9 @@ _SAID_BY_SHAPES = frozenset({"num_dims", "group_input_channels", "group_output_c
 
 
 def _details(node: XNodeUnion) -> list[str]:
-    """What a node has besides its values, unless it is 0 or the shapes say it: heights with widths, and the sides of
-    the padding together.
+    """The fields of a node besides its values, unless they are 0 or follow from shapes.
+
+    Heights stand with widths, and the sides of the padding together.
     """
     found = {
         field.name: getattr(node, field.name)

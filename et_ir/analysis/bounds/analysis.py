@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from xdsl.dialects.builtin import TensorType, i1
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from et_ir.analysis.bounds.control import control_bounds
-from et_ir.analysis.bounds.intervals import ANY, Interval, Sizes, computed, element_count, smallest
 from et_ir.analysis.bounds.rules import RULES, Call, broadcast
 from et_ir.analysis.bounds.same import Identity, SameSizes
 from et_ir.analysis.bounds.sources import sources
@@ -19,10 +18,13 @@ from et_ir.dialects.control import ControlOp
 from et_ir.dialects.edge.layout import is_dim_order_op
 from et_ir.dialects.program import ComputeOp, LiteralOp, RangeOp
 from et_ir.dialects.schema import DYNAMIC, SchemaOp
-from et_ir.dialects.schema.inference import read_args
+from et_ir.dialects.schema.inference import read_args, size_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES, literal_of
-from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.dialects.schema.sizes import method_ranges
+from et_ir.dialects.schema.tensors import is_tensor, sizes_of, tensor_type
 from et_ops.inference.meta import Meta
+from et_ops.intervals import ANY, Interval, Sizes, computed, element_count, smallest
+from et_ops.sizes import Expression
 
 __all__ = ["SizeBounds"]
 
@@ -31,13 +33,16 @@ _NUMBERS: Final[dict[Attribute, Interval]] = {
     ELEMENT_TYPES["ui8"]: Interval(0, 255),
     ELEMENT_TYPES["i8"]: Interval(-128, 127),
 }
-"""What a number read from a tensor can be, where that makes a size worth planning for."""
+"""The range of a number read from a tensor, where that makes a size worth planning for."""
 
 
 class SizeBounds:
     """The bounds of the values of a block, derived in one walk."""
 
     def __init__(self, block: Block):
+        method = block.parent_op()
+        self._ranges = {} if method is None else dict(method_ranges(method))
+        """What the symbols of types can be, with what has been found out of those that the method does not bound."""
         self._sizes: dict[SSAValue, Sizes] = {}
         self._numbers: dict[SSAValue, Interval] = {}
         self._stated: dict[SSAValue, Interval] = {}
@@ -58,7 +63,7 @@ class SizeBounds:
     def sizes(self, value: SSAValue) -> Sizes:
         """The largest size of each dimension of a tensor, `None` where none is known."""
         found = self._sizes.get(value)
-        return _known(value.type) if found is None else found
+        return self._known(value.type) if found is None else found
 
     def number(self, value: SSAValue) -> Interval:
         """The range of a number."""
@@ -76,7 +81,7 @@ class SizeBounds:
             self._same.note(op)
 
     def _partition(self, op: PartitionOp) -> None:
-        """What a partition takes is as large outside as inside, and so is what it gives."""
+        """Bounds of a partition's arguments and results, which are those outside."""
         for value, argument in zip(op.inputs, op.body.block.args, strict=True):
             self.settle(argument, self.sizes(value) if is_tensor(value.type) else None, self.number(value))
         self.block(op.body.block)
@@ -92,12 +97,29 @@ class SizeBounds:
             return
         if type.has_static_shape():
             return
-        known = _known(type)
+        known = self._known(type)
         if found is None or len(found) != len(known):
             found = (None,) * len(known)
-        self._sizes[value] = tuple(
+        self._sizes[value] = sizes = tuple(
             size if size is not None else smallest(bound, self._caps.get((value, dim)))
             for dim, (size, bound) in enumerate(zip(known, found, strict=True))
+        )
+        for size, stated, most in zip(sizes_of(type), known, sizes, strict=True):
+            if (
+                stated is None
+                and most is not None
+                and isinstance(size, Expression)
+                and size.symbol is not None
+            ):
+                self._ranges[size.symbol] = self._ranges.get(size.symbol, ANY) & Interval(None, most)
+
+    def _known(self, type: Attribute) -> Sizes:
+        """The bounds that a type states."""
+        if not is_tensor(type):
+            return ()
+        return tuple(
+            size.interval(self._ranges).most if isinstance(size, Expression) else size
+            for size in sizes_of(type)
         )
 
     # -- what the program states
@@ -115,12 +137,14 @@ class SizeBounds:
             self._caps[key] = min(most, self._caps.get(key, most))
 
     def _cap_sources(self, op: SchemaOp) -> None:
-        """What is stated of a result holds for what has the same size."""
+        """Propagation of a result's stated bounds to everything of the same size."""
         result = op.results[0]
         if not is_tensor(result.type):
             return
-        for dim in range(result.type.get_num_dims()):
-            most = self._caps.get((result, dim))
+        if result.type.has_static_shape():
+            return
+        for dim, known in enumerate(self._known(result.type)):
+            most = smallest(known, self._caps.get((result, dim)))
             if most is not None:
                 for tensor, place in sources(op, dim):
                     self._cap(tensor, place, most)
@@ -143,7 +167,7 @@ class SizeBounds:
         if isinstance(op, SchemaOp):
             if any(not is_tensor(result.type) for result in op.results):
                 self._number_op(op)
-            elif not all(cast("TensorType[Attribute]", r.type).has_static_shape() for r in op.results):
+            elif any(None in self._known(result.type) for result in op.results):
                 found = self._shapes(op)
         for index, result in enumerate(op.results):
             sizes = None if found is None or index >= len(found) else found[index]
@@ -157,6 +181,9 @@ class SizeBounds:
             dim: int = op.arg("dim")
             found = Interval(0, self.sizes(op.operands[0])[dim])
             found &= self._stated_sizes.get(self._same.size(op.operands[0], dim), ANY)
+            expression = size_of(op.results[0])
+            if expression is not None:
+                found &= expression.interval(self._ranges)
         elif name == "sym_numel":
             found = Interval(0, element_count(self.sizes(op.operands[0])))
         elif name in ("_local_scalar_dense", "item"):
@@ -236,10 +263,3 @@ class SizeBounds:
         if value is None or meta is None or not is_tensor(value.type):
             return meta
         return meta._replace(shape=tuple(DYNAMIC if size is None else size for size in self.sizes(value)))
-
-
-def _known(type: Attribute) -> Sizes:
-    """The sizes that a type states."""
-    if not is_tensor(type):
-        return ()
-    return tuple(size if size >= 0 else None for size in type.get_shape())

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, SSAValue
 
-from et_ir.analysis.bounds.intervals import Interval, Sizes, largest
 from et_ir.dialects.control import CondOp, ControlOp, MapOp, ScanOp, WhileOp, YieldOp
 from et_ir.dialects.schema.tensors import is_tensor
+from et_ops.intervals import Interval, Sizes, largest
 
 if TYPE_CHECKING:
     from et_ir.analysis.bounds.analysis import SizeBounds

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeVar, cast
 
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.analysis.bounds.intervals import Interval, Sizes, element_count, largest, smallest
 from et_ir.analysis.bounds.same import SameSizes
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.intervals import Interval, Sizes, element_count, largest, smallest
 
 __all__ = ["RULES", "Call", "Rule", "broadcast"]
 
@@ -35,7 +35,7 @@ class Call:
         return self.op.arg(name)
 
     def range(self, number: int | SSAValue) -> Interval:
-        """What a number can be, given or known at run time only."""
+        """The range of a number, static or known at run time only."""
         return Interval(number, number) if isinstance(number, int) else self.range_of(number)
 
     def dim(self, name: str, rank: int) -> int:
@@ -102,7 +102,7 @@ _COUNTED: Final[dict[Attribute, int]] = {
     ELEMENT_TYPES["i8"]: 2**7,
     ELEMENT_TYPES["i16"]: 2**15,
 }
-"""How many numbers from 0 on there are, in types where that is few enough to count them all."""
+"""The number of non-negative values of types with few of them."""
 
 
 @bounds("bincount")
@@ -216,7 +216,7 @@ def view(call: Call) -> Sequence[Sizes]:
 
 
 def _left(call: Call, taken: Sequence[int | SSAValue]) -> int | None:
-    """How many elements of the operand there are at most for each of those that have the sizes `taken`."""
+    """Upper bound of the operand's elements per element of the tensors with the sizes `taken`."""
     operand = cast(SSAValue, call.op.arg("self"))
     left = {dim: call.same.size(operand, dim) for dim in range(len(call.tensor("self")))}
     count = 1

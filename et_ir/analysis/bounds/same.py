@@ -3,7 +3,8 @@
 Sizes are found to be the same, whatever they are at run time.
 
 In `view(x, [-1, x.shape[1]])` the first size is that of the dimensions of x but the second: not all elements, as one
-would have to assume for want of knowing where the number comes from.
+would have to assume for want of knowing where the number comes from. Types say it by the expressions of their sizes;
+where they have none, it is derived.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from et_ir.analysis.bounds.sources import sources
 from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import literal_of
-from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, sizes_of, tensor_type
 
 __all__ = ["Identity", "SameSizes"]
 
 Identity = object
-"""Equal for sizes that are equal in every run: a number, or where the size came from first."""
+"""Equal for sizes that are equal in every run: a number, an expression, or where the size came from first."""
 
 
 class SameSizes:
@@ -32,9 +33,10 @@ class SameSizes:
 
     def size(self, value: SSAValue, dim: int) -> Identity:
         """That of a size of a tensor."""
-        shape = tensor_type(value).get_shape()
-        dim %= max(len(shape), 1)
-        return shape[dim] if shape[dim] >= 0 else self._found.get((value, dim), (value, dim))
+        sizes = sizes_of(tensor_type(value))
+        dim %= max(len(sizes), 1)
+        known = sizes[dim]
+        return self._found.get((value, dim), (value, dim)) if known is None else known
 
     def number(self, value: int | SSAValue) -> Identity:
         """That of a number; an unnamed size (-1) has none."""
@@ -52,8 +54,8 @@ class SameSizes:
         if not isinstance(op, SchemaOp) or not op.results or not is_tensor(op.results[0].type):
             return
         result: OpResult = op.results[0]
-        for dim, size in enumerate(tensor_type(result).get_shape()):
-            if size < 0:
+        for dim, size in enumerate(sizes_of(tensor_type(result))):
+            if size is None:
                 found = self._derived(op, dim)
                 if found is not None:
                     self._found[result, dim] = found

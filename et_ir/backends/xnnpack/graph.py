@@ -34,7 +34,7 @@ class GraphBuilder:
         self._names: dict[str, int] = {}
         self._constants: dict[tuple[str, tuple[int, ...], XNNDatatype], int] = {}
         self._reshaped: dict[int, int] = {}
-        """What each result of a reshape was made of."""
+        """The source of each reshape's result."""
         self.data = NamedDataStore()
 
     @property

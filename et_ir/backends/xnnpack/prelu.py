@@ -44,7 +44,7 @@ def prelus(block: Block) -> Iterator[Prelu]:
 
 
 def find_prelu(op: SchemaOp) -> Prelu | None:
-    """What a selection is the end of, `None` if it is of anything else."""
+    """The pattern that a selection completes, `None` if it completes none."""
     mask, x, scaled = op.operands
     test, product = mask.owner, scaled.owner
     if not isinstance(test, edge.GtScalarOp) or not isinstance(product, edge.MulTensorOp):

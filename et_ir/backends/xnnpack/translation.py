@@ -166,7 +166,7 @@ class Translation:
         self.graph.node(node, clamp, len(self.handles) if ops else 0)
 
     def activated(self, op: SchemaOp) -> tuple[SSAValue, OutputMinMax | None]:
-        """What a node that computes an op is to write, and within which bounds.
+        """The output of the node of an op, and its bounds.
 
         An activation that is all that uses the op's result is part of the node.
         """

@@ -24,14 +24,14 @@ from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, Si
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.control.types import fits, slice_type
-from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, same_type, tensor_type
 
 __all__ = ["CondOp", "ControlOp", "LoopOp", "MapOp", "ScanOp", "WhileOp", "YieldOp"]
 
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """What a region computes.
+    """Terminator that gives the results of a region.
 
     ```mlir
     control.yield %a, %n : tensor<4xf32>, i64
@@ -168,7 +168,8 @@ class WhileOp(LoopOp):
         carried = list(self.body.block.arg_types)
         for region in (self.condition, self.body):
             self._check("while_c1", "the initial values are", self.inits, list(region.block.arg_types), "")
-        if list(self.condition.block.arg_types) != carried:
+        given = list(self.condition.block.arg_types)
+        if len(given) != len(carried) or not all(map(same_type, given, carried)):
             raise VerifyException("[while_c1] the two regions take different types")
         condition = self.yielded(self.condition)
         if len(condition) != 1:

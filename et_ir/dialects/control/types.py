@@ -8,7 +8,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
 
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, layout_of, sized_tensor, sizes_of
 
 __all__ = ["fits", "slice_type"]
 
@@ -23,7 +23,7 @@ def fits(given: Attribute, declared: Attribute) -> bool:
         return True
     if not is_tensor(given) or not is_tensor(declared):
         return False
-    if given.element_type != declared.element_type or given.encoding != declared.encoding:
+    if given.element_type != declared.element_type or layout_of(given) != layout_of(declared):
         return False
     sizes, wanted = given.get_shape(), declared.get_shape()
     return len(sizes) == len(wanted) and all(
@@ -33,4 +33,4 @@ def fits(given: Attribute, declared: Attribute) -> bool:
 
 def slice_type(type: TensorType[Attribute]) -> TensorType[Attribute]:
     """The type of one slice of a tensor along its first dimension. Slices are contiguous."""
-    return TensorType(type.element_type, type.get_shape()[1:])
+    return sized_tensor(type.element_type, sizes_of(type)[1:])

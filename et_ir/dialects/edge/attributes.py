@@ -14,6 +14,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.discardable import discardable
+from et_ir.dialects.schema.tensors import layout_of, sized_tensor, sizes_of
 
 __all__ = [
     "APART",
@@ -94,8 +95,8 @@ def contiguous(rank: int) -> tuple[int, ...]:
 
 def dim_order_of(type: TensorType[Attribute]) -> tuple[int, ...]:
     """The order of a tensor type's dimensions in memory."""
-    encoding = type.encoding
-    return encoding.dims if isinstance(encoding, DimOrderAttr) else contiguous(type.get_num_dims())
+    layout = layout_of(type)
+    return layout.dims if isinstance(layout, DimOrderAttr) else contiguous(type.get_num_dims())
 
 
 def with_dim_order(type: TensorType[Attribute], order: Sequence[int]) -> TensorType[Attribute]:
@@ -109,12 +110,11 @@ def with_dim_order(type: TensorType[Attribute], order: Sequence[int]) -> TensorT
     if sorted(order) != list(range(type.get_num_dims())):
         raise ValueError(f"dim order {list(order)} does not fit {type}")
     if order == contiguous(len(order)):
-        return TensorType(type.element_type, type.get_shape())
-    return TensorType(type.element_type, type.get_shape(), DimOrderAttr.of(order))
+        return sized_tensor(type.element_type, sizes_of(type))
+    return sized_tensor(type.element_type, sizes_of(type), DimOrderAttr.of(order))
 
 
 def is_channels_last(type: TensorType[Attribute]) -> bool:
     """Whether a type says `channels_last` or `channels_last_3d`."""
-    return isinstance(type.encoding, DimOrderAttr) and type.encoding.dims == CHANNELS_LAST.get(
-        type.get_num_dims()
-    )
+    layout = layout_of(type)
+    return isinstance(layout, DimOrderAttr) and layout.dims == CHANNELS_LAST.get(type.get_num_dims())

@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
     columns: tuple[Column, ...]
     results: tuple[str, ...]
-    """What the results' types are, as the table says it; `?` is undecided."""
+    """The result types that the table gives; `?` is undecided."""
 
 
 @cache

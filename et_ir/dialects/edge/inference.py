@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import NoneAttr, TensorType, f32
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from et_ir.dialects.edge.layout import apply_layout, is_dim_order_op
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.inference import infer as infer_torch
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.inference import size_of
+from et_ir.dialects.schema.tensors import is_tensor, layout_of, sized_tensor, sizes_of
 
 __all__ = ["infer"]
 
@@ -30,7 +31,7 @@ def infer(op: SchemaOp) -> Sequence[Attribute] | None:
 
 
 def _has_layout(type: Attribute) -> bool:
-    return is_tensor(type) and not isinstance(type.encoding, NoneAttr)
+    return is_tensor(type) and not isinstance(layout_of(type), NoneAttr)
 
 
 def _dim_order_result(op: SchemaOp) -> TensorType[Attribute]:
@@ -38,8 +39,10 @@ def _dim_order_result(op: SchemaOp) -> TensorType[Attribute]:
     dtype = op.properties.get("dtype")
     if not op.info().tensors:
         sizes = cast("Sequence[object]", op.arg("size"))
-        return TensorType(dtype or f32, [size if isinstance(size, int) else -1 for size in sizes])
+        return sized_tensor(
+            dtype or f32, [size if isinstance(size, int) else size_of(cast(SSAValue, size)) for size in sizes]
+        )
     source = op.operands[0].type
     if not is_tensor(source):
         raise ValueError(f"takes a tensor, got {source}")
-    return TensorType(dtype or source.element_type, source.get_shape())
+    return sized_tensor(dtype or source.element_type, sizes_of(source))

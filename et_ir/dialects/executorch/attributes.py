@@ -39,7 +39,7 @@ SEGMENT_ALIGNMENT: Final = discardable("executorch.segment_alignment", IntegerAt
 BANK: Final = discardable("executorch.bank", StringAttr)
 """The memory bank that a register has to be in."""
 ALIGNMENT: Final = discardable("executorch.alignment", IntegerAttr)
-"""What the offset of a register is a multiple of, in bytes: a power of two."""
+"""The alignment of a register's offset in bytes: a power of two."""
 CALLER: Final = discardable("executorch.caller", UnitAttr)
 """The caller gives the memory of an input or output."""
 
@@ -55,7 +55,7 @@ OPERAND: Final = OperandAttr()
 
 
 class ListKind(StrEnum):
-    """What the items of a list argument are; the file has one table for each."""
+    """The item types of a list argument; the file has one table for each."""
 
     INTS = "ints"
     FLOATS = "floats"

@@ -583,7 +583,7 @@ INSTRUCTIONS: Final = (KernelCallOp, DelegateCallOp, MoveOp, FreeOp, JumpFalseOp
 """The classes of instructions and ends of blocks."""
 
 Instruction: TypeAlias = KernelCallOp | DelegateCallOp | MoveOp | FreeOp | JumpFalseOp | JumpOp | ReturnOp
-"""What stands in a plan beside registers; `reads` and `writes` are the registers whose content it reads and
+"""Ops of a plan other than registers; `reads` and `writes` are the registers whose contents it reads and
 changes.
 """
 

@@ -3,6 +3,8 @@
 Weights, buffers and constants are module-level symbols that all methods share; `get` reads one that never
 changes, `load` and `store` access mutable state, `overwrite` changes what the caller gave. `literal` is a Python
 value that is no tensor, `compute` a number made of others, `range` what is known of a number that only the data tells.
+`sizes` are the expressions of a tensor type's sizes that are known at run time only, `ranges` of a method what their
+symbols can be.
 `operator` declares an operator that no registry knows.
 """
 
@@ -43,6 +45,8 @@ __all__ = [
     "ParameterOp",
     "Program",
     "RangeOp",
+    "RangesAttr",
+    "SizesAttr",
     "StoreOp",
     "StringType",
     "TreeAttr",
@@ -51,6 +55,7 @@ __all__ = [
 
 from et_ir.dialects.program.symbols import Globals
 from et_ir.dialects.program.trees import TreeAttr
+from et_ir.dialects.schema.sizes import RangesAttr, SizesAttr
 
 Program = Dialect(
     "program",
@@ -67,5 +72,5 @@ Program = Dialect(
         ComputeOp,
         RangeOp,
     ],
-    [DataAttr, GuardsAttr, StringType, TreeAttr],
+    [DataAttr, GuardsAttr, RangesAttr, SizesAttr, StringType, TreeAttr],
 )

@@ -19,7 +19,7 @@ __all__ = ["FUNCTIONS", "ComputeOp", "Function", "compute_type", "primitive"]
 
 
 class Function(NamedTuple):
-    """What numbers are computed with: how many it takes, what it gives, and what it does in Python."""
+    """A function of numbers: its arity, its result type and its implementation in Python."""
 
     arity: int
     result: Attribute | None

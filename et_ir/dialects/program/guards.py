@@ -82,4 +82,4 @@ class GuardsAttr(Data[Guards]):
 
 
 GUARDS: Final = discardable("program.guards", GuardsAttr)
-"""What a method demands of the sizes of its inputs."""
+"""The attribute of a method's conditions on the sizes of its inputs."""

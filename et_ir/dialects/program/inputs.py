@@ -10,6 +10,8 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
+from et_ir.dialects.schema.tensors import same_type
+
 __all__ = ["OverwriteOp"]
 
 
@@ -47,7 +49,10 @@ class OverwriteOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_list(self.operands, printer.print_ssa_value)
         printer.print_string(" : ")
-        printer.print_attribute(self.value.type)
+        printer.print_attribute(self.target.type)
+        if self.value.type != self.target.type:
+            printer.print_string(", ")
+            printer.print_attribute(self.value.type)
         if self.attributes:
             printer.print_op_attributes(self.attributes)
 
@@ -58,12 +63,13 @@ class OverwriteOp(IRDLOperation):
         value = parser.parse_unresolved_operand()
         parser.parse_punctuation(":")
         type = parser.parse_type()
-        op = cls(parser.resolve_operand(target, type), parser.resolve_operand(value, type))
+        other = parser.parse_type() if parser.parse_optional_punctuation(",") is not None else type
+        op = cls(parser.resolve_operand(target, type), parser.resolve_operand(value, other))
         op.attributes.update(parser.parse_optional_attr_dict())
         return op
 
     def verify_(self) -> None:
-        if self.target.type != self.value.type:
+        if not same_type(self.target.type, self.value.type):
             raise VerifyException(
                 f"[overwrite_c1] writes {self.value.type} into an input of type {self.target.type}"
             )

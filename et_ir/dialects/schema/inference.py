@@ -1,12 +1,15 @@
 """Result types of ops, by the shape rules of the operator library.
 
-An op's operands and literals become what the rules know of them, and their answer becomes types of the IR. Encodings
-are not inferred: they are no part of what an operator computes.
+An op's operands and literals become what the rules know of them, and their answer becomes types of the IR. Memory
+layouts are not inferred: they are no part of what an operator computes.
+
+Where operands have symbolic sizes, the rule is given them first, and computes with expressions. If what it computes
+depends on the values of the symbols, it is given unknown sizes instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, cast
 
@@ -16,8 +19,11 @@ from xdsl.ir import Attribute, SSAValue
 from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.literals import DYNAMIC, literal_of
 from et_ir.dialects.schema.op import OpInfo, SchemaOp
+from et_ir.dialects.schema.sizes import SizesAttr, ranges_of
+from et_ir.dialects.schema.tensors import is_tensor, sized_tensor, sizes_of
 from et_ops.dtypes import BOOL, F64, I64, DType
-from et_ops.inference.meta import Meta
+from et_ops.inference.meta import Meta, Result
+from et_ops.sizes import Expression, Ranges, SymbolicSize, Undecided
 
 __all__ = ["infer", "meta_of", "read_args", "type_of"]
 
@@ -36,7 +42,17 @@ def infer(op: SchemaOp) -> Sequence[Attribute] | None:
     rule = op.operator.shape_rule
     if rule is None:
         return None
-    found = rule(*read_args(op))
+    if any(
+        isinstance(type, TensorType) and isinstance(type.encoding, SizesAttr) for type in op.operand_types
+    ):
+        try:
+            return _types(rule(*_symbolic_args(op)), _symbolic_type)
+        except Undecided:
+            pass
+    return _types(rule(*read_args(op)), type_of)
+
+
+def _types(found: Result, type_of: Callable[[Meta], Attribute]) -> Sequence[Attribute] | None:
     if isinstance(found, Meta):
         return (type_of(found),)
     if isinstance(found, DType):
@@ -84,8 +100,8 @@ def read_args(op: SchemaOp) -> list[Any]:
     tensors = iter(op.tensor_operands() if info.needs_segments else op.operands)
     properties = op.properties
     found: list[Any] = []
-    for name, is_tensor, base in _plan(info):
-        if is_tensor:
+    for name, takes_tensor, base in _plan(info):
+        if takes_tensor:
             found.append(_tensor(next(tensors)))
             continue
         attr = properties.get(name)
@@ -99,3 +115,63 @@ def read_args(op: SchemaOp) -> list[Any]:
                 value = meta_of(cast(SSAValue, op.arg(name)).type)
             found.append(value)
     return found
+
+
+# -- symbolic sizes
+
+
+def size_of(number: SSAValue) -> Expression | None:
+    """The expression of symbols that an integer is, `None` if that is not known."""
+    owner = number.owner
+    if not isinstance(owner, SchemaOp) or owner.operator.view_form != "sym_size.int":
+        return None
+    tensor = owner.operands[0].type
+    if not is_tensor(tensor):
+        return None
+    size = sizes_of(tensor)[cast(int, owner.arg("dim"))]
+    return None if size is None else Expression.of(size)
+
+
+def _symbolic_type(meta: Meta) -> Attribute:
+    sizes = [
+        size.expression if isinstance(size, SymbolicSize) else None if size < 0 else size
+        for size in cast("tuple[int | SymbolicSize, ...]", meta.shape)
+    ]
+    return sized_tensor(attr_of(meta.dtype), sizes)
+
+
+def _symbolic_args(op: SchemaOp) -> list[Any]:
+    """The arguments of an op as rules take them, with symbolic sizes."""
+    ranges = ranges_of(op)
+    found = read_args(op)
+    for index, arg in enumerate(op.info().schema.args):
+        if arg.type.is_tensor:
+            found[index] = _with_symbols(op.arg(arg.name), found[index], ranges)
+        elif arg.type.base in ("int", "SymInt"):
+            found[index] = _symbolic_number(op.arg(arg.name), found[index], ranges)
+    return found
+
+
+def _with_symbols(given: Any, meta: Any, ranges: Ranges) -> Any:
+    if isinstance(given, tuple):
+        return tuple(
+            _with_symbols(*pair, ranges) for pair in zip(cast("tuple[Any, ...]", given), meta, strict=True)
+        )
+    if given is None or not is_tensor(given.type) or not isinstance(given.type.encoding, SizesAttr):
+        return meta
+    return meta._replace(
+        shape=tuple(
+            SymbolicSize.of(size, ranges) if isinstance(size, Expression) else number
+            for size, number in zip(sizes_of(given.type), meta.shape, strict=True)
+        )
+    )
+
+
+def _symbolic_number(given: Any, value: Any, ranges: Ranges) -> Any:
+    if isinstance(given, tuple):
+        return tuple(
+            _symbolic_number(*pair, ranges)
+            for pair in zip(cast("tuple[Any, ...]", given), value, strict=True)
+        )
+    expression = size_of(cast("SSAValue[Attribute]", given)) if isinstance(given, SSAValue) else None
+    return value if expression is None else SymbolicSize.of(expression, ranges)

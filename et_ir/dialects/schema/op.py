@@ -46,6 +46,7 @@ from et_ir.dialects.schema.literals import (
     present,
     segment_sizes,
 )
+from et_ir.dialects.schema.tensors import may_be_equal, sizes_of
 from et_ops import Arg, Operator, Schema, parse_schema
 
 __all__ = ["DYNAMIC", "OpInfo", "SchemaOp", "compatible", "op_info"]
@@ -393,7 +394,7 @@ def is_operand(type: Attribute) -> bool:
 
 
 def compatible(a: Attribute, b: Attribute) -> bool:
-    """Whether two types may be those of one value: encodings aside, and a size known to one may be unknown to
+    """Whether two types may be those of one value: memory layouts aside, and a size known to one may be unknown to
     the other.
     """
     if a == b:
@@ -403,7 +404,9 @@ def compatible(a: Attribute, b: Attribute) -> bool:
     ours, theirs = cast("TensorType[Attribute]", a), cast("TensorType[Attribute]", b)
     if ours.element_type != theirs.element_type or ours.get_num_dims() != theirs.get_num_dims():
         return False
-    return all(m == n or m < 0 or n < 0 for m, n in zip(ours.get_shape(), theirs.get_shape(), strict=True))
+    if not all(m == n or m < 0 or n < 0 for m, n in zip(ours.get_shape(), theirs.get_shape(), strict=True)):
+        return False
+    return all(map(may_be_equal, sizes_of(ours), sizes_of(theirs)))
 
 
 def _join(types: Sequence[Attribute]) -> str:

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
 from typing_extensions import TypeIs
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 
-__all__ = ["is_static", "is_tensor", "tensor_type"]
+from et_ir.dialects.schema.sizes import SizesAttr, encoding_of
+from et_ops.sizes import Expression, Undecided
+
+__all__ = [
+    "Size",
+    "is_static",
+    "is_tensor",
+    "layout_of",
+    "may_be_equal",
+    "same_type",
+    "sized_tensor",
+    "sizes_of",
+    "tensor_type",
+    "with_sizes_of",
+]
+
+Size = int | Expression | None
+"""A size of a tensor type: a number, an expression of symbols, or `None` where nothing is known."""
 
 
 def is_tensor(type: Attribute) -> TypeIs[TensorType[Attribute]]:
@@ -25,3 +46,86 @@ def tensor_type(value: SSAValue) -> TensorType[Attribute]:
 def is_static(type: TensorType[Attribute]) -> bool:
     """Whether all sizes of a tensor type are known."""
     return min(type.get_shape(), default=0) >= 0
+
+
+# -- sizes known at run time only
+
+
+_NO_LAYOUT: Final = NoneAttr()
+
+
+@lru_cache(maxsize=16384)
+def sizes_of(type: TensorType[Attribute]) -> tuple[Size, ...]:
+    """The sizes of a tensor type, with the expressions of those known at run time only."""
+    shape = type.get_shape()
+    encoding = type.encoding
+    if not isinstance(encoding, SizesAttr):
+        return tuple(size if size >= 0 else None for size in shape)
+    symbolic = iter(encoding.data.sizes)
+    return tuple(size if size >= 0 else next(symbolic, None) for size in shape)
+
+
+def layout_of(type: TensorType[Attribute]) -> Attribute:
+    """The encoding of a tensor type without its sizes: its memory layout, or `NoneAttr`."""
+    encoding = type.encoding
+    return encoding.data.layout if isinstance(encoding, SizesAttr) else encoding
+
+
+def sized_tensor(
+    element: Attribute, sizes: Sequence[Size], layout: Attribute = _NO_LAYOUT
+) -> TensorType[Attribute]:
+    """The type of a tensor of such sizes, in a memory layout."""
+    known = tuple(size.constant if isinstance(size, Expression) else size for size in sizes)
+    dynamic = tuple(
+        size if isinstance(size, Expression) else None
+        for size, number in zip(sizes, known, strict=True)
+        if number is None
+    )
+    shape = [DYNAMIC_INDEX if size is None else size for size in known]
+    return TensorType(element, shape, encoding_of(dynamic, layout) if dynamic else layout)
+
+
+def same_type(a: Attribute, b: Attribute) -> bool:
+    """Whether two types are one but for what they know of sizes that neither knows as a number.
+
+    A `?` without an expression may be any; two that have different ones may still be equal, which is not known.
+    """
+    if a == b:
+        return True
+    return (
+        is_tensor(a)
+        and is_tensor(b)
+        and a.element_type == b.element_type
+        and a.get_shape() == b.get_shape()
+        and layout_of(a) == layout_of(b)
+        and all(
+            mine is None or theirs is None or mine == theirs
+            for mine, theirs in zip(sizes_of(a), sizes_of(b), strict=True)
+        )
+    )
+
+
+def may_be_equal(a: Size, b: Size) -> bool:
+    """Whether two sizes can be equal in some run, as far as their expressions tell: not if they differ by a number."""
+    if a is None or b is None or a == b:
+        return True
+    try:
+        return not (Expression.of(a) - b).constant
+    except Undecided:
+        return True
+
+
+def with_sizes_of(type: Attribute, known: Attribute) -> Attribute:
+    """A type with the expressions that another type of the same value has for sizes that it does not know."""
+    if (
+        not is_tensor(type)
+        or not is_tensor(known)
+        or not isinstance(known.encoding, SizesAttr)
+        or type.get_num_dims() != known.get_num_dims()
+    ):
+        return type
+    sizes = [
+        mine if mine is not None else theirs
+        for mine, theirs in zip(sizes_of(type), sizes_of(known), strict=True)
+    ]
+    return sized_tensor(type.element_type, sizes, layout_of(type))

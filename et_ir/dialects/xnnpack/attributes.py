@@ -134,7 +134,7 @@ def attributes_of(table: Any, leave: Sequence[str] = ()) -> dict[str, Attribute]
 
 
 def field_values(cls: type, attributes: dict[str, Attribute]) -> dict[str, Any]:
-    """What `attributes_of` had of a table. Raises ValueError for what is no field of its class, or its type."""
+    """Inverse of `attributes_of`. Raises ValueError for an unknown field of the class, or one of the wrong type."""
     kinds = {
         field.name: (field.kind, field.scalar.is_float)
         for field in fields_of(cls)

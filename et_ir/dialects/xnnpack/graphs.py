@@ -34,7 +34,7 @@ __all__ = ["closed", "opened", "tables_of"]
 
 BACKEND = "XnnpackBackend"
 _SHARED = ("sym_name", "specs", "alignment", "debug_handles")
-"""What the symbols have both before and after."""
+"""Attributes that the symbol has in both forms."""
 
 
 def opened(op: LoweredOp) -> GraphOp | None:

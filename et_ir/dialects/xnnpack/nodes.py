@@ -98,7 +98,7 @@ class NodeOp(IRDLOperation):
 
 
 def limits_of(item: XNode) -> dict[str, Attribute]:
-    """What a node of any kind has besides, as attributes."""
+    """The further fields of a node of any kind, as attributes."""
     found: dict[str, Attribute] = {}
     if item.debug_handle:
         found["debug_handle"] = IntegerAttr(item.debug_handle, i64)

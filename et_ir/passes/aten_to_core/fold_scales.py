@@ -33,7 +33,7 @@ from et_ir.dialects.counterparts import known_forms
 from et_ir.dialects.program import GetOp, LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import literal_of
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import same_type, tensor_type
 from et_ir.evaluation.arrays import Array
 from et_ir.rewriting import rewrite
 
@@ -53,7 +53,7 @@ class FoldIntoLayer(RewritePattern):
     def __init__(self, module: ModuleOp):
         self.layers = Layers(module)
         self.readers: Counter[str] = Counter()
-        """How often each constant was used to begin with; those that are made here are used once."""
+        """Use counts of the constants at the start; those that are made here are used once."""
         for op in module.walk():
             if isinstance(op, GetOp):
                 self.readers[op.symbol.string_value()] += sum(1 for _ in op.result.uses)
@@ -74,7 +74,7 @@ class FoldIntoLayer(RewritePattern):
         self, op: SchemaOp, name: str, producer: SchemaOp, factor: object, rewriter: PatternRewriter
     ) -> bool:
         result = tensor_type(op.results[0])
-        if len(producer.results) != 1 or producer.results[0].type != result:
+        if len(producer.results) != 1 or not same_type(producer.results[0].type, result):
             return False
         if not producer.results[0].has_one_use() or str(result.element_type) not in _FLOATS:
             return False

@@ -33,7 +33,7 @@ from et_ir.data.blob import KEEP, Blob
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp, compatible
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_static, is_tensor, layout_of, sized_tensor, sizes_of, tensor_type
 from et_ir.evaluation.arrays import Array, array_of, bytes_of
 from et_ir.passes.common.canonicalize import symbols
 from et_ir.rewriting import rewrite
@@ -63,7 +63,7 @@ _KERNELS: Final[dict[str, Callable[[SchemaOp, Array], Array | None]]] = {
     "nonzero": _nonzero,
     "bincount": _bincount,
 }
-"""What operators of one tensor compute; nothing where the runtime shall say what is wrong with it."""
+"""Evaluation of operators of one tensor; nothing where the error is the runtime's to report."""
 
 
 def _fold(op: SchemaOp, globals: Globals) -> bool:
@@ -102,10 +102,13 @@ def _refine(op: Operation) -> bool:
     for result, better in zip(tuple(op.results), inferred, strict=True):
         if not is_tensor(result.type) or not is_tensor(better) or not compatible(result.type, better):
             continue
-        before = result.type.get_shape()
-        shape = [old if old >= 0 else new for old, new in zip(before, better.get_shape(), strict=True)]
-        if tuple(shape) != tuple(before):
-            refined = TensorType[Attribute](result.type.element_type, shape, result.type.encoding)
+        before = sizes_of(result.type)
+        sizes = [
+            old if isinstance(old, int) or new is None else new
+            for old, new in zip(before, sizes_of(better), strict=True)
+        ]
+        if tuple(sizes) != before:
+            refined = sized_tensor(result.type.element_type, sizes, layout_of(result.type))
             Rewriter.replace_value_with_new_type(cast("Any", result), refined)
             changed = True
     return changed

@@ -31,7 +31,7 @@ __all__ = ["CsePass"]
 
 
 class _Key:
-    """What is equal of equal ops, hashed once."""
+    """The key of equal ops, hashed once."""
 
     __slots__ = ("hash", "parts")
 

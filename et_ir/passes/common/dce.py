@@ -29,7 +29,7 @@ __all__ = ["DcePass", "Effects", "erase_dead_ops"]
 
 
 class Effects:
-    """Which ops may be erased when unused; the answer for ops without regions depends on their class only."""
+    """Trivially dead ops if unused; the answer for ops without regions depends on their class only."""
 
     def __init__(self) -> None:
         self.by_class: dict[type[Operation], bool] = {}

@@ -53,11 +53,11 @@ __all__ = ["RematerializePass"]
 """An attribute of what is computed again: its number."""
 POOLS: Final = (edge.AvgPool2dOp, edge.MaxPool2dWithIndicesOp)
 CHEAP: Final = 0.02
-"""What an op may take, of the time of all."""
+"""Limit of the time of one recomputed op, as a fraction of the total."""
 MORE: Final = 0.25
-"""What all that is computed again may take, of the time of all."""
+"""Limit of the time of all recomputed ops, as a fraction of the total."""
 GAIN: Final = 7 / 8
-"""What the program may need at most, of what it needs without."""
+"""Required peak memory, as a fraction of the peak without the pass."""
 PRODUCT: Final = "aten::mm.out"
 """The kernel that convolutions are priced as: they become products of patches where that is faster."""
 UNKNOWN: Final = 1e-8
@@ -83,7 +83,7 @@ class RematerializePass(ModulePass):
 
 
 class _Rematerialization:
-    """What is computed again in a block."""
+    """The recomputed ops of a block."""
 
     def __init__(self, graph: MemoryGraph, target: str, budget: int, model: CostModel):
         self.graph = graph

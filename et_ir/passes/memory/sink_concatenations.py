@@ -35,7 +35,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from et_ir.analysis.live_bytes import bytes_of_value
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
-from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_static, is_tensor, layout_of, sized_tensor, sizes_of, tensor_type
 from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.rewriting import rewrite
 
@@ -109,7 +109,7 @@ def _is_part(value: SSAValue, whole: TensorType[Attribute]) -> bool:
         and is_static(type)
         and type.get_num_dims() == whole.get_num_dims()
         and type.element_type == whole.element_type
-        and type.encoding == whole.encoding
+        and layout_of(type) == layout_of(whole)
     )
 
 
@@ -126,13 +126,13 @@ def _dim_after(op: EdgeOp, dim: int) -> int | None:
 
 
 def _of_part(rewriter: PatternRewriter, op: EdgeOp, value: SSAValue, dim: int, size: int) -> SSAValue:
-    """What an operator makes of a part, which has `size` along a dimension of the result."""
+    """The result of an operator on a part, which has `size` along a dimension of the result."""
     types: list[Attribute] = []
     for result in op.results:
         type = tensor_type(result)
-        shape = list(type.get_shape())
-        shape[dim] = size
-        types.append(TensorType(type.element_type, shape, type.encoding))
+        sizes = list(sizes_of(type))
+        sizes[dim] = size
+        types.append(sized_tensor(type.element_type, sizes, layout_of(type)))
     made = op.__class__.create(operands=[value], properties=dict(op.properties), result_types=types)
     made.attributes.update(op.attributes)
     made.location = op.location

@@ -44,7 +44,7 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import APART, MEMORY, contiguous, dim_order_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.program.attributes import item_size
-from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_static, is_tensor, layout_of, sized_tensor, sizes_of, tensor_type
 from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.planning.tasks import needs_of
 from et_ir.rewriting import rewrite
@@ -53,7 +53,7 @@ from et_ir.targets.registry import DEFAULT
 __all__ = ["SplitChannelsPass"]
 
 GROUPS: Final = (2, 4, 8)
-"""How many groups a chain may be split into."""
+"""Limit of groups per chain."""
 ALIGNMENT: Final = 16
 """Bytes that the place of a group is a multiple of."""
 PATCHES: Final = 1 << 20
@@ -72,7 +72,7 @@ class SplitChannelsPass(ModulePass):
     target: str = DEFAULT
     """The runtime whose kernels there are."""
     most: int = 8
-    """How many chains may be split in a block."""
+    """Limit of split chains per block."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         blocks = [block for inner in op.walk() for region in inner.regions for block in region.blocks]
@@ -140,7 +140,7 @@ def _largest(block: Block, target: str) -> _Largest | None:
 
 
 def _workspace(op: Operation) -> tuple[int, int]:
-    """What the product that a convolution becomes needs: its argument with a margin and patches; its result in pieces.
+    """Memory of the product that replaces a convolution: its argument with a margin and patches; its result in parts.
 
     Nothing for other ops.
     """
@@ -269,7 +269,7 @@ class _SplitChain(RewritePattern):
 
 
 def _group(rewriter: PatternRewriter, op: EdgeOp, value: SSAValue, start: int, size: int) -> SSAValue:
-    """What an op makes of a group of channels."""
+    """The results of an op for one group of channels."""
     types = [_part_type(result, 1, size) for result in op.results]
     if not isinstance(op, edge.ConvolutionOp):
         made = type(op).create(operands=[value], properties=dict(op.properties), result_types=types)
@@ -296,6 +296,6 @@ def _part(rewriter: PatternRewriter, value: SSAValue, dim: int, start: int, size
 
 def _part_type(value: SSAValue, dim: int, size: int) -> TensorType[Attribute]:
     type = tensor_type(value)
-    shape = list(type.get_shape())
-    shape[dim] = size
-    return TensorType(type.element_type, shape, type.encoding)
+    sizes = list(sizes_of(type))
+    sizes[dim] = size
+    return sized_tensor(type.element_type, sizes, layout_of(type))

@@ -151,7 +151,7 @@ class PoolsToMaximaPass(ModulePass):
     headroom: int = 0
     """Bytes by which the program may need more memory at once."""
     memory: MemoryAllowance = "peak"
-    """What more the program may need at once: as for `convolutions-to-products`."""
+    """Limit of additional peak memory: as for `convolutions-to-products`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         model = CostModel.of(self.target)

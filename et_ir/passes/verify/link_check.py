@@ -117,7 +117,7 @@ def _missing_backends(ops: Sequence[Operation], target: Target, backends: frozen
 
 
 def _backend_fix(backend: str, target: Target) -> str:
-    """What may help where a target does not have a backend."""
+    """Suggested fixes for a backend that a target lacks."""
     having = [other for other in TARGETS if backend in find_target(other).backends]
     fixes = [f"compile for a target that has it: {' or '.join(having)}"] if having else []
     if target.vm_kernels is not None:
@@ -134,7 +134,7 @@ def _namespaces() -> frozenset[str]:
 
 
 def _missing(operator: str, target: Target, kernels: frozenset[str]) -> tuple[str, str]:
-    """What is wrong with a call of an operator that a target has no kernel for, and what may help."""
+    """The problem of a call of an operator without a kernel on a target, and suggested fixes."""
     namespace = operator.partition("::")[0]
     if namespace in _namespaces():
         return f"'{target}' has no kernel for it", _fix(operator, kernels)
@@ -153,7 +153,7 @@ def _missing(operator: str, target: Target, kernels: frozenset[str]) -> tuple[st
 
 
 def _fix(operator: str, kernels: frozenset[str]) -> str:
-    """What may help: another overload, another target, else a decomposition or a kernel of one's own."""
+    """Suggested fixes: another overload, another target, else a decomposition or a user kernel."""
     fixes: list[str] = []
     packet = operator.partition(".")[0]
     overloads = sorted(name for name in kernels if name.partition(".")[0] == packet)

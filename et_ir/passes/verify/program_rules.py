@@ -17,6 +17,7 @@ The rules are part of the contract of each level and are checked by its `verify-
 | `program_c9` | an operator that is in no registry is declared, once |
 | `program_c10` | state and inputs are written by the method itself, state also by a partition in it |
 | `program_c11` | guards are about the inputs of their method |
+| `program_c12` | a type has as many symbolic sizes as `?`, of symbols whose ranges the method states |
 | `<level>_c1` | an op of a method belongs to the level's dialect, or to one that all levels share |
 """
 
@@ -26,7 +27,17 @@ from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Final
 
-from xdsl.dialects.builtin import ModuleOp, NoneType, SymbolRefAttr, TensorType, UnregisteredOp, f64, i1, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ModuleOp,
+    NoneType,
+    SymbolRefAttr,
+    TensorType,
+    UnregisteredOp,
+    f64,
+    i1,
+    i64,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.traits import SymbolOpInterface
@@ -48,6 +59,8 @@ from et_ir.dialects.program import (
 from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.dialects.schema.operator import OperatorOp
+from et_ir.dialects.schema.sizes import SizesAttr, method_ranges, values_of
+from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["SHARED_DIALECTS", "OpRule", "ProgramRules", "dialect_of"]
 
@@ -55,7 +68,7 @@ SHARED_DIALECTS: Final = frozenset({"program", "control", "func", "builtin"})
 """Dialects whose ops may stand in a method at every level."""
 
 OpRule = Callable[[Operation], Iterable[Diagnostic]]
-"""What a level says of one op of its own dialects."""
+"""The rules of a level for one op of its own dialects."""
 
 _NUMBERS: Final = (i64, f64, i1)
 _FOREIGN_FIX: Final = {
@@ -92,6 +105,7 @@ class ProgramRules:
         for op in self.module.body.block.ops:
             if isinstance(op, FuncOp):
                 found.extend(self._method(op))
+                found.extend(_symbols(op))
                 for region in op.regions:
                     for inner in region.walk():
                         self._op(inner, rule, found)
@@ -194,6 +208,29 @@ def _guards(op: FuncOp, guards: Attribute) -> Iterator[Diagnostic]:
         yield diagnose(op, f"[program_c11] {error}", fix)
 
 
+def _symbols(method: FuncOp) -> Iterator[Diagnostic]:
+    """What is wrong with the symbolic sizes of a method's values, at the first op that has each."""
+    ranges = method_ranges(method)
+    seen: set[Attribute] = set()
+    for op in method.walk():
+        for type in (value.type for value in values_of(op)):
+            if not is_tensor(type) or not isinstance(type.encoding, SizesAttr) or type in seen:
+                continue
+            seen.add(type)
+            sizes = type.encoding.data.sizes
+            unknown = type.get_shape().count(DYNAMIC_INDEX)
+            if len(sizes) != unknown:
+                message = f"[program_c12] type {type} has {len(sizes)} symbolic sizes for {unknown} '?'"
+                yield diagnose(op, message, "give one expression, or '?', for each '?' of the shape")
+            names = {name for size in sizes if size is not None for name in size.symbols} - ranges.keys()
+            if names:
+                message = f"[program_c12] type {type} has symbols without a range: {', '.join(sorted(names))}"
+                stated = ", ".join(f"{name} from 0" for name in sorted(names))
+                yield diagnose(
+                    op, message, f"state them on the method: program.ranges = #program.ranges<{stated}>"
+                )
+
+
 def _overwrite(op: OverwriteOp) -> Iterator[Diagnostic]:
     target = op.target
     if not isinstance(target, BlockArgument) or not isinstance(target.block.parent_op(), FuncOp):
@@ -208,7 +245,7 @@ def _overwrite(op: OverwriteOp) -> Iterator[Diagnostic]:
 
 
 def _writer(op: Operation) -> Operation | None:
-    """Who writes: a partition that owns a buffer writes it for the method."""
+    """The op that writes: a partition that owns a buffer writes it for the method."""
     parent = op.parent_op()
     return parent.parent_op() if isinstance(parent, PartitionOp) and isinstance(op, StoreOp) else parent
 

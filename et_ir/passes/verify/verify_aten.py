@@ -32,7 +32,7 @@ from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.edge.attributes import DimOrderAttr
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, layout_of
 from et_ir.passes.verify.program_rules import ProgramRules
 
 __all__ = ["VerifyAtenPass", "aten_findings"]
@@ -53,7 +53,7 @@ class VerifyAtenPass(ModulePass):
 
 
 def aten_findings(op: Operation) -> Iterator[Diagnostic]:
-    """What breaks the level's own rules at one op of the dialect."""
+    """Violations of the level's own rules at one op of the dialect."""
     for type in dict.fromkeys(value.type for value in (*op.operands, *op.results)):
         problem = _type_problem(type)
         if problem is not None:
@@ -75,7 +75,7 @@ def _type_problem(type: Attribute) -> tuple[str, str] | None:
         if type.element_type not in _ELEMENT_TYPES:
             fix = f"element types are {', '.join(ELEMENT_TYPES)}"
             return f"[aten_c2] {type.element_type} is not a tensor element type", fix
-        encoding = type.encoding
+        encoding = layout_of(type)
         if isinstance(encoding, DimOrderAttr):
             fix = "drop it from the type; an input's layout is its attribute 'program.dim_order'"
             return f"[aten_c3] type {type} has a layout encoding", fix

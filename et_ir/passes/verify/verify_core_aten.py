@@ -46,7 +46,7 @@ _DATA_DEPENDENT: Final = {
     "repeat_interleave.self_Tensor": "its result size depends on data: pass output_size=",
     "tensor_split.tensor_indices_or_sections": "its split sizes depend on data: pass a list of ints",
 }
-"""What to do about operators whose results have sizes that only data can tell."""
+"""Advice for operators with data-dependent result sizes."""
 
 
 def _fix(name: str) -> str:

@@ -33,7 +33,7 @@ from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.attributes import is_channels_last
 from et_ir.dialects.edge.rules import violations
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, layout_of
 from et_ir.passes.verify.program_rules import ProgramRules
 
 __all__ = ["VerifyEdgePass", "edge_findings"]
@@ -51,7 +51,7 @@ class VerifyEdgePass(ModulePass):
 
 
 def edge_findings(op: Operation) -> Iterator[Diagnostic]:
-    """What breaks the level's rules at one op of the dialect."""
+    """Violations of the level's rules at one op of the dialect."""
     if not isinstance(op, EdgeOp):
         return
     for violation in violations(op):
@@ -61,7 +61,7 @@ def edge_findings(op: Operation) -> Iterator[Diagnostic]:
         yield diagnose(op, f"[edge_c6] has the literal memory_format = {op.properties['memory_format']}", fix)
     for result in op.results:
         type = result.type
-        if is_tensor(type) and not isinstance(type.encoding, NoneAttr) and not is_channels_last(type):
+        if is_tensor(type) and not isinstance(layout_of(type), NoneAttr) and not is_channels_last(type):
             fix = "kernels support contiguous and channels-last tensors only: copy with dim_order_ops._clone_dim_order"
             yield diagnose(op, f"[edge_c7] result has type {type}", fix)
     for literal, allowed in (("device", "cpu"), ("layout", "torch.strided")):

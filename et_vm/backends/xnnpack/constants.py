@@ -28,7 +28,7 @@ from et_vm.values import Array, Tensor, element_count
 
 _D = XNNDatatype
 ELEMENTS = {_D.fp16: ScalarType.HALF, _D.bf16: ScalarType.BFLOAT16, _D.int32: ScalarType.INT}
-"""How values are held that are not float32; quantized ones are."""
+"""The array types of values that are not float32; quantized ones are."""
 
 _STORED = {_D.quint8: np.dtype(np.uint8), _D.qint32: np.dtype(np.int32), _D.qcint32: np.dtype(np.int32)}
 _NIBBLES = (_D.qcint4, _D.qbint4)
@@ -89,7 +89,7 @@ def _real_numbers(
     named_data: Mapping[str, memoryview],
     where: str,
 ) -> Array:
-    """What the elements of a quantized constant stand for, in float32."""
+    """The dequantized elements of a quantized constant, in float32."""
     if tensor.datatype in _NIBBLES:
         integers = _nibbles(data, tensor.dims)
     else:

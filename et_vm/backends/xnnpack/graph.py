@@ -29,7 +29,7 @@ class ValueInfo(NamedTuple):
     dims: tuple[int, ...]
     grid: Grid | None
     row_grid: int
-    """How many dimensions a row has that gets a grid of its own when the graph runs; 0 if none does."""
+    """The number of dimensions of a row that gets its own grid when the graph runs; 0 if none does."""
     argument: int
     """The number of the argument that it is, or NO_VALUE."""
 

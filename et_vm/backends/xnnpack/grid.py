@@ -84,7 +84,7 @@ def snap(array: Array, grid: Grid, limits: Limits | None = None) -> list[Step]:
 
 
 def _nearest(number: float, grid: Grid, low: int, high: int) -> int:
-    """How many steps from zero `number` is, within `low` and `high`."""
+    """The number of steps from zero to `number`, clamped to `low` and `high`."""
     return int(np.rint(min(max(number / grid.scale, low), high)))
 
 

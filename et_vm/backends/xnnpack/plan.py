@@ -19,7 +19,7 @@ from et_vm.work import WorkMeter, elements_of
 
 
 class GraphPlan:
-    """What to call, in order, and on which tensors: those of the inputs are to be filled before.
+    """The calls of a graph, in order, and their tensors: those of the inputs are to be filled before.
 
     `tensors` are the values by id. The memory of a value goes to others behind its last use.
     """
@@ -71,14 +71,14 @@ class GraphPlan:
         self._platform = platform
         self._meter = meter
         self._work: dict[int, int] = {}
-        """What kernels say of the work of each node, and the elements that it is given, where work is limited."""
+        """The work of each node as its kernel declares it, and its element count, where work is limited."""
         self._pool = Pool(platform.allocate)
         self.given = given or {}
         self._destined = _destined(graph, self.given)
         self._kept = {*graph.outputs, *graph.constants, *self.given, *self._destined}
         self._blocks: dict[int, Array] = {}
         self._uses: dict[int, int] = {}
-        """How many values have a block, by the block's identity."""
+        """The number of values in each block, by the block's identity."""
         self.tensors: dict[int, Tensor] = dict(graph.constants)
         self._numbers: dict[int, int] = {}
         """The values whose memory is here, by their tensors' identity."""

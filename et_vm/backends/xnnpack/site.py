@@ -58,7 +58,7 @@ class Site:
         self._make = make
         self.has_grid = has_grid
         self.row_grid = row_grid
-        """How many dimensions a row of the output has that gets a grid of its own; 0 if none does."""
+        """The number of dimensions of a row of the output that has its own grid; 0 if none has."""
 
     def operand(self, value: int) -> Tensor:
         """The value of an id."""

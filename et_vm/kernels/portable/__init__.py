@@ -14,7 +14,7 @@ from et_vm.kernels.registry import KernelRegistry, Prepare
 
 
 def register(registry: KernelRegistry) -> None:
-    """Add the library to ``registry``. A family's module is imported when one of its operators is first
+    """Add the library to `registry`. A family's module is imported when one of its operators is first
     looked up.
     """
     for family, packets in families().items():

@@ -22,12 +22,12 @@ _SMALL = 127
 
 
 def describe(tensor: Tensor) -> str:
-    """``float32[2, 3]``, for messages."""
+    """`float32[2, 3]`, for messages."""
     return f"{tensor.scalar_type.torch_name}{list(tensor.sizes)}"
 
 
 def dimension(ctx: PrepareContext, dim: int, rank: int, *, arg: str = "dim") -> int:
-    """``dim`` counted from the front. A 0-d tensor has, as in torch, the dimensions 0 and -1."""
+    """`dim` counted from the front. A 0-d tensor has, as in torch, the dimensions 0 and -1."""
     limit = max(rank, 1)
     if not -limit <= dim < limit:
         raise ctx.trap(arg=arg, expected=f"a dimension in [{-limit}, {limit - 1}]", got=dim)
@@ -37,8 +37,8 @@ def dimension(ctx: PrepareContext, dim: int, rank: int, *, arg: str = "dim") -> 
 def dimensions(
     ctx: PrepareContext, dims: Sequence[int] | None, rank: int, *, arg: str = "dim", empty_is_all: bool = True
 ) -> tuple[int, ...]:
-    """``dims`` counted from the front, without repetition; all of them for None and, if ``empty_is_all``,
-    for ``[]``.
+    """`dims` counted from the front, without repetition; all of them for None and, if `empty_is_all`,
+    for `[]`.
     """
     if dims is None or (not dims and empty_is_all):
         return tuple(range(rank))
@@ -49,12 +49,12 @@ def dimensions(
 
 
 def broadcast(ctx: PrepareContext, *tensors: Tensor) -> tuple[int, ...]:
-    """The shape that ``tensors`` broadcast to."""
+    """The shape that `tensors` broadcast to."""
     return broadcast_shapes(ctx, *[tensor.sizes for tensor in tensors])
 
 
 def broadcast_shapes(ctx: PrepareContext, *shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that ``shapes`` broadcast to."""
+    """The shape that `shapes` broadcast to."""
     first = tuple(shapes[0])
     for shape in shapes[1:]:
         if tuple(shape) != first:
@@ -73,14 +73,14 @@ def broadcast_shapes(ctx: PrepareContext, *shapes: Sequence[int]) -> tuple[int, 
 
 
 def check_kinds(ctx: PrepareContext, scalar_type: ScalarType, kinds: Sequence[int], *, arg: str) -> None:
-    """``scalar_type`` is of one of ``kinds``."""
+    """`scalar_type` is of one of `kinds`."""
     if kind(scalar_type) not in kinds:
         expected = " or ".join(_KIND_NAMES[k] for k in kinds)
         raise ctx.trap(arg=arg, expected=f"a tensor of {expected} type", got=scalar_type.torch_name)
 
 
 def check_not_reduced(ctx: PrepareContext, tensor: Tensor, *, arg: str) -> None:
-    """``tensor`` is of no 16-bit float, for which torch has not this operator."""
+    """`tensor` is of no 16-bit float, for which torch has not this operator."""
     if tensor.scalar_type in REDUCED:
         raise ctx.trap(
             arg=arg, expected="another type than a 16-bit float", got=tensor.scalar_type.torch_name
@@ -88,14 +88,14 @@ def check_not_reduced(ctx: PrepareContext, tensor: Tensor, *, arg: str) -> None:
 
 
 def check_same_type(ctx: PrepareContext, expected: Tensor, *others: tuple[str, Tensor | None]) -> None:
-    """The (name, tensor) pairs ``others`` have the scalar type of ``expected``; None passes."""
+    """The (name, tensor) pairs `others` have the scalar type of `expected`; None passes."""
     for arg, tensor in others:
         if tensor is not None and tensor.scalar_type != expected.scalar_type:
             raise ctx.trap(arg=arg, expected=expected.scalar_type.torch_name, got=describe(tensor))
 
 
 def check_out_type(ctx: PrepareContext, result: ScalarType, out: Tensor, *, arg: str = "out") -> None:
-    """A result of type ``result`` may be stored into ``out``."""
+    """A result of type `result` may be stored into `out`."""
     if not can_cast(result, out.scalar_type):
         raise ctx.trap(
             arg=arg, expected=f"a type that {result.torch_name} casts to", got=out.scalar_type.torch_name
@@ -103,26 +103,26 @@ def check_out_type(ctx: PrepareContext, result: ScalarType, out: Tensor, *, arg:
 
 
 def check_type(ctx: PrepareContext, scalar_type: ScalarType, tensor: Tensor, *, arg: str) -> None:
-    """``tensor`` has exactly ``scalar_type``."""
+    """`tensor` has exactly `scalar_type`."""
     if tensor.scalar_type != scalar_type:
         raise ctx.trap(arg=arg, expected=scalar_type.torch_name, got=describe(tensor))
 
 
 def check_rank(ctx: PrepareContext, tensor: Tensor, *ranks: int, arg: str) -> None:
-    """``tensor`` has one of ``ranks`` dimensions."""
+    """`tensor` has one of `ranks` dimensions."""
     if len(tensor.sizes) not in ranks:
         expected = " or ".join(map(str, ranks))
         raise ctx.trap(arg=arg, expected=f"{expected} dimensions", got=describe(tensor))
 
 
 def check_shape(ctx: PrepareContext, tensor: Tensor, shape: Sequence[int], *, arg: str) -> None:
-    """``tensor`` has exactly ``shape``."""
+    """`tensor` has exactly `shape`."""
     if tensor.sizes != tuple(shape):
         raise ctx.trap(arg=arg, expected=f"shape {list(shape)}", got=describe(tensor))
 
 
 def check_memory(ctx: PrepareContext, shape: Sequence[int], itemsize: int, *, arg: str) -> None:
-    """An array of ``shape``, which is as large as ``arg`` says, can be addressed. (Whether there is so much memory is
+    """An array of `shape`, which is as large as `arg` says, can be addressed. (Whether there is so much memory is
     found out by allocating it.)
     """
     if not addresses(shape, itemsize):
@@ -135,7 +135,7 @@ def check_memory(ctx: PrepareContext, shape: Sequence[int], itemsize: int, *, ar
 
 
 def constant(value: Scalar, scalar_type: ScalarType) -> Array:
-    """``value`` as a 0-d array; integers wrap and floats round to ``scalar_type`` as torch's own casts do."""
+    """`value` as a 0-d array; integers wrap and floats round to `scalar_type` as torch's own casts do."""
     if -_SMALL <= value <= _SMALL:
         # Overflows nothing, so that no warning has to be kept back, which takes longer than the rest.
         number = int(value) if kind(scalar_type) == INTEGER else value
@@ -157,7 +157,7 @@ _NARROW_FLOATS = {
 
 
 def checked_constant(ctx: PrepareContext, value: Scalar, scalar_type: ScalarType, *, arg: str) -> Array:
-    """``value`` as a 0-d array of ``scalar_type``; a number that the type cannot hold traps.
+    """`value` as a 0-d array of `scalar_type`; a number that the type cannot hold traps.
 
     As in torch a negative integer may wrap into an unsigned type when its magnitude fits, and infinities are numbers
     of every float type.

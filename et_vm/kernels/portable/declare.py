@@ -1,4 +1,4 @@
-"""Kernel declaration: ``@kernel("aten::add.out")`` on its prepare function."""
+"""Kernel declaration: `@kernel("aten::add.out")` on its prepare function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step, paramet
 from et_vm.values import Tensor
 
 Scalar: TypeAlias = int | float | bool
-"""A torch ``Scalar``. Which of the three it is takes part in type promotion."""
+"""A torch `Scalar`. Which of the three it is takes part in type promotion."""
 
 KERNELS: dict[str, Prepare] = {}
 """Every kernel of the families imported so far, by operator name."""
@@ -19,12 +19,12 @@ _P = TypeVar("_P", bound=Prepare)
 
 
 def kernel(*names: str, any_layout: bool = False) -> Callable[[_P], _P]:
-    """Declare the decorated prepare function as the kernel of the operators ``names``.
+    """Declare the decorated prepare function as the kernel of the operators `names`.
 
     What upstream's kernels demand of every call is checked before the function is called, for what its parameters
-    say that it has: flags (``non_blocking``, ``implicit``) are off, a ``memory_format`` is one, and ``out`` has the
+    say that it has: flags (`non_blocking`, `implicit`) are off, a `memory_format` is one, and `out` has the
     dim order of the first argument if that is a tensor of its rank, unless the operator is one that takes
-    ``any_layout``: of those in ``aten`` that upstream has kernels for, those whose kernels do not look.
+    `any_layout`: of those in `aten` that upstream has kernels for, those whose kernels do not look.
     """
 
     def declare(prepare: _P) -> _P:
@@ -46,7 +46,7 @@ _TENSORS = frozenset({"Tensor", "TensorList"})
 
 
 def _checked(prepare: _P, any_layout: bool) -> _P:
-    """``prepare`` behind the checks that its parameters ask for; itself if there are none."""
+    """`prepare` behind the checks that its parameters ask for; itself if there are none."""
     params = parameters_of(prepare) or ()
     off = [(at, param.name) for at, param in enumerate(params) if param.name in _OFF]
     layout = None if any_layout else _operand(params)
@@ -72,7 +72,7 @@ def _checked(prepare: _P, any_layout: bool) -> _P:
 
 
 def _operand(params: Sequence[Param]) -> int | None:
-    """The parameter whose layout ``out``, the last one, has: the first tensor; None where there is no such pair."""
+    """The parameter whose layout `out`, the last one, has: the first tensor; None where there is no such pair."""
     tensors = [at for at, param in enumerate(params) if param.kinds & _TENSORS]
     if len(tensors) < 2 or tensors[-1] != len(params) - 1:
         return None

@@ -2,7 +2,7 @@
 
 A *body* lists the numpy calls that compute one block. Blocks keep a chain of calls inside the L2 cache and
 the temporaries small: softplus of a 5 MB tensor touches main memory twice, not a dozen times. Operands that
-are not of the computing type are converted block by block, and so is the result when ``out`` has another
+are not of the computing type are converted block by block, and so is the result when `out` has another
 type.
 """
 
@@ -22,19 +22,19 @@ from et_vm.kernels.registry import PrepareContext, Step
 from et_vm.values import Array, DType, Tensor
 
 Body: TypeAlias = Callable[[Sequence[Array], Array, Sequence[Array]], Sequence[Step]]
-"""``body(inputs, out, temporaries)``: the calls that compute ``out`` from ``inputs``, all of one shape up
-to broadcasting. ``out`` never overlaps an input unless there is exactly one call.
+"""`body(inputs, out, temporaries)`: the calls that compute `out` from `inputs`, all of one shape up
+to broadcasting. `out` never overlaps an input unless there is exactly one call.
 """
 
 Index: TypeAlias = tuple[Any, ...]
-"""What numpy takes between brackets."""
+"""A numpy index."""
 
 BLOCK = 1 << 15
 """Elements per block: 128 KiB of float32, so that half a dozen operands share an L2 cache."""
 
 
 def apply(ufunc: Callable[..., object]) -> Body:
-    """The body that is one call of ``ufunc``."""
+    """The body that is one call of `ufunc`."""
     return lambda inputs, out, temporaries: [call(ufunc, *inputs, out)]
 
 
@@ -59,14 +59,14 @@ def elementwise(
     promoted: ScalarType | None = None,
     exact: bool = False,
 ) -> Step:
-    """The step that computes ``body`` over the broadcast ``inputs`` into ``out``, which is resized to their
+    """The step that computes `body` over the broadcast `inputs` into `out`, which is resized to their
     shape.
 
-    ``compute``: the type the inputs are converted to, or one for each; 0-d arrays among the inputs are
-    constants that have it already. ``result``: the type that ``body`` writes (default the last
-    ``compute``). ``promoted``: the type torch's promotion gives the result (default ``result``), which must
-    cast to ``out``, or be its type if the kernel is ``exact``. ``temporaries``: their dtypes, or how many of
-    type ``result``. Scratch: a block for each temporary, each input and output that needs a conversion, and
+    `compute`: the type the inputs are converted to, or one for each; 0-d arrays among the inputs are
+    constants that have it already. `result`: the type that `body` writes (default the last
+    `compute`). `promoted`: the type torch's promotion gives the result (default `result`), which must
+    cast to `out`, or be its type if the kernel is `exact`. `temporaries`: their dtypes, or how many of
+    type `result`. Scratch: a block for each temporary, each input and output that needs a conversion, and
     an output that is also an input.
     """
     types = [compute] * len(inputs) if isinstance(compute, ScalarType) else list(compute)
@@ -134,10 +134,10 @@ def compute_blocks(
     temporaries: Sequence[DType] = (),
     dim_order: Sequence[int] | None = None,
 ) -> Step:
-    """:func:`elementwise` on arrays: each input is converted to its type in ``compute``, and ``out`` has
+    """`elementwise` on arrays: each input is converted to its type in `compute`, and `out` has
     the broadcast shape.
 
-    ``dim_order`` is the order of the axes of ``out`` in memory.
+    `dim_order` is the order of the axes of `out` in memory.
     """
     if out.size == 0:
         return NOTHING
@@ -194,7 +194,7 @@ def compute_blocks(
 
 
 def _physical(array: Array, out: Array, order: Sequence[int]) -> Array:
-    """``array`` broadcast to the shape of ``out``, its axes in the order ``out`` has in memory; a single
+    """`array` broadcast to the shape of `out`, its axes in the order `out` has in memory; a single
     element stays 0-d.
     """
     if array.size == 1:
@@ -233,7 +233,7 @@ def _previous_stride(view: Array, shape: Sequence[int], axis: int) -> int:
 
 
 def _blocks(shape: Sequence[int], limit: int) -> list[Index]:
-    """Index tuples that cut an array of ``shape`` into pieces of at most ``limit`` elements, in memory
+    """Index tuples that cut an array of `shape` into pieces of at most `limit` elements, in memory
     order.
     """
     if math.prod(shape) <= limit:

@@ -19,17 +19,17 @@ Compute: TypeAlias = Callable[..., "Array | Sequence[Array]"]
 
 
 def wide(tensor: Tensor) -> DType:
-    """The type that the arithmetic on ``tensor`` is done in: float32 for the 16-bit floats."""
+    """The type that the arithmetic on `tensor` is done in: float32 for the 16-bit floats."""
     return numpy_dtype(arithmetic(tensor.scalar_type))
 
 
 def evaluated(
     compute: Compute, inputs: Sequence[Tensor], outs: Sequence[Tensor], dtype: DType | None = None
 ) -> Step:
-    """The step that stores what ``compute`` makes of ``inputs`` into ``outs``, which have their shapes.
+    """The step that stores what `compute` makes of `inputs` into `outs`, which have their shapes.
 
-    The inputs are converted to ``dtype``, by default each to the type of its arithmetic; ``compute`` must not
-    write to them. Allocates the converted inputs, the results, and whatever ``compute`` does.
+    The inputs are converted to `dtype`, by default each to the type of its arithmetic; `compute` must not
+    write to them. Allocates the converted inputs, the results, and whatever `compute` does.
     """
     dtypes = tuple(wide(tensor) if dtype is None else dtype for tensor in inputs)
     return _evaluate, (
@@ -59,7 +59,7 @@ def _evaluate(
 def evaluated_to_size(
     compute: Compute, inputs: Sequence[Tensor], outs: Sequence[Tensor], dtype: DType | None = None
 ) -> Step:
-    """:func:`evaluated` for results whose shapes depend on the data: the step resizes ``outs``, all of them
+    """`evaluated` for results whose shapes depend on the data: the step resizes `outs`, all of them
     before any is written.
     """
     dtypes = tuple(wide(tensor) if dtype is None else dtype for tensor in inputs)

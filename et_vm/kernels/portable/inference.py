@@ -29,7 +29,7 @@ _TENSORS = frozenset({"Tensor", "TensorList"})
 def infer(
     ctx: PrepareContext, rule: Rule, names: Sequence[str], arguments: Sequence[object]
 ) -> Sequence[Meta]:
-    """The results that a rule infers from the arguments of a call, ``names`` for messages. Element types among the
+    """The results that a rule infers from the arguments of a call, `names` for messages. Element types among the
     arguments are `DType`.
 
     Raises Trap for arguments that the rule refuses, and where a size is negative or cannot be told.
@@ -87,12 +87,12 @@ def _shown(value: object) -> str:
 def inferred(
     rule: Rule, *, kinds: Sequence[int] = (), same_type: bool = False, casts: bool = False, outs: int = 1
 ) -> Callable[[_P], _P]:
-    """Let ``rule`` check a kernel's arguments and shape its results: the last ``outs`` arguments, or the tensors of the
+    """Let `rule` check a kernel's arguments and shape its results: the last `outs` arguments, or the tensors of the
     list that the last one is.
 
     The decorated function is called if there is an element to compute, with results of their shapes; it may refuse
-    nothing. Before it, the first tensor must be of one of ``kinds``, if any are given; with ``same_type`` all tensors
-    among the arguments have the type of the first. Results have the types that the rule says, or with ``casts`` types
+    nothing. Before it, the first tensor must be of one of `kinds`, if any are given; with `same_type` all tensors
+    among the arguments have the type of the first. Results have the types that the rule says, or with `casts` types
     that those cast to.
     """
     check_result = check_out_type if casts else check_type

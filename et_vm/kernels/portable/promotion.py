@@ -54,9 +54,9 @@ def kind(scalar_type: ScalarType) -> int:
 
 @cache
 def promote(a: ScalarType, b: ScalarType) -> ScalarType:
-    """The type that holds values of both ``a`` and ``b`` (torch.promote_types).
+    """The type that holds values of both `a` and `b` (torch.promote_types).
 
-    Raises ``ExecutorchError(InvalidType)`` for a quantized type and another one.
+    Raises `ExecutorchError(InvalidType)` for a quantized type and another one.
     """
     return a if a == b else SCALAR_TYPES[dtypes.promote(dtype_of(a), dtype_of(b))]
 
@@ -68,8 +68,8 @@ def _of_scalar(value: Scalar) -> DType:
 
 
 def result_type(*operands: Tensor | Scalar) -> ScalarType:
-    """The type in which torch computes an operation on ``operands``, at least one of them
-    (torch.result_type). Raises ``ExecutorchError(InvalidType)`` for a quantized type and another one.
+    """The type in which torch computes an operation on `operands`, at least one of them
+    (torch.result_type). Raises `ExecutorchError(InvalidType)` for a quantized type and another one.
     """
     first = operands[0] if operands else None
     if isinstance(first, Tensor) and all(
@@ -88,7 +88,7 @@ def result_type(*operands: Tensor | Scalar) -> ScalarType:
 
 
 def promote_all(types: Iterable[ScalarType]) -> ScalarType:
-    """``promote`` over one or more types."""
+    """`promote` over one or more types."""
     result: ScalarType | None = None
     for scalar_type in types:
         result = scalar_type if result is None else promote(result, scalar_type)
@@ -98,7 +98,7 @@ def promote_all(types: Iterable[ScalarType]) -> ScalarType:
 
 
 def floating(scalar_type: ScalarType) -> ScalarType:
-    """``scalar_type``, or the default float type when it is an integer or bool."""
+    """`scalar_type`, or the default float type when it is an integer or bool."""
     return scalar_type if kind(scalar_type) >= Category.FLOAT else DEFAULT_FLOAT
 
 
@@ -108,14 +108,14 @@ def real_of(scalar_type: ScalarType) -> ScalarType:
 
 
 def arithmetic(scalar_type: ScalarType) -> ScalarType:
-    """The type torch does the arithmetic of ``scalar_type`` in: float32 for the 16-bit floats, rounded once
+    """The type torch does the arithmetic of `scalar_type` in: float32 for the 16-bit floats, rounded once
     at the end.
     """
     return ScalarType.FLOAT if scalar_type in REDUCED else scalar_type
 
 
 def can_cast(source: ScalarType, target: ScalarType) -> bool:
-    """Whether torch stores a result of type ``source`` into an out tensor of type ``target``
+    """Whether torch stores a result of type `source` into an out tensor of type `target`
     (torch.can_cast), which is one of those that kernels compute in: no float8, nothing quantised.
     """
     if source == target:

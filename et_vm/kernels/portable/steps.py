@@ -15,7 +15,7 @@ _KEYWORD_OUT: frozenset[object] = frozenset({np.maximum, np.minimum})
 
 
 def call(ufunc: Callable[..., object], *arrays: Array) -> Step:
-    """``ufunc(*inputs, out)`` with the output last. numpy deprecates a positional out of maximum and
+    """`ufunc(*inputs, out)` with the output last. numpy deprecates a positional out of maximum and
     minimum.
     """
     if ufunc in _KEYWORD_OUT:
@@ -24,13 +24,13 @@ def call(ufunc: Callable[..., object], *arrays: Array) -> Step:
 
 
 def run(calls: Sequence[Step]) -> None:
-    """Execute ``calls`` in order."""
+    """Execute `calls` in order."""
     for fn, args in calls:
         fn(*args)
 
 
 def chain(calls: Sequence[Step]) -> Step:
-    """One step that executes ``calls`` in order."""
+    """One step that executes `calls` in order."""
     wanted = [step for step in calls if step is not NOTHING]
     if not wanted:
         return NOTHING
@@ -53,7 +53,7 @@ def same_view(a: Array, b: Array) -> bool:
 
 
 def cast(ctx: PrepareContext, source: Array, target: Array) -> list[Step]:
-    """Calls that store ``source`` into ``target`` (same shape), converting as torch does.
+    """Calls that store `source` into `target` (same shape), converting as torch does.
 
     Floats go to unsigned integers by way of int64, so that negative numbers wrap on every machine; that
     takes scratch of 8 bytes an element. The real part of a complex number is kept.
@@ -67,12 +67,12 @@ def cast(ctx: PrepareContext, source: Array, target: Array) -> list[Step]:
 
 
 def copy(source: Array, target: Array) -> Step:
-    """One call that stores ``source`` into ``target``, by numpy's own conversion."""
+    """One call that stores `source` into `target`, by numpy's own conversion."""
     return np.copyto, (target, source, "unsafe")
 
 
 def is_float(dtype: DType) -> bool:
-    """Whether ``dtype`` is a float, ml_dtypes' (which numpy calls void or has no kind for) included."""
+    """Whether `dtype` is a float, ml_dtypes' (which numpy calls void or has no kind for) included."""
     return dtype.kind == "f" or dtype.name in ("bfloat16",) or dtype.name.startswith("float")
 
 

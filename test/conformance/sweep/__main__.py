@@ -2,9 +2,9 @@
 
     PYTHONPATH=test/conformance python -m sweep [--only TEXT] [--limit N] [--processes N] [--results FOLDER]
 
-Outcomes are kept by entry under ``build/sweep`` until the sources change, so that a sweep that was interrupted
-goes on where it was. A sweep of all entries, with ``--document`` if it is limited, writes ``docs/ops.md`` and
-``test/conformance/sweep/known.json``, the failures that ``docs/ops.md`` explains. Exit code 1 if a sample failed
+Outcomes are kept by entry under `build/sweep` until the sources change, so that a sweep that was interrupted
+goes on where it was. A sweep of all entries, with `--document` if it is limited, writes `docs/ops.md` and
+`test/conformance/sweep/known.json`, the failures that `docs/ops.md` explains. Exit code 1 if a sample failed
 that is not known to.
 """
 
@@ -44,7 +44,7 @@ class Worker:
         self._process: subprocess.Popen[str] | None = None
 
     def sweep(self, entry: str) -> dict[str, Any]:
-        """The outcomes of ``entry``; of an entry at which the process dies, its exit status."""
+        """The outcomes of `entry`; of an entry at which the process dies, its exit status."""
         if self._process is None:
             limit = [] if self._limit is None else [str(self._limit)]
             self._process = subprocess.Popen(
@@ -75,7 +75,7 @@ class Worker:
 
 
 def sweep_all(names: Sequence[str], folder: Path, limit: int | None, processes: int) -> None:
-    """Sweep the entries that ``folder`` has no outcomes of, with a line of progress for each."""
+    """Sweep the entries that `folder` has no outcomes of, with a line of progress for each."""
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
     for name in names:
         if not (folder / f"{name}.json").exists():

@@ -26,7 +26,7 @@ TORCH_IS_OFF = {
     "special.bessel_y0": 1e-6,
     "special.bessel_y1": 1e-6,
 }
-"""How far torch's float64 results of an entry are from the true values, which the kernels' unit tests compare with."""
+"""The error of torch's float64 results of an entry, whose true values the kernels' unit tests compare with."""
 
 AS_THE_LARGEST = frozenset({"linalg.matrix_exp", "matrix_exp"})
 """Entries whose results, powers of matrices, are only as exact as the largest of them."""
@@ -35,9 +35,9 @@ AS_THE_LARGEST = frozenset({"linalg.matrix_exp", "matrix_exp"})
 def difference(
     actual: Sequence[Any], expected: Sequence[Any], *, random: bool = False, entry: str = ""
 ) -> str | None:
-    """How ``actual`` differs from what torch computed, None if it does not.
+    """The difference of `actual` from torch's result, None if there is none.
 
-    Of ``random`` results only types and shapes are compared; ``entry`` is whose results they are.
+    Of `random` results only types and shapes are compared; `entry` is whose results they are.
     """
     if len(actual) != len(expected):
         return f"{len(actual)} results, expected {len(expected)}"
@@ -53,7 +53,7 @@ TIES = frozenset({"argsort", "kthvalue", "median", "mode", "nanmedian", "sort", 
 
 
 def same_elements(source: torch.Tensor, got: Any, wanted: Any) -> bool:
-    """Whether two tensors of indices name equal elements of ``source``, each once, along one of its dimensions."""
+    """Whether two tensors of indices name equal elements of `source`, each once, along one of its dimensions."""
     if not isinstance(got, torch.Tensor) or got.dtype != torch.int64 or got.shape != wanted.shape:
         return False
     for dim in range(source.dim() if got.dim() in (source.dim(), source.dim() - 1) else 0):

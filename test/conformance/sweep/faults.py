@@ -13,7 +13,7 @@ from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 
 FAULT = "fault: "
-"""How an outcome starts that is one."""
+"""The prefix of an outcome that is a fault."""
 
 
 def modelled(file: bytes, inputs: Sequence[torch.Tensor]) -> tuple[list[Any], set[str]]:
@@ -25,7 +25,7 @@ def modelled(file: bytes, inputs: Sequence[torch.Tensor]) -> tuple[list[Any], se
 
 
 def explanation(file: bytes, inputs: Sequence[torch.Tensor], results: Sequence[Any]) -> str | None:
-    """The operators whose faults give ``file`` these results, as an outcome; None if they do not."""
+    """The operators whose faults give `file` these results, as an outcome; None if they do not."""
     expected, seen = modelled(file, inputs)
     if not seen or len(results) != len(expected) or not all(map(same, results, expected)):
         return None

@@ -36,7 +36,7 @@ def _expressible(call: Recorded) -> bool:
 
 
 def replay(sample: Sample) -> dict[str, list[str]]:
-    """For each operator and library (``aten::add.out portable``) the outcomes of the calls of ``sample``: ""
+    """For each operator and library (`aten::add.out portable`) the outcomes of the calls of `sample`: ""
     where the results are torch's, else why they are not.
     """
     outcomes: dict[str, list[str]] = defaultdict(list)

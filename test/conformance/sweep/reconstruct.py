@@ -32,7 +32,7 @@ def _svd(args: tuple[Any, ...], kwargs: dict[str, Any], got: Sequence[Any], expe
 def _old_svd(
     args: tuple[Any, ...], kwargs: dict[str, Any], got: Sequence[Any], expected: Sequence[Any]
 ) -> None:
-    """``torch.svd``, whose last result is V."""
+    """`torch.svd`, whose last result is V."""
     assert kwargs.get("compute_uv", True), "nothing is free of the values alone"
     check_svd(args[0], [got[0], got[1], got[2].mH], [expected[0], expected[1], expected[2].mH])
 
@@ -40,7 +40,7 @@ def _old_svd(
 def _low_rank(
     args: tuple[Any, ...], kwargs: dict[str, Any], got: Sequence[Any], expected: Sequence[Any]
 ) -> None:
-    """``torch.svd_lowrank`` and ``pca_lowrank`` of the product that OpInfo makes."""
+    """`torch.svd_lowrank` and `pca_lowrank` of the product that OpInfo makes."""
     matrix = args[0] @ args[1].mT
     if kwargs.get("M") is not None:
         matrix = matrix - kwargs["M"]

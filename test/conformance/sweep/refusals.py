@@ -1,4 +1,4 @@
-"""Why ``torch.export`` does not take a call: for what torch does not trace by its nature, the reason in words."""
+"""Why `torch.export` does not take a call: for what torch does not trace by its nature, the reason in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REASONS = {
 
 
 def why_not_exported(problem: Exception) -> str:
-    """A line for what ``torch.export`` raised; in torch's own words where they are all there is to say."""
+    """A line for what `torch.export` raised; in torch's own words where they are all there is to say."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     name = type(problem).__name__
     line = lines[0] if lines else name

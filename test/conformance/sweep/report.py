@@ -1,4 +1,4 @@
-"""``docs/ops.md`` and the list of known failures, from the outcomes of a sweep."""
+"""`docs/ops.md` and the list of known failures, from the outcomes of a sweep."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ TITLES = {
     "stock": "stock runtime",
 }
 STOPS = ("export", "compile")
-"""Where a sample can end before it is run anywhere."""
+"""Stages at which a sample can end before it is run."""
 
 
 @dataclass
 class Score:
-    """How many were right, of how many, and why the others were not; apart from them, those that known faults of the
+    """Counts of right results and of all, and reasons of the others; apart from them, those that known faults of the
     stock runtime's kernels made wrong.
     """
 
@@ -85,7 +85,7 @@ class Entry:
 
 
 def read(folder: Path) -> list[Entry]:
-    """The entries whose outcomes are in ``folder``, by name."""
+    """The entries whose outcomes are in `folder`, by name."""
     return [_entry(json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
 
 
@@ -113,19 +113,19 @@ def _columns(found: dict[str, Any]) -> Iterator[tuple[str, dict[str, int]]]:
 
 
 def known(entries: Iterable[Entry]) -> dict[str, dict[str, list[str]]]:
-    """What is short: for each entry, the element types by column."""
+    """The missing samples: for each entry, the element types by column."""
     died = {entry.name: {"died": ["all"]} for entry in entries if entry.died is not None}
     return died | {entry.name: entry.short for entry in entries if entry.short}
 
 
 def known_failures() -> dict[str, dict[str, list[str]]]:
-    """What was short when ``docs/ops.md`` was written, in the form of ``known``."""
+    """The missing samples when `docs/ops.md` was written, in the form of `known`."""
     found: dict[str, dict[str, list[str]]] = json.loads(KNOWN_FAILURES.read_text())
     return found
 
 
 def document(entries: list[Entry], limit: int | None) -> str:
-    """The text of ``docs/ops.md``; ``limit`` is that of samples for each entry and type."""
+    """The text of `docs/ops.md`; `limit` is that of samples for each entry and type."""
     return "\n".join(
         [
             *_head(entries, limit),
@@ -159,7 +159,7 @@ def _head(entries: list[Entry], limit: int | None) -> Iterator[str]:
 
 
 def totals(entries: list[Entry]) -> Iterator[str]:
-    """How much was right by column, and how many samples got how far."""
+    """The number of right results by column, and of samples by the stage they reached."""
     yield "| | right | of | |"
     yield "|---|---:|---:|---:|"
     for column in COLUMNS:

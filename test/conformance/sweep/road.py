@@ -1,4 +1,4 @@
-"""The whole road: from a module through ``torch.export`` and our compiler to a file, run by every runtime."""
+"""The whole road: from a module through `torch.export` and our compiler to a file, run by every runtime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sweep.samples import Sample
 from sweep.torch_faults import true_results
 
 COLUMNS = ("portable", "aten", "stock")
-"""Where the file is run."""
+"""The runtime of the file."""
 
 Outcome = dict[str, str]
 """For each column "" when the results are torch's, else why they are not; no key where it does not apply, but
@@ -38,7 +38,7 @@ Outcome = dict[str, str]
 
 
 def first_line(problem: BaseException) -> str:
-    """What an exception says, in a line."""
+    """The message of an exception, in a line."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     return lines[0] if lines else type(problem).__name__
 
@@ -69,7 +69,7 @@ def _compiled(program: torch.export.ExportedProgram) -> Compiled:
 
 
 def travel(sample: Sample, stock: StockRuntime | None) -> Outcome:
-    """The outcome of ``sample`` in each of ``COLUMNS``, or under "export" or "compile" if it does not get that
+    """The outcome of `sample` in each of `COLUMNS`, or under "export" or "compile" if it does not get that
     far.
     """
     with warnings.catch_warnings(action="ignore"):

@@ -32,7 +32,7 @@ DTYPES = {
 
 
 def entry_name(info: Any) -> str:
-    """``nn.functional.pad-constant``: the name of an entry of the database, with its variant."""
+    """`nn.functional.pad-constant`: the name of an entry of the database, with its variant."""
     return f"{info.name}-{info.variant_test_name}" if info.variant_test_name else info.name
 
 
@@ -43,7 +43,7 @@ def entries() -> dict[str, Any]:
 
 
 class Caller(torch.nn.Module):
-    """A module that calls ``function`` on its inputs, put where the arguments had tensors."""
+    """A module that calls `function` on its inputs, put where the arguments had tensors."""
 
     def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: pytree.TreeSpec) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Caller(torch.nn.Module):
         self.spec = spec
 
     def arguments(self, inputs: tuple[torch.Tensor, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What ``function`` is called with, by position and by name."""
+        """The arguments of `function`, by position and by name."""
         leaves = list(self.leaves)
         for place, value in zip(self.places, inputs, strict=True):
             leaves[place] = value
@@ -67,7 +67,7 @@ class Caller(torch.nn.Module):
 
 @dataclass(frozen=True)
 class Sample:
-    """One call: ``module(*inputs)`` gives ``results``, flat. Of ``random`` ones the elements are random or
+    """One call: `module(*inputs)` gives `results`, flat. Of `random` ones the elements are random or
     unspecified, and only types and shapes count.
     """
 
@@ -119,7 +119,7 @@ class _Randomness(TorchDispatchMode):
 
 
 def samples(entry: str, dtype: str, limit: int | None = None, seed: int = 0) -> Iterator[Sample]:
-    """The samples of an entry for a type that torch itself can compute; with ``limit`` a seeded choice of
+    """The samples of an entry for a type that torch itself can compute; with `limit` a seeded choice of
     so many, which a larger one contains.
     """
     info = entries()[entry]

@@ -1,6 +1,6 @@
 """Known wrong results of torch, and the values expected instead.
 
-``test_torch_faults.py`` proves each entry against values of many digits. The portable kernels are held against the
+`test_torch_faults.py` proves each entry against values of many digits. The portable kernels are held against the
 results that torch has of the same numbers in float64, rounded once; the aten library, which is torch, against torch's.
 """
 
@@ -34,7 +34,7 @@ TORCH_FAULTS = (
 
 
 def true_results(sample: Sample) -> tuple[Any, ...]:
-    """What is expected of ``sample``: torch's results, or where those are wrong, its float64 ones rounded once."""
+    """The expected results of `sample`: torch's, or where those are wrong, its float64 ones rounded once."""
     if not any(f.entry == sample.entry and sample.dtype in f.types for f in TORCH_FAULTS):
         return sample.results
     low = DTYPES[sample.dtype]

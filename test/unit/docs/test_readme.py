@@ -1,6 +1,6 @@
 """The README and the tutorials do what they show: each `console` block is run and its output compared.
 
-    python -m test.unit.docs.test_readme        rewrites the outputs in these pages
+    python test/unit/docs/test_readme.py        rewrites the outputs in these pages
 
 A block is a shell session: lines that start with `$ ` are commands, the lines below each what it prints on standard
 output. `…` in an expected line stands for anything. Files that a block names with `<!-- file: PATH -->` before it are

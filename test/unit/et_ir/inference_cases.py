@@ -33,6 +33,10 @@ def core() -> Iterator[Case]:
     yield A.scalar_tensor, 3, {"dtype": torch.int64}
     yield A.empty.memory_format, [2, 3]
     yield A.empty_strided, [2, 3], [1, 2], {"dtype": torch.int64}
+    yield A.new_empty_strided, f(3), [2, 3], [3, 1]
+    yield A.combinations, f(4)
+    yield A.combinations, f(4), 3, True
+    yield A.combinations, f(2), 3
     yield A.arange.start_step, 0, 5, 2
     yield A.arange.start_step, 0, 1, 0.3
     yield A.arange.start_step, 5, 0, -2

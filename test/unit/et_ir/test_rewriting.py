@@ -90,7 +90,7 @@ def test_an_annotation_that_is_no_op_class_is_refused() -> None:
         def match_and_rewrite(self, op: int, rewriter: PatternRewriter) -> None:  # type: ignore[override]
             raise AssertionError("never called")
 
-    with pytest.raises(TypeError, match=r"Wrong rewrites .*int.* no op class"):
+    with pytest.raises(TypeError, match=r"Wrong rewrites .*int.* not an op class"):
         root_classes(Wrong())
 
 

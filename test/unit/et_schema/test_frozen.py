@@ -1,7 +1,7 @@
 """Files written once stay readable, and what we write for the same program stays the same bytes.
 
-``et12.pte`` is ours, from the program in ``conftest.py``, as written before flatbuffers' own builder did;
-``et12-builder.pte`` is the same since. ``stock-1.4.1.pte`` was written by ExecuTorch 1.4.1
+`et12.pte` is ours, from the program in `conftest.py`, as written before flatbuffers' own builder did;
+`et12-builder.pte` is the same since. `stock-1.4.1.pte` was written by ExecuTorch 1.4.1
 from a linear layer with a mutable counter.
 """
 

@@ -1,4 +1,4 @@
-"""Damaged files give ``InvalidFile`` or decode; nothing else comes out, at a cost in proportion to the file."""
+"""Damaged files give `InvalidFile` or decode; nothing else comes out, at a cost in proportion to the file."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_noise_behind_a_good_start() -> None:
 
 
 def table_of_one(writer: Writer, slot: int, position: int) -> int:
-    """A table with nothing but an offset to what is at ``position`` already."""
+    """A table with nothing but an offset to what is at `position` already."""
     writer.builder.StartObject(slot + 1)
     writer.builder.PrependUOffsetTRelativeSlot(slot, position, 0)
     return writer.builder.EndObject()

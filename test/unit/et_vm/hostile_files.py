@@ -1,4 +1,4 @@
-"""Files with one fault each, made for ``test_hostile.py``: functions that fill a method, and that make a file."""
+"""Files with one fault each, made for `test_hostile.py`: functions that fill a method, and that make a file."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def with_segment(index: int, *, offset: int | None = None, size: int | None = No
 
 
 def with_byte(path: str, old: bytes, new: bytes) -> Callable[[], bytes]:
-    """The good file with the first ``old`` after the table at ``path`` replaced."""
+    """The good file with the first `old` after the table at `path` replaced."""
 
     def make() -> bytes:
         file = Good().file()
@@ -307,7 +307,7 @@ def layout(*sizes: int, dim_order: bytes | None = None) -> flat_tensor.TensorLay
 
 
 def bundle_of(sizes: list[int], data: bytes, cut: int = 0) -> bytes:
-    """A program with one test case, which has one input, of floats; less ``cut`` bytes at the end."""
+    """A program with one test case, which has one input, of floats; less `cut` bytes at the end."""
     tensor = bundled_program.Tensor(ScalarType.FLOAT, sizes, data)
     build, stream = Build(), io.BytesIO()
     build.inputs(build.tensor(2))

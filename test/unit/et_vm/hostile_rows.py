@@ -1,4 +1,4 @@
-"""The rows of the table in ``test_hostile.py``: a fault, and when it is refused with which error."""
+"""The rows of the table in `test_hostile.py`: a fault, and when it is refused with which error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INVALID = Error.InvalidProgram
 
 
 class Row(NamedTuple):
-    """A fault: ``make()`` is a file with it."""
+    """A fault: `make()` is a file with it."""
 
     name: str
     make: Callable[[], Any]

@@ -149,5 +149,5 @@ def test_json_and_limits(capsys, file):
 def test_errors(capsys, file):
     good, bad = file(add(2)), file(b"x" * 100, "bad.pte")
     assert "bad.pte: " in run(capsys, "diff", good, bad, code=ExitCode.INVALID_INPUT)
-    assert "standard input" in run(capsys, "diff", "-", "-", code=ExitCode.USAGE)
+    assert "'-' can be given only once" in run(capsys, "diff", "-", "-", code=ExitCode.USAGE)
     assert "FILE" in run(capsys, "diff", good, code=ExitCode.USAGE)

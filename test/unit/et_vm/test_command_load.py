@@ -93,9 +93,9 @@ def test_several_files(capsys, program, kernels):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no kernel in it, and no backend: mark functions"),
+        ("", "defines neither a kernel nor a backend: decorate functions"),
         ("1 / 0", "own_kernels.py:1: importing it failed: ZeroDivisionError: division by zero"),
-        ("from et_vm import kernel\n@kernel('scale')\ndef f(): pass", "'scale' is no name of an operator"),
+        ("from et_vm import kernel\n@kernel('scale')\ndef f(): pass", "'scale' is not an op"),
         (
             SCALE.replace("mylib::scale.out", "aten::add.out"),
             "aten::add.out: a kernel is registered already; @kernel",

@@ -34,7 +34,7 @@ def test_into_a_file(capsys, file, tmp_path):
     ("arguments", "code", "message"),
     [
         (["ops", "{good}", "{bad}"], ExitCode.INVALID_INPUT, "bad.pte: "),
-        (["ops", "-", "-"], ExitCode.USAGE, "standard input"),
+        (["ops", "-", "-"], ExitCode.USAGE, "'-' can be given only once"),
         (["ops", "{good}", "-o", "/no/such/folder/x"], ExitCode.USAGE, "does not exist"),
     ],
 )

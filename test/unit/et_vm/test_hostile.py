@@ -1,8 +1,8 @@
 """The classes of malformed input that runtimes of this format had to learn of, each with the faults that are in it.
 
-Upstream's list comes first, then what its 1.4.1 does not find. A fault is a row of ``test_verify.py`` by name, which is
-found when a program is loaded, or a row here: a file, when it is refused (``program``: when it is loaded, ``method``:
-when the method is, ``execute``: at the instruction that does it) and with which error.
+Upstream's list comes first, then what its 1.4.1 does not find. A fault is a row of `test_verify.py` by name, which is
+found when a program is loaded, or a row here: a file, when it is refused (`program`: when it is loaded, `method`:
+when the method is, `execute`: at the instruction that does it) and with which error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Memory and work limits of :class:`et_vm.platform.Platform`.
+"""Memory and work limits of `et_vm.platform.Platform`.
 
 They hold for loading and for executing.
 """

@@ -60,7 +60,7 @@ def test_lifetimes_are_looked_at_if_asked_for():
     build.inputs(x)
     build.outputs(out)
     Program.load(build.file())
-    with pytest.raises(InvalidFile, match="still needs") as caught:
+    with pytest.raises(InvalidFile, match="over live bytes of") as caught:
         Program.load(build.file(), Verification.Lifetimes)
     assert caught.value.where == f"execution_plan[0].values[{clash}].val.allocation_info"
     assert caught.value.offset is not None

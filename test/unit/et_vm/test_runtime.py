@@ -103,7 +103,7 @@ def test_etdump_is_refused(runtime):
 
 
 def test_data_of_tensors_comes_from_one_place():
-    with pytest.raises(TypeError, match="not in both"):
+    with pytest.raises(TypeError, match="not both"):
         Runtime().load_program(one_and_two(), data_path="a.ptd", external={})
 
 

@@ -56,7 +56,7 @@ UNBOUND = TensorShapeDynamism.DYNAMIC_UNBOUND
 
 
 class Build:
-    """Collects the values and instructions of one method; ``program()`` and ``file()`` are the result."""
+    """Collects the values and instructions of one method; `program()` and `file()` are the result."""
 
     def __init__(self, name: str = "forward") -> None:
         self.plan = ExecutionPlan(
@@ -109,7 +109,7 @@ class Build:
         name: str = "",
         data: int = 0,
     ) -> int:
-        """A tensor in arena ``memory_id``, behind all others unless ``offset`` says where."""
+        """A tensor in arena `memory_id`, behind all others unless `offset` says where."""
         table = Tensor(
             scalar_type=dtype,
             sizes=list(sizes),
@@ -225,7 +225,7 @@ def combine(*builds: Build) -> bytes:
 
 
 def chain_of_adds(length: int, width: int = 4) -> Build:
-    """``out = x + x + ... + x`` in two alternating buffers."""
+    """`out = x + x + ... + x` in two alternating buffers."""
     build = Build()
     x, a, b = (build.tensor(width) for _ in range(3))
     source = x
@@ -324,7 +324,7 @@ KERNELS = {
 
 
 def kernels(registry: KernelRegistry | None = None) -> KernelRegistry:
-    """A registry with these kernels, or ``registry`` with them as well."""
+    """A registry with these kernels, or `registry` with them as well."""
     registry = registry or KernelRegistry()
     for name, prepare in KERNELS.items():
         registry.register(name, prepare)
@@ -332,7 +332,7 @@ def kernels(registry: KernelRegistry | None = None) -> KernelRegistry:
 
 
 def load(build: Build, **options: Any) -> Method:
-    """The method of ``build``, with :func:`kernels` unless ``options`` say otherwise."""
+    """The method of `build`, with `kernels` unless `options` say otherwise."""
     program = LoadedProgram.load(build.file())
     return program.load_method(build.plan.name, kernels=options.pop("kernels", kernels()), **options)
 

@@ -101,7 +101,7 @@ class Build:
         return XnnpackBackend().init(context, memoryview(self.blob()), [])
 
     def run(self, *inputs, outputs=None, handle=None):
-        """The outputs, as arrays of the types ``outputs``, or float32."""
+        """The outputs, as arrays of the types `outputs`, or float32."""
         handle = self.load() if handle is None else handle
         types = outputs or [np.float32] * len(self.graph.output_ids)
         ranks = [self._tensor(number).num_dims for number in self.graph.output_ids]
@@ -132,7 +132,7 @@ def call(handle, args, tracer=None):
 
 
 def one(node_type, x, *, limits=None, sizes=None, outputs=None, **fields):
-    """What a node of one operand makes of ``x``."""
+    """What a node of one operand makes of `x`."""
     build = Build()
     source = build.input(*x.shape, datatype=TYPES[x.dtype][0])
     target = build.output(*(sizes or x.shape), datatype=TYPES[x.dtype][0])

@@ -39,7 +39,7 @@ def test_texts_that_are_good(command: Command, text: str) -> None:
         (
             ADDMV.encode(),
             "2:3",
-            "[operand_c3] a tensor has too few dimensions",
+            "[operand_c3] argument 'self': expected 2 dimensions",
         ),
         (BROKEN.encode(), "2:18", "operand is used with type tensor<5xf32>"),
         (RELU.replace("4xf32", "-4xf32").encode(), "1:31", "Expected shape type"),

@@ -75,7 +75,7 @@ def test_files(command: Command, program: bytes, verb: str, file: str, code: int
         (npy(np.zeros(4, "V4")), "expected element type float32, got void32"),
         (
             npy(np.array([None] * 4), allow_pickle=True),
-            "x.npy: not a valid .npy file of numbers: it holds Python",
+            "x.npy: not a valid .npy file of numbers: contains Python objects",
         ),
         (npy(GOOD)[:-3], "x.npy: not a valid .npy file of numbers: "),
         (npy(GOOD)[:20], "x.npy: not a valid .npy file of numbers: "),

@@ -65,7 +65,7 @@ def before(command: Command) -> dict[Path, bytes]:
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """Within, a write beyond ``size`` bytes fails like one on a full disk: what fits is written before."""
+    """Within, a write beyond `size` bytes fails like one on a full disk: what fits is written before."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

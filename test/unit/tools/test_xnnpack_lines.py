@@ -1,4 +1,4 @@
-"""``et-vm info --delegates`` of graphs for XNNPACK."""
+"""`et-vm info --delegates` of graphs for XNNPACK."""
 
 import sys
 from pathlib import Path

@@ -58,7 +58,7 @@ def _partial(value: SSAValue, order: Order) -> Order:
 
 
 def operand(t: Translation, value: SSAValue, order: Order) -> int:
-    """What a node reads that broadcasts a value to results in an order."""
+    """The operand of a node that broadcasts a value to results in an order."""
     rank = len(shape_of(value))
     missing = len(order) - rank
     if is_constant(value):

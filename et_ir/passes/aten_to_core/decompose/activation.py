@@ -98,7 +98,7 @@ def _leaky(b: Chain, x: SSAValue, slope: SSAValue) -> SSAValue:
 
 @decomposes(Reason.FEWER, aten.SoftshrinkOp)
 def softshrink(b: Chain, op: aten.SoftshrinkOp) -> SSAValue | None:
-    """What is left of `x` after clamping it: NaN stays, as it does in torch."""
+    """Clamp of `x` that keeps NaN, as torch does."""
     if isinstance(op.lambd, SSAValue):
         return None
     x = op.self

@@ -32,7 +32,7 @@ _LOWEST = {
 
 
 def _masked(dtype: DType) -> float:
-    """What stands for minus infinity in a bias: half of the lowest number, so that adding a score cannot
+    """Stand-in for minus infinity in a bias: half of the lowest number, so that adding a score cannot
     overflow.
     """
     return _LOWEST[dtype] / 2

@@ -28,6 +28,7 @@ from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.program import FUNCTIONS, ComputeOp, LiteralOp
 from et_ir.dialects.schema import compatible
 from et_ir.dialects.schema.inference import meta_of
+from et_ir.dialects.schema.tensors import same_type
 from et_ops.dtypes import BF16, F16, F32, DType
 from et_ops.inference.meta import Meta
 
@@ -196,7 +197,7 @@ class Chain:
 
         Raises `PassFailedException` if it cannot have that type: the decomposition and the program disagree.
         """
-        if value.type == type:
+        if same_type(value.type, type):
             return value
         if not compatible(value.type, type):
             raise PassFailedException(f"{self.op.name}: decomposed, its result is {value.type}, not {type}")

@@ -37,7 +37,7 @@ def _kept(b: Chain, pair: Pair, dim: int) -> Pair:
 
 
 def _only(b: Chain, x: SSAValue) -> Pair:
-    """What is found in a tensor without dimensions."""
+    """Search in a rank-0 tensor."""
     return x, b.scalar(0, I64)
 
 
@@ -111,7 +111,7 @@ def _nanmedian(b: Chain, x: SSAValue, dim: int, keepdim: bool) -> Pair | None:
 
 
 def _count(b: Chain, sequence: SSAValue, x: SSAValue, *, right: bool, narrow: bool) -> SSAValue:
-    """How many elements of sequences, along their last dimension, lie before each of `x` along its last."""
+    """The number of elements of sequences, along their last dimension, before each of `x` along its last."""
     places = b(aten.UnsqueezeOp, sequence, -2) if meta(sequence).rank > 1 else sequence
     # A NaN lies behind everything, so what is asked is which elements do not lie behind.
     behind = b(aten.GtTensorOp if right else aten.GeTensorOp, places, b(aten.UnsqueezeOp, x, -1))

@@ -61,7 +61,7 @@ def max_pool3d_with_indices(b: Chain, op: aten.MaxPool3dWithIndicesOp) -> list[S
 
 
 def _chosen(values: Sequence[int], dims: tuple[int, int], otherwise: int) -> tuple[int, ...]:
-    """What a window does in two of three dimensions; -1 is a dimension in which it does nothing."""
+    """The window in two of three dimensions; -1 is a dimension in which it is trivial."""
     return tuple(otherwise if dim < 0 else values[dim] for dim in dims)
 
 
@@ -273,7 +273,7 @@ def pad(b: Chain, op: aten.PadOp) -> SSAValue | None:
 
 
 def _circular(b: Chain, x: SSAValue, amounts: Sequence[Any]) -> SSAValue | None:
-    """What comes before is the end, what comes after the start, one dimension after the other."""
+    """Circular padding, one dimension after the other: the end is repeated in front, the start behind."""
     if any(isinstance(amount, SSAValue) or amount < 0 for amount in amounts):
         return None
     for number in range(len(amounts) // 2):

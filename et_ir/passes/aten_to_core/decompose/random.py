@@ -158,7 +158,7 @@ def uniform(b: Chain, op: aten.UniformOp) -> SSAValue:
 
 @decomposes(Reason.KERNEL, aten.GeometricOp)
 def geometric(b: Chain, op: aten.GeometricOp) -> SSAValue:
-    """How often to try until what has the probability happens: at least once. Integers are not drawn as such."""
+    """The number of trials up to the first success, at least 1. Integers are not drawn as such."""
     u = _uniform(b, b.sizes(op.self), _wide(meta(op.self).dtype))
     scaled = b(aten.MulScalarOp, b(aten.Log1pOp, b(aten.NegOp, u)), 1 / math.log1p(-op.p))
     return b.to(b(aten.AddScalarOp, b(aten.FloorOp, scaled), 1), meta(op.self).dtype)

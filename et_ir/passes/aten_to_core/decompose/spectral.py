@@ -36,7 +36,7 @@ def stft(b: Chain, op: aten.StftOp) -> SSAValue | None:
 
 
 def _window(b: Chain, op: aten.StftOp, length: int) -> SSAValue | None:
-    """What the elements of a piece are multiplied by: a shorter window stands in the middle."""
+    """The factors of the elements of a frame: a shorter window is centred in it."""
     width: int = length if op.win_length is None else op.win_length
     window = op.window
     if width == length:

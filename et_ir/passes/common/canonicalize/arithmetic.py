@@ -16,7 +16,7 @@ from et_ir.dialects.program import Globals, LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import literal_of
-from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, same_type, tensor_type
 from et_ir.evaluation.arrays import array_of, has_numpy_dtype
 from et_ir.passes.common.canonicalize.replacing import by_operand
 from et_ops.dtypes import BOOL, DType
@@ -62,7 +62,7 @@ _NEUTRAL: Final[dict[str, tuple[_Neutral, bool]]] = {
     "pow": (_is_one, False),
     "sub": (_is_zero_to_subtract, False),
 }
-"""Which numbers leave the other operand as it is, and whether they may be the first operand."""
+"""Neutral elements, and whether they may be the first operand."""
 _OVERLOADS: Final = ("Tensor", "Scalar", "Tensor_Scalar", "Tensor_Tensor", "Tensor_mode", "Scalar_mode")
 
 
@@ -92,7 +92,7 @@ class NeutralOperand(RewritePattern):
             if not isinstance(kept, SSAValue):
                 continue
             value = cast("SSAValue[Attribute]", kept)
-            number = self.number(other) if value.type == result else None
+            number = self.number(other) if same_type(value.type, result) else None
             if number is not None and neutral(number, dtype):
                 by_operand(op, value, rewriter)
                 return
@@ -169,7 +169,7 @@ _MAGNITUDES: Final = known_forms("abs")
 
 
 class SameOperands(RewritePattern):
-    """What is the larger, or both, of a value and itself is the value."""
+    """Idempotence: the maximum, or the conjunction, of a value and itself is the value."""
 
     roots = (SchemaOp,)
 
@@ -189,7 +189,7 @@ class SimplePower(RewritePattern):
         base, exponent, result = op.operands[0], op.arg("exponent"), op.results[0]
         if not isinstance(exponent, int | float):
             return
-        if exponent == 2 and base.type == result.type:
+        if exponent == 2 and same_type(base.type, result.type):
             rewriter.replace(op, sibling(op, "mul.Tensor").make(base, base, result_types=[result.type]))
             return
         is_float = is_tensor(base.type) and dtype_of(base.type.element_type).is_float

@@ -25,6 +25,7 @@ from xdsl.rewriter import InsertPoint
 from et_ir.dialects.control import CondOp, MapOp, ScanOp, WhileOp, YieldOp
 from et_ir.dialects.program import Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
+from et_ir.dialects.schema.tensors import same_type
 from et_ir.rewriting import op_type_rewrite_pattern
 
 __all__ = ["patterns"]
@@ -68,7 +69,7 @@ class BranchesAlike(RewritePattern):
         same: dict[int, SSAValue] = {
             index: a
             for index, (a, b) in enumerate(zip(*branches, strict=True))
-            if a is b and a.type == op.outputs[index].type
+            if a is b and same_type(a.type, op.outputs[index].type)
         }
         kept = [
             index
@@ -86,7 +87,7 @@ class BranchesAlike(RewritePattern):
 
 
 class UnchangedState(RewritePattern):
-    """What is carried round a loop and never changed is what it was before."""
+    """Replacement of loop-invariant iteration arguments by their initial values."""
 
     roots = (WhileOp, ScanOp)
 
@@ -98,7 +99,7 @@ class UnchangedState(RewritePattern):
         same = {
             index: init
             for index, init in enumerate(inits)
-            if yielded[index] is op.body.block.args[index] and init.type == yielded[index].type
+            if yielded[index] is op.body.block.args[index] and same_type(init.type, yielded[index].type)
         }
         if not same:
             return
@@ -158,7 +159,7 @@ def _keep(region: Region, indices: Sequence[int], rewriter: PatternRewriter) -> 
 def _results(
     made: Sequence[SSAValue], kept: Sequence[int], count: int, others: dict[int, SSAValue]
 ) -> list[SSAValue | None]:
-    """What stands for each of `count` results: one of those made, another value, or nothing."""
+    """The replacement of each of `count` results: a new result, another value, or nothing."""
     found: list[SSAValue | None] = [others.get(index) for index in range(count)]
     for index, value in zip(kept, made, strict=True):
         found[index] = value

@@ -25,7 +25,7 @@ from et_ir.dialects.counterparts import forms, known_forms, sibling
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_static, tensor_type
+from et_ir.dialects.schema.tensors import is_static, same_type, tensor_type
 from et_ir.evaluation.arrays import array_of
 from et_ir.passes.common.canonicalize.replacing import by_operand, by_view
 from et_ir.passes.common.canonicalize.slices import type_of
@@ -105,7 +105,7 @@ class PoolOfOne(RewritePattern):
         stride = tuple(op.arg("stride")) or kernel
         source, (result, *indices) = op.operands[0], op.results
         ones = (*kernel, *stride) == (1,) * (len(kernel) + len(stride))
-        if not ones or any(op.arg("padding")) or source.type != result.type:
+        if not ones or any(op.arg("padding")) or not same_type(source.type, result.type):
             return
         if not indices:
             by_operand(op, source, rewriter)

@@ -55,7 +55,7 @@ class _Piece:
 
 
 def _piece(value: SSAValue, dim: int) -> _Piece | None:
-    """What a value is a part of, along a dimension."""
+    """The source of a slice along a dimension, and its range."""
     op = value.owner
     if not isinstance(op, SchemaOp) or not op.operands or not is_tensor(op.operands[0].type):
         return None
@@ -141,7 +141,7 @@ class JoinNeighbours(RewritePattern):
 
     @staticmethod
     def _joined(run: Sequence[_Piece], op: SchemaOp, dim: int, rewriter: PatternRewriter) -> SSAValue | None:
-        """What a run of pieces is; `None` if it costs more than the pieces do."""
+        """The value that a run of slices equals; `None` if it costs more than the slices do."""
         first = run[0]
         type = tensor_type(first.source)
         length = sum(piece.length for piece in run)

@@ -92,7 +92,7 @@ class _Cone:
                     rest.append(op)
 
     def leaves(self) -> Iterable[SSAValue]:
-        """What the operators are given from outside, each once; numbers and tensors without dimensions are left out."""
+        """Operands of the operators from outside the group, each once; numbers and rank-0 tensors are left out."""
         found = {operand: None for op in self.ops for operand in op.operands if operand.owner not in self.ops}
         return [v for v in found if is_tensor(v.type) and v.type.get_num_dims()]
 
@@ -126,7 +126,7 @@ class PermuteOperands(RewritePattern):
             rewriter.replace(op, [], [self._moved(source, cone, order, op, rewriter, {})])
 
     def _cost(self, leaf: SSAValue, order: Sequence[int]) -> int | None:
-        """How many elements it takes to permute an operand; `None` if it cannot be permuted."""
+        """Number of elements moved to permute an operand; `None` if it cannot be permuted."""
         type, rank = tensor_type(leaf), len(order)
         missing = rank - type.get_num_dims()
         if missing < 0 or (missing and not is_static(type)) or not _is_contiguous(leaf, rank - missing):

@@ -10,7 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from et_ir.dialects.counterparts import sibling
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import same_type, tensor_type
 from et_ir.passes.core_to_edge.remove_noops import needs_own_memory
 
 __all__ = ["by_operand", "by_view", "view_sizes"]
@@ -18,7 +18,7 @@ __all__ = ["by_operand", "by_view", "view_sizes"]
 
 def by_operand(op: SchemaOp, value: SSAValue, rewriter: PatternRewriter) -> None:
     """Replace the only result of an op by a value of the same type, unless it needs memory of its own."""
-    if value.type == op.results[0].type and not needs_own_memory(value, op.results[0]):
+    if same_type(value.type, op.results[0].type) and not needs_own_memory(value, op.results[0]):
         rewriter.replace(op, [], [value])
 
 
@@ -35,7 +35,7 @@ def by_view(op: SchemaOp, value: SSAValue, rewriter: PatternRewriter) -> None:
     """Replace the only result of an op by a view of a value with the same elements in the same order."""
     type = tensor_type(op.results[0])
     sizes = view_sizes(type)
-    if value.type == type:
+    if same_type(value.type, type):
         by_operand(op, value, rewriter)
     elif sizes is not None:
         rewriter.replace(op, sibling(op, "view").make(value, sizes, result_types=[type]))

@@ -12,7 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from et_ir.dialects.counterparts import forms, sibling
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_static, is_tensor, same_type, tensor_type
 from et_ir.passes.common.canonicalize.replacing import by_operand, by_view, view_sizes
 
 __all__ = ["PATTERNS"]
@@ -56,7 +56,7 @@ class ViewOfView(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
         source = op.operands[0]
-        if source.type == op.results[0].type:
+        if same_type(source.type, op.results[0].type):
             by_operand(op, source, rewriter)
         elif isinstance(source.owner, _VIEWS):
             by_view(op, source.owner.operands[0], rewriter)

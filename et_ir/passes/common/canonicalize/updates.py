@@ -12,7 +12,7 @@ from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.counterparts import forms, sibling
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_static, tensor_type
+from et_ir.dialects.schema.tensors import is_static, same_type, tensor_type
 from et_ir.passes.common.canonicalize.replacing import by_operand
 from et_ir.rewriting import op_type_rewrite_pattern
 
@@ -33,7 +33,7 @@ class CopyIsSource(RewritePattern):
         assert isinstance(op, SchemaOp)
         source, result = op.operands[1], tensor_type(op.results[0])
         type = tensor_type(source)
-        if type == result:
+        if same_type(type, result):
             by_operand(op, source, rewriter)
             return
         if not is_static(type) or not is_static(result):
@@ -56,7 +56,7 @@ def _copy(op: SchemaOp, source: SSAValue) -> SchemaOp:
 
 
 class ScatterOfSlices(RewritePattern):
-    """Where an index is the same for all elements of a slice, slices are put, not elements."""
+    """Scatter of elements to scatter of slices, if the index is the same for all elements of a slice."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: aten.ScatterSrcOp, rewriter: PatternRewriter) -> None:

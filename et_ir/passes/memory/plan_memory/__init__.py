@@ -322,7 +322,7 @@ def _arena(op: MemoryRegisterOp) -> int:
 
 
 def _uses(register: SSAValue) -> int:
-    """How often instructions, and the caller, read or write the memory of a register: through views of it too."""
+    """The number of reads and writes of a register's memory by instructions and the caller, through views too."""
     return isinstance(register.owner, InputOp) + sum(
         _uses(use.operation.result) if isinstance(use.operation, ViewOp) else 1 for use in register.uses
     )

@@ -46,7 +46,7 @@ def given_by_caller(op: RegisterOp) -> bool:
 def request_problems(
     plan: PlanOp, banks: Collection[str], unplanned: Collection[RegisterOp] = ()
 ) -> Iterator[Diagnostic]:
-    """What registers ask for that cannot be; `banks` are the names of those that there are, `unplanned` the registers
+    """Unsatisfiable requests of registers; `banks` are the names of the existing banks, `unplanned` the registers
     that get no memory in any.
     """
     outputs = set(plan.return_op.outputs)

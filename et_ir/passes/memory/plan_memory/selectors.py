@@ -31,7 +31,7 @@ _WHAT: Final = (
     r"\.(?:(?P<kind>inputs|outputs)(?:\.(?P<index>[0-9]+))?|(?P<group>state|modules)\.(?P<name>.+))"
 )
 SELECTOR: Final = re.compile(r"(?P<method>.+?)" + _WHAT)
-"""What a selector looks like."""
+"""The syntax of a selector."""
 
 
 class SelectorError(ValueError):
@@ -90,7 +90,7 @@ def _state(plans: Sequence[PlanOp], plan: PlanOp, selector: str, pattern: str) -
 
 
 def _computed(plan: PlanOp, selector: str, pattern: str) -> list[SSAValue]:
-    """What the instructions of some modules write."""
+    """Registers written by the instructions of some modules."""
     paths = {op: module_path(op.location) for op in plan.instructions}
     found: dict[SSAValue, None] = {}
     for op, path in paths.items():
@@ -112,7 +112,7 @@ def _enclosing(path: str) -> Iterable[str]:
 
 
 def _known(what: str, names: Iterable[str], pattern: str) -> str:
-    """What there is, for a message: what looks like a pattern first."""
+    """The existing names for an error message: those that resemble the pattern first."""
     names = sorted(names)
     if not names:
         return f"no {what}"

@@ -27,7 +27,7 @@ LARGEST_ARENA: Final = 2**63 - 1
 
 
 class SharedState:
-    """Where the state of several methods lies in the arenas that they share: nothing else comes below `sizes` there."""
+    """The placement of the state of several methods in shared arenas: nothing else is placed below `sizes` there."""
 
     def __init__(self, plans: Sequence[PlanOp], banks: Sequence[Bank], alignment: int):
         self.places: dict[str, tuple[int, int]] = {}

@@ -53,7 +53,7 @@ class UpdatedBytes:
 
 @dataclass(frozen=True)
 class Put:
-    """What `index_put_` does; `whole` are the sizes of the values, if they are not those of the tensor as it is."""
+    """An update by `index_put_`; `whole` are the sizes of the values, if they are not those of the tensor as it is."""
 
     indices: tuple[Index | None, ...]
     values: SSAValue
@@ -65,7 +65,7 @@ Update = UpdatedBytes | Put
 
 
 def update_of(op: KernelCallOp) -> Update | None:
-    """What an update operator writes, `None` for a call that is not to be made in place."""
+    """The update of a call, `None` for one that is not to be made in place."""
     read = UPDATES.get(op.key)
     target = op.inputs[0] if op.inputs else None
     if read is None or target is None or op.arguments[0] is not target:
@@ -195,5 +195,5 @@ def type_of(register: SSAValue) -> Tensor:
 
 
 def numel(register: SSAValue) -> int:
-    """How many elements a tensor has at most."""
+    """Upper bound of a tensor's element count."""
     return prod(type_of(register).get_shape())

@@ -248,7 +248,7 @@ class Emitter:
         return expanded
 
     def _sum(self, target: SSAValue, dim: int, index: SSAValue | None, values: SSAValue) -> SSAValue:
-        """What stands at one index, and the values."""
+        """The slice at one index, and the values."""
         assert index is not None
         there = self._declare(AllocOp(values.type))
         self._add(KernelCallOp("aten::index_select.out", [target, dim, index], outs=[there]))
@@ -268,7 +268,7 @@ class Emitter:
         return copied
 
     def _once(self, value: SSAValue, what: object, make: Callable[[], SSAValue]) -> SSAValue:
-        """What a number or an index was made into before in this block, where it has been the same since."""
+        """The cached conversion of a number or an index in this block, valid while it has not changed."""
         place = (self._block, value, what)
         found = self._known.get(place)
         if found is None:

@@ -77,7 +77,7 @@ class ConvolutionsToProductsPass(ModulePass):
     headroom: int = 0
     """Bytes by which the program may need more memory at once."""
     memory: MemoryAllowance = "peak"
-    """What more the program may need at once."""
+    """Limit of additional peak memory."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         model = CostModel.of(self.target)

@@ -23,7 +23,7 @@ Geometry = Mapping[Operation, tuple[Window, TileBudget]]
 
 
 def copies_of(window: Window) -> Sequence[Copies]:
-    """What a convolution copies, in each way to copy it: the patches of a row, or all that a group takes.
+    """Elements copied by each form of a convolution: the patches of a row, or all that a group takes.
 
     Nothing for kernels of size 1. An image with a margin is copied as a whole, or the rows that a tile meets.
     """

@@ -51,7 +51,7 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """How many rows of the padded image a row of the result meets, with those between its taps."""
+        """The number of rows of the padded image under a row of the result, including those between its taps."""
         return self.dilation[0] * (self.taps[0] - 1) + 1
 
     @property
@@ -66,7 +66,7 @@ class Window:
 
     @property
     def depth(self) -> int:
-        """How many elements an output meets: the rows of patches."""
+        """The number of elements under the window of one output: the rows of the patch matrix."""
         return self.channels // self.groups * prod(self.taps)
 
 

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
+from importlib import import_module
 from typing import Final
 
 from xdsl.context import Context
@@ -54,52 +54,33 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.passes.to_executorch.legalize import (
-    arguments,
-    bags,
-    complex_numbers,
-    empty,
-    normalizations,
-    pools,
-    powers,
-    quotients,
-    ranks,
-    remainder,
-    scans,
-    scatters,
-    sorts,
-    sums,
-    types,
-    volumes,
-)
 from et_ir.rewriting import rewrite
 from et_ir.targets.registry import DEFAULT
 from et_ir.targets.rewriting import TargetPattern, target_of
 from et_ir.targets.target import Target
 
-__all__ = ["FAMILIES", "LegalizePass", "made"]
+__all__ = ["FAMILIES", "LegalizePass", "made", "patterns_of"]
 
-FAMILIES: Final[dict[str, ModuleType]] = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (
-        arguments,
-        bags,
-        complex_numbers,
-        empty,
-        normalizations,
-        pools,
-        powers,
-        quotients,
-        ranks,
-        remainder,
-        scans,
-        scatters,
-        sorts,
-        sums,
-        types,
-        volumes,
-    )
-}
+FAMILIES: Final = frozenset(
+    [
+        "arguments",
+        "bags",
+        "complex_numbers",
+        "empty",
+        "normalizations",
+        "pools",
+        "powers",
+        "quotients",
+        "ranks",
+        "remainder",
+        "scans",
+        "scatters",
+        "sorts",
+        "sums",
+        "types",
+        "volumes",
+    ]
+)
 """The modules with patterns, `PATTERNS`, by the names that `Target.legalizations` has."""
 
 
@@ -115,17 +96,18 @@ class LegalizePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(self)
         for one in target.legalizations:
-            classes = _family(one, target) if isinstance(one, str) else (one,)
+            classes = patterns_of(one, target) if isinstance(one, str) else (one,)
             rewrite(op, [made(cls, target) for cls in classes])
 
 
-def _family(name: str, target: Target) -> Sequence[type[RewritePattern]]:
-    if name not in FAMILIES:
+def patterns_of(family: str, target: Target) -> Sequence[type[RewritePattern]]:
+    """The patterns of a family that a target requests. Raises `PassFailedException` for an unknown name."""
+    if family not in FAMILIES:
         raise PassFailedException(
-            f"legalize: '{target}' requests unknown legalization '{name}', expected one of "
+            f"legalize: '{target}' requests unknown legalization '{family}', expected one of "
             f"{', '.join(sorted(FAMILIES))}"
         )
-    return FAMILIES[name].PATTERNS
+    return import_module(f"{__name__}.{family}").PATTERNS
 
 
 def made(cls: type[RewritePattern], target: Target) -> RewritePattern:

@@ -145,7 +145,7 @@ class Parts:
         return self(edge.ViewCopyOp, value, tuple(shape))
 
     def select(self, value: SSAValue, dim: int, index: int) -> SSAValue:
-        """What stands at one place of a dimension."""
+        """The slice at one index of a dimension."""
         return self(edge.SelectCopyIntOp, value, dim, index)
 
     def to(self, value: SSAValue, element: Attribute) -> SSAValue:

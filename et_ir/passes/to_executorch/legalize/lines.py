@@ -81,7 +81,7 @@ class Lines:
         return self(edge.FullOp, tuple(shape), number, dtype=element, result_types=[type])
 
     def is_nan(self, value: SSAValue) -> SSAValue | None:
-        """Where NaN stands, if the type has it."""
+        """Mask of NaN, if the type has it."""
         return self(edge.IsnanOp, value) if self.dtype(value).is_float else None
 
     # -- along the dimension
@@ -111,7 +111,7 @@ class Lines:
         return self(edge.ArangeStartStepOp, 0, size, 1, dtype=i64, result_types=[type])
 
     def places(self, shape: Sequence[int]) -> SSAValue:
-        """How far along each element of a tensor stands, as i64."""
+        """Index of each element along the dimension, as i64."""
         size = shape[self.dim]
         line = self.view(self.places_of(size), [size if at == self.dim else 1 for at in range(len(shape))])
         return line if self.shape(line) == tuple(shape) else self(edge.ExpandCopyOp, line, list(shape))

@@ -38,7 +38,7 @@ class _Division:
         self._rewriter = rewriter
         self.value, self.result = op.operands[0], tensor_type(op.results[0])
         self.is_negative_one: SSAValue | None = None
-        """Where the divisor, if it is a tensor, is -1."""
+        """Mask of divisors equal to -1, if the divisor is a tensor."""
         if divisor is not None:
             self.divisor = self._number(1 if divisor == -1 else divisor)
         else:
@@ -64,7 +64,7 @@ class _Division:
         return self._rewriter.insert(made).results[0]
 
     def toward_zero(self) -> SSAValue:
-        """Where the quotient is not whole and was rounded away from zero."""
+        """Mask of quotients that are not integral and were rounded away from zero."""
         flags = _flags(self.result)
         negative = edge.LtScalarOp.make(self.value, 0, result_types=[_flags(tensor_type(self.value))])
         below = edge.LtScalarOp.make(self.remainder, 0, result_types=[flags])

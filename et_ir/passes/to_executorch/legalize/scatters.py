@@ -27,7 +27,7 @@ _COMBINE: Final[dict[str, type[EdgeOp]]] = {
     "prod": edge.MulTensorOp,
 }
 _OF_TRUTH: Final = {"sum": "amax", "prod": "amin"}
-"""What sums and products of booleans are, as numbers."""
+"""Sums and products of booleans, as functions of numbers."""
 
 
 class ScatterReduce(RewritePattern):

@@ -24,7 +24,7 @@ def ordered(b: Lines, value: SSAValue, *, descending: bool) -> Group:
 
 
 def ranks(b: Lines, values: SSAValue) -> SSAValue:
-    """How many other values come before each element of a sorted tensor, as i64; all NaN are one value."""
+    """Rank of each element of a tensor among the others, as i64; all NaN are one value."""
     shape = b.shape(values)
     size = b.length(values)
     if size == 1:

@@ -128,7 +128,7 @@ class SwappedBatch(Form):
         return [many, turned, made, _turned(made.results[0], (batch, rows, columns))]
 
     def gain(self, op: EdgeOp) -> float:
-        """Where less is moved about it may cost more: what is not copied needs no memory, such as keys in a cache."""
+        """Maximum relative cost: 2 where less is moved, as an operand that is not copied needs no memory."""
         _, rows, depth = tensor_type(op.operands[0]).get_shape()
         columns = tensor_type(op.operands[1]).get_shape()[2]
         return 2.0 if rows == 1 or rows * (depth + columns) < depth * columns else super().gain(op)

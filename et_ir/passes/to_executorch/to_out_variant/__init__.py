@@ -69,7 +69,7 @@ class ToOutVariantPass(ModulePass):
     name = "to-out-variant"
 
     unbounded: Literal["error", "runtime"] = "error"
-    """What tensors without an upper bound are: errors, or `unbound` registers, which get memory at run time."""
+    """The treatment of unbounded tensors: errors, or `unbound` registers, which get memory at run time."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         findings: list[Diagnostic] = []

@@ -48,7 +48,7 @@ from et_ir.dialects.program import (
 from et_ir.dialects.program.arithmetic import primitive
 from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
-from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, layout_of, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.control_flow import lower_control
 from et_ir.passes.to_executorch.to_out_variant.missing_out_variant import missing_out_variant
 from et_ir.passes.to_executorch.to_out_variant.registers import default_of
@@ -81,7 +81,7 @@ class Method:
 
     @cached_property
     def _bounds(self) -> SizeBounds | None:
-        """What is known of sizes that are not static: nothing is computed where all are."""
+        """Bounds of sizes that are not static; nothing is computed where all are."""
         return SizeBounds(self.function.body.block) if self.function.body.blocks else None
 
     def run(self) -> PlanOp:
@@ -159,11 +159,11 @@ class Method:
         sizes = [0 if size is None else size for size in self._bounds.sizes(value)]
         if self._grows and None in self._bounds.sizes(value):
             unbound = TensorShapeDynamism.DYNAMIC_UNBOUND
-            return TensorType(type.element_type, sizes, type.encoding), unbound
+            return TensorType(type.element_type, sizes, layout_of(type)), unbound
         if None in self._bounds.sizes(value) and not any(self._is_unbounded(v) for v in op.operands):
             message = f"[out_variant_c3] {what} has type {type} with unbounded sizes"
             self.diagnostics.append(diagnose(op, message, fix))
-        return TensorType(type.element_type, sizes, type.encoding), TensorShapeDynamism.DYNAMIC_BOUND
+        return TensorType(type.element_type, sizes, layout_of(type)), TensorShapeDynamism.DYNAMIC_BOUND
 
     def _is_unbounded(self, value: SSAValue) -> bool:
         """Whether a tensor has a size without a bound, which is reported where it first comes up."""

@@ -16,5 +16,5 @@ _DEFAULTS: Final[dict[Attribute, Scalar]] = {i64: 0, f64: 0.0, i1: False, String
 
 
 def default_of(type: Attribute) -> Scalar:
-    """What a register of a type holds before the first execution; `None` for what is neither number nor string."""
+    """Initial content of a register of a type; `None` for a type that is neither number nor string."""
     return _DEFAULTS.get(type)

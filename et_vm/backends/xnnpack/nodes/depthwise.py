@@ -89,7 +89,7 @@ def _scaled(part: slice, unit: int) -> slice:
 
 
 def _misses(axis: Axis, tap: int) -> int:
-    """How many places have no element of the image under a tap."""
+    """The number of places without an element of the image under a tap."""
     inside, _ = _overlap(axis, tap, 0, axis.out)
     return axis.out - (inside.stop - inside.start)
 

@@ -91,7 +91,7 @@ def average_pooling(site: Site, node: NodePooling2D) -> list[Step]:
 
 
 def _counts(window: Axis) -> Array:
-    """How many elements of each window lie in the image, at least 1."""
+    """The number of elements of each window inside the image, at least 1."""
     first = np.arange(window.out) * window.stride - window.before
     inside = np.minimum(first + window.taps, window.size) - np.maximum(first, 0)
     return np.maximum(inside, 1)

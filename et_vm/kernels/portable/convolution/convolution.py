@@ -2,9 +2,9 @@
 
 All methods end in BLAS or in long elementwise calls: a 1x1 kernel is a matrix product of the image as it
 lies in memory; other dense kernels gather the windows of the padded image into a matrix first
-(:mod:`convolution_dense`); one filter per channel is a sum of shifted images
-(:mod:`convolution_depthwise`); a transposed convolution is a product whose result is scattered
-(:mod:`convolution_transposed`). Every method handles both contiguous and channels-last tensors, and takes
+(`convolution_dense`); one filter per channel is a sum of shifted images
+(`convolution_depthwise`); a transposed convolution is a product whose result is scattered
+(`convolution_transposed`). Every method handles both contiguous and channels-last tensors, and takes
 the padding into scratch with the image.
 """
 
@@ -49,7 +49,7 @@ def window_of(
     transposed: bool,
     output_padding: Sequence[int],
 ) -> Window:
-    """The geometry of a convolution of ``input`` with ``weight``, checked."""
+    """The geometry of a convolution of `input` with `weight`, checked."""
     size, kernel_size = input.sizes[2:], weight.sizes[2:]
     fits = min(kernel_size) > 0
     ctx.check(fits, arg="weight", expected="a kernel with elements", got=list(weight.sizes))
@@ -96,7 +96,7 @@ def convolution_out(
     groups: int,
     out: Tensor,
 ) -> Step:
-    """``input`` (N, C, space...) with ``weight`` (K, C / groups, space...), or transposed (C, K / groups,
+    """`input` (N, C, space...) with `weight` (K, C / groups, space...), or transposed (C, K / groups,
     space...).
 
     Scratch: the padded image or the part of it that a block needs, the window matrix (at most 16 MB at a
@@ -154,7 +154,7 @@ def convolution_out(
 
 
 def _scratch_like(ctx: PrepareContext, array: Array, dtype: DType) -> Array:
-    """Scratch of the shape of ``array``, with the channels last if they are there."""
+    """Scratch of the shape of `array`, with the channels last if they are there."""
     if not channels_last(array):
         return ctx.scratch(array.shape, dtype)
     return np.moveaxis(ctx.scratch(np.moveaxis(array, 1, -1).shape, dtype), -1, 1)

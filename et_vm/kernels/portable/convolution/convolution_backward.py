@@ -40,7 +40,7 @@ def convolution_backward_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """Gradients by the input, the weight and the bias; those that ``output_mask`` leaves out are not written.
+    """Gradients by the input, the weight and the bias; those that `output_mask` leaves out are not written.
 
     Scratch: the gradients wanted, the window matrix of one sample, and what convolution takes.
     """
@@ -112,7 +112,7 @@ def convolution_backward_out(
 def _weight_gradient(
     ctx: PrepareContext, image: Array, grad: Array, window: Window, groups: int, out: Tensor
 ) -> list[Step]:
-    """Sum over samples of (filters, places) x (places, taps): ``grad`` with the windows of ``image``."""
+    """Sum over samples of (filters, places) x (places, taps): `grad` with the windows of `image`."""
     samples, channels = image.shape[:2]
     places, taps = math.prod(window.out), math.prod(window.kernel)
     filters = grad.shape[1] // groups

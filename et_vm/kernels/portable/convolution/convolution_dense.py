@@ -32,10 +32,10 @@ def dense(
     groups: int,
     pack_key: int | None,
 ) -> list[Step]:
-    """Calls that store the convolution of ``image`` (N, C, space...) with ``weight`` (K, C / groups,
-    space...) into ``out``, which is contiguous or channels-last.
+    """Calls that store the convolution of `image` (N, C, space...) with `weight` (K, C / groups,
+    space...) into `out`, which is contiguous or channels-last.
 
-    ``pack_key`` identifies a constant weight, of which a repacked copy may be kept. Scratch: the padded
+    `pack_key` identifies a constant weight, of which a repacked copy may be kept. Scratch: the padded
     image of one sample and the window matrix of at most MATRIX_LIMIT elements; for a 1x1 kernel only the
     image, when its places are strided.
     """
@@ -44,7 +44,7 @@ def dense(
 
 
 def _packed_weight(ctx: PrepareContext, weight: Array, pack_key: int | None) -> tuple[list[Step], Array]:
-    """``weight`` C-contiguous: itself, a copy kept for a constant, or scratch and the calls that fill it."""
+    """`weight` C-contiguous: itself, a copy kept for a constant, or scratch and the calls that fill it."""
     if weight.flags.c_contiguous:
         return [], weight
     if pack_key is not None:
@@ -109,7 +109,7 @@ def _channels_first(
 
 
 def product_into(ctx: PrepareContext, a: Array, b: Array, out: Array) -> list[Step]:
-    """``out = a @ b`` for operands BLAS reads in place and an ``out`` whose rows are contiguous but may lie
+    """`out = a @ b` for operands BLAS reads in place and an `out` whose rows are contiguous but may lie
     apart.
     """
     return [(np.matmul, (a, b, out))] if a.shape[-1] else product(ctx, a, b, out)

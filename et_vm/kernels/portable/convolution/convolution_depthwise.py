@@ -28,14 +28,14 @@ _WIDE = 256
 
 class _Phases(NamedTuple):
     """The padded image taken apart: phase (p, q) holds the elements (i * stride + p, j * stride + q) as
-    ``rows`` by ``columns``.
+    `rows` by `columns`.
     """
 
     rows: int
     columns: int
     which: list[tuple[int, int]]
     taps: list[tuple[int, int, int]]
-    """Per tap of the kernel in order: its phase's place in ``which``, and the row and column it starts
+    """Per tap of the kernel in order: its phase's place in `which`, and the row and column it starts
     from.
     """
 
@@ -55,7 +55,7 @@ def _phases(window: Window) -> _Phases:
 
 
 def _overlap(size: int, stride: int, pad: int, phase: int, count: int) -> tuple[slice, slice]:
-    """Where elements ``i * stride + phase - pad`` for i < count fall into [0, size): the slice of i, and of
+    """Range of elements `i * stride + phase - pad`, i < count, inside [0, size): the slice of i, and of
     the image.
     """
     first = max(0, -(-(pad - phase) // stride))
@@ -73,11 +73,11 @@ def depthwise(
     window: Window,
     pack_key: int | None,
 ) -> list[Step]:
-    """Calls that convolve each channel of ``image`` (N, C, H, W) with its own filters of ``weight`` (C * m,
-    1, h, w) into ``out``, which is contiguous or channels-last.
+    """Calls that convolve each channel of `image` (N, C, H, W) with its own filters of `weight` (C * m,
+    1, h, w) into `out`, which is contiguous or channels-last.
 
     Scratch: a tile of the image, a product and a sum. Channels last with m = 1 keeps the weights repeated
-    along a row (``pack_key`` identifies a constant weight; otherwise they are repeated into scratch at each
+    along a row (`pack_key` identifies a constant weight; otherwise they are repeated into scratch at each
     call).
     """
     if channels_last(out) and weight.shape[0] == image.shape[1]:
@@ -125,7 +125,7 @@ def _first(
 
 
 class _Tile(NamedTuple):
-    """Views of the scratch of :func:`_first` for a number of channels: the same for every such block."""
+    """Views of the scratch of `_first` for a number of channels: the same for every such block."""
 
     insides: list[tuple[tuple[Any, ...], Array]]
     """Per phase, which elements of the image it holds, and where."""
@@ -232,7 +232,7 @@ def _last(
 def _repeated_weight(
     ctx: PrepareContext, weight: Array, repeat: int, pack_key: int | None
 ) -> tuple[list[Step], Array]:
-    """``weight`` (channels, taps) as (taps, repeat * channels)."""
+    """`weight` (channels, taps) as (taps, repeat * channels)."""
     channels, taps = weight.shape
     view = np.broadcast_to(weight.T[:, None, :], (taps, repeat, channels))
     if pack_key is not None:

@@ -26,8 +26,8 @@ def transposed(
     window: Window,
     groups: int,
 ) -> list[Step]:
-    """Calls that store the transposed convolution of ``image`` (N, C, space...) with ``weight`` (C, K /
-    groups, space...) into ``out``.
+    """Calls that store the transposed convolution of `image` (N, C, space...) with `weight` (C, K /
+    groups, space...) into `out`.
 
     Scratch, for one sample: the product (K * taps, places), the sum with its padding (K, space...), and the
     image if it is not contiguous.

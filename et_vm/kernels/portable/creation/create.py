@@ -37,7 +37,7 @@ def _fill(ctx: PrepareContext, size: Sequence[int], value: Array, out: Tensor) -
 
 
 def _number(ctx: PrepareContext, value: Scalar, size: Sequence[int], out: Tensor, *, arg: str) -> Array:
-    """What to fill ``out`` of ``size`` with. Torch makes an infinity of a number that is too large for a 16-bit
+    """The fill value for `out` of `size`. Torch makes an infinity of a number that is too large for a 16-bit
     float where it makes a single element, and refuses it elsewhere.
     """
     if math.prod(size) == 1 and out.scalar_type in REDUCED:
@@ -47,7 +47,7 @@ def _number(ctx: PrepareContext, value: Scalar, size: Sequence[int], out: Tensor
 
 @kernel("aten::full.out")
 def full_out(ctx: PrepareContext, size: list[int], fill_value: Scalar, out: Tensor) -> Step:
-    """``fill_value`` everywhere."""
+    """`fill_value` everywhere."""
     _check_size(ctx, size)
     return _fill(ctx, size, _number(ctx, fill_value, size, out, arg="fill_value"), out)
 
@@ -56,26 +56,26 @@ def full_out(ctx: PrepareContext, size: list[int], fill_value: Scalar, out: Tens
 def full_like_out(
     ctx: PrepareContext, self: Tensor, fill_value: Scalar, memory_format: int | None, out: Tensor
 ) -> Step:
-    """``fill_value`` everywhere, in the shape of ``self``."""
+    """`fill_value` everywhere, in the shape of `self`."""
     return _fill(ctx, self.sizes, _number(ctx, fill_value, self.sizes, out, arg="fill_value"), out)
 
 
 @kernel("aten::new_full.out")
 def new_full_out(ctx: PrepareContext, self: Tensor, size: list[int], fill_value: Scalar, out: Tensor) -> Step:
-    """``fill_value`` everywhere."""
+    """`fill_value` everywhere."""
     return full_out(ctx, size, fill_value, out)
 
 
 @kernel("aten::fill.Scalar_out")
 def fill_scalar_out(ctx: PrepareContext, self: Tensor, value: Scalar, out: Tensor) -> Step:
-    """``value`` everywhere, in the shape of ``self``."""
+    """`value` everywhere, in the shape of `self`."""
     check_type(ctx, self.scalar_type, out, arg="out")
     return _fill(ctx, self.sizes, _number(ctx, value, self.sizes, out, arg="value"), out)
 
 
 @kernel("aten::fill.Tensor_out")
 def fill_tensor_out(ctx: PrepareContext, self: Tensor, value: Tensor, out: Tensor) -> Step:
-    """The one element of ``value`` everywhere, in the shape of ``self``."""
+    """The one element of `value` everywhere, in the shape of `self`."""
     ctx.check(value.numel == 1, arg="value", expected="one element", got=list(value.sizes))
     check_type(ctx, self.scalar_type, out, arg="out")
     out.resize(self.sizes)
@@ -98,13 +98,13 @@ def ones_out(ctx: PrepareContext, size: list[int], out: Tensor) -> Step:
 
 @kernel("aten::zeros_like.out")
 def zeros_like_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
-    """Zeros, in the shape of ``self``."""
+    """Zeros, in the shape of `self`."""
     return _fill(ctx, self.sizes, constant(0, out.scalar_type), out)
 
 
 @kernel("aten::ones_like.out")
 def ones_like_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
-    """Ones, in the shape of ``self``."""
+    """Ones, in the shape of `self`."""
     return _fill(ctx, self.sizes, constant(1, out.scalar_type), out)
 
 
@@ -130,7 +130,7 @@ def empty_out(ctx: PrepareContext, size: list[int], memory_format: int | None, o
 
 @kernel("aten::empty_like.out")
 def empty_like_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
-    """Memory as it is, in the shape of ``self``."""
+    """Memory as it is, in the shape of `self`."""
     out.resize(self.sizes)
     return NOTHING
 
@@ -143,7 +143,7 @@ def new_empty_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tenso
 
 @kernel("aten::empty_strided.out")
 def empty_strided_out(ctx: PrepareContext, size: list[int], stride: list[int], out: Tensor) -> Step:
-    """Memory as it is, laid out as ``out`` was planned: its strides are those of a dim order."""
+    """Memory as it is, laid out as `out` was planned: its strides are those of a dim order."""
     good = len(stride) == len(size) and all(step >= 0 for step in stride)
     ctx.check(good, arg="stride", expected=f"{len(size)} non-negative strides", got=stride)
     return empty_out(ctx, size, None, out)
@@ -153,13 +153,13 @@ def empty_strided_out(ctx: PrepareContext, size: list[int], stride: list[int], o
 def new_empty_strided_out(
     ctx: PrepareContext, self: Tensor, size: list[int], stride: list[int], out: Tensor
 ) -> Step:
-    """Memory as it is, laid out as ``out`` was planned."""
+    """Memory as it is, laid out as `out` was planned."""
     return empty_strided_out(ctx, size, stride, out)
 
 
 @kernel("aten::empty_permuted.out")
 def empty_permuted_out(ctx: PrepareContext, size: list[int], physical_layout: list[int], out: Tensor) -> Step:
-    """Memory as it is, laid out as ``out`` was planned."""
+    """Memory as it is, laid out as `out` was planned."""
     good = sorted(physical_layout) == list(range(len(size)))
     ctx.check(
         good, arg="physical_layout", expected=f"an order of {len(size)} dimensions", got=physical_layout
@@ -171,7 +171,7 @@ def empty_permuted_out(ctx: PrepareContext, size: list[int], physical_layout: li
 def empty_dim_order_out(
     ctx: PrepareContext, size: list[int], dim_order: list[int] | None, out: Tensor
 ) -> Step:
-    """Memory as it is, laid out as ``dim_order``."""
+    """Memory as it is, laid out as `dim_order`."""
     _check_size(ctx, size)
     if dim_order is not None and tuple(dim_order) != out.dim_order:
         raise ctx.trap(arg="out", expected=f"dim order {dim_order}", got=list(out.dim_order))
@@ -181,19 +181,19 @@ def empty_dim_order_out(
 
 @kernel("aten::scalar_tensor.out")
 def scalar_tensor_out(ctx: PrepareContext, s: Scalar, out: Tensor) -> Step:
-    """The number ``s`` as a 0-d tensor."""
+    """The number `s` as a 0-d tensor."""
     return _fill(ctx, (), _number(ctx, s, (), out, arg="s"), out)
 
 
 @kernel("aten::arange.out")
 def arange_out(ctx: PrepareContext, end: Scalar, out: Tensor) -> Step:
-    """0, 1, 2, ... below ``end``."""
+    """0, 1, 2, ... below `end`."""
     return arange_start_out(ctx, 0, end, 1, out)
 
 
 @kernel("aten::arange.start_out")
 def arange_start_out(ctx: PrepareContext, start: Scalar, end: Scalar, step: Scalar, out: Tensor) -> Step:
-    """``start``, ``start + step``, ... below ``end``. Integers are counted exactly, floats in float64."""
+    """`start`, `start + step`, ... below `end`. Integers are counted exactly, floats in float64."""
     for arg, value in (("start", start), ("end", end), ("step", step)):
         ctx.check(math.isfinite(value), arg=arg, expected="a finite number", got=value)
     ctx.check(step != 0, arg="step", expected="a step other than zero", got=step)
@@ -228,13 +228,13 @@ def _progression(first: float, by: float, count: int, dtype: np.dtype[np.generic
 
 @kernel("aten::eye.out")
 def eye_out(ctx: PrepareContext, n: int, out: Tensor) -> Step:
-    """The identity matrix of order ``n``."""
+    """The identity matrix of order `n`."""
     return eye_m_out(ctx, n, n, out)
 
 
 @kernel("aten::eye.m_out")
 def eye_m_out(ctx: PrepareContext, n: int, m: int, out: Tensor) -> Step:
-    """``n`` rows by ``m`` columns, ones on the diagonal."""
+    """`n` rows by `m` columns, ones on the diagonal."""
     _check_size(ctx, (n, m))
     out.resize((n, m))
     array = out.array
@@ -249,7 +249,7 @@ _SPLIT = 2.0**27 + 1
 
 @kernel("aten::linspace.out")
 def linspace_out(ctx: PrepareContext, start: Scalar, end: Scalar, steps: int, out: Tensor) -> Step:
-    """``steps`` numbers from ``start`` to ``end``, both included; of integers the ends are rounded towards zero first
+    """`steps` numbers from `start` to `end`, both included; of integers the ends are rounded towards zero first
     and the numbers between them after. Made when the call is prepared.
     """
     ctx.check(steps >= 0, arg="steps", expected="a non-negative number of steps", got=steps)
@@ -264,7 +264,7 @@ def linspace_out(ctx: PrepareContext, start: Scalar, end: Scalar, steps: int, ou
 
 
 def spaced(start: Scalar, end: Scalar, steps: int, scalar_type: ScalarType) -> Array:
-    """``steps`` > 0 numbers of ``scalar_type``, between ends of that type. Like torch's they are counted from both
+    """`steps` > 0 numbers of `scalar_type`, between ends of that type. Like torch's they are counted from both
     ends to the middle, each by a multiplication and an addition with one rounding, for integers in float64.
     """
     dtype = numpy_dtype(scalar_type)
@@ -289,7 +289,7 @@ def _ends(first: float, last: float, step: float, index: Array) -> list[tuple[fl
 
 
 def _sum_of_product(addend: float, step: float, count: Array) -> Array:
-    """``addend`` + ``step`` * ``count`` with one rounding, for counts below 2^26: the error of the product by Dekker's
+    """`addend` + `step` * `count` with one rounding, for counts below 2^26: the error of the product by Dekker's
     splitting, that of the sum by Knuth's ("The Art of Computer Programming", 4.2.2).
     """
     scaled = _SPLIT * step

@@ -47,7 +47,7 @@ def _scaled_normal(
 def normal_tensor_float_out(
     ctx: PrepareContext, mean: Tensor, std: float, generator: None, out: Tensor
 ) -> Step:
-    """Normal with the means ``mean``. Allocates the draw in float64."""
+    """Normal with the means `mean`. Allocates the draw in float64."""
     return _normal_with(ctx, mean, std, mean.sizes, out)
 
 
@@ -55,7 +55,7 @@ def normal_tensor_float_out(
 def normal_float_tensor_out(
     ctx: PrepareContext, mean: float, std: Tensor, generator: None, out: Tensor
 ) -> Step:
-    """Normal with the standard deviations ``std``. Allocates the draw in float64."""
+    """Normal with the standard deviations `std`. Allocates the draw in float64."""
     return _normal_with(ctx, mean, std, std.sizes, out)
 
 
@@ -71,7 +71,7 @@ def normal_tensor_tensor_out(
 def normal_float_float_out(
     ctx: PrepareContext, mean: float, std: float, size: list[int], generator: None, out: Tensor
 ) -> Step:
-    """Normal, of shape ``size``. Allocates the draw in float64."""
+    """Normal, of shape `size`. Allocates the draw in float64."""
     return _normal_with(ctx, mean, std, tuple(size), out)
 
 
@@ -79,7 +79,7 @@ def normal_float_float_out(
 def normal_out(
     ctx: PrepareContext, self: Tensor, mean: float, std: float, generator: None, out: Tensor
 ) -> Step:
-    """Normal, in the shape of ``self``. Allocates the draw in float64."""
+    """Normal, in the shape of `self`. Allocates the draw in float64."""
     return _normal_with(ctx, mean, std, self.sizes, out)
 
 
@@ -87,7 +87,7 @@ def normal_out(
 def uniform_out(
     ctx: PrepareContext, self: Tensor, from_: float, to: float, generator: None, out: Tensor
 ) -> Step:
-    """Uniform in [``from_``, ``to``), in the shape of ``self``. Allocates the draw in float32 or float64."""
+    """Uniform in [`from_`, `to`), in the shape of `self`. Allocates the draw in float32 or float64."""
     ctx.check(from_ <= to, arg="to", expected=f"a number not below {from_}", got=to)
     precision = np.float64 if out.scalar_type == ScalarType.DOUBLE else np.float32
 
@@ -99,14 +99,14 @@ def uniform_out(
 
 @kernel("aten::exponential.out")
 def exponential_out(ctx: PrepareContext, self: Tensor, lambd: float, generator: None, out: Tensor) -> Step:
-    """Exponential with rate ``lambd``, in the shape of ``self``. Allocates the draw in float64."""
+    """Exponential with rate `lambd`, in the shape of `self`. Allocates the draw in float64."""
     ctx.check(lambd > 0, arg="lambd", expected="a positive rate", got=lambd)
     return _of_floats(ctx, self.sizes, out, lambda rng, shape: rng.exponential(1 / lambd, shape))
 
 
 @kernel("aten::geometric.out")
 def geometric_out(ctx: PrepareContext, self: Tensor, p: float, generator: None, out: Tensor) -> Step:
-    """The number of trials up to the first success of probability ``p``. Allocates the draw as int64."""
+    """The number of trials up to the first success of probability `p`. Allocates the draw as int64."""
     ctx.check(0 < p < 1, arg="p", expected="a probability in (0, 1)", got=p)
     return drawn(self.sizes, out, lambda rng, shape: rng.geometric(p, shape))
 
@@ -115,7 +115,7 @@ def geometric_out(ctx: PrepareContext, self: Tensor, p: float, generator: None, 
 def cauchy_out(
     ctx: PrepareContext, self: Tensor, median: float, sigma: float, generator: None, out: Tensor
 ) -> Step:
-    """Cauchy, in the shape of ``self``. Allocates the draw in float64."""
+    """Cauchy, in the shape of `self`. Allocates the draw in float64."""
     ctx.check(sigma > 0, arg="sigma", expected="a positive number", got=sigma)
     return _of_floats(ctx, self.sizes, out, lambda rng, shape: rng.standard_cauchy(shape) * sigma + median)
 
@@ -124,7 +124,7 @@ def cauchy_out(
 def log_normal_out(
     ctx: PrepareContext, self: Tensor, mean: float, std: float, generator: None, out: Tensor
 ) -> Step:
-    """What has a normal logarithm, in the shape of ``self``. Allocates the draw in float64."""
+    """Samples with a normal logarithm, in the shape of `self`. Allocates the draw in float64."""
     ctx.check(std > 0, arg="std", expected="a positive number", got=std)
     return _of_floats(ctx, self.sizes, out, lambda rng, shape: rng.lognormal(mean, std, shape))
 
@@ -144,14 +144,14 @@ def _trials(
 
 @kernel("aten::bernoulli.out")
 def bernoulli_out(ctx: PrepareContext, self: Tensor, generator: None, out: Tensor) -> Step:
-    """One with the probability in ``self``, else zero. Allocates the draw."""
+    """One with the probability in `self`, else zero. Allocates the draw."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     return drawn(self.sizes, out, functools.partial(_trials, ctx, self.array, "self"))
 
 
 @kernel("aten::bernoulli.Tensor_out")
 def bernoulli_tensor_out(ctx: PrepareContext, self: Tensor, p: Tensor, generator: None, out: Tensor) -> Step:
-    """One with the probability in ``p``, broadcast to the shape of ``self``, else zero. Allocates the draw."""
+    """One with the probability in `p`, broadcast to the shape of `self`, else zero. Allocates the draw."""
     check_kinds(ctx, p.scalar_type, (FLOAT,), arg="p")
     good = broadcast(ctx, self, p) == self.sizes
     ctx.check(good, arg="p", expected=f"a shape that broadcasts to {list(self.sizes)}", got=list(p.sizes))
@@ -160,7 +160,7 @@ def bernoulli_tensor_out(ctx: PrepareContext, self: Tensor, p: Tensor, generator
 
 @kernel("aten::bernoulli.float_out")
 def bernoulli_float_out(ctx: PrepareContext, self: Tensor, p: float, generator: None, out: Tensor) -> Step:
-    """One with probability ``p``, else zero, in the shape of ``self``. Allocates the draw."""
+    """One with probability `p`, else zero, in the shape of `self`. Allocates the draw."""
     ctx.check(0 <= p <= 1, arg="p", expected="a probability in [0, 1]", got=p)
     return drawn(self.sizes, out, lambda rng, shape: rng.random(shape) < p)
 
@@ -169,7 +169,7 @@ def bernoulli_float_out(ctx: PrepareContext, self: Tensor, p: float, generator: 
 def multinomial_out(
     ctx: PrepareContext, self: Tensor, num_samples: int, replacement: bool, generator: None, out: Tensor
 ) -> Step:
-    """Indices into each row of weights, ([M,] N) to ([M,] ``num_samples``), with or without replacement.
+    """Indices into each row of weights, ([M,] N) to ([M,] `num_samples`), with or without replacement.
     Allocates a random number for each weight, or for each sample.
     """
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
@@ -212,7 +212,7 @@ _LARGEST_RATE = 9.2e18
 
 @kernel("aten::poisson.out")
 def poisson_out(ctx: PrepareContext, self: Tensor, generator: None, out: Tensor) -> Step:
-    """Poisson with the rates in ``self``. Allocates the draw as int64."""
+    """Poisson with the rates in `self`. Allocates the draw as int64."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     check_type(ctx, self.scalar_type, out, arg="out")
     return drawn(self.sizes, out, functools.partial(_events, ctx, self.array))
@@ -228,7 +228,7 @@ def _events(ctx: PrepareContext, rates: Array, rng: np.random.Generator, shape: 
 
 @kernel("aten::binomial.out")
 def binomial_out(ctx: PrepareContext, count: Tensor, prob: Tensor, generator: None, out: Tensor) -> Step:
-    """The successes among ``count`` trials of probability ``prob``, broadcast. Allocates the draw as int64."""
+    """The successes among `count` trials of probability `prob`, broadcast. Allocates the draw as int64."""
     for arg, tensor in (("count", count), ("prob", prob)):
         check_kinds(ctx, tensor.scalar_type, (FLOAT,), arg=arg)
     check_type(ctx, count.scalar_type, out, arg="out")
@@ -248,7 +248,7 @@ def _successes(
 
 @kernel("aten::_standard_gamma.out")
 def standard_gamma_out(ctx: PrepareContext, self: Tensor, generator: None, out: Tensor) -> Step:
-    """Gamma of scale 1 with the shapes in ``self``. Allocates the draw in float64."""
+    """Gamma of scale 1 with the shapes in `self`. Allocates the draw in float64."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     check_type(ctx, self.scalar_type, out, arg="out")
     if not self.array.size:

@@ -1,5 +1,5 @@
 """Random tensors. The numbers come from one generator of numpy's for all methods of the process, seeded by the
-operating system until :func:`seed` is called.
+operating system until `seed` is called.
 
 Torch's own sequences are not reproduced, its distributions are.
 """
@@ -31,17 +31,17 @@ class _Source:
 
 
 def seed(value: int) -> None:
-    """Restart the sequence of random numbers at ``value``, for all methods of the process."""
+    """Restart the sequence of random numbers at `value`, for all methods of the process."""
     _Source.generator = np.random.default_rng(value)
 
 
 def fill_uniform(target: Array) -> None:
-    """Store float64 numbers in [0, 1) into the contiguous ``target``."""
+    """Store float64 numbers in [0, 1) into the contiguous `target`."""
     _Source.generator.random(None, np.float64, target)
 
 
 def drawn(size: Sequence[int], out: Tensor, draw: Draw) -> Step:
-    """The step that resizes ``out`` to ``size`` now, and stores a new draw at each execution. Allocates the
+    """The step that resizes `out` to `size` now, and stores a new draw at each execution. Allocates the
     draw.
     """
     out.resize(size)
@@ -101,7 +101,7 @@ def rand_out(ctx: PrepareContext, size: list[int], out: Tensor) -> Step:
 
 @kernel("aten::rand_like.out")
 def rand_like_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
-    """Uniform in [0, 1), in the shape of ``self``. Allocates the numbers."""
+    """Uniform in [0, 1), in the shape of `self`. Allocates the numbers."""
     return _uniform(ctx, self.sizes, out)
 
 
@@ -113,7 +113,7 @@ def randn_out(ctx: PrepareContext, size: list[int], out: Tensor) -> Step:
 
 @kernel("aten::randn_like.out")
 def randn_like_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
-    """Normal with mean 0 and variance 1, in the shape of ``self``. Allocates the numbers."""
+    """Normal with mean 0 and variance 1, in the shape of `self`. Allocates the numbers."""
     return _normal(ctx, self.sizes, out)
 
 
@@ -143,13 +143,13 @@ def _integers(ctx: PrepareContext, low: int, high: int, size: Sequence[int], out
 
 @kernel("aten::randint.out")
 def randint_out(ctx: PrepareContext, high: int, size: list[int], out: Tensor) -> Step:
-    """Uniform integers in [0, ``high``). Allocates them as int64."""
+    """Uniform integers in [0, `high`). Allocates them as int64."""
     return _integers(ctx, 0, high, size, out)
 
 
 @kernel("aten::randint.low_out")
 def randint_low_out(ctx: PrepareContext, low: int, high: int, size: list[int], out: Tensor) -> Step:
-    """Uniform integers in [``low``, ``high``). Allocates them as int64."""
+    """Uniform integers in [`low`, `high`). Allocates them as int64."""
     return _integers(ctx, low, high, size, out)
 
 
@@ -157,7 +157,7 @@ def randint_low_out(ctx: PrepareContext, low: int, high: int, size: list[int], o
 def randint_like_out(
     ctx: PrepareContext, self: Tensor, high: int, memory_format: int | None, out: Tensor
 ) -> Step:
-    """Uniform integers in [0, ``high``), in the shape of ``self``. Allocates them as int64."""
+    """Uniform integers in [0, `high`), in the shape of `self`. Allocates them as int64."""
     return _integers(ctx, 0, high, self.sizes, out)
 
 
@@ -165,7 +165,7 @@ def randint_like_out(
 def randint_like_low_out(
     ctx: PrepareContext, self: Tensor, low: int, high: int, memory_format: int | None, out: Tensor
 ) -> Step:
-    """Uniform integers in [``low``, ``high``), in the shape of ``self``. Allocates them as int64."""
+    """Uniform integers in [`low`, `high`), in the shape of `self`. Allocates them as int64."""
     return _integers(ctx, low, high, self.sizes, out)
 
 
@@ -173,7 +173,7 @@ def randint_like_low_out(
 def randint_like_tensor_out(
     ctx: PrepareContext, self: Tensor, high: Tensor, memory_format: int | None, out: Tensor
 ) -> Step:
-    """Uniform integers in [0, ``high``), a tensor of one integer, in the shape of ``self``. Allocates them as
+    """Uniform integers in [0, `high`), a tensor of one integer, in the shape of `self`. Allocates them as
     int64.
     """
     check_kinds(ctx, high.scalar_type, (INTEGER,), arg="high")
@@ -192,14 +192,14 @@ def _below(
 
 @kernel("aten::random.out")
 def random_out(ctx: PrepareContext, self: Tensor, generator: None, out: Tensor) -> Step:
-    """Uniform integers from 0 to the largest that ``out`` holds exactly. Allocates them as int64."""
+    """Uniform integers from 0 to the largest that `out` holds exactly. Allocates them as int64."""
     most = _limits(out.scalar_type)[1]
     return drawn(self.sizes, out, lambda rng, shape: rng.integers(0, most, shape, endpoint=True))
 
 
 @kernel("aten::random.to_out")
 def random_to_out(ctx: PrepareContext, self: Tensor, to: int, generator: None, out: Tensor) -> Step:
-    """Uniform integers in [0, ``to``). Allocates them as int64."""
+    """Uniform integers in [0, `to`). Allocates them as int64."""
     return _integers(ctx, 0, to, self.sizes, out)
 
 
@@ -207,13 +207,13 @@ def random_to_out(ctx: PrepareContext, self: Tensor, to: int, generator: None, o
 def random_from_out(
     ctx: PrepareContext, self: Tensor, from_: int, to: int | None, generator: None, out: Tensor
 ) -> Step:
-    """Uniform integers in [``from_``, ``to``), or up to the largest of the type. Allocates them as int64."""
+    """Uniform integers in [`from_`, `to`), or up to the largest of the type. Allocates them as int64."""
     return _integers(ctx, from_, _limits(out.scalar_type)[1] + 1 if to is None else to, self.sizes, out)
 
 
 @kernel("aten::randperm.out")
 def randperm_out(ctx: PrepareContext, n: int, out: Tensor) -> Step:
-    """The numbers 0 to ``n`` - 1 in random order. Allocates them as int64."""
+    """The numbers 0 to `n` - 1 in random order. Allocates them as int64."""
     ctx.check(n >= 0, arg="n", expected="a non-negative number", got=n)
     most = _limits(out.scalar_type)[1]
     good = n <= most + 1 and out.scalar_type != ScalarType.BOOL

@@ -27,7 +27,7 @@ from et_vm.work import CALL
 
 
 class _Blocks:
-    """Where the taps of the blocks lie: rows and columns of the padded image, for each tap and place."""
+    """Positions of the taps of the blocks: rows and columns of the padded image, for each tap and block."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class _Blocks:
 
 
 def _check_padded(ctx: PrepareContext, blocks: _Blocks, outer: tuple[int, ...]) -> None:
-    """The padded images of ``outer`` (N, C) are in proportion to these and the columns."""
+    """The padded images of `outer` (N, C) are in proportion to these and the columns."""
     padded = math.prod(blocks.size[d] + 2 * blocks.pad[d] for d in range(2))
     declared = math.prod(blocks.size) + math.prod((*blocks.taps, *blocks.places))
     check_padded(ctx, math.prod(outer) * padded, math.prod(outer) * declared, arg="padding")

@@ -23,7 +23,7 @@ MOST_TAPS = 1 << 12
 
 
 def check_padded(ctx: PrepareContext, padded: int, declared: int, *, arg: str) -> None:
-    """Raise Trap where ``arg`` makes an image of ``padded`` elements for tensors of ``declared``: padding, strides and
+    """Raise Trap where `arg` makes an image of `padded` elements for tensors of `declared`: padding, strides and
     dilations are numbers of the call, so that a small file could ask for any amount of working memory.
     """
     most = MOST_PADDED + PADDED_FACTOR * declared
@@ -36,7 +36,7 @@ def check_padded(ctx: PrepareContext, padded: int, declared: int, *, arg: str) -
 
 
 def check_taps(ctx: PrepareContext, kernel: Sequence[int], size: Sequence[int], *, arg: str) -> None:
-    """Raise Trap where ``arg`` makes a window much larger than the image."""
+    """Raise Trap where `arg` makes a window much larger than the image."""
     most = MOST_TAPS + math.prod(size)
     ctx.check(
         math.prod(kernel) <= most,
@@ -49,7 +49,7 @@ def check_taps(ctx: PrepareContext, kernel: Sequence[int], size: Sequence[int], 
 def numbers_for(
     ctx: PrepareContext, values: Sequence[int], count: int, *, arg: str, lowest: int
 ) -> tuple[int, ...]:
-    """``values``, one for each of ``count`` dimensions or one for all, checked to be from ``lowest`` to 2^31 - 1."""
+    """`values`, one for each of `count` dimensions or one for all, checked to be from `lowest` to 2^31 - 1."""
     full = tuple(values) * count if len(values) == 1 else tuple(values)
     if len(full) != count or not lowest <= min(full) <= max(full) <= _MOST:
         raise ctx.trap(arg=arg, expected=f"{count} numbers from {lowest} to {_MOST}", got=list(values))
@@ -67,8 +67,8 @@ def window_over(
     ceil_mode: bool = False,
     weighted: bool = False,
 ) -> Window:
-    """The window of a call, its numbers checked, over an image of ``size``; without ``stride`` a window begins where
-    one ends. With ``ceil_mode`` the last window may hang over the end. A ``weighted`` window has the size of a tensor.
+    """The window of a call, its numbers checked, over an image of `size`; without `stride` a window begins where
+    one ends. With `ceil_mode` the last window may hang over the end. A `weighted` window has the size of a tensor.
     """
     count = len(size)
     kernel = numbers_for(ctx, kernel_size, count, arg="kernel_size", lowest=1)
@@ -90,8 +90,8 @@ def window_over(
 
 
 class Window(NamedTuple):
-    """A window of ``kernel`` taps, ``dilation`` apart, moved ``stride`` at a time over an image of ``size``
-    with ``padding`` on both sides, at ``out`` places. One number per spatial dimension.
+    """A window of `kernel` taps, `dilation` apart, moved `stride` at a time over an image of `size`
+    with `padding` on both sides, at `out` places. One number per spatial dimension.
     """
 
     size: tuple[int, ...]
@@ -104,8 +104,8 @@ class Window(NamedTuple):
     def check_cost(
         self, ctx: PrepareContext, planes: int, *, filtered: bool, transposed: bool = False
     ) -> None:
-        """Raise Trap where the padding makes images out of all proportion: ``planes`` are padded at a time. A window
-        that is ``filtered`` is as large as a tensor that the file declares; where it is ``transposed``, the padding is
+        """Raise Trap where the padding makes images out of all proportion: `planes` are padded at a time. A window
+        that is `filtered` is as large as a tensor that the file declares; where it is `transposed`, the padding is
         around the result.
         """
         if transposed:
@@ -157,9 +157,9 @@ def channels_last(array: Array) -> bool:
 
 
 class Padded:
-    """Scratch for one image with the window's padding of ``value`` around it, reused image after image.
+    """Scratch for one image with the window's padding of `value` around it, reused image after image.
 
-    ``edges`` are the calls that write the border, once; :meth:`calls` those that write an image inside.
+    `edges` are the calls that write the border, once; `calls` those that write an image inside.
     Without padding there is no scratch and the image is used where it is.
     """
 
@@ -168,7 +168,7 @@ class Padded:
     def __init__(
         self, ctx: PrepareContext, image: Array, first: int, window: Window, value: float = 0.0
     ) -> None:
-        """``image``: one like those to come; ``first``: its first spatial axis."""
+        """`image`: one like those to come; `first`: its first spatial axis."""
         self.edges: list[Step] = []
         self._buffer: Array | None = None
         self._inside: tuple[slice, ...] = ()
@@ -185,14 +185,14 @@ class Padded:
         self.edges = [copy(number, border) for border in borders(self._buffer, inside)]
 
     def calls(self, ctx: PrepareContext, image: Array) -> tuple[list[Step], Array]:
-        """The calls that bring ``image`` in, and the padded array."""
+        """The calls that bring `image` in, and the padded array."""
         if self._buffer is None:
             return [], image
         return moves(ctx, image, self._buffer[self._inside]), self._buffer
 
 
 def windows(array: Array, first: int, window: Window) -> Array:
-    """A view of the padded ``array`` with its spatial axes (from ``first`` on) replaced by the axes
+    """A view of the padded `array` with its spatial axes (from `first` on) replaced by the axes
     kernel..., out...
     """
     count = len(window.kernel)

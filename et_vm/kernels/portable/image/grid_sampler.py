@@ -63,7 +63,7 @@ def grid_sampler_2d_out(
     align_corners: bool,
     out: Tensor,
 ) -> Step:
-    """``input`` (N, C, H, W) at the points of ``grid`` (N, h, w, 2), x before y, in [-1, 1]. Interpolation 0 bilinear,
+    """`input` (N, C, H, W) at the points of `grid` (N, h, w, 2), x before y, in [-1, 1]. Interpolation 0 bilinear,
     1 nearest, 2 bicubic; outside 0 zeros, 1 the border, 2 reflection. Numpy allocates the positions and weights.
     """
     modes = (BILINEAR, NEAREST, BICUBIC)
@@ -80,7 +80,7 @@ def grid_sampler_3d_out(
     align_corners: bool,
     out: Tensor,
 ) -> Step:
-    """``input`` (N, C, D, H, W) at the points of ``grid`` (N, d, h, w, 3), x before y before z, in [-1, 1].
+    """`input` (N, C, D, H, W) at the points of `grid` (N, d, h, w, 3), x before y before z, in [-1, 1].
     Interpolation 0 linear, 1 nearest; outside 0 zeros, 1 the border, 2 reflection. Numpy allocates the positions and
     weights.
     """
@@ -89,7 +89,7 @@ def grid_sampler_3d_out(
 
 
 def _positions(image: Array, grid: Array, align_corners: bool) -> list[Array]:
-    """Where the points lie along each axis of the image, in elements."""
+    """Coordinates of the points along each axis of the image, in elements."""
     found: list[Array] = []
     for at, size in enumerate(image.shape[2:], 1):
         unit: Array = grid[..., -at]
@@ -101,14 +101,14 @@ def _positions(image: Array, grid: Array, align_corners: bool) -> list[Array]:
 
 
 def _whole_position(unit: Array, size: int, align_corners: bool) -> Array:
-    """Where points of integers lie, by upstream's arithmetic of integers, which truncates. (Torch has none.)"""
+    """Coordinates of integer points, by upstream's integer arithmetic, which truncates. (Torch has none.)"""
     doubled = unit + 1 if align_corners else (unit + 1) * size - 1
     halved: Array = np.where(doubled < 0, -(-doubled // 2), doubled // 2)
     return halved * (size - 1) if align_corners else halved
 
 
 def _reflect(position: Any, low: float, high: float) -> Array:
-    """``position`` folded back and forth between ``low`` and ``high``."""
+    """`position` folded back and forth between `low` and `high`."""
     if low == high:
         return np.zeros_like(position)
     # Numbers of the type: a Python float would make a float32 of a bfloat16.
@@ -122,7 +122,7 @@ def _reflect(position: Any, low: float, high: float) -> Array:
 
 
 def _placed(position: Array, size: int, padding: int, align_corners: bool) -> Array:
-    """Positions outside of the image brought where ``padding`` says."""
+    """Positions outside of the image brought where `padding` says."""
     if padding == ZEROS:
         return position
     if padding == REFLECTION:
@@ -140,7 +140,7 @@ def _at(position: Array, size: int) -> Array:
 
 
 def _fetch(image: Array, indices: Sequence[Array]) -> Array:
-    """The elements at ``indices`` along each axis, (N, C, ...); zero outside of the image."""
+    """The elements at `indices` along each axis, (N, C, ...); zero outside of the image."""
     inside: Any = np.ones(indices[0].shape, np.bool_)
     for index, size in zip(indices, image.shape[2:], strict=True):
         inside &= (index >= 0) & (index < size)

@@ -114,7 +114,7 @@ def upsample_nearest2d_out(
 def _source_positions(
     extent: int, count: int, align_corners: bool, scale: float | None, dtype: DType
 ) -> Array:
-    """Where on a line of ``extent`` elements each of ``count`` results lies, in the arithmetic of ``dtype``
+    """Source coordinates of `count` results on a line of `extent` elements, in the arithmetic of `dtype`
     as torch computes it.
     """
     real = np.float64 if dtype == np.float64 else np.float32
@@ -173,7 +173,7 @@ def _bilinear(
 def _linear_lines(
     extent: int, count: int, scale: float | None, align_corners: bool
 ) -> list[tuple[int, Array]]:
-    """For each of ``count`` results the first of the two elements between which it lies, and their weights."""
+    """For each of `count` results the first of the two elements between which it lies, and their weights."""
     found: list[tuple[int, Array]] = []
     for position in _source_positions(extent, count, align_corners, scale, np.dtype(np.float64)):
         low = min(int(position), extent - 1)
@@ -220,7 +220,7 @@ _MOST_PLACES = 22
 
 
 def fixed_point(weights: Array) -> tuple[Array, int]:
-    """``weights`` [results, elements] as integers, and the number of their binary places."""
+    """`weights` [results, elements] as integers, and the number of their binary places."""
     largest = float(weights.max(initial=0.0))
     places = 0
     while places < _MOST_PLACES and int(0.5 + largest * (1 << (places + 1))) < 1 << _BITS:
@@ -238,14 +238,14 @@ def dense(rows: Sequence[tuple[int, Array]], extent: int) -> Array:
 
 
 def _pass(lines: Array, weights: Array) -> Array:
-    """``lines`` [..., elements] of bytes to [..., results]."""
+    """`lines` [..., elements] of bytes to [..., results]."""
     factors, places = fixed_point(weights)
     half = 1 << (places - 1) if places else 0
     return np.clip((lines.astype(np.int64) @ factors.T + half) >> places, 0, 255)
 
 
 def resample_bytes(image: Array, rows: Array, columns: Array, out: Array) -> None:
-    """``image`` (N, C, H, W) resampled with the weights of its ``rows`` [h, H] and ``columns`` [w, W]. A direction
+    """`image` (N, C, H, W) resampled with the weights of its `rows` [h, H] and `columns` [w, W]. A direction
     that keeps its size is left alone. Allocates the image with its width changed and the result, in int64.
     """
     made = image if columns.shape[0] == columns.shape[1] else _pass(image, columns)

@@ -39,7 +39,7 @@ _FILTERS: dict[str, tuple[Callable[[Array], Array], float]] = {
 def _weights(
     filter: str, extent: int, count: int, align_corners: bool, scale: float | None
 ) -> list[tuple[int, Array]]:
-    """For each of ``count`` results the first element it draws on and the weights, of a filter widened when the image
+    """For each of `count` results the first element it draws on and the weights, of a filter widened when the image
     shrinks.
     """
     function, reach = _FILTERS[filter]
@@ -102,7 +102,7 @@ def _resampled(
 
 
 def _weighted(part: Array, weights: Array, work: Array, out: Array, axis: int) -> list[Step]:
-    """Calls for the weighted sum of ``part`` along ``axis``, one element after the other so that only NaNs
+    """Calls for the weighted sum of `part` along `axis`, one element after the other so that only NaNs
     with a weight count.
     """
     before = (slice(None),) * axis

@@ -35,11 +35,11 @@ def embedding_bag_out(
     out2: Tensor,
     out3: Tensor,
 ) -> Step:
-    """Rows of ``weight`` [N, D] named by ``indices`` [I], summed (``mode`` 0), averaged (1) or maximised (2)
-    over the bags that start at ``offsets`` [B]; rows ``padding_idx`` do not count.
+    """Rows of `weight` [N, D] named by `indices` [I], summed (`mode` 0), averaged (1) or maximised (2)
+    over the bags that start at `offsets` [B]; rows `padding_idx` do not count.
 
-    ``out0`` [B, D]; ``out1``, the bag of each index, is empty where torch does not compute it; ``out2`` [B] the
-    sizes of the bags and ``out3`` the indices of the maxima, zeros (the sizes, for means) in the other modes.
+    `out0` [B, D]; `out1`, the bag of each index, is empty where torch does not compute it; `out2` [B] the
+    sizes of the bags and `out3` the indices of the maxima, zeros (the sizes, for means) in the other modes.
     Allocates the rows that are named.
     """
     count = offsets.numel - (1 if include_last_offset else 0)
@@ -66,7 +66,7 @@ def embedding_bag_forward_only_out(
     out2: Tensor,
     out3: Tensor,
 ) -> Step:
-    """The same. Of sums torch gives ``out2`` an element for the last offset, too."""
+    """The same. Of sums torch gives `out2` an element for the last offset, too."""
     last = 1 if include_last_offset else 0
     count = offsets.numel - (0 if mode == _SUM else last)
     return _embedding_bag(

@@ -21,7 +21,7 @@ MASK_TYPES = (ScalarType.BOOL, ScalarType.BYTE)
 
 
 def check_range(ctx: PrepareContext, indices: Array, lowest: int, size: int, arg: str) -> None:
-    """At run time: every index is in [``lowest``, ``size``)."""
+    """At run time: every index is in [`lowest`, `size`)."""
     if indices.size:
         least, most = int(indices.min()), int(indices.max())
         if least < lowest or most >= size:
@@ -30,13 +30,13 @@ def check_range(ctx: PrepareContext, indices: Array, lowest: int, size: int, arg
 
 
 def check_index(ctx: PrepareContext, tensor: Tensor, *, arg: str) -> None:
-    """``tensor`` holds int32 or int64 indices."""
+    """`tensor` holds int32 or int64 indices."""
     if tensor.scalar_type not in INDEX_TYPES:
         raise ctx.trap(arg=arg, expected="an int32 or int64 tensor", got=tensor.scalar_type.torch_name)
 
 
 def as_positions(ctx: PrepareContext, tensor: Tensor, out: Array) -> tuple[list[Step], Array]:
-    """The indices in numpy's own index type, as numpy would otherwise convert them at each use; apart from ``out``, as
+    """The indices in numpy's own index type, as numpy would otherwise convert them at each use; apart from `out`, as
     one that is written over while it is read is no longer in the range that was checked, and numpy's wrapping takes as
     many steps as it is out of it.
     """
@@ -49,8 +49,8 @@ def as_positions(ctx: PrepareContext, tensor: Tensor, out: Array) -> tuple[list[
 def take_step(
     ctx: PrepareContext, array: Array, axis: int, index: Tensor, out: Array, *, lowest: int, arg: str
 ) -> Step:
-    """``out = array`` taken at ``index`` along ``axis``, after a check of the indices. Scratch: int32
-    indices as int64, and the result when ``out`` is not contiguous.
+    """`out = array` taken at `index` along `axis`, after a check of the indices. Scratch: int32
+    indices as int64, and the result when `out` is not contiguous.
     """
     calls, positions = as_positions(ctx, index, out)
     target = out if out.flags.c_contiguous else ctx.scratch(out.shape, out.dtype)
@@ -65,7 +65,7 @@ def take_step(
 
 @kernel("aten::index_select.out")
 def index_select_out(ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, out: Tensor) -> Step:
-    """The slices of ``self`` at ``index`` (0-d or 1-d) along ``dim``. The step traps on an index out of
+    """The slices of `self` at `index` (0-d or 1-d) along `dim`. The step traps on an index out of
     range.
     """
     check_rank(ctx, index, 0, 1, arg="index")
@@ -96,7 +96,7 @@ def embedding_out(
     sparse: bool,
     out: Tensor,
 ) -> Step:
-    """The rows of ``weight`` at ``indices``. The step traps on an index out of range."""
+    """The rows of `weight` at `indices`. The step traps on an index out of range."""
     check_rank(ctx, weight, 2, arg="weight")
     check_index(ctx, indices, arg="indices")
     check_type(ctx, weight.scalar_type, out, arg="out")
@@ -109,8 +109,8 @@ def embedding_out(
 def flat_positions(
     ctx: PrepareContext, index: Tensor, axis: int, shape: Sequence[int], strides: Sequence[int], arg: str
 ) -> tuple[list[Step], Array]:
-    """Calls that turn ``index`` along ``axis`` into positions in a flat tensor of ``shape`` with element
-    ``strides``.
+    """Calls that turn `index` along `axis` into positions in a flat tensor of `shape` with element
+    `strides`.
 
     Scratch: one int64 per index.
     """
@@ -136,7 +136,7 @@ def index_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_gather(ctx: PrepareContext, self: Tensor, axis: int, index: Tensor) -> None:
-    """``index`` fits ``self`` in every dimension but ``axis``. A 0-d tensor is as good as one of one element."""
+    """`index` fits `self` in every dimension but `axis`. A 0-d tensor is as good as one of one element."""
     if index.numel:
         check_index(ctx, index, arg="index")
     same_rank = max(len(index.sizes), 1) == max(len(self.sizes), 1)
@@ -155,8 +155,8 @@ def check_gather(ctx: PrepareContext, self: Tensor, axis: int, index: Tensor) ->
 def gather_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, sparse_grad: bool, out: Tensor
 ) -> Step:
-    """``out[i][j] = self[index[i][j]][j]`` for ``dim`` 0, and so on. The step traps on an index out of
-    range. Scratch: one int64 per index, and ``self`` when it is not contiguous.
+    """`out[i][j] = self[index[i][j]][j]` for `dim` 0, and so on. The step traps on an index out of
+    range. Scratch: one int64 per index, and `self` when it is not contiguous.
     """
     axis = dimension(ctx, dim, len(self.sizes))
     check_gather(ctx, self, axis, index)
@@ -178,7 +178,7 @@ def gather_out(
 
 
 def check_indices(ctx: PrepareContext, self: Tensor, indices: Sequence[Tensor | None]) -> bool:
-    """``indices`` suit ``self``; whether there is a mask among them."""
+    """`indices` suit `self`; whether there is a mask among them."""
     dims = 0
     masked = False
     for index in indices:
@@ -204,7 +204,7 @@ def check_indices(ctx: PrepareContext, self: Tensor, indices: Sequence[Tensor | 
 
 
 def numpy_index(indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
-    """``indices`` as numpy's advanced indexing takes them; masks are views of their tensors."""
+    """`indices` as numpy's advanced indexing takes them; masks are views of their tensors."""
     return tuple(
         slice(None)
         if index is None
@@ -218,7 +218,7 @@ def numpy_index(indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
 
 
 def guarded(ctx: PrepareContext, arg: str, function: Callable[..., None], *args: object) -> Step:
-    """The step ``function(*args)``, in which numpy's complaint about an index or a shape becomes a trap."""
+    """The step `function(*args)`, in which numpy's complaint about an index or a shape becomes a trap."""
 
     def run() -> None:
         try:
@@ -235,7 +235,7 @@ def index_out(ctx: PrepareContext, self: Tensor, indices: list[Tensor | None], o
     indices of its true elements. The indexed dimensions are replaced where they stand if they are
     neighbours, else in front. The step traps on an index out of range.
 
-    Scratch: one int64 per index, and ``self`` rearranged when the indexed dimensions are not neighbours or
+    Scratch: one int64 per index, and `self` rearranged when the indexed dimensions are not neighbours or
     it is not contiguous. With a mask, the output gets its shape in the step and numpy allocates.
     """
     check_type(ctx, self.scalar_type, out, arg="out")
@@ -296,7 +296,7 @@ def _index_by_mask(self: Tensor, indices: Sequence[Tensor | None], out: Tensor) 
 
 @kernel("aten::masked_select.out")
 def masked_select_out(ctx: PrepareContext, self: Tensor, mask: Tensor, out: Tensor) -> Step:
-    """The elements at which ``mask`` is true, in one dimension; both tensors broadcast. The output gets its
+    """The elements at which `mask` is true, in one dimension; both tensors broadcast. The output gets its
     shape in the step, and numpy allocates.
     """
     check_type(ctx, ScalarType.BOOL, mask, arg="mask")
@@ -330,7 +330,7 @@ def _nonzero(array: Array, out: Tensor) -> None:
 
 @kernel("aten::repeat_interleave.Tensor_out")
 def repeat_interleave_out(ctx: PrepareContext, repeats: Tensor, output_size: int | None, out: Tensor) -> Step:
-    """The index of each element of ``repeats``, as often as it says. The output gets its shape in the step,
+    """The index of each element of `repeats`, as often as it says. The output gets its shape in the step,
     and numpy allocates.
     """
     check_rank(ctx, repeats, 1, arg="repeats")

@@ -42,7 +42,7 @@ from et_vm.values import Array, Tensor
 
 
 def _apart(ctx: PrepareContext, array: Array, out: Array) -> tuple[list[Step], Array]:
-    """``array``, saved to scratch when writing ``out`` could change it."""
+    """`array`, saved to scratch when writing `out` could change it."""
     if not overlaps(array, out):
         return [], array
     saved = ctx.scratch(array.shape, array.dtype)
@@ -58,8 +58,8 @@ def scatter(
     write: Callable[[Array, Array, Array], list[Step]],
     out: Tensor,
 ) -> Step:
-    """Copy ``self``, then let ``write(flat, positions, values)`` write into the flattened copy. Scratch:
-    one int64 per index, sources in the memory of ``out``, and a result that is not contiguous.
+    """Copy `self`, then let `write(flat, positions, values)` write into the flattened copy. Scratch:
+    one int64 per index, sources in the memory of `out`, and a result that is not contiguous.
     """
     axis = dimension(ctx, dim, len(self.sizes))
     check_gather(ctx, self, axis, index)
@@ -113,7 +113,7 @@ def _put(flat: Array, positions: Array, values: Array) -> list[Step]:
 def scatter_src_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor
 ) -> Step:
-    """``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0, and so on. The step traps on an index out of
+    """`out[index[i][j]][j] = src[i][j]` for `dim` 0, and so on. The step traps on an index out of
     range.
     """
     return scatter(ctx, self, dim, index, src, _put, out)
@@ -123,7 +123,7 @@ def scatter_src_out(
 def scatter_value_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, value: Scalar, out: Tensor
 ) -> Step:
-    """``out[index[i][j]][j] = value`` for ``dim`` 0, and so on. The step traps on an index out of range."""
+    """`out[index[i][j]][j] = value` for `dim` 0, and so on. The step traps on an index out of range."""
     number = checked_constant(ctx, value, self.scalar_type, arg="value")
     return scatter(ctx, self, dim, index, number, _put, out)
 
@@ -132,7 +132,7 @@ def scatter_value_out(
 def scatter_add_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor
 ) -> Step:
-    """``out[index[i][j]][j] += src[i][j]`` for ``dim`` 0, and so on. The step traps on an index out of
+    """`out[index[i][j]][j] += src[i][j]` for `dim` 0, and so on. The step traps on an index out of
     range.
     """
 
@@ -156,8 +156,8 @@ def scatter_reduce_out(
     include_self: bool,
     out: Tensor,
 ) -> Step:
-    """Elements of ``src`` that go to one place are combined by ``reduce`` (sum, prod, mean, amax, amin),
-    with what is there already if ``include_self``. Scratch: as for scatter, and the counts for a mean.
+    """Elements of `src` that go to one place are combined by `reduce` (sum, prod, mean, amax, amin),
+    with what is there already if `include_self`. Scratch: as for scatter, and the counts for a mean.
     """
     ufunc = _REDUCTIONS.get(reduce)
     if ufunc is None:
@@ -189,7 +189,7 @@ def divide_counts(flat: Array, counts: Array) -> None:
 
 
 def identity(ufunc: np.ufunc, flat: Array) -> Array:
-    """What ``ufunc`` combines with any number into that number."""
+    """The neutral element of `ufunc`."""
     if ufunc is np.add:
         return filled(flat.dtype, 0)
     if ufunc is np.multiply:
@@ -205,8 +205,8 @@ def identity(ufunc: np.ufunc, flat: Array) -> Array:
 def _store_into(
     ctx: PrepareContext, self: Tensor, src: Tensor, view_of: Callable[[Array], Array], out: Tensor
 ) -> Step:
-    """Copy ``self``, then ``src`` over a view of the copy. Scratch: ``src`` when it lies in the memory of
-    ``out``.
+    """Copy `self`, then `src` over a view of the copy. Scratch: `src` when it lies in the memory of
+    `out`.
     """
     for arg, tensor in (("src", src), ("out", out)):
         check_type(ctx, self.scalar_type, tensor, arg=arg)
@@ -221,7 +221,7 @@ def _store_into(
 def select_scatter_out(
     ctx: PrepareContext, self: Tensor, src: Tensor, dim: int, index: int, out: Tensor
 ) -> Step:
-    """``self`` with ``src`` in place of its slice ``index`` along ``dim``."""
+    """`self` with `src` in place of its slice `index` along `dim`."""
     return _store_into(ctx, self, src, lambda array: select_view(ctx, array, dim, index), out)
 
 
@@ -236,7 +236,7 @@ def slice_scatter_out(
     step: int,
     out: Tensor,
 ) -> Step:
-    """``self`` with ``src`` in place of its elements ``start:end:step`` along ``dim``."""
+    """`self` with `src` in place of its elements `start:end:step` along `dim`."""
     return _store_into(ctx, self, src, lambda array: slice_view(ctx, array, dim, start, end, step), out)
 
 
@@ -277,8 +277,8 @@ def index_put_out(
     accumulate: bool,
     out: Tensor,
 ) -> Step:
-    """``self`` with ``values``, broadcast, at ``indices`` (read as by index), or added there. The step
-    traps on an index out of range. Scratch: ``values`` when they lie in the memory of ``out``.
+    """`self` with `values`, broadcast, at `indices` (read as by index), or added there. The step
+    traps on an index out of range. Scratch: `values` when they lie in the memory of `out`.
     """
     for arg, tensor in (("values", values), ("out", out)):
         check_type(ctx, self.scalar_type, tensor, arg=arg)
@@ -291,7 +291,7 @@ def index_put_out(
 def index_put_(
     ctx: PrepareContext, self: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool
 ) -> Step:
-    """Write ``values``, broadcast, into ``self`` at ``indices``, or add them there. The step traps on an
+    """Write `values`, broadcast, into `self` at `indices`, or add them there. The step traps on an
     index out of range.
     """
     ctx.check(not self.constant, arg="self", expected="a mutable tensor", got="a constant")
@@ -302,8 +302,8 @@ def index_put_(
 
 @kernel("aten::masked_scatter.out")
 def masked_scatter_out(ctx: PrepareContext, self: Tensor, mask: Tensor, source: Tensor, out: Tensor) -> Step:
-    """``self`` with the elements at which ``mask`` is true replaced by those of ``source`` in order. The
-    step traps when there are not enough. Scratch: ``source`` when it lies in the memory of ``out``.
+    """`self` with the elements at which `mask` is true replaced by those of `source` in order. The
+    step traps when there are not enough. Scratch: `source` when it lies in the memory of `out`.
     """
     check_type(ctx, ScalarType.BOOL, mask, arg="mask")
     for arg, tensor in (("source", source), ("out", out)):
@@ -355,7 +355,7 @@ def _combined(
 def scatter_reduce_src_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, out: Tensor
 ) -> Step:
-    """``out[index[i][j]][j]`` plus or times ``src[i][j]`` for ``dim`` 0, and so on. Scratch: as for scatter."""
+    """`out[index[i][j]][j]` plus or times `src[i][j]` for `dim` 0, and so on. Scratch: as for scatter."""
     return _combined(ctx, self, dim, index, src, reduce, out)
 
 
@@ -363,7 +363,7 @@ def scatter_reduce_src_out(
 def scatter_reduce_value_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, value: Scalar, reduce: str, out: Tensor
 ) -> Step:
-    """``out[index[i][j]][j]`` plus or times ``value`` for ``dim`` 0, and so on. Scratch: as for scatter."""
+    """`out[index[i][j]][j]` plus or times `value` for `dim` 0, and so on. Scratch: as for scatter."""
     number = checked_constant(ctx, value, self.scalar_type, arg="value")
     return _combined(ctx, self, dim, index, number, reduce, out)
 
@@ -379,8 +379,8 @@ def index_reduce_out(
     include_self: bool,
     out: Tensor,
 ) -> Step:
-    """Slices of ``source`` that go to one index along ``dim`` are combined by ``reduce`` (mean, prod, amax, amin),
-    with what is there already if ``include_self``. Allocates the result.
+    """Slices of `source` that go to one index along `dim` are combined by `reduce` (mean, prod, amax, amin),
+    with what is there already if `include_self`. Allocates the result.
     """
     good = reduce in _REDUCTIONS and reduce != "sum"
     ctx.check(good, arg="reduce", expected="mean, prod, amax, amin", got=repr(reduce))
@@ -426,8 +426,8 @@ def _reduced(
 def put_out(
     ctx: PrepareContext, self: Tensor, index: Tensor, source: Tensor, accumulate: bool, out: Tensor
 ) -> Step:
-    """``self`` with the elements of ``source`` at the places ``index``, negative ones from the end; of several for one
-    place the last, or with ``accumulate`` their sum and that of what was there. Allocates the result.
+    """`self` with the elements of `source` at the places `index`, negative ones from the end; of several for one
+    place the last, or with `accumulate` their sum and that of what was there. Allocates the result.
     """
     check_type(ctx, ScalarType.LONG, index, arg="index")
     check_same_type(ctx, self, ("source", source), ("out", out))

@@ -21,7 +21,7 @@ from et_vm.values import Array, Tensor
 
 
 def _norms(difference: Array, p: float, out: Array) -> list[Step]:
-    """Calls for the ``p``-norm of the last axis of ``difference``, which they overwrite."""
+    """Calls for the `p`-norm of the last axis of `difference`, which they overwrite."""
     dtype = difference.dtype
     calls: list[Step] = [call(np.absolute, difference, difference)]
     if p == 0:
@@ -44,7 +44,7 @@ def _norms(difference: Array, p: float, out: Array) -> list[Step]:
 def cdist_forward_out(
     ctx: PrepareContext, x1: Tensor, x2: Tensor, p: float, compute_mode: int | None, out: Tensor
 ) -> Step:
-    """``p``-norm distance of each row of ``x1`` (..., n, d) from each of ``x2`` (..., m, d). Scratch: (...,
+    """`p`-norm distance of each row of `x1` (..., n, d) from each of `x2` (..., m, d). Scratch: (...,
     m, d) differences.
     """
     *batch, n, m = out.sizes
@@ -65,7 +65,7 @@ def cdist_forward_out(
 @kernel("aten::_pdist_forward.out")
 @inferred(rules.pdist, kinds=(FLOAT,))
 def pdist_forward_out(ctx: PrepareContext, self: Tensor, p: float, out: Tensor) -> Step:
-    """``p``-norm distance of each row of a matrix from each that follows it. Scratch: differences of one
+    """`p`-norm distance of each row of a matrix from each that follows it. Scratch: differences of one
     row.
     """
     n, d = self.sizes

@@ -17,7 +17,7 @@ def adjoint(a: Array) -> Array:
 
 
 def lu(a: Array, pivoting: bool = True) -> tuple[Array, Array, Array]:
-    """``a`` [..., m, n] with L below and U on the diagonal and above, the rows exchanged as int32 [..., min(m, n)]
+    """`a` [..., m, n] with L below and U on the diagonal and above, the rows exchanged as int32 [..., min(m, n)]
     counted from 1, and for each matrix the number (from 1) of the first zero on U's diagonal, or 0.
     """
     batch, (m, n) = a.shape[:-2], a.shape[-2:]
@@ -47,7 +47,7 @@ def lu(a: Array, pivoting: bool = True) -> tuple[Array, Array, Array]:
 
 
 def exchanged(pivots: Array, count: int) -> Array:
-    """Where each of ``count`` rows comes from, [..., count], after the exchanges that ``pivots`` say."""
+    """The source of each of `count` rows, [..., count], after the exchanges given by `pivots`."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(count), (len(flat), 1))
     every = np.arange(len(flat))
@@ -67,7 +67,7 @@ def parity(pivots: Array) -> Array:
 
 
 def solve_triangular(a: Array, b: Array, upper: bool, unit: bool = False) -> Array:
-    """The x of ``a`` x = ``b``, by substitution, reading one triangle of ``a``; infinite where it is singular."""
+    """The x of `a` x = `b`, by substitution, reading one triangle of `a`; infinite where it is singular."""
     n = a.shape[-1]
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
     x: Array = np.broadcast_to(b, shape).copy()
@@ -80,7 +80,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, unit: bool = False) -> Arr
 
 
 def solve_lu(packed: Array, pivots: Array, b: Array) -> Array:
-    """The x of a x = ``b`` from :func:`lu` of a."""
+    """The x of a x = `b` from `lu` of a."""
     order = exchanged(pivots, packed.shape[-1])
     shape = (*np.broadcast_shapes(packed.shape[:-2], b.shape[:-2]), *b.shape[-2:])
     whole = np.broadcast_to(b, shape)

@@ -32,7 +32,7 @@ def _axes(ctx: PrepareContext, self: Tensor, dim: Sequence[int], normalization: 
 def fft_r2c_out(
     ctx: PrepareContext, self: Tensor, dim: list[int], normalization: int, onesided: bool, out: Tensor
 ) -> Step:
-    """Transform of a real tensor over ``dim``; ``onesided`` keeps the first half of the last of them."""
+    """Transform of a real tensor over `dim`; `onesided` keeps the first half of the last of them."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     wanted = _COMPLEX.get(self.scalar_type)
     if wanted is None:
@@ -62,8 +62,8 @@ def _forward(array: Array, axes: tuple[int, ...], norm: str, onesided: bool, out
 def fft_c2r_out(
     ctx: PrepareContext, self: Tensor, dim: list[int], normalization: int, last_dim_size: int, out: Tensor
 ) -> Step:
-    """Inverse transform over ``dim`` to a real tensor whose last transformed dimension has
-    ``last_dim_size``.
+    """Inverse transform over `dim` to a real tensor whose last transformed dimension has
+    `last_dim_size`.
     """
     wanted = _REAL.get(self.scalar_type)
     if wanted is None:
@@ -91,7 +91,7 @@ def _backward(array: Array, axes: tuple[int, ...], size: int, norm: str, out: Ar
 def fft_c2c_out(
     ctx: PrepareContext, self: Tensor, dim: list[int], normalization: int, forward: bool, out: Tensor
 ) -> Step:
-    """Transform of a complex tensor over ``dim``, or its inverse."""
+    """Transform of a complex tensor over `dim`, or its inverse."""
     if self.scalar_type not in _REAL:
         raise ctx.trap(arg="self", expected="complex64 or complex128", got=self.scalar_type.torch_name)
     check_type(ctx, self.scalar_type, out, arg="out")

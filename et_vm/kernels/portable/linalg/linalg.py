@@ -1,5 +1,5 @@
 """Linear algebra on batches of matrices, by numpy's LAPACK where it has the factorization and by
-:mod:`factorization` where torch wants its parts.
+`factorization` where torch wants its parts.
 
 Torch says of the signs of Q, R, U, V and of eigenvectors only what LAPACK does; numpy calls the same routines, so
 they agree where nothing is degenerate.
@@ -64,7 +64,7 @@ def check_matrix(ctx: PrepareContext, tensor: Tensor, arg: str, *, square: bool 
 def _shape(
     ctx: PrepareContext, like: Tensor, *outs: tuple[str, Tensor, ScalarType | None, Sequence[int]]
 ) -> None:
-    """Check the types of (name, output, type or that of ``like``, shape), and resize."""
+    """Check the types of (name, output, type or that of `like`, shape), and resize."""
     for arg, out, kind, _ in outs:
         check_type(ctx, like.scalar_type if kind is None else kind, out, arg=arg)
     for _, out, _, sizes in outs:
@@ -85,7 +85,7 @@ def _complain(ctx: PrepareContext, name: str, info: Array, wanted: bool) -> None
 def linalg_lu_factor_ex_out(
     ctx: PrepareContext, A: Tensor, pivot: bool, check_errors: bool, LU: Tensor, pivots: Tensor, info: Tensor
 ) -> Step:
-    """L and U of ``A`` [..., M, N] in one matrix, the exchanged rows, and where U is singular. Allocates them."""
+    """L and U of `A` [..., M, N] in one matrix, the exchanged rows, and where U is singular. Allocates them."""
     rows, columns = check_matrix(ctx, A, "A")
     batch = A.sizes[:-2]
     least = min(rows, columns)
@@ -107,7 +107,7 @@ def linalg_lu_factor_ex_out(
 
 @kernel("aten::linalg_lu.out")
 def linalg_lu_out(ctx: PrepareContext, A: Tensor, pivot: bool, P: Tensor, L: Tensor, U: Tensor) -> Step:
-    """The permutation, L and U of ``A`` [..., M, N]. Without pivoting the permutation is empty. Allocates them."""
+    """The permutation, L and U of `A` [..., M, N]. Without pivoting the permutation is empty. Allocates them."""
     rows, columns = check_matrix(ctx, A, "A")
     batch, least = A.sizes[:-2], min(rows, columns)
     square = (*batch, rows, rows) if pivot else (0,)
@@ -177,7 +177,7 @@ def lu_unpack_out(
 def linalg_lu_solve_out(
     ctx: PrepareContext, LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool, out: Tensor
 ) -> Step:
-    """The X of A X = ``B`` (X A = ``B`` unless ``left``; with A's adjoint) from A's packed factorization. Allocates
+    """The X of A X = `B` (X A = `B` unless `left`; with A's adjoint) from A's packed factorization. Allocates
     the result.
     """
     check_matrix(ctx, LU, "LU", square=True)
@@ -267,7 +267,7 @@ def linalg_solve_ex_out(
     pivots: Tensor,
     info: Tensor,
 ) -> Step:
-    """The X of ``A`` X = ``B`` (X ``A`` = ``B`` unless ``left``), and the factorization. ``B`` is a vector for each
+    """The X of `A` X = `B` (X `A` = `B` unless `left`), and the factorization. `B` is a vector for each
     matrix when it has their shape without the last dimension. Allocates them.
     """
     n, _ = check_matrix(ctx, A, "A", square=True)
@@ -302,7 +302,7 @@ def linalg_solve_ex_out(
 
 
 def _as_torch(a: Array) -> Array:
-    """What torch factorizes for a determinant: the columns of a real matrix, as LAPACK wants them, for rows."""
+    """The matrix torch factorizes for a determinant: of a real one, the columns, as LAPACK wants them, for rows."""
     return a if a.dtype.kind == "c" else a.swapaxes(-1, -2)
 
 
@@ -357,7 +357,7 @@ def linalg_slogdet_out(
 def linalg_solve_triangular_out(
     ctx: PrepareContext, self: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool, out: Tensor
 ) -> Step:
-    """The X of A X = ``B`` (X A = ``B`` unless ``left``) with a triangular A = ``self``. Allocates the result."""
+    """The X of A X = `B` (X A = `B` unless `left`) with a triangular A = `self`. Allocates the result."""
     n, _ = check_matrix(ctx, self, "self", square=True)
     check_matrix(ctx, B, "B")
     check_same_type(ctx, self, ("B", B), ("out", out))
@@ -385,7 +385,7 @@ def triangular_solve_out(
     X: Tensor,
     M: Tensor,
 ) -> Step:
-    """The X of ``A`` X = ``self`` with a triangular ``A``, or its transpose, and ``A`` for each matrix of X. Allocates
+    """The X of `A` X = `self` with a triangular `A`, or its transpose, and `A` for each matrix of X. Allocates
     the result.
     """
     n, _ = check_matrix(ctx, A, "A", square=True)
@@ -411,8 +411,8 @@ _REACH = 5.371920351148152
 
 
 def exponential(linalg: Any, a: Array, spend: Callable[[int], None] | None = None) -> Array:
-    """The exponentials of ``a`` [..., n, n], float64 or complex128; NaN where it has elements that are not finite.
-    ``linalg`` is `scipy.linalg`. Each matrix is squared as often as its norm has bits, which ``spend`` is
+    """The exponentials of `a` [..., n, n], float64 or complex128; NaN where it has elements that are not finite.
+    `linalg` is `scipy.linalg`. Each matrix is squared as often as its norm has bits, which `spend` is
     told as work.
     """
     good = np.isfinite(a).all((-2, -1), keepdims=True)
@@ -426,7 +426,7 @@ def exponential(linalg: Any, a: Array, spend: Callable[[int], None] | None = Non
 
 @kernel("aten::linalg_matrix_exp.out")
 def linalg_matrix_exp_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
-    """The exponential of each matrix of ``self``. Allocates a dozen arrays of its size, in double precision."""
+    """The exponential of each matrix of `self`. Allocates a dozen arrays of its size, in double precision."""
     sizes = self.sizes
     good = len(sizes) >= 2 and sizes[-1] == sizes[-2]
     ctx.check(good, arg="self", expected="square matrices", got=list(sizes))

@@ -39,7 +39,7 @@ def linalg_ldl_factor_ex_out(
     pivots: Tensor,
     info: Tensor,
 ) -> Step:
-    """L and D of the lower triangles of ``self`` in one lower triangle, the exchanged rows, and where D is singular.
+    """L and D of the lower triangles of `self` in one lower triangle, the exchanged rows, and where D is singular.
     Allocates them.
     """
     check_matrix(ctx, self, "self", square=True)
@@ -66,7 +66,7 @@ def linalg_ldl_factor_ex_out(
 def linalg_ldl_solve_out(
     ctx: PrepareContext, LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool, out: Tensor
 ) -> Step:
-    """The X of A X = ``B`` from A's packed factorization. Allocates the result and rows of it."""
+    """The X of A X = `B` from A's packed factorization. Allocates the result and rows of it."""
     n, _ = check_matrix(ctx, LD, "LD", square=True)
     check_matrix(ctx, B, "B")
     check_type(ctx, ScalarType.INT, pivots, arg="pivots")
@@ -90,7 +90,7 @@ def linalg_ldl_solve_out(
 
 
 def _solved(factor: Array, b: Array, upper: bool) -> Array:
-    """The x of L L* x = ``b``, or U* U x = ``b``."""
+    """The x of L L* x = `b`, or U* U x = `b`."""
     if upper:
         return solve_triangular(factor, solve_triangular(adjoint(factor), b, False), True)
     return solve_triangular(adjoint(factor), solve_triangular(factor, b, False), True)
@@ -98,7 +98,7 @@ def _solved(factor: Array, b: Array, upper: bool) -> Array:
 
 @kernel("aten::cholesky_solve.out")
 def cholesky_solve_out(ctx: PrepareContext, self: Tensor, input2: Tensor, upper: bool, out: Tensor) -> Step:
-    """The X of A X = ``self`` from A's Cholesky factor ``input2``. Allocates the result twice."""
+    """The X of A X = `self` from A's Cholesky factor `input2`. Allocates the result twice."""
     n, _ = check_matrix(ctx, input2, "input2", square=True)
     check_matrix(ctx, self, "self")
     check_same_type(ctx, self, ("input2", input2), ("out", out))
@@ -113,7 +113,7 @@ def cholesky_solve_out(ctx: PrepareContext, self: Tensor, input2: Tensor, upper:
 
 @kernel("aten::cholesky_inverse.out")
 def cholesky_inverse_out(ctx: PrepareContext, self: Tensor, upper: bool, out: Tensor) -> Step:
-    """The inverse of A from its Cholesky factor ``self``. Allocates the result twice."""
+    """The inverse of A from its Cholesky factor `self`. Allocates the result twice."""
     n, _ = check_matrix(ctx, self, "self", square=True)
     check_same_type(ctx, self, ("out", out))
     out.resize(self.sizes)
@@ -135,8 +135,8 @@ def _functions(lapack: Any, a: Array, hermitian: bool) -> tuple[Any, Any]:
 
 
 def ldl(lapack: Any, a: Array, hermitian: bool) -> tuple[Array, Array, Array]:
-    """L and D of the lower triangles of ``a`` [..., n, n] in one lower triangle, the pivots as int32 [..., n], and for
-    each matrix the number (from 1) of the first block that is zero, or 0; ``lapack`` is `scipy.linalg.lapack`.
+    """L and D of the lower triangles of `a` [..., n, n] in one lower triangle, the pivots as int32 [..., n], and for
+    each matrix the number (from 1) of the first block that is zero, or 0; `lapack` is `scipy.linalg.lapack`.
     """
     n = a.shape[-1]
     factorize, _ = _functions(lapack, a, hermitian)
@@ -165,7 +165,7 @@ def paired(pivots: Array) -> bool:
 
 
 def solve_ldl(lapack: Any, packed: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
-    """The x of a x = ``b`` from :func:`ldl` of a; their batches broadcast. Pivots are `paired` rows in [1, n]."""
+    """The x of a x = `b` from `ldl` of a; their batches broadcast. Pivots are `paired` rows in [1, n]."""
     n, columns = b.shape[-2:]
     _, solve = _functions(lapack, packed, hermitian)
     batch = np.broadcast_shapes(packed.shape[:-2], b.shape[:-2])

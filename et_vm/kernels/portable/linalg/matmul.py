@@ -33,7 +33,7 @@ _TYPES = (INTEGER, FLOAT, COMPLEX)
 def in_arithmetic_type(
     ctx: PrepareContext, tensor: Tensor, dtype: DType, key: str
 ) -> tuple[list[Step], Array]:
-    """``tensor`` as ``dtype``: itself, a converted copy kept with the method if it is constant, else
+    """`tensor` as `dtype`: itself, a converted copy kept with the method if it is constant, else
     scratch and the call to fill it.
     """
     if tensor.dtype == dtype:
@@ -45,7 +45,7 @@ def in_arithmetic_type(
 
 
 def blas_ready(ctx: PrepareContext, array: Array) -> tuple[list[Step], Array]:
-    """``array`` if BLAS can read its last two dimensions in place, else a packed copy in scratch and the
+    """`array` if BLAS can read its last two dimensions in place, else a packed copy in scratch and the
     calls that fill it.
     """
     itemsize = array.itemsize
@@ -60,7 +60,7 @@ def blas_ready(ctx: PrepareContext, array: Array) -> tuple[list[Step], Array]:
 
 
 def product(ctx: PrepareContext, a: Array, b: Array, out: Array) -> list[Step]:
-    """Calls for ``out = a @ b``, the shapes being right. Scratch: operands that BLAS cannot read in place,
+    """Calls for `out = a @ b`, the shapes being right. Scratch: operands that BLAS cannot read in place,
     an output it cannot write.
     """
     if not out.size:
@@ -83,7 +83,7 @@ def _into(
     *,
     hazard: bool = False,
 ) -> Step:
-    """The calls that compute into ``out``, by way of scratch when it has another type or (``hazard``) is
+    """The calls that compute into `out`, by way of scratch when it has another type or (`hazard`) is
     read late.
     """
     if not out.array.size:
@@ -145,7 +145,7 @@ def dot_out(ctx: PrepareContext, self: Tensor, tensor: Tensor, out: Tensor) -> S
 def _add_product(
     ctx: PrepareContext, self: Tensor, a: Tensor, b: Tensor, beta: Scalar, alpha: Scalar, out: Tensor
 ) -> Step:
-    """``beta * self + alpha * a @ b``; a zero ``beta`` leaves ``self`` out altogether, NaN included."""
+    """`beta * self + alpha * a @ b`; a zero `beta` leaves `self` out altogether, NaN included."""
     scalar_type = arithmetic(a.scalar_type)
     dtype = numpy_dtype(scalar_type)
     first, left = in_arithmetic_type(ctx, a, dtype, "mat1")
@@ -176,8 +176,8 @@ def _add_product(
 def addmm_out(
     ctx: PrepareContext, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, out: Tensor
 ) -> Step:
-    """``beta * self + alpha * mat1 @ mat2``, ``self`` broadcast. Scratch: float32 copies of 16-bit tensors,
-    ``beta * self``, and the result when it is stored over ``self``.
+    """`beta * self + alpha * mat1 @ mat2`, `self` broadcast. Scratch: float32 copies of 16-bit tensors,
+    `beta * self`, and the result when it is stored over `self`.
     """
     return _add_product(ctx, self, mat1, mat2, beta, alpha, out)
 
@@ -193,14 +193,14 @@ def baddbmm_out(
     alpha: Scalar,
     out: Tensor,
 ) -> Step:
-    """``beta * self + alpha * batch1 @ batch2``, batch by batch. Scratch: as for addmm."""
+    """`beta * self + alpha * batch1 @ batch2`, batch by batch. Scratch: as for addmm."""
     return _add_product(ctx, self, batch1, batch2, beta, alpha, out)
 
 
 @kernel("aten::linear.out", any_layout=True)
 @inferred(rules.linear, kinds=_TYPES, same_type=True)
 def linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> Step:
-    """``input`` (..., k) times the transpose of ``weight`` (m, k) or (k), plus ``bias``. Scratch: float32
+    """`input` (..., k) times the transpose of `weight` (m, k) or (k), plus `bias`. Scratch: float32
     copies of 16-bit tensors.
     """
     inner, features = input.sizes[-1], weight.sizes[:-1]
@@ -230,12 +230,12 @@ def linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, bias: Tensor 
 
 
 _SINGLE_TERMS = 256
-"""How many products of bytes float32 adds up exactly."""
+"""The number of products of bytes that float32 sums exactly."""
 
 
 @kernel("aten::_int_mm.out")
 def int_mm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:
-    """``self`` [m, k] of int8 or uint8 times ``mat2`` [k, n] of int8, as int32: by a product of floats, which is exact,
+    """`self` [m, k] of int8 or uint8 times `mat2` [k, n] of int8, as int32: by a product of floats, which is exact,
     of float32 for small k and float64 for others. Allocates the operands in that type and the result.
     """
     for arg, matrix in (("self", self), ("mat2", mat2)):

@@ -20,8 +20,8 @@ from et_vm.values import Array, Tensor
 
 
 def reflected(packed: Array, tau: Array, c: Array, adjoint_: bool) -> Array:
-    """Q ``c``, or Q* ``c``, with the Q of the first reflectors in the columns of ``packed`` [..., m, k], as many as
-    ``tau`` has factors.
+    """Q `c`, or Q* `c`, with the Q of the first reflectors in the columns of `packed` [..., m, k], as many as
+    `tau` has factors.
     """
     made = c.copy()
     count = tau.shape[-1]
@@ -38,7 +38,7 @@ def reflected(packed: Array, tau: Array, c: Array, adjoint_: bool) -> Array:
 
 @kernel("aten::geqrf.a")
 def geqrf_out(ctx: PrepareContext, self: Tensor, a: Tensor, tau: Tensor) -> Step:
-    """R of the QR factorization of ``self`` on the diagonal and above, and below it the reflectors that make Q.
+    """R of the QR factorization of `self` on the diagonal and above, and below it the reflectors that make Q.
     Allocates them, in float64.
     """
     rows, columns = check_matrix(ctx, self, "self")
@@ -55,7 +55,7 @@ def _packed(matrix: Array) -> tuple[Array, Array]:
 
 @kernel("aten::linalg_householder_product.out")
 def linalg_householder_product_out(ctx: PrepareContext, input: Tensor, tau: Tensor, out: Tensor) -> Step:
-    """The first columns of the product of the reflectors in the columns of ``input``. Allocates it."""
+    """The first columns of the product of the reflectors in the columns of `input`. Allocates it."""
     rows, columns = check_matrix(ctx, input, "input")
     ctx.check(rows >= columns, arg="input", expected="no more columns than rows", got=list(input.sizes))
     _check_tau(ctx, input, tau, "tau")
@@ -85,8 +85,8 @@ def ormqr_out(
     transpose: bool,
     out: Tensor,
 ) -> Step:
-    """Q ``input3`` (``input3`` Q unless ``left``; with Q's adjoint if ``transpose``) with the Q of the reflectors in
-    the columns of ``self`` and their factors ``input2``. Allocates the result, and a row or column of it.
+    """Q `input3` (`input3` Q unless `left`; with Q's adjoint if `transpose`) with the Q of the reflectors in
+    the columns of `self` and their factors `input2`. Allocates the result, and a row or column of it.
     """
     rows, _ = check_matrix(ctx, self, "self")
     check_matrix(ctx, input3, "input3")

@@ -22,7 +22,7 @@ from et_vm.values import Array, Tensor
 
 @kernel("aten::linalg_qr.out")
 def linalg_qr_out(ctx: PrepareContext, A: Tensor, mode: str, Q: Tensor, R: Tensor) -> Step:
-    """Q and R of ``A`` [..., M, N], ``mode`` 'reduced' or 'complete'; with 'r' Q is empty. Allocates them."""
+    """Q and R of `A` [..., M, N], `mode` 'reduced' or 'complete'; with 'r' Q is empty. Allocates them."""
     rows, columns = check_matrix(ctx, A, "A")
     good = mode in ("reduced", "complete", "r")
     ctx.check(good, arg="mode", expected="'reduced', 'complete' or 'r'", got=mode)
@@ -66,7 +66,7 @@ def linalg_svd_out(
     S: Tensor,
     Vh: Tensor,
 ) -> Step:
-    """``A`` [..., M, N] as U diag(S) Vh, S falling; unless ``compute_uv`` U and Vh are empty. Allocates them."""
+    """`A` [..., M, N] as U diag(S) Vh, S falling; unless `compute_uv` U and Vh are empty. Allocates them."""
     rows, columns = check_matrix(ctx, A, "A")
     ctx.check(driver is None, arg="driver", expected="None, without a GPU", got=driver)
     for arg, out in (("U", U), ("Vh", Vh)):
@@ -104,8 +104,8 @@ def _svd(ctx: PrepareContext, full: bool, vectors: bool, a: Array) -> tuple[Arra
 def linalg_eigh_out(
     ctx: PrepareContext, A: Tensor, UPLO: str, compute_v: bool, eigenvalues: Tensor, eigenvectors: Tensor
 ) -> Step:
-    """Eigenvalues, rising, and eigenvectors of the Hermitian ``A``, of which one triangle is read; unless
-    ``compute_v`` the vectors are empty. Allocates them.
+    """Eigenvalues, rising, and eigenvectors of the Hermitian `A`, of which one triangle is read; unless
+    `compute_v` the vectors are empty. Allocates them.
     """
     check_matrix(ctx, A, "A", square=True)
     ctx.check(UPLO.upper() in ("L", "U"), arg="UPLO", expected="'L' or 'U'", got=UPLO)

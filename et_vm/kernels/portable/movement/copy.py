@@ -23,7 +23,7 @@ def _check_dim_order(ctx: PrepareContext, dim_order: list[int] | None, out: Tens
 
 @kernel("aten::clone.out")
 def clone_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
-    """A copy, in the layout that ``out`` was planned with."""
+    """A copy, in the layout that `out` was planned with."""
     check_type(ctx, self.scalar_type, out, arg="out")
     return _convert(ctx, self, out)
 
@@ -32,7 +32,7 @@ def clone_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out:
 def to_copy_out(
     ctx: PrepareContext, self: Tensor, non_blocking: bool, memory_format: int | None, out: Tensor
 ) -> Step:
-    """A copy, in the type and layout that ``out`` was planned with."""
+    """A copy, in the type and layout that `out` was planned with."""
     return _convert(ctx, self, out)
 
 
@@ -40,7 +40,7 @@ def to_copy_out(
 def to_dim_order_copy_out(
     ctx: PrepareContext, self: Tensor, non_blocking: bool, dim_order: list[int] | None, out: Tensor
 ) -> Step:
-    """A copy in the type of ``out``, laid out as ``dim_order``."""
+    """A copy in the type of `out`, laid out as `dim_order`."""
     _check_dim_order(ctx, dim_order, out)
     return _convert(ctx, self, out)
 
@@ -49,7 +49,7 @@ def to_dim_order_copy_out(
 def clone_dim_order_out(
     ctx: PrepareContext, self: Tensor, non_blocking: bool, dim_order: list[int] | None, out: Tensor
 ) -> Step:
-    """A copy laid out as ``dim_order``."""
+    """A copy laid out as `dim_order`."""
     check_type(ctx, self.scalar_type, out, arg="out")
     _check_dim_order(ctx, dim_order, out)
     return _convert(ctx, self, out)
@@ -64,7 +64,7 @@ def device_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
 
 @kernel("aten::copy.out")
 def copy_out(ctx: PrepareContext, self: Tensor, src: Tensor, non_blocking: bool, out: Tensor) -> Step:
-    """``src`` broadcast to the shape, and converted to the type, of ``self``."""
+    """`src` broadcast to the shape, and converted to the type, of `self`."""
     check_type(ctx, self.scalar_type, out, arg="out")
     check_shape(ctx, self, broadcast(ctx, self, src), arg="src")
     out.resize(self.sizes)
@@ -73,7 +73,7 @@ def copy_out(ctx: PrepareContext, self: Tensor, src: Tensor, non_blocking: bool,
 
 @kernel("aten::copy_")
 def copy_(ctx: PrepareContext, self: Tensor, src: Tensor, non_blocking: bool) -> Step:
-    """Overwrite ``self`` with ``src`` broadcast to its shape and converted to its type."""
+    """Overwrite `self` with `src` broadcast to its shape and converted to its type."""
     ctx.check(not self.constant, arg="self", expected="a mutable tensor", got="a constant")
     check_shape(ctx, self, broadcast(ctx, self, src), arg="src")
     return move(ctx, np.broadcast_to(src.array, self.sizes), self.array)

@@ -32,7 +32,7 @@ def _along(axis: int, start: int, end: int) -> tuple[slice, ...]:
 
 
 def _join(ctx: PrepareContext, pieces: Sequence[tuple[Array, Array]], out: Array) -> Step:
-    """Copy each source to its place in ``out``; sources that live in the memory of ``out`` elsewhere than
+    """Copy each source to its place in `out`; sources that live in the memory of `out` elsewhere than
     in their place go through scratch.
     """
     first: list[Step] = []
@@ -50,7 +50,7 @@ def _join(ctx: PrepareContext, pieces: Sequence[tuple[Array, Array]], out: Array
 
 @kernel("aten::cat.out")
 def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -> Step:
-    """The tensors one after the other along ``dim``; tensors without elements are passed over where
+    """The tensors one after the other along `dim`; tensors without elements are passed over where
     there are others. Scratch: the inputs that overlap the output.
     """
     ctx.check(bool(tensors), arg="tensors", expected="at least one tensor", got="none")
@@ -87,7 +87,7 @@ def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -
 @kernel("aten::stack.out")
 @inferred(rules.stack, casts=True)
 def stack_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -> Step:
-    """The tensors, all of one shape, along a new dimension ``dim``. Scratch: the inputs that overlap the
+    """The tensors, all of one shape, along a new dimension `dim`. Scratch: the inputs that overlap the
     output.
     """
     axis = dimension(ctx, dim, len(out.sizes))
@@ -100,7 +100,7 @@ def stack_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor)
 
 @kernel("aten::repeat.out")
 def repeat_out(ctx: PrepareContext, self: Tensor, repeats: list[int], out: Tensor) -> Step:
-    """``self`` laid side by side ``repeats`` times along each dimension; more repeats than dimensions add
+    """`self` laid side by side `repeats` times along each dimension; more repeats than dimensions add
     dimensions in front.
     """
     extra = len(repeats) - len(self.sizes)
@@ -124,7 +124,7 @@ def repeat_out(ctx: PrepareContext, self: Tensor, repeats: list[int], out: Tenso
 @kernel("aten::flip.out")
 @inferred(rules.flip)
 def flip_out(ctx: PrepareContext, self: Tensor, dims: list[int], out: Tensor) -> Step:
-    """The order of the elements reversed along ``dims``."""
+    """The order of the elements reversed along `dims`."""
     turned = dimensions(ctx, dims, len(self.sizes), arg="dims", empty_is_all=False)
     index = tuple(slice(None, None, -1 if at in turned else None) for at in range(len(self.sizes)))
     return move(ctx, self.array[(*index, ...)], out.array)
@@ -132,7 +132,7 @@ def flip_out(ctx: PrepareContext, self: Tensor, dims: list[int], out: Tensor) ->
 
 @kernel("aten::roll.out")
 def roll_out(ctx: PrepareContext, self: Tensor, shifts: list[int], dims: list[int], out: Tensor) -> Step:
-    """Elements moved ``shifts`` places along ``dims`` and round the end; without ``dims``, of the flattened
+    """Elements moved `shifts` places along `dims` and round the end; without `dims`, of the flattened
     tensor. Scratch: the input when it overlaps the output.
     """
     check_type(ctx, self.scalar_type, out, arg="out")
@@ -191,7 +191,7 @@ def _rolled(ctx: PrepareContext, source: Array, target: Array, by_axis: dict[int
 def constant_pad_nd_out(
     ctx: PrepareContext, self: Tensor, pad: list[int], value: Scalar, out: Tensor
 ) -> Step:
-    """``pad`` holds (before, after) from the last dimension on; negative numbers cut off. Scratch: the
+    """`pad` holds (before, after) from the last dimension on; negative numbers cut off. Scratch: the
     input when it overlaps the output.
     """
     rank = len(self.sizes)
@@ -242,14 +242,14 @@ def _triangle(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor, *, 
 @kernel("aten::tril.out")
 @inferred(rules.triangle)
 def tril_out(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor) -> Step:
-    """Matrices with zeros above ``diagonal``."""
+    """Matrices with zeros above `diagonal`."""
     return _triangle(ctx, self, diagonal, out, lower=True)
 
 
 @kernel("aten::triu.out")
 @inferred(rules.triangle)
 def triu_out(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor) -> Step:
-    """Matrices with zeros below ``diagonal``."""
+    """Matrices with zeros below `diagonal`."""
     return _triangle(ctx, self, diagonal, out, lower=False)
 
 
@@ -324,8 +324,8 @@ for _dims in (1, 2, 3):
 @kernel("aten::diag_embed.out")
 @inferred(diag_embed)
 def diag_embed_out(ctx: PrepareContext, self: Tensor, offset: int, dim1: int, dim2: int, out: Tensor) -> Step:
-    """The last dimension as the diagonal, ``offset`` above the main one, of planes of ``dim1`` and
-    ``dim2``; zeros elsewhere.
+    """The last dimension as the diagonal, `offset` above the main one, of planes of `dim1` and
+    `dim2`; zeros elsewhere.
     """
     rank = len(self.sizes) + 1
     a, b = dimension(ctx, dim1, rank, arg="dim1"), dimension(ctx, dim2, rank, arg="dim2")

@@ -19,18 +19,18 @@ _WORTH_TILING = 1 << 14
 
 
 def move(ctx: PrepareContext, source: Array, target: Array) -> Step:
-    """The step that stores ``source`` into ``target``, of the same shape, converting between dtypes as
+    """The step that stores `source` into `target`, of the same shape, converting between dtypes as
     torch does.
 
     Nothing is done when the two are one view. Large transposes go in tiles that stay in the cache. Scratch:
-    see :func:`steps.cast`; numpy itself copies through a temporary when the two overlap in memory without
+    see `steps.cast`; numpy itself copies through a temporary when the two overlap in memory without
     being one view.
     """
     return chain(moves(ctx, source, target)) if target.size else NOTHING
 
 
 def moves(ctx: PrepareContext, source: Array, target: Array) -> list[Step]:
-    """:func:`move` as a list of calls."""
+    """`move` as a list of calls."""
     if target.size == 0 or same_view(source, target):
         return []
     if source.dtype != target.dtype:
@@ -68,7 +68,7 @@ def _tiles(source: Array, target: Array) -> list[tuple[Array, Array]]:
 
 
 def contiguous(ctx: PrepareContext, array: Array) -> tuple[list[Step], Array]:
-    """``array`` itself when it is C-contiguous, else scratch and the calls that copy it there."""
+    """`array` itself when it is C-contiguous, else scratch and the calls that copy it there."""
     if array.flags.c_contiguous:
         return [], array
     packed = ctx.scratch(array.shape, array.dtype)
@@ -76,10 +76,10 @@ def contiguous(ctx: PrepareContext, array: Array) -> tuple[list[Step], Array]:
 
 
 def reshape_moves(ctx: PrepareContext, source: Array, target: Array) -> list[Step]:
-    """Calls that store the elements of ``source`` into ``target`` in the order of their logical indices,
+    """Calls that store the elements of `source` into `target` in the order of their logical indices,
     the shapes differing.
 
-    Scratch: a copy of ``source`` when neither is C-contiguous.
+    Scratch: a copy of `source` when neither is C-contiguous.
     """
     if target.flags.c_contiguous:
         return moves(ctx, source, target.reshape(source.shape))
@@ -88,14 +88,14 @@ def reshape_moves(ctx: PrepareContext, source: Array, target: Array) -> list[Ste
 
 
 def as_array(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """A view of ``array`` with the given shape and byte strides."""
+    """A view of `array` with the given shape and byte strides."""
     # Those that nothing is reached by may be larger than numpy takes.
     reached = tuple([step if extent > 1 else 0 for extent, step in zip(shape, strides, strict=True)])
     return np.lib.stride_tricks.as_strided(array, shape, reached)
 
 
 def borders(array: Array, inside: Sequence[slice]) -> list[Array]:
-    """Views that together cover everything outside the box ``inside``."""
+    """Views that together cover everything outside the box `inside`."""
     views: list[Array] = []
     index: list[slice] = [slice(None)] * array.ndim
     for axis, box in enumerate(inside):

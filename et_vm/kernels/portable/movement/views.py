@@ -1,4 +1,4 @@
-"""Kernels of the ``*_copy`` view operators.
+"""Kernels of the `*_copy` view operators.
 
 They store a reshaped, permuted or cut view of a tensor.
 
@@ -30,7 +30,7 @@ _WORTH_KEEPING = 1 << 12
 
 
 def _store(ctx: PrepareContext, self: Tensor, view: Array, out: Tensor, *, converts: bool = False) -> Step:
-    """Store a view of ``self``, in the type of ``out`` if the kernel ``converts``. A large constant that has to be
+    """Store a view of `self`, in the type of `out` if the kernel `converts`. A large constant that has to be
     rearranged for it is, once, and kept: a plain copy of 1 MB costs a tenth of a transpose.
     """
     if not (converts and can_cast(ScalarType.BOOL, out.scalar_type) and not self.scalar_type.is_complex):
@@ -45,7 +45,7 @@ def _store(ctx: PrepareContext, self: Tensor, view: Array, out: Tensor, *, conve
 @kernel("aten::view_copy.out", "aten::_unsafe_view.out")
 @inferred(rules.view)
 def view_copy_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor) -> Step:
-    """The elements in order of their indices, as ``size``, of which one may be -1. Scratch: a copy when
+    """The elements in order of their indices, as `size`, of which one may be -1. Scratch: a copy when
     neither is contiguous.
     """
     return chain(reshape_moves(ctx, self.array, out.array))
@@ -59,7 +59,7 @@ def alias_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
 
 @kernel("aten::permute_copy.out")
 def permute_copy_out(ctx: PrepareContext, self: Tensor, dims: list[int], out: Tensor) -> Step:
-    """Dimension i of the result is dimension ``dims[i]`` of ``self``."""
+    """Dimension i of the result is dimension `dims[i]` of `self`."""
     rank = len(self.sizes)
     ctx.check(len(dims) == rank, arg="dims", expected=f"{rank} dimensions", got=dims)
     order = dimensions(ctx, dims, rank, arg="dims")
@@ -68,7 +68,7 @@ def permute_copy_out(ctx: PrepareContext, self: Tensor, dims: list[int], out: Te
 
 @kernel("aten::transpose_copy.int_out")
 def transpose_copy_out(ctx: PrepareContext, self: Tensor, dim0: int, dim1: int, out: Tensor) -> Step:
-    """``dim0`` and ``dim1`` exchanged."""
+    """`dim0` and `dim1` exchanged."""
     rank = len(self.sizes)
     a, b = dimension(ctx, dim0, rank, arg="dim0"), dimension(ctx, dim1, rank, arg="dim1")
     return _store(ctx, self, self.array.swapaxes(a, b) if rank else self.array, out)
@@ -102,7 +102,7 @@ def expand_copy_out(ctx: PrepareContext, self: Tensor, size: list[int], implicit
 @kernel("aten::unsqueeze_copy.out")
 @inferred(rules.unsqueeze)
 def unsqueeze_copy_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
-    """A dimension of size 1 more, at ``dim``."""
+    """A dimension of size 1 more, at `dim`."""
     return chain(reshape_moves(ctx, self.array, out.array))
 
 
@@ -116,19 +116,19 @@ def squeeze_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
 @kernel("aten::squeeze_copy.dim_out")
 @inferred(rules.squeeze_dim)
 def squeeze_copy_dim_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
-    """Without dimension ``dim`` when its size is 1."""
+    """Without dimension `dim` when its size is 1."""
     return chain(reshape_moves(ctx, self.array, out.array))
 
 
 @kernel("aten::squeeze_copy.dims_out")
 @inferred(rules.squeeze_dims)
 def squeeze_copy_dims_out(ctx: PrepareContext, self: Tensor, dim: list[int], out: Tensor) -> Step:
-    """Without those of the dimensions ``dim`` whose size is 1."""
+    """Without those of the dimensions `dim` whose size is 1."""
     return chain(reshape_moves(ctx, self.array, out.array))
 
 
 def slice_bounds(start: int | None, end: int | None, size: int) -> tuple[int, int]:
-    """Torch's reading of a slice of a dimension of ``size``: negative bounds count from the end, all are
+    """Torch's reading of a slice of a dimension of `size`: negative bounds count from the end, all are
     clamped.
     """
 
@@ -143,7 +143,7 @@ def slice_bounds(start: int | None, end: int | None, size: int) -> tuple[int, in
 def slice_view(
     ctx: PrepareContext, array: Array, dim: int, start: int | None, end: int | None, step: int
 ) -> Array:
-    """The view ``array[..., start:end:step, ...]`` along ``dim``."""
+    """The view `array[..., start:end:step, ...]` along `dim`."""
     ctx.check(array.ndim > 0, arg="self", expected="at least one dimension", got="a 0-d tensor")
     axis = dimension(ctx, dim, array.ndim)
     ctx.check(step > 0, arg="step", expected="a positive step", got=step)
@@ -155,12 +155,12 @@ def slice_view(
 def slice_copy_out(
     ctx: PrepareContext, self: Tensor, dim: int, start: int | None, end: int | None, step: int, out: Tensor
 ) -> Step:
-    """``self[start:end:step]`` along ``dim``."""
+    """`self[start:end:step]` along `dim`."""
     return _store(ctx, self, slice_view(ctx, self.array, dim, start, end, step), out)
 
 
 def select_view(ctx: PrepareContext, array: Array, dim: int, index: int) -> Array:
-    """The view ``array[..., index, ...]`` along ``dim``."""
+    """The view `array[..., index, ...]` along `dim`."""
     ctx.check(array.ndim > 0, arg="self", expected="at least one dimension", got="a 0-d tensor")
     axis = dimension(ctx, dim, array.ndim)
     size = array.shape[axis]
@@ -172,7 +172,7 @@ def select_view(ctx: PrepareContext, array: Array, dim: int, index: int) -> Arra
 
 @kernel("aten::select_copy.int_out")
 def select_copy_out(ctx: PrepareContext, self: Tensor, dim: int, index: int, out: Tensor) -> Step:
-    """``self[index]`` along ``dim``, which disappears."""
+    """`self[index]` along `dim`, which disappears."""
     return _store(ctx, self, select_view(ctx, self.array, dim, index), out)
 
 
@@ -180,7 +180,7 @@ def select_copy_out(ctx: PrepareContext, self: Tensor, dim: int, index: int, out
 def narrow_copy_out(
     ctx: PrepareContext, self: Tensor, dim: int, start: int, length: int, out: Tensor
 ) -> Step:
-    """``self[start:start + length]`` along ``dim``."""
+    """`self[start:start + length]` along `dim`."""
     ctx.check(bool(self.sizes), arg="self", expected="at least one dimension", got="a 0-d tensor")
     axis = dimension(ctx, dim, len(self.sizes))
     size = self.sizes[axis]
@@ -196,7 +196,7 @@ def narrow_copy_out(
 def diagonal_copy_out(
     ctx: PrepareContext, self: Tensor, offset: int, dim1: int, dim2: int, out: Tensor
 ) -> Step:
-    """The diagonal of the planes of ``dim1`` and ``dim2``, ``offset`` above the main one, as the last
+    """The diagonal of the planes of `dim1` and `dim2`, `offset` above the main one, as the last
     dimension.
     """
     rank = len(self.sizes)
@@ -217,8 +217,8 @@ def as_strided_copy_out(
     storage_offset: int | None,
     out: Tensor,
 ) -> Step:
-    """The elements of the contiguous ``self`` at ``storage_offset`` plus the index times ``stride``.
-    Scratch: a packed copy when ``self`` is not contiguous.
+    """The elements of the contiguous `self` at `storage_offset` plus the index times `stride`.
+    Scratch: a packed copy when `self` is not contiguous.
     """
     ctx.check(len(size) == len(stride), arg="stride", expected=f"{len(size)} strides", got=stride)
     offset = storage_offset or 0
@@ -242,7 +242,7 @@ def as_strided_copy_out(
 def unfold_copy_out(
     ctx: PrepareContext, self: Tensor, dimension_: int, size: int, step: int, out: Tensor
 ) -> Step:
-    """Windows of ``size``, ``step`` apart, of one dimension, as a new last dimension; in the type of ``out``."""
+    """Windows of `size`, `step` apart, of one dimension, as a new last dimension; in the type of `out`."""
     rank = len(self.sizes)
     axis = dimension(ctx, dimension_, rank, arg="dimension")
     extent = self.sizes[axis] if rank else 1
@@ -298,7 +298,7 @@ def _split(
 
 @kernel("aten::split_copy.Tensor_out", "aten::unsafe_split.Tensor_out")
 def split_copy_out(ctx: PrepareContext, self: Tensor, split_size: int, dim: int, out: list[Tensor]) -> Step:
-    """Pieces of ``split_size`` along ``dim``, the last one smaller if need be."""
+    """Pieces of `split_size` along `dim`, the last one smaller if need be."""
     ctx.check(bool(self.sizes), arg="self", expected="at least one dimension", got="a 0-d tensor")
     axis = dimension(ctx, dim, len(self.sizes))
     extent = self.sizes[axis]
@@ -318,7 +318,7 @@ def split_copy_out(ctx: PrepareContext, self: Tensor, split_size: int, dim: int,
 def split_with_sizes_copy_out(
     ctx: PrepareContext, self: Tensor, split_sizes: list[int], dim: int, out: list[Tensor]
 ) -> Step:
-    """Pieces of ``split_sizes`` along ``dim``, each in the type of its ``out``."""
+    """Pieces of `split_sizes` along `dim`, each in the type of its `out`."""
     ctx.check(bool(self.sizes), arg="self", expected="at least one dimension", got="a 0-d tensor")
     axis = dimension(ctx, dim, len(self.sizes))
     good = all(size >= 0 for size in split_sizes) and sum(split_sizes) == self.sizes[axis]
@@ -328,7 +328,7 @@ def split_with_sizes_copy_out(
 
 @kernel("aten::unbind_copy.int_out")
 def unbind_copy_out(ctx: PrepareContext, self: Tensor, dim: int, out: list[Tensor]) -> Step:
-    """The slices along ``dim``, which disappears."""
+    """The slices along `dim`, which disappears."""
     ctx.check(bool(self.sizes), arg="self", expected="at least one dimension", got="a 0-d tensor")
     axis = dimension(ctx, dim, len(self.sizes))
     count = self.sizes[axis]
@@ -378,8 +378,8 @@ def channel_shuffle_out(ctx: PrepareContext, self: Tensor, groups: int, out: Ten
 @kernel("aten::view_copy.dtype_out")
 @inferred(rules.view_dtype)
 def view_copy_dtype_out(ctx: PrepareContext, self: Tensor, dtype: int, out: Tensor) -> Step:
-    """The bytes of ``self`` as elements of ``dtype``; when that is smaller or larger, the last dimension is as
-    much longer or shorter. Allocates a copy of ``self`` when it is not contiguous.
+    """The bytes of `self` as elements of `dtype`; when that is smaller or larger, the last dimension is as
+    much longer or shorter. Allocates a copy of `self` when it is not contiguous.
     """
     return evaluated(functools.partial(_as_type, out.dtype, out.sizes), (self,), (out,), self.dtype)
 
@@ -414,8 +414,8 @@ def neg_view_copy_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
 def reshape_alias_copy_out(
     ctx: PrepareContext, self: Tensor, size: list[int], stride: list[int], out: Tensor
 ) -> Step:
-    """The elements in order of their indices, as ``size``; ``stride`` is how torch would have made a view of
-    it. Allocates a copy of ``self`` when it is not contiguous.
+    """The elements in order of their indices, as `size`; `stride` is how torch would have made a view of
+    it. Allocates a copy of `self` when it is not contiguous.
     """
     check_type(ctx, self.scalar_type, out, arg="out")
     good = math.prod(size) == self.numel and all(extent >= 0 for extent in size)

@@ -84,20 +84,20 @@ def _clamp(
 
 @kernel("aten::clamp.out")
 def clamp_out(ctx: PrepareContext, self: Tensor, min: Scalar | None, max: Scalar | None, out: Tensor) -> Step:
-    """``self`` limited to [``min``, ``max``], ``max`` where they cross; NaN stays."""
+    """`self` limited to [`min`, `max`], `max` where they cross; NaN stays."""
     promoted = result_type(self, *(bound for bound in (min, max) if bound is not None))
     return _clamp(ctx, self, min, max, out, promoted)
 
 
 @kernel("aten::clamp_min.out")
 def clamp_min_out(ctx: PrepareContext, self: Tensor, min: Scalar, out: Tensor) -> Step:
-    """``self`` raised to ``min``."""
+    """`self` raised to `min`."""
     return _clamp(ctx, self, min, None, out, result_type(self, min))
 
 
 @kernel("aten::clamp_max.out")
 def clamp_max_out(ctx: PrepareContext, self: Tensor, max: Scalar, out: Tensor) -> Step:
-    """``self`` lowered to ``max``."""
+    """`self` lowered to `max`."""
     return _clamp(ctx, self, None, max, out, result_type(self, max))
 
 
@@ -105,7 +105,7 @@ def clamp_max_out(ctx: PrepareContext, self: Tensor, max: Scalar, out: Tensor) -
 def clamp_tensor_out(
     ctx: PrepareContext, self: Tensor, min: Tensor | None, max: Tensor | None, out: Tensor
 ) -> Step:
-    """``self`` limited to [``min``, ``max``], each of them broadcast, ``max`` where they cross; NaN stays."""
+    """`self` limited to [`min`, `max`], each of them broadcast, `max` where they cross; NaN stays."""
     bounds = [bound for bound in (min, max) if bound is not None]
     if not bounds:
         raise ctx.error("at least one of 'min' and 'max' must be given")
@@ -133,13 +133,13 @@ def relu_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
 
 @kernel("aten::hardtanh.out")
 def hardtanh_out(ctx: PrepareContext, self: Tensor, min_val: Scalar, max_val: Scalar, out: Tensor) -> Step:
-    """``self`` limited to [``min_val``, ``max_val``]; NaN stays."""
+    """`self` limited to [`min_val`, `max_val`]; NaN stays."""
     return _clamp(ctx, self, min_val, max_val, out, self.scalar_type, ("min_val", "max_val"))
 
 
 @kernel("aten::leaky_relu.out")
 def leaky_relu_out(ctx: PrepareContext, self: Tensor, negative_slope: Scalar, out: Tensor) -> Step:
-    """x above zero, ``negative_slope`` * x below. Scratch: one block."""
+    """x above zero, `negative_slope` * x below. Scratch: one block."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     slope = float(negative_slope)
     checked_constant(ctx, slope, arithmetic(self.scalar_type), arg="negative_slope")
@@ -287,7 +287,7 @@ hardswish_out = _activation("aten::hardswish.out", _hardswish)
 
 @kernel("aten::softplus.out")
 def softplus_out(ctx: PrepareContext, self: Tensor, beta: Scalar, threshold: Scalar, out: Tensor) -> Step:
-    """log(1 + exp(beta * x)) / beta, and x where beta * x is above ``threshold``. Scratch: a few blocks."""
+    """log(1 + exp(beta * x)) / beta, and x where beta * x is above `threshold`. Scratch: a few blocks."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     compute = arithmetic(self.scalar_type)
     dtype = numpy_dtype(compute)
@@ -316,7 +316,7 @@ def softplus_out(ctx: PrepareContext, self: Tensor, beta: Scalar, threshold: Sca
 
 @kernel("aten::glu.out")
 def glu_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
-    """The first half of ``self`` along ``dim`` times the sigmoid of the second. Scratch: one block."""
+    """The first half of `self` along `dim` times the sigmoid of the second. Scratch: one block."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     ctx.check(bool(self.sizes), arg="self", expected="at least one dimension", got="a 0-d tensor")
     axis = dimension(ctx, dim, len(self.sizes))
@@ -344,7 +344,7 @@ def glu_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
 
 @kernel("aten::threshold.out")
 def threshold_out(ctx: PrepareContext, self: Tensor, threshold: Scalar, value: Scalar, out: Tensor) -> Step:
-    """x where it is above ``threshold`` (or NaN), else ``value``. Scratch: one block."""
+    """x where it is above `threshold` (or NaN), else `value`. Scratch: one block."""
     check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
     compute = arithmetic(self.scalar_type)
     limit = constant(threshold, compute)

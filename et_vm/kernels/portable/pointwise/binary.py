@@ -43,7 +43,7 @@ def binary(
     exact: bool = False,
 ) -> Step:
     """The step of a body over two operands, computed in and returning their promoted type
-    (``float_result``: made a float).
+    (`float_result`: made a float).
     """
     promoted = result_type(a, b)
     check_kinds(ctx, promoted, kinds, arg="self")
@@ -68,8 +68,8 @@ def _scaled(
     exact: bool = False,
     unchecked: Collection[ScalarType] = (),
 ) -> Step:
-    """``a op alpha * b``, or for ``reverse`` ``b op alpha * a``. In ``unchecked`` types upstream's kernel takes an
-    ``alpha`` that the type cannot hold.
+    """`a op alpha * b`, or for `reverse` `b op alpha * a`. In `unchecked` types upstream's kernel takes an
+    `alpha` that the type cannot hold.
     """
     promoted = result_type(a, b)
     check_kinds(ctx, promoted, kinds, arg="self")
@@ -96,13 +96,13 @@ def _scaled_body(ufunc: Callable[..., object], scale: Array) -> Body:
 
 @kernel("aten::add.out")
 def add_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: Scalar, out: Tensor) -> Step:
-    """``self + alpha * other``; of bools, their disjunction."""
+    """`self + alpha * other`; of bools, their disjunction."""
     return _scaled(ctx, np.add, self, other, alpha, out, kinds=(BOOL, INTEGER, FLOAT, COMPLEX))
 
 
 @kernel("aten::add.Scalar_out")
 def add_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, alpha: Scalar, out: Tensor) -> Step:
-    """``self + alpha * other``."""
+    """`self + alpha * other`."""
     # Upstream's kernel rounds a float32 result to a 16-bit out, and converts nothing else.
     exact = not (out.scalar_type in REDUCED and self.scalar_type == ScalarType.FLOAT)
     kinds = (BOOL, INTEGER, FLOAT, COMPLEX)
@@ -111,26 +111,26 @@ def add_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, alpha: Scal
 
 @kernel("aten::sub.out")
 def sub_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: Scalar, out: Tensor) -> Step:
-    """``self - alpha * other``; not of bools."""
+    """`self - alpha * other`; not of bools."""
     return _scaled(ctx, np.subtract, self, other, alpha, out, kinds=(INTEGER, FLOAT, COMPLEX))
 
 
 @kernel("aten::sub.Scalar_out")
 def sub_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, alpha: Scalar, out: Tensor) -> Step:
-    """``self - alpha * other``; not of bools."""
+    """`self - alpha * other`; not of bools."""
     kinds = (INTEGER, FLOAT, COMPLEX)
     return _scaled(ctx, np.subtract, self, other, alpha, out, kinds=kinds, exact=True, unchecked=REDUCED)
 
 
 @kernel("aten::rsub.Tensor_out")
 def rsub_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: Scalar, out: Tensor) -> Step:
-    """``other - alpha * self``; not of bools."""
+    """`other - alpha * self`; not of bools."""
     return _scaled(ctx, np.subtract, self, other, alpha, out, kinds=(INTEGER, FLOAT, COMPLEX), reverse=True)
 
 
 @kernel("aten::rsub.Scalar_out")
 def rsub_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, alpha: Scalar, out: Tensor) -> Step:
-    """``other - alpha * self``; not of bools."""
+    """`other - alpha * self`; not of bools."""
     kinds, unchecked = (INTEGER, FLOAT, COMPLEX), (*REDUCED, ScalarType.FLOAT)
     return _scaled(
         ctx, np.subtract, self, other, alpha, out, kinds=kinds, reverse=True, exact=True, unchecked=unchecked
@@ -164,7 +164,7 @@ def minimum_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -
 
 @kernel("aten::atan2.out")
 def atan2_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> Step:
-    """Angle of the point (``other``, ``self``)."""
+    """Angle of the point (`other`, `self`)."""
     return binary(ctx, self, other, out, apply(np.arctan2), float_result=True)
 
 
@@ -181,7 +181,7 @@ def _truncated_quotient(inputs: Sequence[Array], out: Array, temporaries: Sequen
 
 
 def is_integer(array: Array) -> bool:
-    """Whether ``array`` holds integers or bools."""
+    """Whether `array` holds integers or bools."""
     return array.dtype.kind in "iub"
 
 
@@ -193,7 +193,7 @@ def _require_nonzero(ctx: PrepareContext, divisor: Array) -> None:
 def _integer_division(
     ctx: PrepareContext, divisor: Tensor | Scalar, promoted: ScalarType, step: Step
 ) -> Step:
-    """``step``, preceded by torch's check that no integer is divided by zero."""
+    """`step`, preceded by torch's check that no integer is divided by zero."""
     if kind(promoted) > INTEGER:
         return step
     if not isinstance(divisor, Tensor):
@@ -383,19 +383,19 @@ def _power(ctx: PrepareContext, base: Tensor | Scalar, exponent: Tensor | Scalar
 
 @kernel("aten::pow.Tensor_Tensor_out")
 def pow_out(ctx: PrepareContext, self: Tensor, exponent: Tensor, out: Tensor) -> Step:
-    """``self`` to the power ``exponent``."""
+    """`self` to the power `exponent`."""
     return _power(ctx, self, exponent, out)
 
 
 @kernel("aten::pow.Tensor_Scalar_out")
 def pow_scalar_out(ctx: PrepareContext, self: Tensor, exponent: Scalar, out: Tensor) -> Step:
-    """``self`` to the power ``exponent``; an integer tensor takes no negative integer."""
+    """`self` to the power `exponent`; an integer tensor takes no negative integer."""
     return _power(ctx, self, exponent, out)
 
 
 @kernel("aten::pow.Scalar_out")
 def pow_base_out(ctx: PrepareContext, self: Scalar, exponent: Tensor, out: Tensor) -> Step:
-    """The number ``self`` to the power ``exponent``."""
+    """The number `self` to the power `exponent`."""
     return _power(ctx, self, exponent, out)
 
 
@@ -403,7 +403,7 @@ def pow_base_out(ctx: PrepareContext, self: Scalar, exponent: Tensor, out: Tenso
 def addcmul_out(
     ctx: PrepareContext, self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar, out: Tensor
 ) -> Step:
-    """``self + value * tensor1 * tensor2``."""
+    """`self + value * tensor1 * tensor2`."""
     return _add_scaled(ctx, np.multiply, self, tensor1, tensor2, value, out)
 
 
@@ -411,7 +411,7 @@ def addcmul_out(
 def addcdiv_out(
     ctx: PrepareContext, self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Scalar, out: Tensor
 ) -> Step:
-    """``self + value * tensor1 / tensor2``, of floats."""
+    """`self + value * tensor1 / tensor2`, of floats."""
     check_kinds(ctx, result_type(tensor1, tensor2), (FLOAT, COMPLEX), arg="tensor1")
     return _add_scaled(ctx, np.divide, self, tensor1, tensor2, value, out)
 
@@ -440,7 +440,7 @@ def _add_scaled(
 
 @kernel("aten::lerp.Scalar_out")
 def lerp_scalar_out(ctx: PrepareContext, self: Tensor, end: Tensor, weight: Scalar, out: Tensor) -> Step:
-    """``self + weight * (end - self)``, of floats and complex numbers."""
+    """`self + weight * (end - self)`, of floats and complex numbers."""
     check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
     compute = arithmetic(self.scalar_type)
     factor = constant(weight, compute)
@@ -457,7 +457,7 @@ def lerp_scalar_out(ctx: PrepareContext, self: Tensor, end: Tensor, weight: Scal
 
 @kernel("aten::lerp.Tensor_out")
 def lerp_tensor_out(ctx: PrepareContext, self: Tensor, end: Tensor, weight: Tensor, out: Tensor) -> Step:
-    """``self`` + ``weight`` (``end`` - ``self``), from the nearer end. Allocates a few blocks."""
+    """`self` + `weight` (`end` - `self`), from the nearer end. Allocates a few blocks."""
     check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
     check_type(ctx, self.scalar_type, end, arg="end")
     check_type(ctx, self.scalar_type, weight, arg="weight")

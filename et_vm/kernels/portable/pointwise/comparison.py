@@ -83,13 +83,13 @@ _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def select_temporaries(dtype: DType) -> list[DType]:
-    """The dtypes of the temporaries that :func:`select` takes for values of ``dtype``."""
+    """The dtypes of the temporaries that `select` takes for values of `dtype`."""
     bits = _BITS.get(dtype.itemsize)
     return [] if bits is None else [np.dtype(bits)]
 
 
 def select(mask: Array, chosen: Array, other: Array, out: Array, temporaries: Sequence[Array]) -> list[Step]:
-    """``chosen`` where ``mask``, else ``other``. Bit arithmetic: a masked copy costs eight times as much on
+    """`chosen` where `mask`, else `other`. Bit arithmetic: a masked copy costs eight times as much on
     an irregular mask.
     """
     if not temporaries:
@@ -128,7 +128,7 @@ def _select_step(
 
 @kernel("aten::where.self_out")
 def where_out(ctx: PrepareContext, condition: Tensor, self: Tensor, other: Tensor, out: Tensor) -> Step:
-    """``self`` where ``condition`` (bool, or uint8) holds, else ``other``. Scratch: one block."""
+    """`self` where `condition` (bool, or uint8) holds, else `other`. Scratch: one block."""
     if condition.scalar_type not in (ScalarType.BOOL, ScalarType.BYTE):
         raise ctx.trap(arg="condition", expected="bool or uint8", got=condition.scalar_type.torch_name)
     return _select_step(ctx, condition, self, other, result_type(self, other), out)
@@ -138,7 +138,7 @@ def where_out(ctx: PrepareContext, condition: Tensor, self: Tensor, other: Tenso
 def masked_fill_scalar_out(
     ctx: PrepareContext, self: Tensor, mask: Tensor, value: Scalar, out: Tensor
 ) -> Step:
-    """``value`` where ``mask`` (bool) holds, else ``self``. Scratch: one block."""
+    """`value` where `mask` (bool) holds, else `self`. Scratch: one block."""
     if mask.scalar_type != ScalarType.BOOL:
         raise ctx.trap(arg="mask", expected="bool", got=mask.scalar_type.torch_name)
     number = checked_constant(ctx, value, self.scalar_type, arg="value")
@@ -149,7 +149,7 @@ def masked_fill_scalar_out(
 def masked_fill_tensor_out(
     ctx: PrepareContext, self: Tensor, mask: Tensor, value: Tensor, out: Tensor
 ) -> Step:
-    """The one element of ``value`` where ``mask`` (bool) holds, else ``self``. Scratch: one block."""
+    """The one element of `value` where `mask` (bool) holds, else `self`. Scratch: one block."""
     if mask.scalar_type != ScalarType.BOOL:
         raise ctx.trap(arg="mask", expected="bool", got=mask.scalar_type.torch_name)
     if value.sizes:

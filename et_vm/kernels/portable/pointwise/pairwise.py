@@ -87,13 +87,13 @@ _declare("logaddexp2", "log2(2^a + 2^b).", whole(_log2_add), (FLOAT,))
 
 @kernel("aten::copysign.Scalar_out")
 def copysign_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, out: Tensor) -> Step:
-    """The magnitude of ``self`` with the sign of ``other``."""
+    """The magnitude of `self` with the sign of `other`."""
     return binary(ctx, self, other, out, apply(np.copysign), float_result=True)
 
 
 @kernel("aten::nextafter.out")
 def nextafter_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> Step:
-    """The next number of the type from ``self`` towards ``other``."""
+    """The next number of the type from `self` towards `other`."""
     promoted = result_type(self, other)
     check_kinds(ctx, promoted, (FLOAT,), arg="self")
     return elementwise(ctx, (self, other), out, whole(np.nextafter), compute=promoted)
@@ -101,7 +101,7 @@ def nextafter_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor)
 
 @kernel("aten::heaviside.out")
 def heaviside_out(ctx: PrepareContext, self: Tensor, values: Tensor, out: Tensor) -> Step:
-    """0 below zero, 1 above, ``values`` at zero. Allocates a few blocks."""
+    """0 below zero, 1 above, `values` at zero. Allocates a few blocks."""
     check_type(ctx, self.scalar_type, values, arg="values")
     check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
     body = _whole_of_two(lambda x, v: np.where(x == 0, v, x > 0))
@@ -112,7 +112,7 @@ def heaviside_out(ctx: PrepareContext, self: Tensor, values: Tensor, out: Tensor
 
 @kernel("aten::ldexp.out")
 def ldexp_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> Step:
-    """``self`` * 2 ^ ``other``. Allocates a block."""
+    """`self` * 2 ^ `other`. Allocates a block."""
     power = floating(other.scalar_type)
     # The power is a tensor of its own, and its type takes part in the promotion of the product.
     stand_in = Tensor(power, other.sizes)
@@ -141,7 +141,7 @@ def signbit_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
 
 @kernel("aten::frac.out")
 def frac_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
-    """``self`` less its whole part. Allocates a block."""
+    """`self` less its whole part. Allocates a block."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     compute = arithmetic(self.scalar_type)
     return elementwise(

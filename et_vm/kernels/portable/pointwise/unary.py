@@ -47,7 +47,7 @@ def _float_function(
 
 
 def _same_type_function(name: str, body: Body, kinds: Sequence[int], *, rounding: bool = False) -> Prepare:
-    """A function whose result has the type of its argument. A ``rounding`` one leaves integers as they are."""
+    """A function whose result has the type of its argument. A `rounding` one leaves integers as they are."""
 
     @kernel(name)
     def prepare(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
@@ -60,7 +60,7 @@ def _same_type_function(name: str, body: Body, kinds: Sequence[int], *, rounding
 
 
 def _predicate(name: str, ufunc: Callable[..., object], *, exact: bool) -> Prepare:
-    """A function whose result is a bool, stored into an out tensor of any type unless it is ``exact``."""
+    """A function whose result is a bool, stored into an out tensor of any type unless it is `exact`."""
 
     @kernel(name)
     def prepare(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
@@ -199,7 +199,7 @@ _FIRST_INFINITE_POWER = 309
 
 @kernel("aten::round.decimals_out")
 def round_decimals_out(ctx: PrepareContext, self: Tensor, decimals: int, out: Tensor) -> Step:
-    """Round half to even at ``decimals`` decimal places (negative: tens, hundreds, ...) of a float tensor."""
+    """Round half to even at `decimals` decimal places (negative: tens, hundreds, ...) of a float tensor."""
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
 
     def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
@@ -220,7 +220,7 @@ def round_decimals_out(ctx: PrepareContext, self: Tensor, decimals: int, out: Te
 
 @kernel("aten::logit.out")
 def logit_out(ctx: PrepareContext, self: Tensor, eps: float | None, out: Tensor) -> Step:
-    """log(x / (1 - x)), of x clamped to [eps, 1 - eps] when ``eps`` is given. Scratch: one block."""
+    """log(x / (1 - x)), of x clamped to [eps, 1 - eps] when `eps` is given. Scratch: one block."""
     check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
     promoted = floating(self.scalar_type)
 

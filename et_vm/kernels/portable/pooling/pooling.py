@@ -28,7 +28,7 @@ def pooling_window(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> Window:
-    """The geometry of a pooling over the last ``dims`` of ``sizes``, checked. With ``ceil_mode`` the last
+    """The geometry of a pooling over the last `dims` of `sizes`, checked. With `ceil_mode` the last
     window may hang over the end.
     """
     space = sizes[len(sizes) - dims :]
@@ -41,7 +41,7 @@ def pooling_window(
 
 
 def _image(ctx: PrepareContext, self: Tensor, dims: int) -> Array:
-    """``self`` with a batch dimension."""
+    """`self` with a batch dimension."""
     check_rank(ctx, self, dims + 1, dims + 2, arg="self")
     for extent in self.sizes[len(self.sizes) - dims - 1 :]:
         ctx.check(extent > 0, arg="self", expected="a non-empty image", got=list(self.sizes))
@@ -49,7 +49,7 @@ def _image(ctx: PrepareContext, self: Tensor, dims: int) -> Array:
 
 
 def _overhang(window: Window) -> Window:
-    """``window`` with the padding at the end, too, that its last places need."""
+    """`window` with the padding at the end, too, that its last places need."""
     pads = tuple(
         max(pad, reach - size - pad)
         for pad, reach, size in zip(window.padding, window.reach, window.size, strict=True)
@@ -119,14 +119,14 @@ def max_pool2d_with_indices_out(
 
 
 def is_float_type(tensor: Tensor) -> bool:
-    """Whether ``tensor`` holds floats."""
+    """Whether `tensor` holds floats."""
     return tensor.scalar_type.is_floating
 
 
 def _first_maximum(
     ctx: PrepareContext, taps: Sequence[Array], values: Array, window: Window, indices: Array
 ) -> list[Step]:
-    """Calls that store the plane index of the first tap equal to ``values``.
+    """Calls that store the plane index of the first tap equal to `values`.
 
     The number of the tap is the minimum over taps of (tap + a large number unless it is equal), in integers
     as small as the number of taps allows, which numpy computes many at a time; the index is then looked up
@@ -175,7 +175,7 @@ def _first_maximum(
 
 
 def _outside(window: Window, tap: Sequence[int]) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """The places at which ``tap`` lies in the padding."""
+    """The places at which `tap` lies in the padding."""
     lines = [
         np.arange(count) * step - pad + at * spread
         for count, step, pad, at, spread in zip(
@@ -216,7 +216,7 @@ def avg_pool2d_out(
     divisor_override: int | None,
     out: Tensor,
 ) -> Step:
-    """The mean of each window, divided by ``divisor_override`` or the elements it covers, with or without
+    """The mean of each window, divided by `divisor_override` or the elements it covers, with or without
     those in the padding. Scratch: the padded image; for 16-bit types also a float32 result.
     """
     return _average(
@@ -331,7 +331,7 @@ def _tap_strides(views: Sequence[Array], window: Window) -> list[int]:
 
 
 def divisors(window: Window, include_pad: bool, override: int | None, dtype: DType) -> Array:
-    """What the sum at each place is divided by, as an array that broadcasts over batch and channels."""
+    """Divisors of the sums, as an array that broadcasts over batch and channels."""
     if override is not None:
         return filled(dtype, override)
     counts: Array = np.ones((1,) * len(window.out), np.int64)
@@ -412,7 +412,7 @@ def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dim
 
 @kernel("aten::_adaptive_avg_pool2d.out")
 def adaptive_avg_pool2d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
-    """Means over a grid of ``output_size`` nearly equal parts. Scratch: the means by rows when the parts
+    """Means over a grid of `output_size` nearly equal parts. Scratch: the means by rows when the parts
     are not equal; for 16-bit types the float32 result.
     """
     return _adaptive(ctx, self, output_size, 2, out)
@@ -420,13 +420,13 @@ def adaptive_avg_pool2d_out(ctx: PrepareContext, self: Tensor, output_size: list
 
 @kernel("aten::adaptive_avg_pool1d.out")
 def adaptive_avg_pool1d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
-    """Means over ``output_size`` nearly equal parts. Scratch: as for two dimensions."""
+    """Means over `output_size` nearly equal parts. Scratch: as for two dimensions."""
     return _adaptive(ctx, self, output_size, 1, out)
 
 
 @kernel("aten::_adaptive_avg_pool3d.out")
 def adaptive_avg_pool3d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
-    """Means over a grid of ``output_size`` nearly equal parts. Scratch: as for two dimensions."""
+    """Means over a grid of `output_size` nearly equal parts. Scratch: as for two dimensions."""
     return _adaptive(ctx, self, output_size, 3, out)
 
 

@@ -30,7 +30,7 @@ def _check(ctx: PrepareContext, self: Tensor, dims: int, out: Tensor, indices: T
 
 
 def _take_better(values: Array, places: Array, tap: Array, where: Array) -> None:
-    """Replace ``values``, and with them their ``places``, by those of ``tap`` that are larger or NaN."""
+    """Replace `values`, and with them their `places`, by those of `tap` that are larger or NaN."""
     better = tap > values
     if tap.dtype.kind not in "iu":
         better |= np.isnan(tap)
@@ -133,7 +133,7 @@ def _max_parts(counts: tuple[int, ...], image: Array) -> tuple[Array, Array]:
 def adaptive_max_pool2d_out(
     ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor, indices: Tensor
 ) -> Step:
-    """Maxima over a grid of ``output_size`` nearly equal parts, and their indices in the channel's plane.
+    """Maxima over a grid of `output_size` nearly equal parts, and their indices in the channel's plane.
     Allocates each part in turn.
     """
     return _adaptive_max(ctx, self, output_size, 2, out, indices)
@@ -143,7 +143,7 @@ def adaptive_max_pool2d_out(
 def adaptive_max_pool3d_out(
     ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor, indices: Tensor
 ) -> Step:
-    """Maxima over a grid of ``output_size`` nearly equal parts, and their indices in the channel's volume.
+    """Maxima over a grid of `output_size` nearly equal parts, and their indices in the channel's volume.
     Allocates each part in turn.
     """
     return _adaptive_max(ctx, self, output_size, 3, out, indices)
@@ -279,7 +279,7 @@ def _scatter(ctx: PrepareContext, shape: tuple[int, ...], dims: int, image: Arra
 def max_unpool2d_out(
     ctx: PrepareContext, self: Tensor, indices: Tensor, output_size: list[int], out: Tensor
 ) -> Step:
-    """Each element put where ``indices`` say in its plane of zeros. Allocates the result."""
+    """Each element put where `indices` say in its plane of zeros. Allocates the result."""
     return _unpool(ctx, self, indices, output_size, 2, out)
 
 
@@ -293,5 +293,5 @@ def max_unpool3d_out(
     padding: list[int],
     out: Tensor,
 ) -> Step:
-    """Each element put where ``indices`` say in its volume of zeros. Allocates the result."""
+    """Each element put where `indices` say in its volume of zeros. Allocates the result."""
     return _unpool(ctx, self, indices, output_size, 3, out)

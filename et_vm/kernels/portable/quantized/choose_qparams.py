@@ -75,8 +75,8 @@ def choose_qparams_out(
     scale_out: Tensor,
     zero_point_out: Tensor,
 ) -> Step:
-    """The scale [1], at least ``eps``, and the zero point [1] that take the range of ``input``, widened to hold
-    0, to [``quant_min``, ``quant_max``].
+    """The scale [1], at least `eps`, and the zero point [1] that take the range of `input`, widened to hold
+    0, to [`quant_min`, `quant_max`].
     """
     compute = functools.partial(_affine, ctx, input.scalar_type, quant_min, quant_max, eps)
     return _choose(ctx, input, quant_min, quant_max, dtype, scale_out, zero_point_out, compute)
@@ -93,7 +93,7 @@ def choose_qparams_symmetric_out(
     scale_out: Tensor,
     zero_point_out: Tensor,
 ) -> Step:
-    """The scale [1], at least ``eps``, that takes the largest magnitude of ``input`` to half the range of the
+    """The scale [1], at least `eps`, that takes the largest magnitude of `input` to half the range of the
     limits, and the zero point [1]: 128 for uint8, else 0.
     """
     zero = 128 if ScalarType(dtype) == ScalarType.BYTE else 0

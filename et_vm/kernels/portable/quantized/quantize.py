@@ -1,4 +1,4 @@
-"""Numbers to integers with a scale and a zero point, and back: the ``quantized_decomposed`` operators of torch.
+"""Numbers to integers with a scale and a zero point, and back: the `quantized_decomposed` operators of torch.
 
 What torch computes in steps is computed in the same steps, each rounded to the type that torch gives it, so that
 results are equal to the bit. Kernels allocate an array or two of the size of the tensor for each step.
@@ -34,7 +34,7 @@ QUANTIZED = (ScalarType.BYTE, ScalarType.CHAR, ScalarType.UINT16, ScalarType.SHO
 def check_quantized(
     ctx: PrepareContext, dtype: int, quant_min: int | None = None, quant_max: int | None = None
 ) -> ScalarType:
-    """``dtype`` as one of the types of quantized numbers, whose range has the limits."""
+    """`dtype` as one of the types of quantized numbers, whose range has the limits."""
     kind = ScalarType(dtype)
     names = ", ".join(known.torch_name for known in QUANTIZED)
     ctx.check(kind in QUANTIZED, arg="dtype", expected=names, got=kind.torch_name)
@@ -46,7 +46,7 @@ def check_quantized(
 
 
 def rounded(ufunc: Callable[..., Array], kind: ScalarType, a: Array, b: Array | float) -> Array:
-    """``ufunc(a, b)`` as an operation of torch with a result of type ``kind``: in its arithmetic, rounded once."""
+    """`ufunc(a, b)` as an operation of torch with a result of type `kind`: in its arithmetic, rounded once."""
     compute = numpy_dtype(arithmetic(kind))
     other = b.astype(compute) if isinstance(b, np.ndarray) else compute.type(b)
     return ufunc(a.astype(compute), other).astype(numpy_dtype(kind))
@@ -91,7 +91,7 @@ def quantize_per_tensor_out(
     dtype: int,
     out: Tensor,
 ) -> Step:
-    """round(``input`` / ``scale``) + ``zero_point``, ties to even, clamped to [``quant_min``, ``quant_max``]."""
+    """round(`input` / `scale`) + `zero_point`, ties to even, clamped to [`quant_min`, `quant_max`]."""
     _check_input(ctx, input)
     ctx.check(scale != 0, arg="scale", expected="a number other than zero", got=scale)
     check_type(ctx, check_quantized(ctx, dtype, quant_min, quant_max), out, arg="out")
@@ -113,7 +113,7 @@ def quantize_per_tensor_tensor_out(
     dtype: int,
     out: Tensor,
 ) -> Step:
-    """The same with ``scale`` and ``zero_point`` in tensors of one element."""
+    """The same with `scale` and `zero_point` in tensors of one element."""
     _check_input(ctx, input)
     _check_one(ctx, scale=scale, zero_point=zero_point)
     check_type(ctx, check_quantized(ctx, dtype, quant_min, quant_max), out, arg="out")
@@ -155,7 +155,7 @@ def quantize_per_tensor_tensor2_out(
 def _result_type(
     ctx: PrepareContext, input: Tensor, dtype: int, out_dtype: int | None, out: Tensor
 ) -> ScalarType:
-    """The float type that ``input``, of the quantized type ``dtype``, is turned into."""
+    """The float type that `input`, of the quantized type `dtype`, is turned into."""
     check_type(ctx, check_quantized(ctx, dtype), input, arg="input")
     kind = ScalarType.FLOAT if out_dtype is None else ScalarType(out_dtype)
     check_kinds(ctx, kind, (FLOAT,), arg="out_dtype")
@@ -180,7 +180,7 @@ def dequantize_per_tensor_out(
     out_dtype: int | None,
     out: Tensor,
 ) -> Step:
-    """(``input`` - ``zero_point``) * ``scale`` in ``out_dtype``, by default float32."""
+    """(`input` - `zero_point`) * `scale` in `out_dtype`, by default float32."""
     kind = _result_type(ctx, input, dtype, out_dtype, out)
     out.resize(input.sizes)
     compute = functools.partial(_dequantize, kind, scale=scale, zero_point=zero_point)
@@ -199,7 +199,7 @@ def dequantize_per_tensor_tensor_out(
     out_dtype: int | None,
     out: Tensor,
 ) -> Step:
-    """The same with ``scale`` and ``zero_point`` in tensors of one element."""
+    """The same with `scale` and `zero_point` in tensors of one element."""
     kind = _result_type(ctx, input, dtype, out_dtype, out)
     _check_one(ctx, scale=scale, zero_point=zero_point)
     out.resize(input.sizes)
@@ -228,14 +228,14 @@ def dequantize_per_tensor_tensor2_out(
 
 @kernel("quantized_decomposed::convert_element_type.no_fuse_out")
 def convert_element_type_out(ctx: PrepareContext, input: Tensor, dtype: int, out: Tensor) -> Step:
-    """``input`` as ``dtype``."""
+    """`input` as `dtype`."""
     check_type(ctx, ScalarType(dtype), out, arg="out")
     out.resize(input.sizes)
     return evaluated(np.asarray, (input,), (out,), input.dtype)
 
 
 def along(array: Array, axis: int, rank: int) -> Array:
-    """The vector ``array`` as an array of ``rank`` that lies along ``axis``."""
+    """The vector `array` as an array of `rank` that lies along `axis`."""
     return array.reshape((1,) * axis + (-1,) + (1,) * (rank - axis - 1))
 
 
@@ -263,8 +263,8 @@ def quantize_per_channel_out(
     dtype: int,
     out: Tensor,
 ) -> Step:
-    """round(``input`` * (1 / scale)) + zero point, clamped, with a scale and a zero point for each index of
-    dimension ``axis``.
+    """round(`input` * (1 / scale)) + zero point, clamped, with a scale and a zero point for each index of
+    dimension `axis`.
     """
     _check_input(ctx, input)
     where = _channels(ctx, input, scales, zero_points, axis)
@@ -303,7 +303,7 @@ def dequantize_per_channel_out(
     out_dtype: int | None,
     out: Tensor,
 ) -> Step:
-    """(``input`` - zero point) * scale, with a scale and a zero point for each index of dimension ``axis``."""
+    """(`input` - zero point) * scale, with a scale and a zero point for each index of dimension `axis`."""
     _result_type(ctx, input, dtype, out_dtype, out)
     check_quantized(ctx, dtype, quant_min, quant_max)
     where = _channels(ctx, input, scales, zero_points, axis)
@@ -315,7 +315,7 @@ def dequantize_per_channel_out(
 def restored(
     input: Tensor, scales: Tensor, zero_points: Tensor | None, shape: Callable[[Array], Array], out: Tensor
 ) -> Step:
-    """The step that stores (``input`` - ``zero_points``) * ``scales``, the two brought into shape by ``shape``,
+    """The step that stores (`input` - `zero_points`) * `scales`, the two brought into shape by `shape`,
     each operation in the type that torch's promotion gives it. Integers wrap.
     """
     kinds = [input.scalar_type, scales.scalar_type]

@@ -66,7 +66,7 @@ def quantize_per_token_out(
     dtype: int,
     out: Tensor,
 ) -> Step:
-    """round(``input`` * (1 / scale) + zero point), clamped, with ``scales`` and ``zero_points`` for each row
+    """round(`input` * (1 / scale) + zero point), clamped, with `scales` and `zero_points` for each row
     [..., 1].
     """
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
@@ -90,7 +90,7 @@ def dequantize_per_token_out(
     output_dtype: int,
     out: Tensor,
 ) -> Step:
-    """(``input`` - zero point) * scale, with ``scales`` and ``zero_points`` for each row [..., 1]."""
+    """(`input` - zero point) * scale, with `scales` and `zero_points` for each row [..., 1]."""
     check_type(ctx, check_quantized(ctx, dtype), input, arg="input")
     _check_rows(ctx, input, scales, zero_points)
     check_kinds(ctx, ScalarType(output_dtype), (FLOAT,), arg="output_dtype")
@@ -117,7 +117,7 @@ def _group(ctx: PrepareContext, input: Tensor, scales: Tensor, zero_points: Tens
 
 
 def by_group(array: Array, rows: int) -> Array:
-    """One number for each group of each of ``rows``, [rows, groups, 1]."""
+    """One number for each group of each of `rows`, [rows, groups, 1]."""
     return array.reshape(rows, -1, 1)
 
 
@@ -133,8 +133,8 @@ def quantize_per_channel_group_out(
     group_size: int,
     out: Tensor,
 ) -> Step:
-    """round(``input`` * (1 / scale) + zero point), clamped, of a matrix with ``scales`` and ``zero_points`` for
-    every ``group_size`` elements of a row.
+    """round(`input` * (1 / scale) + zero point), clamped, of a matrix with `scales` and `zero_points` for
+    every `group_size` elements of a row.
     """
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
     size = _group(ctx, input, scales, zero_points, group_size)
@@ -167,7 +167,7 @@ def dequantize_per_channel_group_out(
     output_dtype: int,
     out: Tensor,
 ) -> Step:
-    """(``input`` - zero point) * scale of a matrix with ``scales`` and ``zero_points`` for every ``group_size``
+    """(`input` - zero point) * scale of a matrix with `scales` and `zero_points` for every `group_size`
     elements of a row.
     """
     check_type(ctx, check_quantized(ctx, input.scalar_type), input, arg="input")
@@ -195,7 +195,7 @@ def _check_choice(ctx: PrepareContext, input: Tensor, scale: Tensor, zero_point:
 def choose_qparams_per_token_out(
     ctx: PrepareContext, input: Tensor, dtype: int, scale_out: Tensor, zero_point_out: Tensor
 ) -> Step:
-    """For each row the scale that takes its largest magnitude to 127, and 0. ``dtype`` is int8."""
+    """For each row the scale that takes its largest magnitude to 127, and 0. `dtype` is int8."""
     good = ScalarType(dtype) == ScalarType.CHAR
     ctx.check(good, arg="dtype", expected="int8", got=ScalarType(dtype).torch_name)
     _check_choice(ctx, input, scale_out, zero_point_out)

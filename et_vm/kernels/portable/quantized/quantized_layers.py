@@ -196,7 +196,7 @@ def mixed_mm_out(
     weight_zero_points: Tensor | None,
     out: Tensor,
 ) -> Step:
-    """``input`` [M, K] times ``weight`` [K, N], an int8 matrix with a scale for each row. Allocates the
+    """`input` [M, K] times `weight` [K, N], an int8 matrix with a scale for each row. Allocates the
     restored weight.
     """
     _check_mixed(ctx, input, weight, weight_scales, weight_zero_points)
@@ -224,7 +224,7 @@ def mixed_linear_out(
     dtype: int | None,
     out: Tensor,
 ) -> Step:
-    """``input`` [M, K] times the transpose of ``weight`` [N, K], an int8 matrix with a scale for each row.
+    """`input` [M, K] times the transpose of `weight` [N, K], an int8 matrix with a scale for each row.
     Allocates the restored weight.
     """
     _check_mixed(ctx, input, weight, weight_scales, weight_zero_points)

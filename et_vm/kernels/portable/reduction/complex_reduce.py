@@ -13,8 +13,8 @@ from et_vm.values import Array, Tensor
 
 
 def variance(self: Tensor, axes: tuple[int, ...], divisor: float, root: bool, outs: list[Tensor]) -> Step:
-    """The step that stores the mean square distance from the mean over ``axes``, or its root, into the first of
-    ``outs``, and the mean into the second if there is one. They have their shapes. Allocates two arrays of the
+    """The step that stores the mean square distance from the mean over `axes`, or its root, into the first of
+    `outs`, and the mean into the second if there is one. They have their shapes. Allocates two arrays of the
     size of the input.
     """
     return evaluated(
@@ -38,7 +38,7 @@ def _squares(x: Array) -> Array:
 
 
 def logsumexp(self: Tensor, axes: tuple[int, ...], out: Tensor) -> Step:
-    """The step that stores log(sum(exp(x))) over ``axes``, relative to the largest real part. Allocates an array of
+    """The step that stores log(sum(exp(x))) over `axes`, relative to the largest real part. Allocates an array of
     the size of the input.
     """
     return evaluated(functools.partial(_logsumexp, axes, out.sizes), (self,), (out,))

@@ -33,7 +33,7 @@ from et_vm.values import Array, Tensor
 def adaptive_avg_pool2d_backward_out(
     ctx: PrepareContext, grad_output: Tensor, self: Tensor, out: Tensor
 ) -> Step:
-    """Each gradient ([N,] C, h, w) shared among the elements of its part of ``self`` ([N,] C, H, W). Allocates
+    """Each gradient ([N,] C, h, w) shared among the elements of its part of `self` ([N,] C, H, W). Allocates
     the result.
     """
     check_rank(ctx, self, 3, 4, arg="self")
@@ -106,7 +106,7 @@ def embedding_dense_backward_out(
     scale_grad_by_freq: bool,
     out: Tensor,
 ) -> Step:
-    """Gradients [..., D] added to the rows [``num_weights``, D] that ``indices`` [...] name; ``padding_idx``
+    """Gradients [..., D] added to the rows [`num_weights`, D] that `indices` [...] name; `padding_idx`
     gets none. Allocates the result.
     """
     check_kinds(ctx, grad_output.scalar_type, (FLOAT,), arg="grad_output")
@@ -164,8 +164,8 @@ def native_layer_norm_backward_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """Gradients of the input, the weight and the bias of a layer normalisation with the statistics ``mean`` and
-    ``rstd``; those not in ``output_mask`` are zeros. Allocates three arrays of the size of the input.
+    """Gradients of the input, the weight and the bias of a layer normalisation with the statistics `mean` and
+    `rstd`; those not in `output_mask` are zeros. Allocates three arrays of the size of the input.
     """
     _check_mask(ctx, output_mask)
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
@@ -230,7 +230,7 @@ def native_group_norm_backward_out(
     out2: Tensor,
 ) -> Step:
     """Gradients of the input (N, C, ...), the weight and the bias [C] of a group normalisation with the
-    statistics ``mean`` and ``rstd`` [N, group]; those not in ``output_mask`` are zeros. Allocates three arrays
+    statistics `mean` and `rstd` [N, group]; those not in `output_mask` are zeros. Allocates three arrays
     of the size of the input.
     """
     _check_mask(ctx, output_mask)

@@ -39,7 +39,7 @@ def _check_affine(
 def _as(
     ctx: PrepareContext, tensor: Tensor | None, dtype: DType, key: str
 ) -> tuple[list[Step], Array | None]:
-    """A small tensor as ``dtype``: itself, a copy kept for a constant, or scratch and the call to fill it."""
+    """A small tensor as `dtype`: itself, a copy kept for a constant, or scratch and the call to fill it."""
     if tensor is None or tensor.dtype == dtype:
         return [], None if tensor is None else tensor.array
     if tensor.constant:
@@ -65,7 +65,7 @@ def _affine_coefficients(
     scale: Array,
     shift: Array,
 ) -> list[Step]:
-    """``scale = weight / sqrt(variance + eps)`` and ``shift = bias - mean * scale``, all vectors of one
+    """`scale = weight / sqrt(variance + eps)` and `shift = bias - mean * scale`, all vectors of one
     type.
     """
     dtype = scale.dtype
@@ -99,7 +99,7 @@ def batch_norm_no_training_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """Each channel scaled and shifted by its running statistics; the saved statistics ``out1`` and ``out2``
+    """Each channel scaled and shifted by its running statistics; the saved statistics `out1` and `out2`
     are empty.
 
     Scale and shift are computed once when all statistics are constants, else into scratch.
@@ -245,7 +245,7 @@ def _update_running(
     input: Tensor,
     work: Array,
 ) -> list[Step]:
-    """Move the running statistics by ``momentum``; the variance that enters is the unbiased one."""
+    """Move the running statistics by `momentum`; the variance that enters is the unbiased one."""
     dtype = mean.dtype
     count = input.numel // input.sizes[1]
     unbiased = count / max(count - 1, 1)
@@ -278,7 +278,7 @@ def native_batch_norm_legit_out(
     save_invstd: Tensor,
 ) -> Step:
     """Batch normalisation by the batch's statistics, which also move the running ones, or (not
-    ``training``) by the running ones. Scratch: six vectors, and a copy of the input for the batch's
+    `training`) by the running ones. Scratch: six vectors, and a copy of the input for the batch's
     statistics.
     """
     return _batch_norm(
@@ -314,8 +314,8 @@ def native_batch_norm_legit_no_stats_out(
 
 
 def _moments(x: Array, centred: Array, mean: Array, inverse: Array, eps: float) -> list[Step]:
-    """Calls for the mean of each row of ``x``, the rows less their mean, and 1 / sqrt(variance + eps).
-    ``mean`` and ``inverse`` are columns; ``centred`` may be ``x``.
+    """Calls for the mean of each row of `x`, the rows less their mean, and 1 / sqrt(variance + eps).
+    `mean` and `inverse` are columns; `centred` may be `x`.
     """
     dtype = centred.dtype
     count = filled(dtype, x.shape[1])
@@ -334,7 +334,7 @@ def _moments(x: Array, centred: Array, mean: Array, inverse: Array, eps: float) 
 def _prepare_rows(
     ctx: PrepareContext, input: Tensor, out: Tensor, order: Sequence[int]
 ) -> tuple[list[Step], Array, Array, list[Step]]:
-    """``input`` and ``out`` C-contiguous, by way of scratch where they are not; calls before and after."""
+    """`input` and `out` C-contiguous, by way of scratch where they are not; calls before and after."""
     before: list[Step] = []
     after: list[Step] = []
     source, target = input.array, out.array
@@ -361,8 +361,8 @@ def native_layer_norm_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """(x - mean) / sqrt(variance + eps) over the last dimensions, times ``weight`` plus ``bias``; ``out1``
-    is the mean and ``out2`` the inverse deviation. Scratch: a block and two columns, and copies of
+    """(x - mean) / sqrt(variance + eps) over the last dimensions, times `weight` plus `bias`; `out1`
+    is the mean and `out2` the inverse deviation. Scratch: a block and two columns, and copies of
     tensors that are 16-bit or not contiguous.
     """
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
@@ -436,8 +436,8 @@ def native_group_norm_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """(x - mean) / sqrt(variance + eps) over each of ``group`` groups of channels, times ``weight`` plus
-    ``bias`` by channel; ``out1`` is the mean and ``out2`` the inverse deviation. Scratch: a group or
+    """(x - mean) / sqrt(variance + eps) over each of `group` groups of channels, times `weight` plus
+    `bias` by channel; `out1` is the mean and `out2` the inverse deviation. Scratch: a group or
     more, two columns, and copies of tensors that are 16-bit or not contiguous.
     """
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")

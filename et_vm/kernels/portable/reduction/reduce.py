@@ -29,7 +29,7 @@ from et_vm.values import Array, DType, Tensor
 
 
 def _kept(out: Tensor, sizes: tuple[int, ...], axes: Sequence[int]) -> Array:
-    """``out`` seen with the reduced dimensions kept as ones: always a view."""
+    """`out` seen with the reduced dimensions kept as ones: always a view."""
     return out.array.reshape(reduced(sizes, axes, True))
 
 
@@ -40,8 +40,8 @@ def _sizes(array: Array, out: Array) -> None:
 def _accumulate(
     ctx: PrepareContext, out: Tensor, target: Array, dtype: DType, calls_into: Callable[[Array], list[Step]]
 ) -> Step:
-    """The calls that compute into ``target``, by way of scratch when its type is not the accumulating
-    ``dtype``.
+    """The calls that compute into `target`, by way of scratch when its type is not the accumulating
+    `dtype`.
     """
     if target.dtype == dtype:
         return chain(calls_into(target))
@@ -52,9 +52,9 @@ def _accumulate(
 def _explicit(
     ctx: PrepareContext, dtype: int | None, default: ScalarType, out: Tensor, *, anything: bool = True
 ) -> ScalarType:
-    """The type to accumulate in: ``dtype``, which ``out`` must have, or without one the type of ``out``, as in torch.
+    """The type to accumulate in: `dtype`, which `out` must have, or without one the type of `out`, as in torch.
 
-    Unless ``anything`` goes, a result of type ``default`` must cast to ``out``.
+    Unless `anything` goes, a result of type `default` must cast to `out`.
     """
     if dtype is not None:
         check_type(ctx, ScalarType(dtype), out, arg="out")
@@ -97,7 +97,7 @@ def _sum(
 def sum_out(
     ctx: PrepareContext, self: Tensor, dim: list[int] | None, keepdim: bool, dtype: int | None, out: Tensor
 ) -> Step:
-    """Sum over ``dim`` (all when empty); of integers and bools an int64. Scratch: the result when its type
+    """Sum over `dim` (all when empty); of integers and bools an int64. Scratch: the result when its type
     is 16-bit.
     """
     return _sum(ctx, self, dim, keepdim, dtype, out, mean=False)
@@ -113,7 +113,7 @@ def sum_all_out(ctx: PrepareContext, self: Tensor, dtype: int | None, out: Tenso
 def mean_out(
     ctx: PrepareContext, self: Tensor, dim: list[int] | None, keepdim: bool, dtype: int | None, out: Tensor
 ) -> Step:
-    """Mean over ``dim`` (all when empty), of floats. Scratch: the result when its type is 16-bit."""
+    """Mean over `dim` (all when empty), of floats. Scratch: the result when its type is 16-bit."""
     return _sum(ctx, self, dim, keepdim, dtype, out, mean=True)
 
 
@@ -160,7 +160,7 @@ def prod_out(ctx: PrepareContext, self: Tensor, dtype: int | None, out: Tensor) 
 def prod_int_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, dtype: int | None, out: Tensor
 ) -> Step:
-    """Product over ``dim``; of integers and bools an int64."""
+    """Product over `dim`; of integers and bools an int64."""
     return _prod(ctx, self, dimensions(ctx, [dim], len(self.sizes)), keepdim, dtype, out)
 
 
@@ -199,14 +199,14 @@ def _extreme(
 def _declare_extreme(name: str, ufunc: np.ufunc) -> None:
     @kernel(f"aten::a{name}.out")
     def over_dims(ctx: PrepareContext, self: Tensor, dim: list[int], keepdim: bool, out: Tensor) -> Step:
-        """The extreme over ``dim`` (all when empty); NaN if any is. Scratch: the result when its type is
+        """The extreme over `dim` (all when empty); NaN if any is. Scratch: the result when its type is
         16-bit.
         """
         return _extreme(ctx, ufunc, self, dimensions(ctx, dim, len(self.sizes)), keepdim, out)
 
     @kernel(f"aten::{name}.unary_out")
     def of_all(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
-        """The extreme of all elements, converted to the type of ``out``; NaN if any is."""
+        """The extreme of all elements, converted to the type of `out`; NaN if any is."""
         axes = tuple(range(len(self.sizes)))
         return _extreme(ctx, ufunc, self, axes, False, out, converts=True)
 
@@ -227,7 +227,7 @@ def _comparable(ctx: PrepareContext, self: Tensor) -> tuple[list[Step], Array]:
 def _search(
     ctx: PrepareContext, method: str, self: Tensor, dim: int | None, keepdim: bool, out: Tensor, *, arg: str
 ) -> list[Step]:
-    """Calls that store into ``out`` the indices found by argmax or argmin."""
+    """Calls that store into `out` the indices found by argmax or argmin."""
     check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
     check_type(ctx, ScalarType.LONG, out, arg=arg)
     rank = len(self.sizes)
@@ -246,7 +246,7 @@ def _search(
 def _declare_search(name: str) -> None:
     @kernel(f"aten::{name}.out")
     def prepare(ctx: PrepareContext, self: Tensor, dim: int | None, keepdim: bool, out: Tensor) -> Step:
-        """Index of the first extreme, or of the first NaN, along ``dim`` or of the flattened tensor.
+        """Index of the first extreme, or of the first NaN, along `dim` or of the flattened tensor.
         Scratch: a float32 copy of a 16-bit input.
         """
         calls = _search(ctx, name, self, dim, keepdim, out, arg="out")
@@ -261,7 +261,7 @@ _declare_search("argmin")
 def max_dim_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, max: Tensor, max_values: Tensor
 ) -> Step:
-    """The largest along ``dim`` and its first index (``max_values``, as torch calls it); NaN is largest.
+    """The largest along `dim` and its first index (`max_values`, as torch calls it); NaN is largest.
     Scratch: a float32 copy of a 16-bit input.
     """
     check_type(ctx, ScalarType.LONG, max_values, arg="max_values")
@@ -273,7 +273,7 @@ def max_dim_out(
 def min_dim_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, min: Tensor, min_indices: Tensor
 ) -> Step:
-    """The smallest along ``dim`` and its first index; NaN is smallest. Scratch: a float32 copy of a 16-bit
+    """The smallest along `dim` and its first index; NaN is smallest. Scratch: a float32 copy of a 16-bit
     input.
     """
     check_type(ctx, ScalarType.LONG, min_indices, arg="min_indices")
@@ -307,14 +307,14 @@ def _declare_logical(name: str, ufunc: np.ufunc) -> None:
 
     @kernel(f"aten::{name}.out")
     def over_dim(ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, out: Tensor) -> Step:
-        """Over ``dim``; NaN counts as true."""
+        """Over `dim`; NaN counts as true."""
         return _logical(ctx, ufunc, self, dimensions(ctx, [dim], len(self.sizes)), keepdim, out)
 
     @kernel(f"aten::{name}.dims_out")
     def over_dims(
         ctx: PrepareContext, self: Tensor, dim: list[int] | None, keepdim: bool, out: Tensor
     ) -> Step:
-        """Over ``dim``, all of them for None; of no dimension each element by itself. NaN counts as true."""
+        """Over `dim`, all of them for None; of no dimension each element by itself. NaN counts as true."""
         axes = dimensions(ctx, dim, len(self.sizes), empty_is_all=False)
         return _logical(ctx, ufunc, self, axes, keepdim, out)
 
@@ -393,7 +393,7 @@ def _variance(
 def var_out(
     ctx: PrepareContext, self: Tensor, dim: list[int] | None, unbiased: bool, keepdim: bool, out: Tensor
 ) -> Step:
-    """Variance over ``dim`` (all when empty), divided by n - 1 if ``unbiased``, else n. Scratch: a copy of
+    """Variance over `dim` (all when empty), divided by n - 1 if `unbiased`, else n. Scratch: a copy of
     the input.
     """
     return _variance(ctx, self, dim, 1.0 if unbiased else 0.0, keepdim, out)
@@ -408,7 +408,7 @@ def var_correction_out(
     keepdim: bool,
     out: Tensor,
 ) -> Step:
-    """Variance over ``dim`` (all when empty), divided by n - ``correction`` (1). Scratch: a copy of the
+    """Variance over `dim` (all when empty), divided by n - `correction` (1). Scratch: a copy of the
     input.
     """
     return _variance(ctx, self, dim, 1.0 if correction is None else correction, keepdim, out)
@@ -437,14 +437,14 @@ def var_mean_correction_out(
     out0: Tensor,
     out1: Tensor,
 ) -> Step:
-    """Variance and mean over ``dim`` (all when empty). Scratch: a copy of the input."""
+    """Variance and mean over `dim` (all when empty). Scratch: a copy of the input."""
     return _variance(ctx, self, dim, 1.0 if correction is None else correction, keepdim, out0, out1)
 
 
 def _declare_running(name: str, ufunc: np.ufunc) -> None:
     @kernel(f"aten::{name}.out")
     def prepare(ctx: PrepareContext, self: Tensor, dim: int, dtype: int | None, out: Tensor) -> Step:
-        """Running total along ``dim``; of integers and bools an int64. Scratch: the result when its type is
+        """Running total along `dim`; of integers and bools an int64. Scratch: the result when its type is
         16-bit.
         """
         axis = dimension(ctx, dim, len(self.sizes))
@@ -471,7 +471,7 @@ _declare_running("cumprod", np.multiply)
 
 @kernel("aten::logsumexp.out")
 def logsumexp_out(ctx: PrepareContext, self: Tensor, dim: list[int], keepdim: bool, out: Tensor) -> Step:
-    """log(sum(exp(x))) over ``dim``, relative to the maximum so that nothing overflows. Scratch: a float
+    """log(sum(exp(x))) over `dim`, relative to the maximum so that nothing overflows. Scratch: a float
     copy of the input.
     """
     axes = dimensions(ctx, dim, len(self.sizes))
@@ -515,7 +515,7 @@ def linalg_vector_norm_out(
     dtype: int | None,
     out: Tensor,
 ) -> Step:
-    """(sum |x|^ord)^(1/ord) over ``dim`` (all for None); the count of non-zeros for order 0, an extreme for
+    """(sum |x|^ord)^(1/ord) over `dim` (all for None); the count of non-zeros for order 0, an extreme for
     an infinite one. Scratch: a copy of the input.
     """
     check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")

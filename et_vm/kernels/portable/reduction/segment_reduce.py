@@ -39,8 +39,8 @@ def segment_reduce_out(
     initial: Scalar | None,
     out: Tensor,
 ) -> Step:
-    """The sum, mean, product, largest or smallest element of each segment of ``axis``, whose ``lengths`` are given for
-    each row, or their ``offsets`` with the end of the last. An empty segment is ``initial``, by default what the
+    """The sum, mean, product, largest or smallest element of each segment of `axis`, whose `lengths` are given for
+    each row, or their `offsets` with the end of the last. An empty segment is `initial`, by default what the
     reduction starts from, or NaN for a mean. Allocates the result.
     """
     check_kinds(ctx, data.scalar_type, (FLOAT,), arg="data")

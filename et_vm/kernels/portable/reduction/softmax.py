@@ -71,7 +71,7 @@ def _softmax(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor, *, logari
 
 
 def _grouped(array: Array, axis: int) -> Array:
-    """The C-contiguous ``array`` as (before, axis, after)."""
+    """The C-contiguous `array` as (before, axis, after)."""
     shape: Sequence[int] = array.shape or (1,)
     return array.reshape(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
 
@@ -79,7 +79,7 @@ def _grouped(array: Array, axis: int) -> Array:
 @kernel("aten::_softmax.out")
 @inferred(softmax, kinds=(FLOAT,))
 def softmax_out(ctx: PrepareContext, self: Tensor, dim: int, half_to_float: bool, out: Tensor) -> Step:
-    """exp(x - max) / sum of the same along ``dim``. Scratch: two slices of a block, and a block for 16-bit
+    """exp(x - max) / sum of the same along `dim`. Scratch: two slices of a block, and a block for 16-bit
     types.
     """
     return _softmax(ctx, self, dim, out, logarithm=False)
@@ -88,7 +88,7 @@ def softmax_out(ctx: PrepareContext, self: Tensor, dim: int, half_to_float: bool
 @kernel("aten::_log_softmax.out", any_layout=True)
 @inferred(softmax, kinds=(FLOAT,))
 def log_softmax_out(ctx: PrepareContext, self: Tensor, dim: int, half_to_float: bool, out: Tensor) -> Step:
-    """Logarithm of the softmax along ``dim``. Scratch: two slices of a block and a block, two for 16-bit
+    """Logarithm of the softmax along `dim`. Scratch: two slices of a block and a block, two for 16-bit
     types.
     """
     return _softmax(ctx, self, dim, out, logarithm=True)

@@ -27,7 +27,7 @@ from et_vm.values import Array, Tensor
 
 @kernel("aten::histc.out")
 def histc_out(ctx: PrepareContext, self: Tensor, bins: int, min: Scalar, max: Scalar, out: Tensor) -> Step:
-    """How many elements lie in each of ``bins`` equal parts of [``min``, ``max``], by default of the range of the
+    """Histogram over `bins` equal intervals of [`min`, `max`], by default of the range of the
     elements. In the arithmetic of the type, 16-bit ones too. Allocates the place of each.
     """
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
@@ -59,8 +59,8 @@ def _histogram(ctx: PrepareContext, bins: int, low: float, high: float, array: A
 def bincount_out(
     ctx: PrepareContext, self: Tensor, weights: Tensor | None, minlength: int, out: Tensor
 ) -> Step:
-    """How often each number occurs in a vector, or the sum of its ``weights``; as long as the largest number
-    wants, and at least ``minlength``. Allocates the result.
+    """The number of occurrences of each number in a vector, or the sum of its `weights`; long enough for the largest
+    number, and at least `minlength`. Allocates the result.
     """
     check_rank(ctx, self, 1, arg="self")
     check_kinds(ctx, self.scalar_type, (INTEGER,), arg="self")
@@ -145,7 +145,7 @@ def unique_consecutive_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """The first of each run of equal elements, or of equal slices along ``dim``; the run of each; the lengths of
+    """The first of each run of equal elements, or of equal slices along `dim`; the run of each; the lengths of
     the runs. What is not wanted is empty; along a dimension all is given, but along dimension 0 of a vector, which
     torch takes for no dimension. Allocates the results.
     """
@@ -190,7 +190,7 @@ def unique_dim_out(
     out1: Tensor,
     out2: Tensor,
 ) -> Step:
-    """The distinct slices along ``dim`` in the order of their elements; where each slice is among them; how often
+    """The distinct slices along `dim` in the order of their elements; where each slice is among them; how often
     each occurs. Allocates the results.
     """
     _check_unique(ctx, self, out0, out1, out2)
@@ -215,8 +215,8 @@ def _distinct_slices(axis: int, array: Array) -> tuple[Array, Array, Array]:
 
 @kernel("aten::nonzero_static.out")
 def nonzero_static_out(ctx: PrepareContext, self: Tensor, size: int, fill_value: int, out: Tensor) -> Step:
-    """The coordinates of the first ``size`` elements that are not zero, [``size``, dimensions], filled up with
-    ``fill_value``. Allocates the coordinates of all.
+    """The coordinates of the first `size` elements that are not zero, [`size`, dimensions], filled up with
+    `fill_value`. Allocates the coordinates of all.
     """
     ctx.check(size >= 0, arg="size", expected="a non-negative number", got=size)
     check_type(ctx, ScalarType.LONG, out, arg="out")

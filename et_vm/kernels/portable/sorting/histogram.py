@@ -43,7 +43,7 @@ def histogram_bin_ct_out(
     hist: Tensor,
     bin_edges: Tensor,
 ) -> Step:
-    """Of ``bins`` equal parts of ``range``, by default that of the elements; the last has its end. With ``density`` the
+    """Of `bins` equal parts of `range`, by default that of the elements; the last has its end. With `density` the
     sum over the parts times their lengths is 1. Allocates the place of each element.
     """
     ctx.check(bins > 0, arg="bins", expected="a positive number", got=bins)
@@ -89,7 +89,7 @@ def histogram_bins_tensor_out(
     hist: Tensor,
     bin_edges: Tensor,
 ) -> Step:
-    """Between the edges ``bins``, which rise; the last part has its end. With ``density`` the sum over the parts times
+    """Between the edges `bins`, which rise; the last part has its end. With `density` the sum over the parts times
     their lengths is 1. Allocates the place of each element.
     """
     check_rank(ctx, bins, 1, arg="bins")
@@ -104,7 +104,7 @@ def histogram_bins_tensor_out(
 
 
 def counted(values: Array, edges: Array, weight: Array | None, density: bool) -> Array:
-    """The histogram of ``values`` between ``edges``; elements outside of them and NaNs do not count."""
+    """The histogram of `values` between `edges`; elements outside of them and NaNs do not count."""
     flat = values.reshape(-1)
     inside: Any = (flat >= edges[0]) & (flat <= edges[-1])
     places: Any = np.searchsorted(edges, flat[inside], "right") - 1

@@ -50,7 +50,7 @@ def _choice(
     indices: Tensor,
     kinds: tuple[int, ...] = (INTEGER, FLOAT),
 ) -> Step:
-    """The step that stores one element of each line along ``dim``, and its index. Allocates what sorting does."""
+    """The step that stores one element of each line along `dim`, and its index. Allocates what sorting does."""
     check_kinds(ctx, self.scalar_type, kinds, arg="self")
     check_type(ctx, self.scalar_type, values, arg="values")
     check_type(ctx, ScalarType.LONG, indices, arg="indices")
@@ -114,7 +114,7 @@ def _mode(lines: Array) -> Array:
 def median_dim_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, values: Tensor, indices: Tensor
 ) -> Step:
-    """The median along ``dim``, the lower one of two, and its index; NaN if there is one."""
+    """The median along `dim`, the lower one of two, and its index; NaN if there is one."""
     return _choice(ctx, self, dim, keepdim, _median, values, indices)
 
 
@@ -122,7 +122,7 @@ def median_dim_out(
 def nanmedian_dim_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, values: Tensor, indices: Tensor
 ) -> Step:
-    """The median of the numbers along ``dim``, the lower one of two, and its index."""
+    """The median of the numbers along `dim`, the lower one of two, and its index."""
     return _choice(ctx, self, dim, keepdim, _nanmedian, values, indices)
 
 
@@ -157,7 +157,7 @@ def nanmedian_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
 def mode_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, values: Tensor, indices: Tensor
 ) -> Step:
-    """The most frequent element along ``dim``, of several the smallest, and its last index. NaNs, which torch leaves
+    """The most frequent element along `dim`, of several the smallest, and its last index. NaNs, which torch leaves
     open, differ from each other.
     """
     return _choice(ctx, self, dim, keepdim, _mode, values, indices, (BOOL, INTEGER, FLOAT))
@@ -167,7 +167,7 @@ def mode_out(
 def kthvalue_out(
     ctx: PrepareContext, self: Tensor, k: int, dim: int, keepdim: bool, values: Tensor, indices: Tensor
 ) -> Step:
-    """The ``k``-th smallest element along ``dim``, counted from 1, and its index; NaN is the largest."""
+    """The `k`-th smallest element along `dim`, counted from 1, and its index; NaN is the largest."""
     extent = self.sizes[dimension(ctx, dim, len(self.sizes))] if self.sizes else 1
     ctx.check(1 <= k <= extent, arg="k", expected=f"a number in [1, {extent}]", got=k)
     return _choice(ctx, self, dim, keepdim, functools.partial(_kth, k - 1), values, indices)
@@ -206,7 +206,7 @@ _declare_running("cummin", np.minimum, "The smallest element so far")
 
 @kernel("aten::logcumsumexp.out", "aten::_logcumsumexp.out")
 def logcumsumexp_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
-    """The logarithm of the running sum of exponentials along ``dim``. Allocates the result."""
+    """The logarithm of the running sum of exponentials along `dim`. Allocates the result."""
     check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
     check_type(ctx, self.scalar_type, out, arg="out")
     axis = dimension(ctx, dim, len(self.sizes))
@@ -305,7 +305,7 @@ def searchsorted_out(
     sorter: Tensor | None,
     out: Tensor,
 ) -> Step:
-    """Where in the sorted last dimension of ``sorted_sequence`` the elements of ``self`` belong, before or after
+    """Insertion points of the elements of `self` in the sorted last dimension of `sorted_sequence`, before or after
     their equals. Allocates the result.
     """
     return _search(ctx, sorted_sequence, self, out_int32, right, side, sorter, out)
@@ -322,7 +322,7 @@ def searchsorted_scalar_out(
     sorter: Tensor | None,
     out: Tensor,
 ) -> Step:
-    """Where in the sorted vector the number ``self`` belongs, before or after its equals."""
+    """Insertion point of the number `self` in the sorted vector, before or after its equals."""
     check_rank(ctx, sorted_sequence, 1, arg="sorted_sequence")
     return _search(ctx, sorted_sequence, self, out_int32, right, side, sorter, out)
 
@@ -331,7 +331,7 @@ def searchsorted_scalar_out(
 def bucketize_out(
     ctx: PrepareContext, self: Tensor, boundaries: Tensor, out_int32: bool, right: bool, out: Tensor
 ) -> Step:
-    """The bucket between sorted ``boundaries`` of each element. Allocates the result."""
+    """The bucket between sorted `boundaries` of each element. Allocates the result."""
     check_rank(ctx, boundaries, 1, arg="boundaries")
     return _search(ctx, boundaries, self, out_int32, right, None, None, out)
 
@@ -340,6 +340,6 @@ def bucketize_out(
 def bucketize_scalar_out(
     ctx: PrepareContext, self: Scalar, boundaries: Tensor, out_int32: bool, right: bool, out: Tensor
 ) -> Step:
-    """The bucket between sorted ``boundaries`` of a number."""
+    """The bucket between sorted `boundaries` of a number."""
     check_rank(ctx, boundaries, 1, arg="boundaries")
     return _search(ctx, boundaries, self, out_int32, right, None, None, out)

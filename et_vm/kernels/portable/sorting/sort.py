@@ -23,7 +23,7 @@ def _order(array: Array, descending: bool) -> Array:
 
 
 def _largest(array: Array, count: int, descending: bool) -> Array:
-    """Indices of the first ``count`` elements in order. Long rows are partitioned before the few are
+    """Indices of the first `count` elements in order. Long rows are partitioned before the few are
     sorted.
     """
     length = array.shape[-1]
@@ -37,7 +37,7 @@ def _largest(array: Array, count: int, descending: bool) -> Array:
 
 
 def _ascending_keys(array: Array) -> Array:
-    """Keys whose ascending order is the descending one of ``array``, NaN first."""
+    """Keys whose ascending order is the descending one of `array`, NaN first."""
     if array.dtype.kind == "f":
         return np.where(np.isnan(array), -np.inf, -array)
     return ~array
@@ -96,7 +96,7 @@ def topk_out(
     values: Tensor,
     indices: Tensor,
 ) -> Step:
-    """The ``k`` largest (or smallest) along ``dim`` in order, and their indices; NaN is largest. Scratch: a
+    """The `k` largest (or smallest) along `dim` in order, and their indices; NaN is largest. Scratch: a
     float32 copy of a 16-bit input; numpy allocates the order.
     """
     return _sorted(ctx, self, k, dim, largest, values, indices)
@@ -106,7 +106,7 @@ def topk_out(
 def sort_out(
     ctx: PrepareContext, self: Tensor, dim: int, descending: bool, values: Tensor, indices: Tensor
 ) -> Step:
-    """Sorted along ``dim``, and the indices; equal elements keep their order, NaN is largest. Scratch: as
+    """Sorted along `dim`, and the indices; equal elements keep their order, NaN is largest. Scratch: as
     for topk.
     """
     return _sorted(ctx, self, None, dim, descending, values, indices)
@@ -122,7 +122,7 @@ def sort_stable_out(
     values: Tensor,
     indices: Tensor,
 ) -> Step:
-    """Sorted along ``dim``, and the indices; equal elements keep their order, NaN is largest. Scratch: as
+    """Sorted along `dim`, and the indices; equal elements keep their order, NaN is largest. Scratch: as
     for topk.
     """
     return _sorted(ctx, self, None, dim, descending, values, indices)

@@ -70,12 +70,12 @@ DOUBLE_END = 6.0
 
 
 def temporaries_of_erf(dtype: DType) -> list[DType]:
-    """The dtypes of the temporaries that :func:`erf` takes for ``dtype``."""
+    """The dtypes of the temporaries that `erf` takes for `dtype`."""
     return [dtype, dtype] if dtype == np.float32 else [dtype, dtype, dtype, np.dtype(np.bool_)]
 
 
 def polynomial(x: Array, coefficients: Sequence[float], out: Array) -> list[Step]:
-    """Horner's scheme into ``out``, which must not overlap ``x``; the lowest coefficient first."""
+    """Horner's scheme into `out`, which must not overlap `x`; the lowest coefficient first."""
     terms = [filled(out.dtype, value) for value in coefficients]
     calls = [call(np.multiply, x, terms[-1], out)]
     for term in terms[-2:0:-1]:
@@ -84,7 +84,7 @@ def polynomial(x: Array, coefficients: Sequence[float], out: Array) -> list[Step
 
 
 def erf(x: Array, out: Array, temporaries: Sequence[Array]) -> list[Step]:
-    """Calls that compute erf(``x``) into ``out``, another array of the same float32 or float64 type."""
+    """Calls that compute erf(`x`) into `out`, another array of the same float32 or float64 type."""
     return _erf_single(x, out, temporaries) if x.dtype == np.float32 else _erf_double(x, out, temporaries)
 
 
@@ -135,7 +135,7 @@ def _erf_double(x: Array, out: Array, temporaries: Sequence[Array]) -> list[Step
 
 
 def gelu(x: Array, out: Array, temporaries: Sequence[Array]) -> list[Step]:
-    """Calls for x * (1 + erf(x / sqrt(2))) / 2, with one temporary more than :func:`erf`."""
+    """Calls for x * (1 + erf(x / sqrt(2))) / 2, with one temporary more than `erf`."""
     scaled = temporaries[0]
     half = filled(x.dtype, 0.5)
     return [

@@ -101,7 +101,7 @@ def _capped(function: Function) -> Metered:
 
 
 class Polynomial(NamedTuple):
-    """A family of polynomials. With ``divided`` each step of its recurrence is a quotient by the degree, whose dividend
+    """A family of polynomials. With `divided` each step of its recurrence is a quotient by the degree, whose dividend
     may overflow.
     """
 
@@ -115,11 +115,11 @@ class Polynomial(NamedTuple):
 
 
 def evaluate(family: Polynomial, dtype: DType, special: Any, spend: Spend, x: Array, degree: Array) -> Array:
-    """The polynomials of ``degree`` at ``x``, float64 arrays that broadcast, for a result of ``dtype``. Allocates a
+    """The polynomials of `degree` at `x`, float64 arrays that broadcast, for a result of `dtype`. Allocates a
     dozen arrays of their common shape. A recurrence has as many terms for each element as the degree says, of which it
-    tells ``spend``.
+    tells `spend`.
 
-    Raises ExecutorchError: NotSupported for a degree above ``MAX_DEGREE`` that only a recurrence leads to;
+    Raises ExecutorchError: NotSupported for a degree above `MAX_DEGREE` that only a recurrence leads to;
     OutOfResources when the terms pass the limit of work.
     """
     x, degree = np.broadcast_arrays(x, degree)

@@ -22,7 +22,7 @@ _FIRST_INFINITE_FACTORIAL = 171
 
 
 def erfinv(special: Any, y: Array) -> Array:
-    """The x with erf(x) = ``y``, which for zeros has their sign; infinite at -1 and 1, NaN beyond."""
+    """The x with erf(x) = `y`, which for zeros has their sign; infinite at -1 and 1, NaN beyond."""
     return np.copysign(special.erfinv(y), y)
 
 
@@ -32,7 +32,7 @@ def airy(special: Any, x: Array) -> Array:
 
 
 def zeta(special: Any, x: Array, q: Array) -> Array:
-    """The Hurwitz zeta function, the sum of (k + ``q``) ^ -``x`` over k from 0; as torch has it, NaN where q is
+    """The Hurwitz zeta function, the sum of (k + `q`) ^ -`x` over k from 0; as torch has it, NaN where q is
     infinite.
     """
     x, q = np.broadcast_arrays(x, q)
@@ -44,7 +44,7 @@ def zeta(special: Any, x: Array, q: Array) -> Array:
 
 
 def _far_zeta(special: Any, x: Array, size: Array) -> Array:
-    """The Hurwitz zeta function of integers ``x`` at -``size``, which is no integer: the terms below zero are a
+    """The Hurwitz zeta function of integers `x` at -`size`, which is no integer: the terms below zero are a
     difference of two sums above it, so that their number does not matter.
     """
     part = size - np.floor(size)
@@ -54,7 +54,7 @@ def _far_zeta(special: Any, x: Array, size: Array) -> Array:
 
 
 def polygamma(special: Any, n: int, x: Array, dtype: DType) -> Array:
-    """The ``n``-th derivative of digamma (DLMF 5.15.1); ``dtype`` is the type that torch computes in."""
+    """The `n`-th derivative of digamma (DLMF 5.15.1); `dtype` is the type that torch computes in."""
     if n == 0:
         return special.psi(x)
     if n == 1:
@@ -78,7 +78,7 @@ def _trigamma(special: Any, x: Array, dtype: DType) -> Array:
 
 
 def incomplete_gamma(special: Any, a: Array, x: Array, upper: bool) -> Array:
-    """The regularized incomplete gamma function P(a, x), or with ``upper`` Q(a, x); NaN for negative arguments. As
+    """The regularized incomplete gamma function P(a, x), or with `upper` Q(a, x); NaN for negative arguments. As
     torch has it, a NaN counts only where the other argument does not decide.
     """
     a, x = np.broadcast_arrays(a, x)

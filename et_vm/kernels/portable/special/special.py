@@ -29,8 +29,8 @@ def _store(function: Callable[..., Array], inputs: Sequence[Array], out: Array) 
 def computed(
     ctx: PrepareContext, function: Callable[..., Array], operands: Sequence[Tensor | Scalar], out: Tensor
 ) -> Step:
-    """The step that stores ``function``, of float64 arrays, of the broadcast ``operands``; integers count as
-    float32. Scratch: a float64 block of each operand and of the result; ``function`` allocates several more.
+    """The step that stores `function`, of float64 arrays, of the broadcast `operands`; integers count as
+    float32. Scratch: a float64 block of each operand and of the result; `function` allocates several more.
     """
     promoted = result_type(*operands)
     check_kinds(ctx, promoted, (BOOL, INTEGER, FLOAT), arg="self")
@@ -168,7 +168,7 @@ def zeta_other_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, out:
 
 @kernel("aten::polygamma.out")
 def polygamma_out(ctx: PrepareContext, n: int, self: Tensor, out: Tensor) -> Step:
-    """The ``n``-th derivative of digamma. Scratch and allocations: as for the others."""
+    """The `n`-th derivative of digamma. Scratch and allocations: as for the others."""
     ctx.check(n >= 0, arg="n", expected="a non-negative order", got=n)
     single = numpy_dtype(arithmetic(floating(self.scalar_type))) == np.float32
     dtype = np.dtype(np.float32 if single else np.float64)

@@ -90,3 +90,18 @@ func.func @program_c11(%x: tensor<?xf32>, %y: tensor<?xf32>) attributes {program
 func.func @program_c11(%x: tensor<?xf32>) attributes {program.guards = 1 : i64} {
   func.return
 }
+
+// -----
+
+// expected-error@below {{[program_c12] type tensor<?xf32, #program.sizes<s0 + u1>> has symbols without a range: u1}}
+func.func @program_c12(%x: tensor<?xf32, #program.sizes<s0 + u1>>) attributes {program.ranges = #program.ranges<s0 from 2>} {
+  func.return
+}
+
+// -----
+
+func.func @program_c12(%x: tensor<?xf32>) attributes {program.ranges = #program.ranges<s0 from 2>} {
+  // expected-error@below {{[program_c12] type tensor<?xf32, #program.sizes<s0, s0>> has 2 symbolic sizes for 1 '?'}}
+  %0 = aten.relu %x : (tensor<?xf32>) -> tensor<?xf32, #program.sizes<s0, s0>>
+  func.return
+}

@@ -78,7 +78,7 @@ def test_a_call_is_the_sum_of_its_parts() -> None:
         ('"aten::mm.out" = { mac = -1 }', "mac = -1"),
         ('"aten::mm.out" = { macs = 1 }', "macs = 1, expected call, mac, read, written, line"),
         ('"aten::mm.out" = { mac = "1" }', "mac = '1'"),
-        ('"aten::mm.out" = 1', "aten::mm.out is no table"),
+        ('"aten::mm.out" = 1', "aten::mm.out is not a table"),
     ],
 )
 def test_tables_that_are_wrong(text: str, message: str, tmp_path: Path) -> None:

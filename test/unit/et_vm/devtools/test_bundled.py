@@ -106,11 +106,11 @@ class TestFile:
     def test_without_a_program(self):
         stream = io.BytesIO()
         write_bpte(b"", [], stream)
-        with pytest.raises(InvalidFile, match="no program in it"):
+        with pytest.raises(InvalidFile, match="the bundle has no program"):
             BundledProgram(stream.getvalue())
 
     def test_no_such_case(self):
-        with pytest.raises(ExecutorchError, match="no test case 1 among 1"):
+        with pytest.raises(ExecutorchError, match="test case 1 is out of range of 1"):
             BundledProgram(bpte()).inputs("forward", 1)
 
     def test_values_that_cannot_be_bundled(self):

@@ -1,4 +1,4 @@
-"""Kernels that users write: plain functions and prepare functions, marked by ``@kernel``."""
+"""Kernels that users write: plain functions and prepare functions, marked by `@kernel`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def registry_of(*functions: Any) -> KernelRegistry:
 
 
 def scaled(by: Any = 2.0, *, dynamic: bool = False, extra: int = 0) -> Build:
-    """A program that calls ``mylib::scale.out``."""
+    """A program that calls `mylib::scale.out`."""
     build = Build()
     options: dict[str, Any] = {"dynamism": BOUND} if dynamic else {}
     x, out = build.tensor(4, **options), build.tensor(4, **options)

@@ -54,7 +54,7 @@ class TestControlFlow:
             assert method.execute([np.array(flag), f32(1, 2)])[0].tolist() == expected
 
     def loop(self, turns: int) -> Build:
-        """A state incremented ``turns`` times, counted in a register."""
+        """A state incremented `turns` times, counted in a register."""
         build = Build()
         state = build.tensor(1)
         counter, one, limit, done = (build.scalar(value) for value in (0, 1, turns, False))

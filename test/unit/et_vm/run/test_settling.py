@@ -67,7 +67,7 @@ def repeated(**options):
 
 
 def counted():
-    """y = x + x, and how often ``times`` took it to count down: a number that the loop carries."""
+    """y = x + x, and how often `times` took it to count down: a number that the loop carries."""
     build = Build()
     x, y = build.tensor(8, dynamism=BOUND), build.tensor(8, dynamism=BOUND)
     times = build.tensor(1, dtype=ScalarType.LONG, dynamism=STATIC)

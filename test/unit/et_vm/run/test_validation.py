@@ -114,7 +114,7 @@ def test_all_uses_that_fail():
 
 
 def damage(file: bytes, *paths: str) -> bytes:
-    """``file`` with the vtable offsets of the tables at ``paths`` destroyed."""
+    """`file` with the vtable offsets of the tables at `paths` destroyed."""
     locations = read_pte(file, locate=True).locations
     assert locations is not None
     by_path = dict(locations.values())
@@ -163,7 +163,7 @@ def test_a_header_that_leaves_nothing_to_read():
 
 
 def cut_off(damaged: bytes, file: bytes, path: str, field: str) -> bytes:
-    """``damaged``, which was ``file``, with the vector ``field`` of the table at ``path`` outside of it."""
+    """`damaged`, which was `file`, with the vector `field` of the table at `path` outside of it."""
     pte = read_pte(file, locate=True)
     tables = {"execution_plan[0]": pte.program.execution_plan[0]}
     tables["execution_plan[0].chains[0]"] = tables["execution_plan[0]"].chains[0]

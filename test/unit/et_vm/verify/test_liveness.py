@@ -312,7 +312,7 @@ def test_what_is_too_large_to_follow(monkeypatch, limit):
     build = chain_of_adds(20)
     assert validate(memoryview(build.file())).problems == []
     monkeypatch.setattr(f"et_vm.verify.liveness.{limit}", 50)
-    with pytest.raises(ExecutorchError, match="3 values in 20 instructions are too many") as caught:
+    with pytest.raises(ExecutorchError, match="3 values in 20 instructions exceed the limit") as caught:
         liveness(build)
     assert caught.value.code == Error.OutOfResources
     (problem,) = validate(memoryview(build.file())).problems

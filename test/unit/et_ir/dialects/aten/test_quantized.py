@@ -57,7 +57,7 @@ QUANTIZED = {
     "axis": (
         "quantize_per_channel",
         (value(2, 3), value(3), value(3, element=i64), 2, -128, 127, i8),
-        "axis 2 is no dimension",
+        "axis 2 is not a dimension",
     ),
     "channels": (
         "quantize_per_channel",
@@ -108,7 +108,11 @@ QUANTIZED = {
         r"the limits are \[0, 15\], expected \[-8, 7\]",
     ),
     "mixed": ("mixed_mm", (value(2, 3), value(4, 5, element=i8), value(4), None), "3 columns times 4 rows"),
-    "mixed zero": ("mixed_mm", (value(2, 3), value(3, 5, element=i8), value(3), value(3)), "has no meaning"),
+    "mixed zero": (
+        "mixed_mm",
+        (value(2, 3), value(3, 5, element=i8), value(3), value(3)),
+        "not supported, expected none",
+    ),
 }
 
 

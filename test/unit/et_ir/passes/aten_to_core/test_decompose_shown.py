@@ -7,7 +7,7 @@ from pathlib import Path
 
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS, REASONS
-from et_ir.passes.to_executorch.legalize import FAMILIES, made
+from et_ir.passes.to_executorch.legalize import FAMILIES, made, patterns_of
 from et_ir.rewriting import root_classes
 from et_ir.targets.registry import DEFAULT, find_target
 
@@ -32,7 +32,8 @@ def test_every_decomposition_is_shown() -> None:
 def test_every_legalization_is_shown() -> None:
     """One of the ops that a pattern is for; that it gives torch's results on the runtime is a conformance test."""
     shown = ops_of("legalize*.mlir")
-    patterns = [made(cls, find_target(DEFAULT)) for family in FAMILIES.values() for cls in family.PATTERNS]
+    target = find_target(DEFAULT)
+    patterns = [made(cls, target) for family in FAMILIES for cls in patterns_of(family, target)]
     classes = [EDGE[name.removeprefix("edge.")] for name in shown if name.startswith("edge.")]
     missing = [type(p).__name__ for p in patterns if not any(issubclass(c, root_classes(p)) for c in classes)]
     assert not missing

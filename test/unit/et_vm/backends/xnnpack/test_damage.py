@@ -1,4 +1,4 @@
-"""Damaged blobs: each loads and runs, or a typed error says why not. ``test/fuzz`` does this to whole programs."""
+"""Damaged blobs: each loads and runs, or a typed error says why not. `test/fuzz` does this to whole programs."""
 
 import math
 from random import Random

@@ -92,7 +92,7 @@ def test_sizes_that_the_data_tells():
 
 
 def test_sizes_that_nothing_tells():
-    with pytest.raises(Trap, match=r"the sizes of its results are not known.*register_fake"):
+    with pytest.raises(Trap, match=r"its result sizes are unknown before the call.*register_fake"):
         run("et_custom::alone.out", f32(1, 2), dynamic=True)
 
 

@@ -24,11 +24,11 @@ class Interval(NamedTuple):
 
 ANY = Interval()
 TRUTH = Interval(0, 1)
-"""What is true or not."""
+"""The range of a boolean."""
 
 
 def computed(function: str, *numbers: Interval) -> Interval:
-    """What a function of `program.compute` gives for numbers in ranges; `ANY` where that is not known."""
+    """The range of a function of `program.compute` on ranges; `ANY` where it is unknown."""
     match function, numbers:
         case "add", (a, b):
             return Interval(_plus(a.least, b.least), _plus(a.most, b.most))
@@ -43,6 +43,10 @@ def computed(function: str, *numbers: Interval) -> Interval:
             return Interval(least, smallest(a.most, b.most))
         case "mul" | "floordiv", (a, b):
             return _at_corners(a, b, quotient=function == "floordiv")
+        case "mod", (a, b) if b.least is not None and b.least > 0:
+            if a.least is not None and a.least >= 0 and _below(a.most, b.least, 1):
+                return a
+            return Interval(0, None if b.most is None else b.most - 1)
         case "float" | "int" | "trunc" | "ceil" | "round", (a,):
             return a
         case "eq" | "lt" | "le" | "gt" | "ge", (a, b):

@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
-from et_ir.analysis.bounds.intervals import ANY, Interval, computed, element_count, largest, smallest
 from et_ir.dialects.program import FUNCTIONS
+from et_ops.intervals import ANY, Interval, computed, element_count, largest, smallest
 
 
 def test_both_ranges():
