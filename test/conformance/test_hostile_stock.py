@@ -228,7 +228,7 @@ def test_live_tensors_in_the_same_bytes(stock: StockRuntime, tmp_path: Path) -> 
     assert Program.load(path).load_method("forward").execute(INPUTS)[0].tolist() == wrong
     (clash,) = validate(memoryview(path.read_bytes())).clashes
     assert clash.where == f"execution_plan[0].values[{SUM}].val.allocation_info"
-    with pytest.raises(ExecutorchError, match="still needs"):
+    with pytest.raises(ExecutorchError, match="over live bytes of"):
         Program.load(path, Verification.Lifetimes)
 
 

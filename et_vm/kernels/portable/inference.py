@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
 from et_ops.dtypes import DType
-from et_ops.inference.meta import Meta, Mismatch, Rule
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Rule
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import (
     check_kinds,
@@ -65,8 +65,10 @@ def _operand(value: object) -> object:
         return Meta(value.sizes, dtype_of(value.scalar_type) if dtype is None else dtype)
     if isinstance(value, list):
         items = cast("list[object]", value)
-        return [_operand(item) for item in items] if items and not isinstance(items[0], int) else items
-    return value
+        known = UNKNOWN not in items and items and isinstance(items[0], int)
+        return items if known else [_operand(item) for item in items]
+    # Rules take the least number for one that is not known: the next means the same to all of them.
+    return UNKNOWN + 1 if isinstance(value, int) and value == UNKNOWN else value
 
 
 def _refused(ctx: PrepareContext, why: str, names: Sequence[str], arguments: Sequence[object]) -> Exception:
@@ -115,8 +117,7 @@ def inferred(
                 if same_type:
                     for at in tensors[1:]:
                         check_same_type(ctx, first, (given[at], cast("Tensor | None", values[at])))
-            for at in tensors:
-                values[at] = _operand(values[at])
+            values = [_operand(value) for value in values]
             for at in typed:
                 values[at] = _dtype(values[at])
             metas = _results(ctx, rule, values, given, arguments)

@@ -32,6 +32,15 @@ def _add_scaled(b: Chain, op: aten.AddcmulOp, combined: SSAValue) -> SSAValue:
     return b.to(b(aten.AddTensorOp, b.wide(op.self), combined, alpha=value), dtype)
 
 
+@decomposes(Reason.KERNEL, aten.AddScalarOp, aten.SubScalarOp)
+def add_scalar(b: Chain, op: aten.AddScalarOp) -> SSAValue | None:
+    """Integers and a float are added as floats: kernels take one type."""
+    dtype = meta(op.result).dtype
+    if not meta(op.self).dtype.is_integral or dtype.is_integral or isinstance(op.other, SSAValue):
+        return None
+    return b(type(op), b.to(op.self, dtype), op.other, alpha=op.alpha)
+
+
 @decomposes(Reason.FEWER, aten.AddcmulOp)
 def addcmul(b: Chain, op: aten.AddcmulOp) -> SSAValue:
     return _add_scaled(b, op, b(aten.MulTensorOp, b.wide(op.tensor1), b.wide(op.tensor2)))

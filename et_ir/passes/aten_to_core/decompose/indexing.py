@@ -24,6 +24,14 @@ def gather(b: Chain, op: aten.GatherOp) -> SSAValue | None:
     return b(aten.GatherOp, op.self, op.dim, b.to(op.index, I64))
 
 
+@decomposes(Reason.KERNEL, aten.ScatterReduceTwoOp)
+def scatter_reduce(b: Chain, op: aten.ScatterReduceTwoOp) -> SSAValue | None:
+    """A sum is a `scatter_add`, which there is a kernel for, of complex tensors too."""
+    if op.reduce != "sum" or not op.include_self:
+        return None
+    return b(aten.ScatterAddOp, op.self, op.dim, op.index, op.src)
+
+
 @decomposes(Reason.NONE, aten.ScatterReduceOp)
 def scatter_by(b: Chain, op: aten.ScatterReduceOp) -> SSAValue | None:
     return _scatter_reduced(b, op, op.src)

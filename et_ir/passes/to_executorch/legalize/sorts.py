@@ -37,6 +37,26 @@ def ranks(b: Lines, values: SSAValue) -> SSAValue:
     return b(edge.CumsumOp, b.padded(b.to(differs, i64), 1, 0, 0), b.dim)
 
 
+class Sort(RewritePattern):
+    """`sort` as the largest or smallest of all elements. Equal ones may come in another order, which `sort` leaves open
+    too.
+    """
+
+    roots = (edge.SortOp,)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, edge.SortOp)
+        type = tensor_type(op.operands[0])
+        dim: int = op.arg("dim")
+        if not type.get_num_dims() or type.element_type == i1:
+            return
+        size = type.get_shape()[dim]
+        if size < 0:
+            return
+        arguments = (op.operands[0], size, dim, op.arg("descending"), True)
+        rewriter.replace(op, edge.TopkOp.make(*arguments, result_types=op.result_types))
+
+
 class StableSort(RewritePattern):
     """`sort` where equal elements keep their order, and of booleans: exact. Sorted twice, by value and then by rank and
     place, which are whole numbers and all different. 14 calls.
@@ -65,4 +85,4 @@ class StableSort(RewritePattern):
         rewriter.replace(op, [], [b.to(found, type.element_type), origin])
 
 
-PATTERNS: Final = (StableSort,)
+PATTERNS: Final = (Sort, StableSort)

@@ -4,6 +4,22 @@
 
 // Integers and a float.
 
+// Integers and a float.
+func.func @forward(%x: tensor<3xi64>) -> tensor<3xf32> {
+  %0 = aten.add.Scalar %x {other = 0.5} : (tensor<3xi64>) -> tensor<3xf32>
+  %1 = aten.sub.Scalar %x {other = 0.5} : (tensor<3xi64>) -> tensor<3xf32>
+  %2 = aten.add.Tensor %0, %1 : tensor<3xf32>
+  func.return %2 : tensor<3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[FLOATS:.*]] = aten._to_copy %x {dtype = f32}
+// CHECK-NEXT: %[[ADD:.*]] = aten.add.Scalar %[[FLOATS]] {other = 0.5}
+// CHECK-NEXT: %[[FLOATS2:.*]] = aten._to_copy %x {dtype = f32}
+// CHECK-NEXT: %[[SUB:.*]] = aten.sub.Scalar %[[FLOATS2]] {other = 0.5}
+// CHECK-NEXT: aten.add.Tensor %[[ADD]], %[[SUB]]
+
+// -----
+
 func.func @forward(%x: tensor<3xi64>) -> tensor<3xi64> {
   %0 = aten.add.Scalar %x {other = 2} : (tensor<3xi64>) -> tensor<3xi64>
   func.return %0 : tensor<3xi64>

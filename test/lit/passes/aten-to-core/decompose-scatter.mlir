@@ -5,8 +5,8 @@ func.func @forward(%x: tensor<3x4xf32>, %i: tensor<2x2xi64>, %s: tensor<2x2xf32>
   func.return %0 : tensor<3x4xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[SCATTER_REDUCE:.*]] = aten.scatter_reduce.two %x, %i, %s {dim = 0, reduce = "sum"} : (tensor<3x4xf32>, tensor<2x2xi64>, tensor<2x2xf32>) -> tensor<3x4xf32>
-// CHECK-NEXT: func.return %[[SCATTER_REDUCE]]
+// CHECK-NEXT: %[[SCATTER_ADD:.*]] = aten.scatter_add %x, %i, %s {dim = 0}
+// CHECK-NEXT: func.return %[[SCATTER_ADD]]
 
 // -----
 

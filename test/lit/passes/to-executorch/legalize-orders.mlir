@@ -184,3 +184,14 @@ func.func @nothing(%x: tensor<3xf32>, %i: tensor<0xi64>, %y: tensor<0xf32>) -> t
 // CHECK:      func.func @nothing
 // CHECK-NEXT: %[[DIM_ORDER_OPS:.*]] = edge.dim_order_ops._clone_dim_order %x
 // CHECK-NEXT: func.return %[[DIM_ORDER_OPS]]
+
+// -----
+
+// A sort is the largest or smallest of all, whatever other sizes there are.
+func.func @sort(%x: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xi64>) {
+  %0, %1 = edge.sort %x {dim = 1, descending = true} : (tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xi64>)
+  func.return %0, %1 : tensor<?x4xf32>, tensor<?x4xi64>
+}
+// CHECK:      func.func @sort
+// CHECK-NEXT: edge.topk %x {k = 4, dim = 1}
+// CHECK-NEXT: func.return
