@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[3]
 QUICK = (
     "dev.snapshot",
     "dev.document_passes",
-    "dev.document_operators",
     "dev.document_vm",
 )
 ELSEWHERE = {
