@@ -126,21 +126,19 @@ def known_failures() -> dict[str, dict[str, list[str]]]:
 
 def document(entries: list[Entry], limit: int | None) -> str:
     """The text of `docs/ops.md`; `limit` is that of samples for each entry and type."""
-    return "\n".join(
-        [
-            *_head(entries, limit),
-            *_short(entries),
-            *_faults(entries),
-            *_torch_faults(),
-            *_lacking(entries),
-            "",
-        ]
-    )
+    sections = [*_short(entries), *_faults(entries), *_torch_faults(), *_lacking(entries)]
+    return "\n".join([*_contents(sections), *_head(entries, limit), *sections, ""])
+
+
+def _contents(sections: Iterable[str]) -> Iterator[str]:
+    yield "# Operator conformance"
+    yield ""
+    for title in (line.removeprefix("## ") for line in sections if line.startswith("## ")):
+        yield f"- [{title}](#{re.sub(r'[^a-z -]', '', title.lower()).replace(' ', '-')})"
+    yield ""
 
 
 def _head(entries: list[Entry], limit: int | None) -> Iterator[str]:
-    yield "# Operator conformance"
-    yield ""
     yield (
         "Results of the last complete `make sweep`, which writes this page, and a table of all entries to "
         "`docs/generated/ops.md`."
