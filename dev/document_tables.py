@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 
 EXIT_CODES = {
     "OK": "success",
-    "CHECK_FAILED": "a check failed: `et-vm verify`, `diff` and `validate`, `et-opt --verify-diagnostics`, `et-plan` without a result",
+    "CHECK_FAILED": "a check failed: `et-vm verify`, `diff` and `validate`, `et-opt --verify-diagnostics`",
     "USAGE": "wrong usage: unknown option, missing file, missing package",
     "INVALID_INPUT": "invalid file, text or program",
     "MISSING_OPERATOR": "missing kernel or backend",
