@@ -86,3 +86,42 @@ def test_long_pages_start_with_their_contents(page: Path) -> None:
     listed = [link.removeprefix("#") for link in re.findall(r"^- \[[^\]]*\]\((#[^)]+)\)", head, flags=re.M)]
     titles = re.findall(r"^## (.*)$", f"## {rest}", flags=re.M)
     assert listed == [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+
+
+COMMANDS = (
+    *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"]),
+    *(["et-vm", verb] for verb in ("run", "info", "diff", "ops", "verify", "validate")),
+)
+ELSEWHERE = {
+    "--check": "python -m bench",
+    "--corpus": "python -m fuzz",
+    "--count": "python -m fuzz",
+    "--dry-run": "python -m bench",
+    "--first": "python -m fuzz",
+    "--load": "python -m bench.xnnpack_vm",
+    "--model": "executorch's executor_runner, as --model_path",
+    "--only": "python -m sweep",
+    "--param": "lit",
+    "--processes": "python -m bench.compile",
+    "--sample": "pytest, by test/conftest.py",
+    "--samples": "python -m bench.target_costs",
+    "--stock": "python -m bench.memory",
+}
+"""Options of other programs that pages name."""
+
+
+def test_options_exist() -> None:
+    """Each option that a page names is in the help of a command."""
+    folder = Path(sys.executable).parent
+    known = set(ELSEWHERE)
+    for command in COMMANDS:
+        done = subprocess.run(
+            [folder / command[0], *command[1:], "--help"], check=True, capture_output=True, text=True
+        )
+        known.update(re.findall(r"--[a-z][a-z-]+", done.stdout))
+    named = {
+        option: page.name
+        for page in PAGES
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", page.read_text(encoding="utf-8"))
+    }
+    assert {option: page for option, page in named.items() if option not in known} == {}
