@@ -1,4 +1,4 @@
-"""Commands whose writing is cut off, by a limit of the system or by SIGKILL: what was there is there, whole."""
+"""Interrupted writes: existing files stay intact after a system limit or SIGKILL."""
 
 from __future__ import annotations
 
