@@ -21,6 +21,7 @@ from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import CallOp, PartitionOp
 from et_ir.dialects.control import YieldOp
 from et_ir.locations import place_of
+from et_schema.user_code import raised
 
 __all__ = ["partition_module"]
 
@@ -58,7 +59,7 @@ def _prepare(partitioner: Partitioner, module: ModuleOp) -> None:
     except PassFailedException:
         raise
     except Exception as error:
-        text = f"the passes of {type(partitioner).__name__} raised {type(error).__name__}: {error}"
+        text = f"the passes of {type(partitioner).__name__} raised {raised(error)}"
         raise PassFailedException(f"partition: {text}") from error
 
 
@@ -71,7 +72,7 @@ def _partition(partitioner: Partitioner, method: FuncOp) -> PartitionResult:
         raise
     except Exception as error:
         clear_tags(method)
-        text = f"{type(partitioner).__name__} raised {type(error).__name__}: {error}"
+        text = f"{type(partitioner).__name__} raised {raised(error)}"
         finding = diagnose(method, text, "fix the partitioner, or compile without it")
         raise PassReport("a partitioner failed", [finding]) from error
     return result

@@ -6,15 +6,16 @@ is named `file.py:ATTRIBUTE` or `package.module:ATTRIBUTE`.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
+from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
-from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 from et_ir.targets.target import Target
+from et_schema.user_code import import_place, raised
 
 __all__ = [
     "CURRENT_TARGETS",
@@ -71,7 +72,7 @@ def find_target(name: str) -> Target:
     if name in TARGETS:
         return _loaded(name, TARGETS[name])
     if ":" in name:
-        return _loaded(name, name)
+        return _loaded(name, name, import_place)
     offered = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if len(offered) > 1:
         places = ", ".join(entry.value for entry in offered)
@@ -84,27 +85,16 @@ def find_target(name: str) -> Target:
     return _loaded(name, offered[0].value)
 
 
-def _loaded(name: str, place: str) -> Target:
+def _loaded(name: str, place: str, import_: Callable[[str], ModuleType] = import_module) -> Target:
     module, _, attribute = place.rpartition(":")
     try:
-        found: object = getattr(_module(module), attribute)
-    except Exception as error:
+        found: object = getattr(import_(module), attribute)
+    except (Exception, SystemExit) as error:
         # Loading runs the code of others, which may raise anything.
-        raise TargetError(f"the target {name} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise TargetError(f"the target {name} cannot be loaded: {raised(error)}") from error
     if not isinstance(found, Target):
         raise TargetError(f"the target {name} is a {type(found).__name__}, not a Target")
     return found
-
-
-def _module(name: str) -> object:
-    if not name.endswith(".py"):
-        return importlib.import_module(name)
-    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
-    if spec is None or spec.loader is None:
-        raise TargetError(f"{name} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @cache

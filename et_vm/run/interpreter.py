@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.scalar_type import ScalarType
+from et_schema.user_code import raised
 from et_vm.kernels.prims import kind_of
 from et_vm.kernels.registry import NOTHING, Step
 from et_vm.values import Tensor
@@ -215,7 +216,7 @@ def trap_of(error: Exception, instruction: Instruction) -> Trap:
     elif isinstance(error, MemoryError):
         code, message, where, hint = Error.MemoryAllocationFailed, str(error) or "out of memory", None, None
     else:
-        code, message, where, hint = Error.Internal, f"{type(error).__name__}: {error}", None, None
+        code, message, where, hint = Error.Internal, f"{raised(error)}", None, None
     trap = Trap(
         message,
         code=code,
