@@ -18,10 +18,20 @@ from types import ModuleType
 
 from et_schema.errors import Error, ExecutorchError
 
-__all__ = ["LoadError", "import_place", "is_own", "raised", "user_place"]
+__all__ = ["LoadError", "import_place", "is_library", "raised", "user_place"]
 
-_OWN = ("et_ops", "et_schema", "et_ir", "et_vm", "et_tools")
-_LIBRARIES = (*_OWN, "xdsl", "torch", "numpy", "ml_dtypes", "flatbuffers")
+_LIBRARIES = (
+    "et_ops",
+    "et_schema",
+    "et_ir",
+    "et_vm",
+    "et_tools",
+    "xdsl",
+    "torch",
+    "numpy",
+    "ml_dtypes",
+    "flatbuffers",
+)
 _INSTALLED = ("site-packages", "dist-packages")
 _STANDARD = sysconfig.get_path("stdlib")
 
@@ -95,10 +105,9 @@ def _line(error: BaseException, place: str, path: Path | None) -> str:
 # -- exceptions
 
 
-def is_own(value: object) -> bool:
-    """Whether a class, a function, or the class of an object is this project's."""
-    module = getattr(value, "__module__", None) or type(value).__module__
-    return module.partition(".")[0] in _OWN
+def is_library(value: object) -> bool:
+    """Whether a class, a function, or the class of an object is this project's, or of what it builds on."""
+    return str(value.__module__).partition(".")[0] in _LIBRARIES
 
 
 def user_place(error: BaseException) -> str:

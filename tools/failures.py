@@ -16,7 +16,7 @@ from et_ir.diagnostics import diagnostics_of
 from et_ir.frontend.unsupported import UnsupportedProgram
 from et_schema.diagnostics import Diagnostic, render
 from et_schema.errors import Error, ExecutorchError
-from et_tools.exit_codes import ExitCode
+from et_tools.exit_codes import ExitCode, print_traceback
 from et_tools.loading import ProgramError
 from et_tools.vm_errors import exit_code_of_error
 
@@ -69,6 +69,7 @@ def report_failures(command: str, file: str = "") -> Iterator[Outcome]:
     try:
         yield outcome
     except INPUT_ERRORS as error:
+        print_traceback(error)
         name = str(getattr(error, "file", file))
         print_diagnostics(command, diagnostics_of(error, name), getattr(error, "sources", None))
         outcome.exit_code = exit_code_of(error)

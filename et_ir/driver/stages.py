@@ -29,6 +29,7 @@ from et_ir.driver.pipelines import (
     executorch_passes,
     parse_passes,
 )
+from et_ir.pass_application import apply_pass
 
 if TYPE_CHECKING:
     from et_ir.frontend import UnsupportedProgram
@@ -125,7 +126,7 @@ def run_passes(
         for one in passes:
             if observer is not None:
                 observer.before_pass(one, module)
-            one.apply(context, module)
+            apply_pass(one, context, module)
             if observer is not None:
                 observer.after_pass(one, module)
 

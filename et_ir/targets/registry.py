@@ -24,6 +24,7 @@ __all__ = [
     "TARGETS",
     "TargetError",
     "find_target",
+    "register_target",
     "replaceable_everywhere",
     "target_names",
 ]
@@ -56,19 +57,31 @@ GROUP: Final = "executorch_ir.targets"
 """The group of entry points."""
 
 
+_registered: Final[dict[str, Target]] = {}
+
+
 class TargetError(ValueError):
     """There is no such target, or what was found under its name is none."""
 
 
 def target_names() -> list[str]:
-    """The names of the targets there are: those of the compiler, then those of installed packages."""
-    installed = sorted({entry.name for entry in entry_points(group=GROUP)})
+    """The names of the targets there are: those of the compiler, of installed packages, and of loaded files."""
+    installed = sorted({*(entry.name for entry in entry_points(group=GROUP)), *_registered})
     return [*TARGETS, *(name for name in installed if name not in TARGETS)]
+
+
+def register_target(target: Target) -> None:
+    """Add a target, as a file does that is loaded. Raises `TargetError` if another has its name."""
+    if target.name in target_names() and find_target(target.name) is not target:
+        raise TargetError(f"a target named '{target.name}' exists already: rename it")
+    _registered[target.name] = target
 
 
 @cache
 def find_target(name: str) -> Target:
     """The target of that name. Raises `TargetError`, a `ValueError`, if there is none, naming those there are."""
+    if name in _registered:
+        return _registered[name]
     if name in TARGETS:
         return _loaded(name, TARGETS[name])
     if ":" in name:

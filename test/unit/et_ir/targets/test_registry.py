@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -47,7 +47,9 @@ func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 @pytest.fixture
 def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.delitem(sys.modules, "acme", raising=False)  # of another test
+    # Of another test: its module, and where that is found.
+    monkeypatch.delitem(sys.modules, "acme", raising=False)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if not Path(p, "acme.py").exists()])
     path = tmp_path / "acme.py"
     path.write_text(ACME)
     return f"{path}:TARGET"
