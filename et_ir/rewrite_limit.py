@@ -24,7 +24,8 @@ class RewriteLimit:
     """The number of rewrites that passes may apply, to find by bisection the one that makes a program wrong.
 
     Rewrites are those of patterns, and passes without patterns count as one where they change something. After the
-    last no pattern is called, and no pass that `is_optional` runs. As LLVM's `-opt-bisect-limit`.
+    last no pattern is called, and no pass runs, but for those that a program cannot do without: what is not
+    `is_optional`, and passes that say `is_required = True`. As LLVM's `-opt-bisect-limit`.
     """
 
     def __init__(self, limit: int, is_optional: Callable[[ModulePass], bool] = lambda _: True):
@@ -50,7 +51,7 @@ class RewriteLimit:
 
     def run(self, one: ModulePass, ctx: Context, module: ModuleOp) -> None:
         """Run a pass within the limit."""
-        if self._pass is not None or not self.is_optional(one):
+        if self._pass is not None or getattr(one, "is_required", False) or not self.is_optional(one):
             one.apply(ctx, module)
             return
         if self.applied == self.limit:

@@ -65,11 +65,13 @@ def load_source(
     return module
 
 
-def level_of(module: ModuleOp) -> str:
-    """The level of a parsed text, by the dialects of its ops."""
+def level_of(module: ModuleOp, extensions: Extensions) -> str:
+    """The level of a parsed text, by the dialects of its ops. Those of loaded files stand beside `edge`."""
     dialects = {op.name.partition(".")[0] for op in module.walk()}
     if "executorch" in dialects:
         return "executorch"
     if "backend" in dialects:
         return "backend"
-    return "edge" if "edge" in dialects else "aten"
+    if "edge" in dialects or ("aten" not in dialects and not dialects.isdisjoint(extensions.dialects)):
+        return "edge"
+    return "aten"

@@ -93,7 +93,7 @@ def _compile(args: argparse.Namespace) -> None:
         module = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]), extensions)
     except UnsupportedProgram as error:
         raise import_faults(error, stages) from error
-    reached = level_of(module)
+    reached = level_of(module, extensions)
     delegation.check(reached)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
         raise UsageError(f"{args.model} is already at the {reached} level, past --emit {args.emit}")
@@ -115,10 +115,12 @@ def _compile(args: argparse.Namespace) -> None:
     context = Context() if explanation is None else explanation.context
     extensions.register_dialects(context)
     limit = rewrite_limit(args, edge, executorch)
-    with limited(limit):
-        run_stages(module, stages, Observers(observers), context)
-    if limit is not None:
-        print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
+    try:
+        with limited(limit):
+            run_stages(module, stages, Observers(observers), context)
+    finally:
+        if limit is not None:
+            print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
     if exchange is not None:
         exchange.report()
     if args.emit == "pte" and args.stop_after is None:

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from et_tools.streams import standard_streams
 
-__all__ = ["ExitCode", "UsageError", "guarded", "print_traceback", "request_tracebacks"]
+__all__ = ["ExitCode", "UsageError", "guarded", "print_traceback", "request_tracebacks", "tracebacks_wanted"]
 
 COMPILER_PACKAGES = ("xdsl", "torch", "flatbuffers")
 
@@ -40,6 +40,11 @@ _tracebacks = [False]
 def request_tracebacks() -> None:
     """Have the command that runs print the Python stack of what ends it: the option `--traceback`."""
     _tracebacks[0] = True
+
+
+def tracebacks_wanted() -> bool:
+    """Whether the command that runs prints Python stacks."""
+    return _tracebacks[0]
 
 
 def print_traceback(error: BaseException) -> None:

@@ -25,7 +25,7 @@ from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module
 from et_tools.exit_codes import ExitCode, print_traceback
 from et_tools.expected import check_expected
-from et_tools.failures import INPUT_ERRORS, exit_code_of, print_diagnostics, report_failures
+from et_tools.failures import INPUT_ERRORS, exit_code_of, print_diagnostics, print_hint, report_failures
 from et_tools.output import check_output, write_stdout
 from et_tools.pass_pipelines import IrPrinter, parse_passes, passes_until
 from et_tools.plugins import load_extensions
@@ -57,6 +57,7 @@ class EtOptMain(xDSLOptMain):
         self.limit = None if self.args.rewrite_limit is None else RewriteLimit(self.args.rewrite_limit)
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.errors: list[Diagnostic] = []
+        self.failures: list[BaseException] = []
         self.sources: dict[str, str] = {}
         self.exit_code = ExitCode.OK
         self.timing: list[tuple[str, float]] = []
@@ -134,6 +135,8 @@ class EtOptMain(xDSLOptMain):
             if output is not None:
                 outputs.append(output)
         print_diagnostics("et-opt", self.errors, self.sources)
+        if self.failures and not self.args.verify_diagnostics:
+            print_hint("et-opt", self.failures[0])
         if self.args.verify_diagnostics:
             self.exit_code = ExitCode.CHECK_FAILED if mismatches else ExitCode.OK
             return
@@ -159,6 +162,7 @@ class EtOptMain(xDSLOptMain):
             return [], (module, text.getvalue())
         except INPUT_ERRORS as error:
             print_traceback(error)
+            self.failures.append(error)
             self.exit_code = self.exit_code or exit_code_of(error)
             return diagnostics_of(error, name, line - 1), None
 

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.schema import SchemaOp
 from et_ir.locations import place_of
+from et_ir.pass_application import apply_pass
 from et_schema.diagnostics import Report
 
 __all__ = ["ProgramFaults", "with_later_faults"]
@@ -50,7 +51,7 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
         _stand_in(module, latest)
         try:
             while remaining:
-                remaining[0].apply(Context(), module)
+                apply_pass(remaining[0], Context(), module)
                 remaining.pop(0)
             break
         except PassReport as report:

@@ -104,7 +104,10 @@ def run_stages(
                 try:
                     run_passes(module, [one], observer, ctx)
                 except PassReport as error:
-                    raise with_later_faults(error, module, passes[done:]) from error
+                    found = with_later_faults(error, module, passes[done:])
+                    if found is error:
+                        raise
+                    raise found from error
                 done += 1
             observer.reached(stage.level, module)
 
