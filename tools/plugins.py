@@ -114,17 +114,19 @@ def _targets(module: ModuleType) -> list[Target]:
 
 
 def _brings_others(module: ModuleType) -> bool:
-    """Whether a module has what others look for: backends, kernels, operators of torch."""
+    """Whether a module has what others look for: backends, kernels, perhaps operators of torch."""
     from et_vm.backends.loading import backend_classes
     from et_vm.kernels.user import kernels_of
 
     registry = sys.modules.get("et_ir.delegation.registry")
     if registry is not None and any(isinstance(value, registry.Backend) for value in vars(module).values()):
         return True
-    if kernels_of(module).names or backend_classes(module):
-        return True
-    if "torch" not in sys.modules:
-        return False
-    from et_vm.kernels.aten.schema import has_custom_operators
-
-    return has_custom_operators()
+    # Definitions of operators leave no trace in a module but what they are made with.
+    uses_torch = any(
+        (
+            value.__name__ if isinstance(value, ModuleType) else str(getattr(value, "__module__", ""))
+        ).partition(".")[0]
+        == "torch"
+        for value in vars(module).values()
+    )
+    return uses_torch or bool(kernels_of(module).names or backend_classes(module))

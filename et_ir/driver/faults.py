@@ -19,6 +19,7 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.locations import place_of
 from et_ir.pass_application import apply_pass
 from et_schema.diagnostics import Report
+from et_schema.user_code import user_place
 
 __all__ = ["ProgramFaults", "with_later_faults"]
 
@@ -39,10 +40,12 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
 
     `passes` starts with the one that raised it. `module` is as that one left it, and is changed; it is what an import
     made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, and
-    where it is no report.
+    where it is no report, or one of an exception in the user's code.
     """
     if module is None or not isinstance(error, Report):
         return error
+    if error.__cause__ is not None and user_place(error.__cause__):
+        return error  # of a pass of the user's, not of the program
     found = list(error.diagnostics)
     count = len(found)
     latest = found

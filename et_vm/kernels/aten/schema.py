@@ -95,12 +95,6 @@ def custom_operators() -> Iterator[str]:
             yield f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
 
 
-def has_custom_operators() -> bool:
-    """Whether torch's registry has operators that are of other libraries than torch's own, now."""
-    schemas = torch._C._jit_get_all_schemas()  # pyright: ignore[reportPrivateUsage]
-    return any(schema.name.partition("::")[0] not in _OWN for schema in schemas)
-
-
 @functools.cache
 def operator(name: str) -> TorchOperator:
     """The operator called `name` (`aten::add.out`).

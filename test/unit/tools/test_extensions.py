@@ -342,7 +342,7 @@ class TestLoading:
                 "--load mine.py:1: importing it failed: ModuleNotFoundError: No module named",
             ),
             (
-                "from xdsl.irdl import *\n\n@irdl_op_definition\nclass A(IRDLOperation):\n    name = 'a.b'\n    c = 3\n",
+                "from xdsl.irdl import *\n\n@irdl_op_definition\nclass A(IRDLOperation):\n    name = 'a.b'\n    c = 3",
                 "--load mine.py:3: importing it failed: ",
             ),
             (
@@ -418,8 +418,8 @@ class Endless(ModulePass):
     [
         (
             "in-pattern",
-            "sum.mlir:3:3: error: 'edge.add.Tensor': the pattern Broken of the pass 'in-pattern' raised AttributeError: "
-            "… 'nothing_there' (broken.py:17 in helps)",
+            "sum.mlir:3:3: error: 'edge.add.Tensor': the pattern Broken of the pass 'in-pattern' raised "
+            "AttributeError: … 'nothing_there' (broken.py:17 in helps)",
         ),
         ("in-pass", "error: the pass 'in-pass' raised KeyError: 'tiles' (broken.py:29 in apply)"),
         ("leaves", "error: the pass 'leaves' raised SystemExit: 1 (broken.py:35 in apply)"),
