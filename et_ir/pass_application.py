@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.diagnostics import Diagnostic, PassReport
+from et_ir.diagnostics import Diagnostic, PassRaised
 from et_ir.locations import place_of
 from et_ir.rewrite_limit import current_limit
 from et_ir.rewriting import PatternFailed
@@ -30,7 +30,7 @@ def apply_pass(one: ModulePass, ctx: Context, module: ModuleOp, *, verify: bool 
     """Run a pass, within the limit of rewrites where there is one, and verify what it made; by default what a pass of
     the user's made.
 
-    Raises what the pass raises, `InvalidModule`, and a `PassReport` with the names of the pass and of the line for any
+    Raises what the pass raises, `InvalidModule`, and `PassRaised` with the names of the pass and of the line for any
     other exception that comes from the code of users. Exceptions of this project's code are its bugs and stay what they
     are.
     """
@@ -63,7 +63,7 @@ def _apply(one: ModulePass, ctx: Context, module: ModuleOp) -> None:
         op = _op_of_walker(error)
         subject, at = ("", None) if op is None else (op.name, place_of(op.location))
         message = f"the pass '{one.name}' raised {raised(error)}"
-        raise PassReport("a pass failed", [Diagnostic(message, subject=subject, at=at)]) from error
+        raise PassRaised("a pass failed", [Diagnostic(message, subject=subject, at=at)]) from error
 
 
 def _op_of_walker(error: BaseException) -> Operation | None:

@@ -27,7 +27,7 @@ from xdsl.pattern_rewriter import op_type_rewrite_pattern as _for_annotated_type
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException
 
-from et_ir.diagnostics import PassReport, diagnose
+from et_ir.diagnostics import PassRaised, PassReport, diagnose
 from et_ir.dialects.schema.tensors import with_sizes_of
 from et_ir.rewrite_limit import RewriteLimit, current_limit
 from et_schema.diagnostics import Report
@@ -78,7 +78,7 @@ def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
     return tuple(options)
 
 
-class PatternFailed(PassReport):
+class PatternFailed(PassRaised):
     """A pattern raised what is no report, or does not end: `op` is the one that it was called for."""
 
     def __init__(self, op: Operation, pattern: str, fault: str, fix: str, of_pass: str = ""):

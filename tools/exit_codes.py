@@ -67,6 +67,10 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         try:
             code = main(arguments)
         except SystemExit as exit_:
+            from et_schema.user_code import user_place
+
+            if user_place(exit_):
+                return _crashed(command, exit_)
             # How argparse ends after --help and --version.
             code = int(exit_.code or 0)
         sys.stdout.flush()
@@ -105,7 +109,7 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         return _crashed(command, error)
 
 
-def _crashed(command: str, error: Exception) -> ExitCode:
+def _crashed(command: str, error: BaseException) -> ExitCode:
     """The end of a command by an exception that nothing expected."""
     from et_schema.user_code import raised, user_place
 

@@ -65,7 +65,10 @@ def print_diagnostics(
 
 def print_hint(command: str, error: BaseException) -> None:
     """Say how to see where the exception in the user's code, of which an error is made, was raised."""
-    if error.__cause__ is not None and user_place(error.__cause__) and not tracebacks_wanted():
+    cause = error.__cause__
+    while cause is not None and not user_place(cause):
+        cause = cause.__cause__
+    if cause is not None and not tracebacks_wanted():
         print(f"{command}: note: --traceback prints the Python stack", file=sys.stderr)
 
 

@@ -136,7 +136,7 @@ class _Finder:
             return self.support.refusal(op)
         except PassReport:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             who = type(self.partitioner).__name__
             finding = diagnose(
                 op,

@@ -59,7 +59,7 @@ def _prepare(partitioner: Partitioner, module: ModuleOp) -> None:
             apply_pass(one, Context(), module)
     except (PassFailedException, VerifyException):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = f"the passes of {type(partitioner).__name__} raised {raised(error)}"
         raise PassFailedException(f"partition: {text}") from error
 
@@ -71,7 +71,7 @@ def _partition(partitioner: Partitioner, method: FuncOp) -> PartitionResult:
     except (PassFailedException, PartitionError):
         clear_tags(method)
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         clear_tags(method)
         text = f"{type(partitioner).__name__} raised {raised(error)}"
         finding = diagnose(method, text, "fix the partitioner, or compile without it")

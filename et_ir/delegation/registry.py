@@ -126,7 +126,7 @@ def make_partitioner(text: str) -> Partitioner:
         made = cast(object, backend.partitioner(options))
     except ValueError as error:
         raise BackendError(f"backend '{backend.name}': {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = f"its partitioner cannot be created: {raised(error)}"
         raise BackendError(f"backend '{backend.name}': {text}") from error
     if not isinstance(made, Partitioner):
@@ -150,7 +150,7 @@ def _named(name: str) -> Backend | None:
         )
     try:
         backend: object = points[0].load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BackendError(
             f"the backend '{name}' cannot be loaded from {points[0].value}: {raised(error)}"
         ) from error

@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from et_ir.diagnostics import Diagnostic, PassReport
+from et_ir.diagnostics import Diagnostic, PassRaised, PassReport
 from et_ir.dialects.schema import SchemaOp
 from et_ir.locations import place_of
 from et_ir.pass_application import apply_pass
@@ -40,12 +40,12 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
 
     `passes` starts with the one that raised it. `module` is as that one left it, and is changed; it is what an import
     made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, and
-    where it is no report, or one of an exception in the user's code.
+    where it is no report, or one of an exception in a pass of the user's.
     """
     if module is None or not isinstance(error, Report):
         return error
-    if error.__cause__ is not None and user_place(error.__cause__):
-        return error  # of a pass of the user's, not of the program
+    if isinstance(error, PassRaised) and error.__cause__ is not None and user_place(error.__cause__):
+        return error  # a fault of a pass of the user's, not of the program
     found = list(error.diagnostics)
     count = len(found)
     latest = found

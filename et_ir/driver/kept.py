@@ -43,7 +43,7 @@ class KeptOperators:
             try:
                 operators, keep = partitioner.ops_to_not_decompose()
                 names = [_name(operator) for operator in operators]
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 text = f"{who} must return operators and a filter: {raised(error)}"
                 raise BackendError(text) from error
             for name in names:
@@ -92,7 +92,7 @@ class KeptOperators:
         filters = self.wanted.get(name)
         try:
             return filters is None or any(keep is None or keep(op) for keep in filters)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             text = f"a filter of ops_to_not_decompose raised {raised(error)}"
             finding = diagnose(op, text, "fix the partitioner, or compile without it")
             raise PassReport("a partitioner failed", [finding]) from error

@@ -43,7 +43,7 @@ UNOBSERVED: Hooks = (_unobserved, _unobserved)
 class StepFailure(Exception):
     """The step of instruction `index` raised `cause`."""
 
-    def __init__(self, index: int, cause: Exception) -> None:
+    def __init__(self, index: int, cause: BaseException) -> None:
         super().__init__(index, cause)
         self.index = index
         self.cause = cause
@@ -120,7 +120,7 @@ def run_straight(steps: list[Step], indices: Sequence[int]) -> None:
     try:
         for function, arguments in remaining:
             function(*arguments)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise StepFailure(indices[len(steps) - length_hint(remaining) - 1], error) from error
 
 
@@ -180,7 +180,7 @@ def step_once(
             step[0](*step[1])
         elif not is_true(registers[instruction.args[0]]):
             following = instruction.target
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise StepFailure(instruction.index, error) from error
     after(instruction)
     return following
@@ -207,7 +207,7 @@ def limit_error(limit: int) -> ExecutorchError:
     )
 
 
-def trap_of(error: Exception, instruction: Instruction) -> Trap:
+def trap_of(error: BaseException, instruction: Instruction) -> Trap:
     """The Trap that tells where `error` happened; a Trap that says so already is returned as it is."""
     if isinstance(error, Trap) and error.instruction is not None:
         return error

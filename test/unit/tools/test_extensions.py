@@ -465,3 +465,96 @@ def test_a_bug_of_ours_is_no_failed_check(capfd: pytest.CaptureFixture[str], mon
     err = capfd.readouterr().err
     assert "TypeError: 'int' object is not callable" in err
     assert err.endswith("et-opt: error: this is a bug in et-opt: please report it with the lines above\n")
+
+
+BACKEND = """
+from et_ir.backends import Backend, BackendDetails, CapabilityPartitioner, DelegationSpec, OperatorSupport
+from et_ir.backends import EverythingSupported, PreprocessResult, register_backend
+
+class Details(BackendDetails):
+    backend_id = "FaultyBackend"
+    @classmethod
+    def preprocess(cls, edge_program, compile_specs):
+        raise fault()
+
+def fault():
+    {}["tiles"]
+
+class Support(OperatorSupport):
+    def refusal(self, op):
+        raise SystemExit(1)
+
+def partitioner(options):
+    if "creating" in options:
+        fault()
+    support = Support() if "asking" in options else EverythingSupported()
+    return CapabilityPartitioner(DelegationSpec("FaultyBackend"), support)
+
+BACKEND = register_backend(Backend("faulty", Details, partitioner))
+"""
+
+
+@pytest.fixture
+def backends():
+    """Backends that files register are forgotten."""
+    from et_ir.delegation import registry as known
+
+    yield
+    known._registered.pop("faulty", None)
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "messages"),
+    [
+        (
+            ("--load", "faulty.py", "--backend", "faulty"),
+            3,
+            ("sum.mlir:2:3: error: ", "cannot compile it: KeyError: 'tiles' (faulty.py:12 in fault)"),
+        ),
+        (
+            ("--load", "faulty.py", "--backend", "faulty:asking=1"),
+            3,
+            (
+                "sum.mlir:2:3: error: 'edge.mul.Tensor': ",
+                "raised SystemExit: 1 (faulty.py:16 in refusal)",
+            ),
+        ),
+        (
+            ("--load", "faulty.py", "--backend", "faulty:creating=1"),
+            2,
+            (
+                "backend 'faulty': its partitioner cannot be created: KeyError: 'tiles' (faulty.py:12 in fault)",
+            ),
+        ),
+        (
+            ("--planner", "plans.py:plan"),
+            3,
+            ("the planner plans.py:plan raised SystemExit: 1 (plans.py:5 in helps)",),
+        ),
+    ],
+    ids=["preprocess", "partitioner", "factory", "planner"],
+)
+def test_exceptions_elsewhere(
+    command: Command, backends: None, given: tuple[str, ...], code: int, messages: tuple[str, ...]
+):
+    Path("faulty.py").write_text(BACKEND)
+    Path("plans.py").write_text("def plan(buffers):\n    helps()\n\ndef helps():\n    raise SystemExit(1)\n")
+    ran = command("et-compile", "-q", "sum.mlir", "-o", "x.pte", *given)
+    assert ran.code == code
+    for message in messages:
+        assert message in ran.err
+    assert "message is above" not in ran.err
+    assert "note: --traceback prints the Python stack" in ran.err
+
+
+@pytest.mark.parametrize("raises", ['{}["tiles"]', "raise SystemExit(1)"])
+def test_exceptions_in_kernels(command: Command, raises: str):
+    Path("fma_kernels.py").write_text(
+        Path("fma_kernels.py").read_text().replace("np.add(a * b, c, out=out)", raises)
+    )
+    line = ("et-compile", "-q", "fused.mlir", "-o", "x.pte", "--target", "et-vm", "--pass", "edge:lower-fma")
+    assert command(*line, "--load", "fma.py", "--load", "fma_kernels.py").code == 0
+    ran = command("et-vm", "run", "x.pte", "--load", "fma_kernels.py")
+    assert ran.code == 5
+    assert "(fma_kernels.py:13 in fma_out)" in ran.err
+    assert "fma::fma.out" in ran.err

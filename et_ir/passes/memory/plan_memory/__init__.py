@@ -194,7 +194,7 @@ class PlanMemoryPass(ModulePass):
         try:
             return run_planner(self.algorithm, buffers, self.budget, self.slack)
         except PlannerError as error:
-            raise PassFailedException(f"plan-memory: {error}") from None
+            raise PassFailedException(f"plan-memory: {error}") from error
 
     def _plan_banks(
         self,
