@@ -65,13 +65,14 @@ def load_source(
     return module
 
 
-def level_of(module: ModuleOp, extensions: Extensions) -> str:
-    """The level of a parsed text, by the dialects of its ops. Those of loaded files stand beside `edge`."""
+def level_of(module: ModuleOp) -> str:
+    """The level of a parsed text, by the dialects of its ops. Those of others stand beside `edge`."""
+    from et_ir.universe import DIALECTS
+
     dialects = {op.name.partition(".")[0] for op in module.walk()}
     if "executorch" in dialects:
         return "executorch"
     if "backend" in dialects:
         return "backend"
-    if "edge" in dialects or ("aten" not in dialects and not dialects.isdisjoint(extensions.dialects)):
-        return "edge"
-    return "aten"
+    others = dialects - {"builtin", "func", *DIALECTS}
+    return "edge" if "edge" in dialects or (others and "aten" not in dialects) else "aten"

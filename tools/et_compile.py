@@ -93,7 +93,7 @@ def _compile(args: argparse.Namespace) -> None:
         module = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]), extensions)
     except UnsupportedProgram as error:
         raise import_faults(error, stages) from error
-    reached = level_of(module, extensions)
+    reached = level_of(module)
     delegation.check(reached)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
         raise UsageError(f"{args.model} is already at the {reached} level, past --emit {args.emit}")

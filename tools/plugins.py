@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
@@ -44,6 +45,14 @@ class Extensions:
         """Make the dialects known to a context."""
         for name, dialect in self.dialects.items():
             context.register_dialect(name, lambda dialect=dialect: dialect)
+
+    @staticmethod
+    def register_installed(context: Context) -> None:
+        """Make the dialects known to a context that packages install, by entry points `xdsl.universe`."""
+        known = {*get_all_dialects(), *context.registered_dialect_names}
+        for name, factory in Universe.get_multiverse().all_dialects.items():
+            if name not in known:
+                context.register_dialect(name, factory)
 
     def all_passes(self) -> dict[str, Callable[[], type[ModulePass]]]:
         """Every pass there is by name: those of xDSL and of its universes, of this project, and of the files."""

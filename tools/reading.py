@@ -25,7 +25,9 @@ STDIN = "<stdin>"
 
 
 def compiler_context(extensions: Extensions | None = None) -> Context:
-    """A context with the dialects that programs of this compiler use, and those of loaded files."""
+    """A context with the dialects that programs of this compiler use; with `extensions`, those of loaded files and of
+    installed packages too.
+    """
     context = Context()
     context.load_dialect(Builtin)
     context.load_dialect(Func)
@@ -33,6 +35,7 @@ def compiler_context(extensions: Extensions | None = None) -> Context:
         context.register_dialect(name, factory)
     if extensions is not None:
         extensions.register_dialects(context)
+        extensions.register_installed(context)
     return context
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
@@ -241,13 +241,13 @@ def test_kernels_that_are_installed(command: Command, monkeypatch: pytest.Monkey
     ]
     Path("broken_package.py").write_text("1 / 0")
 
-    def entry_points(*, group: str, name: str | None = None) -> list[EntryPoint]:
+    def published(*, group: str, name: str | None = None) -> list[EntryPoint]:
         return [p for p in points if p.group == group and name in (None, p.name)]
 
     monkeypatch.syspath_prepend(".")
     line = ("et-compile", "-q", "fused.mlir", "-o", "x.pte", "--load", "fma.py", "--pass", "edge:lower-fma")
     assert command(*line, "--target", "et-vm").code == 4
-    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    monkeypatch.setattr("importlib.metadata.entry_points", published)
     ran = command(*line, "--target", "et-vm")
     assert ran.code == 0
     assert (
@@ -255,6 +255,22 @@ def test_kernels_that_are_installed(command: Command, monkeypatch: pytest.Monkey
         in ran.err
     )
     assert "mean 2" in command("et-vm", "run", "x.pte", "--input", "ones").out
+
+
+def test_dialects_and_passes_that_are_installed(command: Command, monkeypatch: pytest.MonkeyPatch):
+    Path("universe.py").write_text(
+        "from xdsl.universe import Universe\nfrom fma import FMA, LowerFmaPass\n"
+        "UNIVERSE = Universe(all_dialects={'fma': lambda: FMA}, all_passes={'lower-fma': lambda: LowerFmaPass})\n"
+    )
+    points = [*entry_points(group="xdsl.universe"), EntryPoint("fma", "universe:UNIVERSE", "xdsl.universe")]
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda *, group, name=None: [p for p in points if p.group == group]
+    )
+    monkeypatch.syspath_prepend(".")
+    line = ("et-compile", "-q", "fused.mlir", "-o", "x.pte", "--target", "et-vm", "--load", "fma_kernels.py")
+    assert "[edge_c1] belongs to the dialect 'fma'" in command(*line).err
+    assert command(*line, "--pass", "edge:lower-fma") == (0, "", "")
+    assert "edge.fma.fma" in command("et-opt", "-p", "lower-fma", "fused.mlir").out
 
 
 class TestDumps:
