@@ -42,8 +42,10 @@ __all__ = [
 
 _CHAIN: Final = 500
 """The rewrites of one op, and of what becomes of it, that a small module may take."""
+_REWRITES: Final = 10_000
+"""All rewrites that a small module may take."""
 _SHOWN: Final = 16
-"""The last rewrites of an endless chain, whose patterns are named."""
+"""The last rewrites before an end is made, whose patterns are named."""
 
 _Pattern = TypeVar("_Pattern", bound=RewritePattern)
 _Op = TypeVar("_Op", bound=Operation)
@@ -198,26 +200,32 @@ class _Worklist(_Dispatch):
 
     Rewrites form chains: an op that a rewrite inserted, or the same op again, is rewritten in turn. Patterns that end
     make short ones: of as many links as there are ops where one moves across a whole program. So a chain of a multiple
-    of that does not end.
+    of that does not end, nor do more rewrites than if all ops did so, of patterns that multiply ops.
     """
 
     def __init__(self, patterns: Iterable[RewritePattern], limit: RewriteLimit | None, size: int):
         super().__init__(patterns, limit)
         self._longest = _CHAIN + 4 * size
+        self._most = _REWRITES + size * size
+        self._count = 0
         self._chains: dict[Operation, int] = {}
         self._latest: deque[str] = deque(maxlen=_SHOWN)
 
     def rewritten(self, op: Operation, pattern: RewritePattern) -> None:
         links = self._chains.get(op, 0) + 1
-        for one in (op, *self._inserted):
+        made = (inner for new in self._inserted for inner in (new.walk() if new.regions else (new,)))
+        for one in (op, *made):
             if self._chains.get(one, 0) < links:
                 self._chains[one] = links
-        if links + _SHOWN > self._longest:
-            self._latest.append(type(pattern).__name__)
-        if links > self._longest:
-            names = list(dict.fromkeys(self._latest))
-            others = f", in turn with {', '.join(names[:-1])}," if len(names) > 1 else ""
-            fault = f"does not end: after {links} rewrites of this op or what became of it{others} it still applies"
+        self._count += 1
+        self._latest.append(type(pattern).__name__)
+        if links > self._longest or self._count > self._most:
+            others = sorted({*self._latest} - {self._latest[-1]})
+            turn = f", in turn with {', '.join(others)}," if others else ""
+            what = f"{links} rewrites of this op or what became of it"
+            if links <= self._longest:
+                what = f"{self._count} rewrites"
+            fault = f"does not end: after {what}{turn} it still applies"
             fix = "a recursive pattern must not match what it makes: test for that, or rewrite without recursive=True"
             raise _Endless(PatternFailed(op, type(pattern).__name__, fault, fix))
 

@@ -155,7 +155,9 @@ def _frames(error: BaseException) -> Iterator[tuple[str, int, str, str]]:
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
         if not code.co_filename.startswith("<frozen"):
-            yield code.co_filename, line, code.co_name, str(frame.f_globals.get("__name__", ""))
+            # What `python -m` runs is called `__main__`, and has its name here.
+            module = getattr(frame.f_globals.get("__spec__"), "name", None) or frame.f_globals.get("__name__")
+            yield code.co_filename, line, code.co_name, str(module)
 
 
 def _is_users(file: str, module: str) -> bool:

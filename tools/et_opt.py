@@ -9,7 +9,7 @@ examples:
   et-opt --list-passes                                     names and summaries of all passes
   et-opt -p cse --print-ir-after-all --mlir-timing - <x    read standard input
   et-opt --load fma.py -p fuse-fma model.mlir              dialects and passes of a file
-  et-opt -p canonicalize --rewrite-limit 12 model.mlir     the first 12 rewrites, to find a wrong one by bisection
+  et-opt -p canonicalize --rewrite-limit 12 model.mlir     the first 12 rewrites only, for bisection
   et-opt --split-input-file --verify-diagnostics bad.mlir  check errors against 'expected-error' comments
 """
 

@@ -102,8 +102,12 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         name = f"{error.filename}: " if error.filename else ""
         print(f"{command}: error: {name}{error.strerror or error}", file=sys.stderr)
         return ExitCode.USAGE
-    except KeyboardInterrupt:
-        print(f"{command}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        from et_schema.user_code import user_place
+
+        print_traceback(error)
+        place = user_place(error)
+        print(f"{command}: interrupted" + (f" at {place}" if place else ""), file=sys.stderr)
         return ExitCode.INTERRUPTED
     except Exception as error:
         return _crashed(command, error)

@@ -164,9 +164,18 @@ class Touches(RewritePattern):
         rewriter.notify_op_modified(op)
 
 
+class Wraps(RewritePattern):
+    """Puts what it makes into a region."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.NegOp, rewriter: PatternRewriter) -> None:
+        rewriter.insert(ModuleOp([op.clone()]))
+
+
 @pytest.mark.parametrize(
     ("patterns", "message"),
     [
+        ([Wraps()], r"model.py:8: 'aten.neg': the pattern Wraps does not end: after 10\d+ rewrites it"),
         ([Grows()], r"model.py:8: 'aten.neg': the pattern Grows does not end: after \d+ rewrites of this op"),
         ([Touches()], r"model.py:8: 'aten.neg': the pattern Touches does not end"),
         (
@@ -174,7 +183,7 @@ class Touches(RewritePattern):
             r"model.py:\d: 'aten.(relu|neg)': the pattern Mirror\w+ does not end: .* in turn with Mirror\w+,",
         ),
     ],
-    ids=["growing", "touching", "two"],
+    ids=["wrapping", "growing", "touching", "two"],
 )
 def test_recursive_patterns_that_do_not_end(patterns: list[RewritePattern], message: str) -> None:
     with pytest.raises(PatternFailed, match=message):

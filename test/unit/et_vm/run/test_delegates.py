@@ -220,7 +220,7 @@ def test_a_backend_that_does_not_know_its_memory():
             raise KeyError("tiles")
 
     method = load(delegated(), BackendRegistry({"Acme": Forgets()}))
-    with pytest.raises(ExecutorchError, match="Forgets raised KeyError: 'tiles' .*test_delegates.py.*, queried for its memory"):
+    with pytest.raises(ExecutorchError, match=r"Forgets raised KeyError: 'tiles' .*test_delegates.py"):
         method.memory_report()
     assert method.execute([np.zeros(2, np.float32)])[0].tolist() == [1.5, 1.5]
 
