@@ -18,11 +18,14 @@ from et_ir.diagnostics import Diagnostic, PassRaised, PassReport
 from et_ir.dialects.schema import SchemaOp
 from et_ir.locations import place_of
 from et_ir.pass_application import apply_pass
+from et_ir.passes.verify.link_check import MissingKernels
+from et_ir.rewrite_limit import limited
 from et_schema.diagnostics import Report
 from et_schema.user_code import user_place
 
 __all__ = ["ProgramFaults", "with_later_faults"]
 
+_TITLE = "the program cannot be compiled"
 _ROUNDS = 8
 """As many passes may fail."""
 
@@ -31,16 +34,17 @@ class ProgramFaults(PassReport):
     """Report of several stages. Its exit code is that of the first."""
 
     def __init__(self, findings: Sequence[Diagnostic], exit_code: int):
-        super().__init__("the program cannot be compiled", findings)
+        super().__init__(_TITLE, findings)
         self.exit_code = exit_code
 
 
 def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequence[ModulePass]) -> Exception:
     """A report of what `error` reports and what the passes after the one that raised it find in the rest.
 
-    `passes` starts with the one that raised it. `module` is as that one left it, and is changed; it is what an import
-    made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, and
-    where it is no report, or one of an exception in a pass of the user's.
+        `passes` starts with the one that raised it. `module` is as that one left it, and is changed; it is what an import
+        made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, and
+    where it is no report, or one of an exception in a pass of the user's; `MissingKernels` where all that is wrong is
+        what the target lacks.
     """
     if module is None or not isinstance(error, Report):
         return error
@@ -48,13 +52,15 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
         return error  # a fault of a pass of the user's, not of the program
     found = list(error.diagnostics)
     count = len(found)
+    kinds: set[type[Report]] = {type(error)}
     latest = found
     remaining = list(passes)
     for _ in range(_ROUNDS):
         _stand_in(module, latest)
         try:
             while remaining:
-                apply_pass(remaining[0], Context(), module)
+                with limited(None):
+                    apply_pass(remaining[0], Context(), module)
                 remaining.pop(0)
             break
         except PassReport as report:
@@ -62,12 +68,15 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
             if not latest:
                 break
             found.extend(latest)
+            kinds.add(type(report))
         except Exception:
             # Of a program that is not whole, passes may expect what is not there; what was found is no less true.
             break
     if len(found) == count:
         return error
-    return ProgramFaults(found, error.exit_code)
+    return (
+        MissingKernels(_TITLE, found) if kinds == {MissingKernels} else ProgramFaults(found, error.exit_code)
+    )
 
 
 def _stand_in(module: ModuleOp, findings: Sequence[Diagnostic]) -> None:
