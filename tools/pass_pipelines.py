@@ -18,7 +18,6 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from et_ir.driver.observer import Observer
 from et_ir.driver.pipelines import named_pipeline, named_pipelines
 from et_ir.targets.registry import DEFAULT, find_target
-from et_ir.text import print_module
 from et_tools.exit_codes import UsageError
 
 __all__ = ["IrPrinter", "parse_passes", "passes_until"]
@@ -140,6 +139,8 @@ class IrPrinter(Observer):
             self._print("After", one, module)
 
     def _print(self, when: str, one: ModulePass, module: ModuleOp) -> None:
+        from et_ir.text import print_module
+
         print(f"// -----// IR Dump {when} {one.name} //----- //", file=sys.stderr)
         print_module(module, sys.stderr, debuginfo=self._args.print_debuginfo)
 

@@ -15,15 +15,12 @@ from types import ModuleType
 from typing import TypeVar
 
 from xdsl.context import Context
-from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
-from xdsl.universe import Universe
 
 from et_ir.passes import pass_factories
 from et_ir.targets.registry import TargetError, register_target
 from et_ir.targets.target import Target
-from et_ir.universe import dialect_factories
 from et_schema.errors import ExecutorchError
 from et_schema.user_code import import_place, is_library
 from et_tools.exit_codes import UsageError
@@ -49,6 +46,9 @@ class Extensions:
     @staticmethod
     def register_installed(context: Context) -> None:
         """Make the dialects known to a context that packages install, by entry points `xdsl.universe`."""
+        from xdsl.dialects import get_all_dialects
+        from xdsl.universe import Universe
+
         known = {*get_all_dialects(), *context.registered_dialect_names}
         for name, factory in Universe.get_multiverse().all_dialects.items():
             if name not in known:
@@ -56,6 +56,8 @@ class Extensions:
 
     def all_passes(self) -> dict[str, Callable[[], type[ModulePass]]]:
         """Every pass there is by name: those of xDSL and of its universes, of this project, and of the files."""
+        from xdsl.universe import Universe
+
         loaded = {name: lambda cls=cls: cls for name, cls in self.passes.items()}
         return {**Universe.get_multiverse().all_passes, **pass_factories(), **loaded}
 
@@ -74,6 +76,10 @@ def load_extensions(places: Sequence[str], command: str) -> Extensions:
             raise usage_error(place, error) from error
         dialects, passes, targets = _dialects(module), _passes(module), _targets(module)
         if dialects:
+            from xdsl.universe import Universe
+
+            from et_ir.universe import dialect_factories
+
             taken = {*Universe.get_multiverse().all_dialects, *dialect_factories()}
             _add(found.dialects, dialects, taken, f"--load {place}: a dialect")
         _add(found.passes, passes, pass_factories(), f"--load {place}: a pass")
