@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ def loaded_extensions(args: argparse.Namespace) -> Extensions:
 
 
 def user_passes(args: argparse.Namespace, extensions: Extensions) -> dict[str, list[ModulePass]]:
-    """The passes of `--pass` by level. Raises `UsageError`."""
+    """The passes of `--pass` by level; a loaded file of passes that do not run is a warning. Raises `UsageError`."""
     available = extensions.all_passes() if args.passes else {}
     found: dict[str, list[ModulePass]] = {}
     for given in args.passes:
@@ -51,6 +52,11 @@ def user_passes(args: argparse.Namespace, extensions: Extensions) -> dict[str, l
             found.setdefault(level, []).extend(parse_passes(text, available))
         except UsageError as error:
             raise UsageError(f"--pass {given}: {error}") from error
+    running = {one.name for passes in found.values() for one in passes}
+    for place, names in extensions.passes_alone.items():
+        if names.isdisjoint(running):
+            text = f"et-compile: warning: --load {place}: none of its passes runs; give --pass LEVEL:{min(names)}"
+            print(text, file=sys.stderr)
     return found
 
 

@@ -37,6 +37,8 @@ class Extensions:
 
     dialects: dict[str, Dialect] = field(default_factory=dict[str, Dialect])
     passes: dict[str, type[ModulePass]] = field(default_factory=dict[str, type[ModulePass]])
+    passes_alone: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """The names of the passes of each file that brings nothing else."""
 
     def register_dialects(self, context: Context) -> None:
         """Make the dialects known to a context."""
@@ -88,7 +90,11 @@ def load_extensions(places: Sequence[str], command: str) -> Extensions:
                 register_target(target)
         except TargetError as error:
             raise UsageError(f"--load {place}: {error}") from None
-        if not (dialects or passes or targets or _brings_others(module)):
+        if dialects or targets or _brings_others(module):
+            continue
+        if passes:
+            found.passes_alone[place] = frozenset(passes)
+        else:
             print(
                 f"{command}: warning: --load {place}: it defines nothing that is used: no dialect, pass, target, "
                 "backend, kernel or operator",

@@ -44,7 +44,7 @@ def find_planner(name: str) -> Planner:
                 # Loading runs the code of others, which may raise anything.
                 raise PlannerError(
                     f"the planner {name}, {entry.value}, cannot be loaded: {raised(error)}"
-                ) from None
+                ) from error
     known = ", ".join(sorted({*PLANNERS, *(entry.name for entry in offered)}))
     raise PlannerError(f"unknown planner {name!r}; planners are {known}, or module:function")
 
@@ -104,7 +104,7 @@ def _planner_of(name: str) -> Planner:
         raise
     except (Exception, SystemExit) as error:
         # Loading runs the code of others, which may raise anything.
-        raise PlannerError(f"the planner {name} cannot be loaded: {raised(error)}") from None
+        raise PlannerError(f"the planner {name} cannot be loaded: {raised(error)}") from error
 
 
 def _callable(value: object, name: str) -> Planner:

@@ -199,6 +199,14 @@ class TestPasses:
             assert command(*line, "--load", "fma.py").err == ""
             assert command(*line, "--load", "fma_kernels.py").err == ""
 
+    def test_a_file_of_passes_that_do_not_run(self, command: Command):
+        Path("broken.py").write_text(BROKEN)
+        ran = command("et-compile", "-q", "relu.mlir", "-o", "x.pte", "--load", "broken.py")
+        assert ran.code == 0
+        assert ran.err == (
+            "et-compile: warning: --load broken.py: none of its passes runs; give --pass LEVEL:endless\n"
+        )
+
 
 class TestTargets:
     TEXT = """
@@ -574,3 +582,34 @@ def test_exceptions_in_kernels(command: Command, raises: str):
     assert ran.code == 5
     assert "(fma_kernels.py:13 in fma_out)" in ran.err
     assert "fma::fma.out" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        (("et-opt", "relu.mlir", "--load", "bad.py"), 'bad.py", line 2'),
+        (("et-compile", "relu.mlir", "-o", "x.pte", "--load", "bad.py"), 'bad.py", line 2'),
+        (("et-translate", "--pt2-to-mlir", "x.pt2", "--load", "bad.py"), 'bad.py", line 2'),
+        (("et-vm", "run", "x.pte", "--load", "bad.py"), 'bad.py", line 2'),
+        (("et-plan", "--planner", "bad.py:plan", "x.csv"), 'bad.py", line 2'),
+        (("et-compile", "bad.py:net", "-o", "x.pte"), 'bad.py", line 2'),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_tracebacks_in_every_command(
+    command: Command, capfd: pytest.CaptureFixture[str], line: tuple[str, ...], place: str
+):
+    from importlib import import_module
+
+    Path("bad.py").write_text("def net():\n    {}['x']\n\nnet()\n")
+    Path("x.csv").write_text("id,lower,upper,size\n0,0,1,16\n")
+    assert command("et-compile", "-q", "relu.mlir", "-o", "x.pte").code == 0
+    main = import_module(f"et_tools.{line[0].replace('-', '_')}").main
+    codes = set()
+    for extra in ((), ("--traceback",)):
+        codes.add(main([*line[1:], *extra]))
+        err = capfd.readouterr().err
+        assert ("Traceback (most recent call last)" in err) == bool(extra)
+        assert (place in err) == bool(extra)
+        assert "bad.py:2" in err
+    assert codes <= {2, 3}
