@@ -221,11 +221,11 @@ class _Worklist(_Dispatch):
         self._latest.append(type(pattern).__name__)
         if links > self._longest or self._count > self._most:
             others = sorted({*self._latest} - {self._latest[-1]})
-            turn = f", in turn with {', '.join(others)}," if others else ""
-            what = f"{links} rewrites of this op or what became of it"
+            turn = f", in turn with {', '.join(others)}" if others else ""
+            what = f"{links} rewrites of this op or its replacements"
             if links <= self._longest:
                 what = f"{self._count} rewrites"
-            fault = f"does not end: after {what}{turn} it still applies"
+            fault = f"does not end: it still applies after {what}{turn}"
             fix = "a recursive pattern must not match what it makes: test for that, or rewrite without recursive=True"
             raise _Endless(PatternFailed(op, type(pattern).__name__, fault, fix))
 

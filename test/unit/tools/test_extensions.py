@@ -449,7 +449,7 @@ class Endless(ModulePass):
         ("leaves", "error: the pass 'leaves' raised SystemExit: 1 (broken.py:35 in apply)"),
         (
             "endless",
-            "error: 'edge.add.Tensor': the pattern Again of the pass 'endless' does not end: after ",
+            "error: 'edge.add.Tensor': the pattern Again of the pass 'endless' does not end: it still applies after ",
         ),
     ],
 )
