@@ -42,9 +42,9 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
     """A report of what `error` reports and what the passes after the one that raised it find in the rest.
 
     `passes` starts with the one that raised it. `module` is as that one left it, and is changed; it is what an import
-    made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, where it
-    is no report, and where a pass of the user's raised it; `MissingKernels` where all that is wrong is what the target
-    lacks.
+    made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, where
+    it is no report, and where a pass of the user's raised it; `MissingKernels` where all that is wrong is what the
+    target lacks.
     """
     if module is None or not isinstance(error, Report):
         return error
