@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
-from et_tools.exit_codes import UsageError
+from et_tools.exit_codes import UsageError, request_tracebacks
 
 __all__ = ["ALIGNMENTS", "CommandParser", "alignment"]
 
@@ -48,6 +48,9 @@ class CommandParser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
         self.examples = examples
+        self.add_argument(
+            "--traceback", action=_Traceback, nargs=0, help="print the Python stack of the error that ends it"
+        )
 
     def format_help(self) -> str:
         return f"{self.examples}\n\n{super().format_help()}"
@@ -64,6 +67,13 @@ class CommandParser(argparse.ArgumentParser):
     def add_version(self) -> None:
         """Add `--version`, which prints the command's name and the version of this project."""
         self.add_argument("--version", action=_Version, nargs=0, help="print name and version and exit")
+
+
+class _Traceback(argparse.Action):
+    """Asks for the Python stack of errors."""
+
+    def __call__(self, *_: object) -> None:
+        request_tracebacks()
 
 
 class _Version(argparse.Action):

@@ -12,6 +12,7 @@ from et_ir.targets.registry import find_target, target_names
 from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output
+from et_tools.pass_options import add_pass_options
 
 __all__ = ["LEVELS", "default_bounds", "extra_backends", "extra_operators", "is_text", "parse_options"]
 
@@ -44,7 +45,6 @@ def _parser(text: str) -> CommandParser:
     add(
         "--target",
         default=DEFAULT_TARGET,
-        type=_target,
         metavar="NAME",
         help=f"runtime to compile for: {', '.join(target_names())}, or FILE.py:ATTRIBUTE "
         "(default: %(default)s)",
@@ -70,9 +70,19 @@ def _parser(text: str) -> CommandParser:
         action="append",
         default=[],
         metavar="FILE",
-        help="Python file or module that defines custom operators, or kernels (@et_vm.kernel) and backends "
-        "(et_vm.Backend) for et-vm; repeatable",
+        help="Python file or module that defines dialects, passes, targets, backends, custom operators, or kernels "
+        "(@et_vm.kernel) and backends (et_vm.Backend) for et-vm; repeatable",
     )
+    add(
+        "--pass",
+        dest="passes",
+        action="append",
+        default=[],
+        metavar="LEVEL:PIPELINE",
+        help="run passes when the program is at a level, before it is checked ('edge:fuse-fma{limit=2},cse'), at "
+        "executorch before memory is planned; repeatable",
+    )
+    add_pass_options(parser)
     add(
         "--extra-operators",
         action="append",
@@ -192,20 +202,10 @@ def _parser(text: str) -> CommandParser:
     add("--debug-map", metavar="FILE", help="write the source location of each instruction as JSON")
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
     add("--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)")
-    add("--print-pipeline", action="store_true", help="print the pass pipeline of each level and exit")
     add("--table", action="store_true", help="print the op counts of each level on stderr")
     add("-q", "--quiet", action="store_true", help="do not print progress")
     parser.add_version()
     return parser
-
-
-def _target(name: str) -> str:
-    """The name of a target that there is. Raises what argparse reports."""
-    try:
-        find_target(name)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return name
 
 
 def is_text(model: str) -> bool:
@@ -214,12 +214,15 @@ def is_text(model: str) -> bool:
 
 
 def _check(args: argparse.Namespace) -> None:
-    if args.explain == "json" and (args.output == "-" or (args.emit != "pte" and args.output is None)):
+    is_program = args.emit == "pte" and args.stop_after is None
+    if args.explain == "json" and (args.output == "-" or (not is_program and args.output is None)):
         raise UsageError("--explain=json and the program both go to standard output: give -o FILE")
-    if args.emit == "pte" and args.output is None and not args.print_pipeline:
+    if is_program and args.output is None and not args.print_pipeline:
         raise UsageError("no output file: give -o FILE ('-' for standard output)")
     if args.emit != "pte" and any(getattr(args, name) is not None for name in ALIGNMENTS):
         raise UsageError(f"alignment options apply to .pte files only, not to --emit {args.emit}")
+    if args.debug_map is not None and args.stop_after is not None:
+        raise UsageError("--debug-map needs instructions, which --stop-after may not reach")
     if args.debug_map is not None and args.emit not in ("executorch", "pte"):
         raise UsageError(f"--debug-map needs instructions, which --emit {args.emit} does not have")
     text = is_text(args.model)
@@ -245,7 +248,7 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
     """The operators that the runtime has beside the target's: those that are named, and for et-vm those of the files
     that are loaded. Raises `UsageError`.
     """
-    from et_tools.vm_kernels import load_files
+    from et_tools.vm_kernels import load_files, published_operators
 
     names = [name.strip() for given in args.extra_operators for name in given.split(",")]
     for name in names:
@@ -255,6 +258,7 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
     runtime = find_target(args.target)
     if runtime.vm_kernels is not None:
         names += [name for kernels in loaded for name in kernels.names]
+        names += published_operators("et-compile")
     if args.load and runtime.vm_kernels == "aten":
         from et_vm.kernels.aten.schema import custom_operators
 

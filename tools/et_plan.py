@@ -155,7 +155,7 @@ def run(arguments: list[str]) -> int:
     try:
         plan = _plan(instance, args)
     except PlannerError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(str(error)) from error
     problems = layout_problems(instance.buffers, plan.layout)
     if problems:
         _say("error: invalid layout: " + "; ".join(problems[:SHOWN]))

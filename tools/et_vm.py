@@ -18,7 +18,7 @@ import argparse
 import sys
 
 from et_tools.arguments import CommandParser
-from et_tools.exit_codes import ExitCode, guarded
+from et_tools.exit_codes import ExitCode, guarded, print_traceback
 from et_tools.vm_kernels import LOAD
 
 __all__ = ["main"]
@@ -253,8 +253,10 @@ def run(arguments: list[str]) -> int:
 
                 return validate_file(args)
     except ExecutorchError as error:
+        print_traceback(error)
         bad = BadFile(args.file, error)
     except BadFile as error:
+        print_traceback(error)
         bad = error
     else:
         return ExitCode.OK

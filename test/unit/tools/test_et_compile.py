@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Command
+from command_line import MODELS, Command
 
 from et_ir.targets.registry import DEFAULT
 from et_schema.pte import open_pte
@@ -311,7 +311,8 @@ def test_interrupted(command: Command) -> None:
     Path("x.pte").write_bytes(b"before")
     ran = command("et-compile", "subjects.py:interrupted", "-o", "x.pte")
     assert ran.code == 130
-    assert ran.err == "et-compile: interrupted\n"
+    line = MODELS.split("\n").index("    raise KeyboardInterrupt") + 1
+    assert ran.err == f"et-compile: interrupted at subjects.py:{line} in interrupted\n"
     assert Path("x.pte").read_bytes() == b"before"
 
 

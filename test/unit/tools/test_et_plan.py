@@ -89,7 +89,7 @@ def test_what_is_no_instance(
         ([str(EXAMPLE), "--capacity", "x"], "'x' is not a"),
         ([str(EXAMPLE), "--seconds", "nan"], "'nan' is not a number of seconds"),
         ([str(EXAMPLE), "--algorithm", "none"], "unknown planner 'none'"),
-        ([str(EXAMPLE), "--planner", "nowhere:plan"], "No module named 'nowhere'"),
+        ([str(EXAMPLE), "--planner", "nowhere:plan"], "no module named 'nowhere'"),
         ([str(EXAMPLE), "--planner", "math:pi"], "is a float, not a function"),
         ([str(EXAMPLE), "--planner", "builtins:len"], "returned int, not a Layout"),
         ([str(EXAMPLE), "--planner", "a:b", "--algorithm", "greedy"], "exclude each other"),
