@@ -28,6 +28,7 @@ from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
 from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
+from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, parse_options
 from et_tools.compile_output import write_debug_map, write_pte, write_text
 from et_tools.compile_source import level_of, load_source
@@ -93,6 +94,7 @@ def _compile(args: argparse.Namespace) -> None:
     run_stages(module, stages, Observers(observers), None if explanation is None else explanation.context)
     if exchange is not None:
         exchange.report()
+    report_memory(module, args)
     if args.emit == "pte":
         write_pte(module, args, progress)
     else:
@@ -103,7 +105,7 @@ def _compile(args: argparse.Namespace) -> None:
     if args.table:
         print_op_table(progress.levels, sys.stderr)
     if explanation is not None:
-        explanation.write(args.explain)
+        explanation.write(args.explain, wide=args.wide)
 
 
 def _explanation(args: argparse.Namespace, observers: list[Observer]) -> Explanation | None:

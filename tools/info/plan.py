@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from et_tools.info.plan_picture import MARKS, picture
-from et_tools.info.tensors import cut, describe, tensor_facts, tensor_name
+from et_tools.info.plan_picture import marks, picture
+from et_tools.info.tensors import describe, tensor_facts, tensor_name
 
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
@@ -103,33 +103,42 @@ def lines(arenas: list[dict[str, Any]]) -> Iterator[str]:
     """For each arena how good it is, a picture and a table."""
     for arena in arenas:
         yield ""
-        share = 100 * arena["in_use"] / arena["nbytes"] if arena["nbytes"] else 100.0
-        yield cut(
-            f"{arena['method']}, arena {arena['arena']}: {arena['nbytes']:,} bytes, "
-            f"at most {arena['in_use']:,} in use ({share:.1f} %)"
-        )
-        yield cut(f"  {certainty(arena)}")
-        yield cut(f"  the bound is the live bytes at {arena['needed_by']}")
+        yield heading(arena)
+        yield f"  {certainty(arena)}"
         yield from picture(arena)
         yield f"  {'offset':>13} {'bytes':>13}  {'from':>5} {'to':>5}    tensor"
+        letters = marks(arena)
         for at, tensor in enumerate(arena["tensors"]):
             first, last = tensor.get("first"), tensor.get("last")
             start = "-" if first is None else "start" if first < 0 else first
             end = "-" if last is None else "end" if last >= arena["instructions"] else last
-            mark = " " if first is None else MARKS[at % len(MARKS)]
-            yield cut(
+            writer = f"  {tensor['op']}" if "op" in tensor else ""
+            yield (
                 f"  {tensor['offset']:>13,} {tensor['nbytes']:>13,}  {start:>5} {end:>5}  "
-                f"{mark} %{tensor['register']} {describe(tensor)}"
+                f"{letters.get(at, ' ')} %{tensor['register']} {describe(tensor)}{writer}"
             )
 
 
+def heading(arena: dict[str, Any]) -> str:
+    """An arena's name, size, and use: of its bank where banks are given, and by tensors at one time."""
+    name, size = f"{arena['method']}, arena {arena['arena']}", f"{arena['nbytes']:,} bytes"
+    bank = arena.get("bank")
+    if bank is not None:
+        name += f" ({bank['name']})"
+        if bank["size"]:
+            size += f" of {bank['size']:,} ({100 * arena['nbytes'] / bank['size']:.1f} %)"
+    share = 100 * arena["in_use"] / arena["nbytes"] if arena["nbytes"] else 100.0
+    return f"{name}: {size}, at most {arena['in_use']:,} in use ({share:.1f} %)"
+
+
 def certainty(arena: dict[str, Any]) -> str:
-    """Optimality of an arena's size, in words."""
+    """What is known of an arena's size, in words. A file states no proof beyond the live bytes."""
+    peak = f"{arena['bound']:,} bytes are live at {arena['needed_by']}"
     if arena["optimal"]:
-        return f"optimal: no smaller arena exists with tensors at multiples of {arena['alignment']}"
+        return f"optimal: {peak}, and no arena is smaller than that"
     return (
-        f"lower bound {arena['bound']:,}: it may be {arena['gap']:,} bytes too large "
-        f"({100 * arena['gap'] / arena['nbytes']:.1f} %)"
+        f"{peak}, {arena['gap']:,} fewer than the arena has; whether a plan between the two exists takes a search "
+        "(et-compile --dump-buffers, et-plan)"
     )
 
 
