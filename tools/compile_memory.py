@@ -48,5 +48,7 @@ def _print_banks(module: ModuleOp, memory: str) -> None:
             sizes = dict(enumerate(plan.arena_sizes or (), 1))
             for bank in parse_banks(memory):
                 used = sizes.get(bank.memory_id, 0)
-                of = f" of {bank.capacity:,} ({100 * used / bank.capacity:.1f} %)" if bank.capacity else ""
-                print(f"{plan.sym_name.data}: {bank.name}: {used:,}{of} bytes", file=sys.stderr)
+                size = f"{used:,} bytes"
+                if bank.capacity:
+                    size = f"{used:,} of {bank.capacity:,} bytes ({100 * used / bank.capacity:.1f} %)"
+                print(f"{plan.sym_name.data}: {bank.name}: {size}", file=sys.stderr)

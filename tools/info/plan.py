@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def facts(program: Program) -> list[dict[str, Any]]:
     """One object for each arena of each method.
 
-    `in_use` is the most bytes of it that are needed at one time. `bound` is what no arena is smaller than if
+    `in_use` is the most bytes of it that are needed at one time; `usage` are those when inputs are given, of each
+    instruction, and of outputs. `bound` is what no arena is smaller than if
     tensors lie at multiples of `alignment`: what `needed_by` needs at once. `gap` is by how much this one is
     larger, and `optimal` whether it is not. `tensors` are ordered by offset; `op` is what writes one first,
     `source` its line in Python. A tensor is needed from instruction `first` (-1: from the caller, or from the
@@ -35,7 +36,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
         plan = program.plan(name)
         liveness = program.liveness(name)
         spans = liveness.spans()
-        in_use = liveness.peaks()
+        usage = liveness.usage()
         certificate = certificates(program, name)
         writers = _writers(program, plan)
         tensors: dict[int, list[dict[str, Any]]] = {}
@@ -53,13 +54,15 @@ def facts(program: Program) -> list[dict[str, Any]]:
             entry |= writers.get(register, {})
             tensors.setdefault(allocation.memory_id, []).append(entry)
         for memory_id, size in program.method_meta(name).memory_planned_buffer_sizes().items():
+            in_use = [each.get(memory_id, 0) for each in usage]
             arenas.append(
                 {
                     "method": name,
                     "instructions": program.method_meta(name).num_instructions(),
                     "arena": memory_id,
                     "nbytes": size,
-                    "in_use": in_use.get(memory_id, 0),
+                    "in_use": max(in_use),
+                    "usage": in_use,
                     "alignment": certificate[memory_id].alignment,
                     "bound": certificate[memory_id].bound,
                     "needed_by": _moment(program, name, certificate[memory_id].moment),
@@ -133,13 +136,13 @@ def heading(arena: dict[str, Any]) -> str:
 
 def certainty(arena: dict[str, Any]) -> str:
     """What is known of an arena's size, in words. A file states no proof beyond the live bytes."""
-    peak = f"{arena['bound']:,} bytes are live at {arena['needed_by']}"
-    if arena["optimal"]:
-        return f"optimal: {peak}, and no arena is smaller than that"
-    return (
-        f"{peak}, {arena['gap']:,} fewer than the arena has; whether a plan between the two exists takes a search "
-        "(et-compile --dump-buffers, et-plan)"
+    need = (
+        f"{arena['bound']:,} bytes are needed at {arena['needed_by']}, "
+        f"with tensors at multiples of {arena['alignment']}"
     )
+    if arena["optimal"]:
+        return f"optimal: {need}"
+    return f"{need}, {arena['gap']:,} fewer than the arena has: whether a smaller plan exists takes a search (et-plan)"
 
 
 def _moment(program: Program, method: str, moment: int | None) -> str:

@@ -110,6 +110,9 @@ class _Panel:
             yield from self._block(tensor)
         yield from self._axes()
         yield from self._usage()
+        for tensor in self._tensors:
+            yield from self._label(tensor)
+        yield from self._peak()
 
     # -- coordinates
 
@@ -131,27 +134,32 @@ class _Panel:
         title = f"<title>{_text(_hover(tensor, self._arena['instructions']))}</title>"
         for part in held:
             top = min(part["offset"] + part["nbytes"], high)
-            yield _rectangle(x, self._y(top), right, self._y(part["offset"]), self._colors[part["op"]], title)
+            bottom = max(part["offset"], low)
+            yield _rectangle(x, self._y(top), right, self._y(bottom), self._colors[part["op"]], title)
         yield _rectangle(x, self._y(high), right, self._y(low), fill, title)
+
+    def _label(self, tensor: dict[str, Any]) -> Iterator[str]:
+        """Its name, if there is space for it in the rectangle."""
+        x, right = self._x(tensor["first"]), self._x(tensor["last"] + 1)
+        low, high = self._y(tensor["offset"]), self._y(tensor["offset"] + tensor["nbytes"])
         letters = int((right - x - 6) / CHARACTER)
-        if letters >= 4 and self._y(low) - self._y(high) >= 15:
-            name = fit(_name(tensor), letters)
+        if ("op" in tensor or "name" in tensor) and letters >= 4 and low - high >= 15:
             yield (
-                f'<text x="{(x + right) / 2:.2f}" y="{(self._y(low) + self._y(high)) / 2 + 4.5:.2f}" '
-                f'text-anchor="middle" pointer-events="none">{_text(name)}</text>'
+                f'<text x="{(x + right) / 2:.2f}" y="{(low + high) / 2 + 4.5:.2f}" '
+                f'text-anchor="middle" pointer-events="none">{_text(fit(_name(tensor), letters))}</text>'
             )
 
     def _parts(self, whole: dict[str, Any]) -> list[dict[str, Any]]:
-        """The tensors that are written into the memory of another while it is needed."""
+        """The tensors that were written into the memory of another, a view or a concatenation in place of them."""
         end = whole["offset"] + whole["nbytes"]
         return [
             part
             for part in self._tensors
             if "op" in part
-            and whole["offset"] <= part["offset"]
-            and part["offset"] + part["nbytes"] <= end
+            and part["offset"] < end
+            and part["offset"] + part["nbytes"] > whole["offset"]
             and part["first"] <= whole["last"]
-            and part["last"] >= whole["first"]
+            and part["last"] >= whole["first"] - 1
         ]
 
     # -- scales
@@ -179,31 +187,35 @@ class _Panel:
         )
 
     def _usage(self) -> Iterator[str]:
-        """The bytes in use at each instruction, and their peak as far as it is below the arena's size."""
+        """The curve of the bytes in use, the most of each sample."""
         step = max(1, self._times // SAMPLES)
         points: list[str] = []
-        for time in range(-1, self._times - 1, step):
-            y = self._y(_in_use([t for t in self._tensors if t["first"] <= time <= t["last"]]))
-            points += [
-                f"{self._x(time):.2f},{y:.2f}",
-                f"{self._x(min(time + step, self._times - 1)):.2f},{y:.2f}",
-            ]
+        for start in range(-1, self._times - 1, step):
+            end = min(start + step, self._times - 1)
+            y = self._y(max(self._arena["usage"][start + 1 : end + 1]))
+            points += [f"{self._x(start):.2f},{y:.2f}", f"{self._x(end):.2f},{y:.2f}"]
         yield (
             f'<polyline points="{" ".join(points)}" fill="none" stroke="#202020" stroke-width="1.5" '
             f'pointer-events="none"/>'
         )
-        bound, needed_by = self._arena["bound"], self._arena["needed_by"]
-        y = self._y(bound)
+
+    def _peak(self) -> Iterator[str]:
+        """A line at the peak of live bytes, the bound of the arena's size."""
+        y = self._y(self._arena["bound"])
+        label = f"peak of live bytes: {self._arena['bound']:,} at {self._arena['needed_by']}"
+        width = CHARACTER * len(label) + 8
+        # Above the line, or below where that would be outside of the panel.
+        top = y - LINE if y - LINE > self._bottom - HEIGHT else y + 2
         yield (
             f'<line x1="{LEFT}" y1="{y:.2f}" x2="{WIDTH - MARGIN}" y2="{y:.2f}" stroke="#cc0000" '
             f'stroke-dasharray="6 4"/>'
         )
-        # Above the line, or below where that would be outside of the panel.
-        y += -5 if y - 20 > self._bottom - HEIGHT else 15
-        label = f"peak of live bytes: {bound:,} at {needed_by}"
         yield (
-            f'<text x="{WIDTH - MARGIN - 6}" y="{y:.2f}" fill="#cc0000" text-anchor="end" stroke="#ffffff" '
-            f'stroke-width="3" paint-order="stroke">{_text(label)}</text>'
+            f'<rect x="{WIDTH - MARGIN - width:.2f}" y="{top:.2f}" width="{width:.2f}" height="{LINE - 2}" '
+            f'fill="#ffffff" fill-opacity="0.85"/>'
+        )
+        yield (
+            f'<text x="{WIDTH - MARGIN - 4}" y="{top + 13:.2f}" fill="#cc0000" text-anchor="end">{_text(label)}</text>'
         )
 
 
@@ -212,15 +224,6 @@ def _rectangle(left: float, top: float, right: float, bottom: float, fill: str, 
         f'<rect x="{left:.2f}" y="{top:.2f}" width="{right - left:.2f}" height="{bottom - top:.2f}" '
         f'fill="{fill}" stroke="#ffffff" stroke-width="0.5">{inside}</rect>'
     )
-
-
-def _in_use(tensors: Sequence[dict[str, Any]]) -> int:
-    """The bytes that some tensor covers."""
-    total = reached = 0
-    for start, end in sorted((tensor["offset"], tensor["offset"] + tensor["nbytes"]) for tensor in tensors):
-        total += max(0, end - max(start, reached))
-        reached = max(reached, end)
-    return total
 
 
 def _step(count: int, most: int) -> int:
@@ -245,7 +248,7 @@ def _hover(tensor: dict[str, Any], instructions: int) -> str:
     start = "the start" if first < 0 else f"instruction {first}"
     end = "the end" if last >= instructions else f"instruction {last}"
     said = [
-        f"%{tensor['register']} {describe(tensor)}",
+        f"%{tensor['register']} {describe(tensor)}" if "dtype" in tensor else tensor["name"],
         f"{tensor['nbytes']:,} bytes at {tensor['offset']:,}",
         f"{tensor['op']}, needed from {start} to {end}"
         if "op" in tensor

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from et_ir.analysis.liveness import Liveness
-from et_ir.dialects.executorch import MemoryRegisterOp, PlanOp
+from et_ir.dialects.executorch import KernelCallOp, MemoryRegisterOp, PlanOp
 from et_ir.passes.memory.plan_memory.requests import alignment_of
 from et_ir.passes.memory.plan_memory.shared_state import register_size
 from et_ir.planning import Buffer, Layout
@@ -44,9 +44,18 @@ def planned_arenas(module: ModuleOp, alignment: int) -> list[PlannedArena]:
     ]
 
 
+def _written_by(op: MemoryRegisterOp) -> str:
+    """The operator that writes a register, without namespace and overload."""
+    for use in op.result.uses:
+        call = use.operation
+        if isinstance(call, KernelCallOp) and op.result in call.writes:
+            return call.key.rpartition("::")[2].partition(".")[0]
+    return op.name.partition(".")[2]
+
+
 def _arenas_of(plan: PlanOp, alignment: int) -> list[PlannedArena]:
     liveness = Liveness(plan)
-    sizes = plan.arena_sizes
+    sizes = plan.arena_sizes or ()
     arenas: dict[int, list[tuple[str, Buffer, int]]] = {}
     names: dict[str, int] = {}
     for op in liveness.roots():
@@ -56,7 +65,7 @@ def _arenas_of(plan: PlanOp, alignment: int) -> list[PlannedArena]:
         if interval is None:
             continue
         number, offset = op.place
-        name = op.result.name_hint or "value"
+        name = op.result.name_hint or _written_by(op)
         names[name] = seen = names.get(name, 0) + 1
         buffer = Buffer(register_size(op), interval.first, interval.last, alignment_of(op, alignment))
         arenas.setdefault(number, []).append((name if seen == 1 else f"{name}.{seen}", buffer, offset))
