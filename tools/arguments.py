@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from et_tools.exit_codes import UsageError, request_tracebacks
 
-__all__ = ["ALIGNMENTS", "CommandParser", "alignment"]
+__all__ = ["ALIGNMENTS", "WIDE", "CommandParser", "alignment", "byte_count"]
+
+WIDE: dict[str, Any] = {
+    "action": "store_true",
+    "help": "do not cut lines to the width of the terminal (files and pipes get whole lines anyway)",
+}
+"""Arguments of the option `--wide`."""
 
 MOST_ALIGNMENT = 1 << 20
 
@@ -27,6 +33,16 @@ def alignment(text: str) -> int:
             f"{text!r} is not a valid alignment: expected a power of two up to {MOST_ALIGNMENT}"
         )
     return number
+
+
+def byte_count(text: str) -> int:
+    """A number of bytes from the command line: `4096`, `256K`, `1MiB`; the units are powers of 1024."""
+    from et_ir.planning.banks import BankError, parse_size
+
+    try:
+        return parse_size(text)
+    except BankError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 class CommandParser(argparse.ArgumentParser):

@@ -9,7 +9,7 @@ import re
 from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.registry import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.registry import find_target, target_names
-from et_tools.arguments import ALIGNMENTS, CommandParser
+from et_tools.arguments import ALIGNMENTS, WIDE, CommandParser
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output
 from et_tools.pass_options import add_pass_options
@@ -65,6 +65,7 @@ def _parser(text: str) -> CommandParser:
         help="report the chosen lowering of each operator, its alternatives and estimated costs, and what each pass "
         "saved: as a table on stderr, or as JSON on standard output",
     )
+    add("--wide", **WIDE)
     add(
         "--load",
         action="append",
@@ -199,6 +200,11 @@ def _parser(text: str) -> CommandParser:
     )
     add("--emit-stacktrace", action="store_true", help="store source lines in the file, for run-time errors")
     parser.add_alignments()
+    add(
+        "--dump-buffers",
+        metavar="FILE",
+        help="write the buffers of the memory plan as CSV, with their offsets, in the format that et-plan reads",
+    )
     add("--debug-map", metavar="FILE", help="write the source location of each instruction as JSON")
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
     add("--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)")
@@ -225,10 +231,14 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--debug-map needs instructions, which --stop-after may not reach")
     if args.debug_map is not None and args.emit not in ("executorch", "pte"):
         raise UsageError(f"--debug-map needs instructions, which --emit {args.emit} does not have")
+    if args.dump_buffers is not None and args.emit not in ("executorch", "pte"):
+        raise UsageError(f"--dump-buffers needs a memory plan, which --emit {args.emit} does not have")
+    if args.dump_buffers == "-":
+        raise UsageError("--dump-buffers needs a file name")
     text = is_text(args.model)
     if args.weights is not None and not text:
         raise UsageError(f"--weights applies to .mlir input only; {args.model} contains its weights")
-    for output in (args.output, args.debug_map):
+    for output in (args.output, args.debug_map, args.dump_buffers):
         if output is not None:
             check_output(output)
     source = args.model if text or args.model.endswith(".pt2") else args.model.rpartition(":")[0]
@@ -236,8 +246,9 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"-o {args.output} would overwrite the input")
     if args.default_bound and text:
         raise UsageError("--default-bound applies to PyTorch input only; in .mlir use program.range")
-    if args.debug_map is not None and any(_is_same_file(args.debug_map, f) for f in (args.output, source)):
-        raise UsageError(f"--debug-map {args.debug_map} is also the input or output file")
+    for option, file in (("--debug-map", args.debug_map), ("--dump-buffers", args.dump_buffers)):
+        if file is not None and any(_is_same_file(file, other) for other in (args.output, source)):
+            raise UsageError(f"{option} {file} is also the input or output file")
 
 
 def _is_same_file(one: str, other: str | None) -> bool:

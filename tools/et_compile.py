@@ -30,6 +30,7 @@ from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
 from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
+from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, parse_options
 from et_tools.compile_output import write_debug_map, write_pte, write_text
 from et_tools.compile_source import level_of, load_source
@@ -123,6 +124,7 @@ def _compile(args: argparse.Namespace) -> None:
             print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
     if exchange is not None:
         exchange.report()
+    report_memory(module, args)
     if args.emit == "pte" and args.stop_after is None:
         write_pte(module, args, progress)
     else:
@@ -133,7 +135,7 @@ def _compile(args: argparse.Namespace) -> None:
     if args.table:
         print_op_table(progress.levels, sys.stderr)
     if explanation is not None:
-        explanation.write(args.explain)
+        explanation.write(args.explain, wide=args.wide)
 
 
 def _explanation(args: argparse.Namespace, observers: list[Observer]) -> Explanation | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from et_tools.arguments import CommandParser
+from et_tools.arguments import WIDE, CommandParser
 from et_tools.exit_codes import ExitCode, guarded, print_traceback
 from et_tools.vm_kernels import LOAD
 
@@ -156,6 +156,7 @@ def _parser() -> CommandParser:
     run.add_argument("--instruction-limit", **limit)
     for name, summary in LIMITS.items():
         run.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
+    run.add_argument("--wide", **WIDE)
     run.add_argument("--json", action="store_true", help="print JSON")
 
     info = verb("info", "describe a program", INFO)
@@ -169,6 +170,13 @@ def _parser() -> CommandParser:
     for name, summary in SECTIONS:
         info.add_argument(f"--{name}", action="store_true", help=summary)
     info.add_argument("--svg", metavar="FILE", help="also draw the arenas of --plan")
+    info.add_argument(
+        "--memory",
+        default="",
+        metavar="BANKS",
+        help="names and sizes of the arenas of --plan, as for et-compile",
+    )
+    info.add_argument("--wide", **WIDE)
     info.add_argument("--json", action="store_true", help="print JSON, with every weight")
 
     diff = verb("diff", "print the differences between two programs", DIFF, "FILE FILE")
