@@ -27,6 +27,7 @@ EXIT_CODES = {
     "MISSING_OPERATOR": "missing kernel or backend",
     "TRAP": "the program failed at run time",
     "INFEASIBLE_MEMORY": "the memory given is too small",
+    "CRASH": "a bug of this project, with a traceback",
     "INTERRUPTED": "interrupted",
 }
 """Meanings of the members of `et_tools.exit_codes.ExitCode`."""
