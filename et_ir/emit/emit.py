@@ -48,6 +48,7 @@ from et_ir.emit.data import DataPool, SegmentList
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import frames_of
 from et_schema import guards as guard_data
+from et_schema import names as name_data
 from et_schema.program import (
     AllocationDetails,
     BackendDelegate,
@@ -157,6 +158,8 @@ class _Emitter:
         self.state = DataPool(self.tensor_alignment)
         self.lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
         self.delegate_references: list[tuple[BackendDelegateDataReference, LoweredOp]] = []
+        self.names: dict[str, list[tuple[int, str]]] = {}
+        """By method, the values of constants in the file and their names."""
         self.diagnostics: list[Diagnostic] = []
 
     def run(self) -> Emitted:
@@ -186,6 +189,9 @@ class _Emitter:
         if guards:
             blob = Blob.of(guard_data.KEY, guard_data.encode(guards))
             named_data.append(NamedData(guard_data.KEY, segments.add_blob(blob, 1)))
+        if self.names:
+            blob = Blob.of(name_data.KEY, name_data.encode(self.names))
+            named_data.append(NamedData(name_data.KEY, segments.add_blob(blob, 1)))
         program = Program(
             execution_plan=tables,
             constant_segment=constant_segment,
@@ -321,7 +327,8 @@ class _PlanEmitter:
                 op, f"no parameter, buffer or constant is named @{op.key}", "declare it in the module"
             )
             return
-        if op.anonymous is None or op.external is not None:
+        in_file = isinstance(op, ConstantOp) and op.external is None
+        if op.external is not None or (op.anonymous is None and not in_file):
             info = tensor.extra_tensor_info = tensor.extra_tensor_info or ExtraTensorInfo()
             info.fully_qualified_name = "" if op.anonymous is not None else op.key
             if op.external is not None:
@@ -333,6 +340,9 @@ class _PlanEmitter:
                     op, f"@{op.key} has no data", "give it data, or mark the register 'external'"
                 )
             return
+        if in_file and op.anonymous is None and op.key:
+            named = self.parent.names.setdefault(self.plan.key, [])
+            named.append((len(self.table.values), op.key))
         pool = self.parent.state if isinstance(op, StateOp) else self.parent.constants
         tensor.data_buffer_idx = pool.add(symbol.value.blob)
 

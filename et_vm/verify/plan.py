@@ -73,7 +73,7 @@ class Verifier:
         self._bools = BoolConstants(2 * sum(segment.nbytes for segment in pte.segments) + 2 * size)
 
     def verify_program(self, problems: Problems = FIRST) -> None:
-        """Check what does not belong to one method."""
+        """Check what does not belong to one method, and give constants the names that the file has beside them."""
         program, malformed = self._pte.program, self._pte.malformed
         if not program.execution_plan:
             problems.add(InvalidFile("the program has no methods", where="execution_plan"))
@@ -101,9 +101,11 @@ class Verifier:
             keys.add(entry.key)
         if keys:
             # Imported here because starting is part of the time that a run takes.
+            from et_schema.names import apply_names
             from et_vm.verify.guards import verify_guards
 
             verify_guards(self._pte, problems)
+            apply_names(self._pte, problems)
 
     def verify_plan(self, index: int, problems: Problems = FIRST) -> list[Instruction] | None:
         """Check method `index` by itself and return its instructions; None if one of them is not what it should
