@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from et_ir.data import Blob
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
@@ -46,6 +46,7 @@ from et_ir.dialects.program import Globals
 from et_ir.emit.basic_blocks import instruction_order
 from et_ir.emit.data import DataPool, SegmentList
 from et_ir.emit.values import ValueTable, scalar_value
+from et_ir.locations import Frame as SourceFrame
 from et_ir.locations import frames_of
 from et_schema import guards as guard_data
 from et_schema import names as name_data
@@ -235,7 +236,7 @@ class _PlanEmitter:
         self.delegate_tables: list[BackendDelegate] = []
         self.instructions: list[InstructionTable] = []
         self.traces: list[FrameList] = []
-        self._frame_lists: dict[Attribute, FrameList] = {}
+        self._frame_lists: dict[tuple[SourceFrame, ...], FrameList] = {}
 
     def run(self) -> ExecutionPlan:
         plan = self.plan
@@ -371,11 +372,11 @@ class _PlanEmitter:
 
     def _append(self, op: Operation, arguments: InstructionArguments) -> None:
         self.instructions.append(InstructionTable(arguments))
-        location = op.location
-        trace = self._frame_lists.get(location)
+        found = tuple(frames_of(op.location))
+        trace = self._frame_lists.get(found)
         if trace is None:
-            frames = [Frame(f.filename, f.lineno, f.name, f.context) for f in frames_of(location)]
-            trace = self._frame_lists[location] = FrameList(frames)
+            frames = [Frame(f.filename, f.lineno, f.name, f.context) for f in found]
+            trace = self._frame_lists[found] = FrameList(frames)
         self.traces.append(trace)
 
     def _operator(self, name: str) -> int:

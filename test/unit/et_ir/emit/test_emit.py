@@ -17,6 +17,7 @@ from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import Executorch
 from et_ir.dialects.program import Program
 from et_ir.emit import EmitError, EmitOptions, disassemble, emit, write
+from et_schema import names
 from et_schema import program as schema
 from et_schema.pte import read_pte
 
@@ -191,7 +192,7 @@ def test_a_block_that_is_a_jump_to_itself() -> None:
 
 
 def test_tensors() -> None:
-    plan = plan_of(
+    module = parse(
         """
         program.parameter @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
         program.parameter @out_there : tensor<4xf32>
@@ -207,11 +208,18 @@ def test_tensors() -> None:
           executorch.return
         }"""
     )
-    x, w, v, e, s, a, p = values(plan)
+    stream = io.BytesIO()
+    write(module, stream)
+    file = read_pte(stream.getvalue())
+    x, w, v, e, s, a, p = values(file.program.execution_plan[0])
     assert (x.sizes, x.scalar_type, x.shape_dynamism) == ([2, 3], 4, schema.TensorShapeDynamism.DYNAMIC_BOUND)
     assert x.allocation_info is None
-    assert (w.data_buffer_idx, w.requires_grad, w.extra_tensor_info.fully_qualified_name) == (1, True, "w")
+    # Names of constants are beside the tables: viewers do not open constants with extra_tensor_info.
+    assert (w.data_buffer_idx, w.requires_grad, w.extra_tensor_info) == (1, True, None)
     assert (v.data_buffer_idx, v.sizes, v.extra_tensor_info) == (1, [2, 2], None)
+    assert {key: names.decode(data) for key, data in file.named_data().items()} == {
+        names.KEY: {"f": [(1, "w")]}
+    }
     assert e.data_buffer_idx == 0
     assert e.extra_tensor_info.location == schema.TensorDataLocation.EXTERNAL
     assert s.data_buffer_idx == 1
@@ -287,7 +295,7 @@ def test_delegates_share_equal_blobs() -> None:
             backend.lowered @three "other" align 256 = #program.data<ui8, [3]>
             backend.named_data "name" align 64 = #program.data<ui8, [3]>
             executorch.plan @f {arenas = array<i64>} {
-              %w = executorch.constant @w : tensor<1xui8>
+              %w = executorch.constant anonymous @w : tensor<1xui8>
               executorch.delegate_call @two(%w)
               executorch.delegate_call @three(%w)
               executorch.delegate_call @one(%w)
@@ -313,7 +321,7 @@ program.constant @w : tensor<1xui8> = #program.data<ui8, [1]>
 backend.lowered @one "demo" = #program.data<ui8, [1, 2]>
 backend.lowered @two "demo" align 1024 = #program.data<ui8, [3]>
 executorch.plan @f {arenas = array<i64>} {
-  %w = executorch.constant @w : tensor<1xui8>
+  %w = executorch.constant anonymous @w : tensor<1xui8>
   executorch.delegate_call @one(%w)
   executorch.delegate_call @two(%w)
   executorch.return
