@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, TypeAlias, cast
 
 from et_schema.errors import FIRST, InvalidFile, Problems
@@ -59,7 +60,7 @@ def _method(method: str, table: Any) -> list[tuple[int, str]]:
                 pairs.append((value, name))
             case _:
                 raise ValueError(f"method {method!r}: expected pairs of a value's number and its name")
-    if any(one >= other for (one, _), (other, _) in zip(pairs, pairs[1:], strict=False)):
+    if any(one >= other for (one, _), (other, _) in pairwise(pairs)):
         raise ValueError(f"method {method!r}: the values are not in ascending order")
     return pairs
 
@@ -99,7 +100,11 @@ def _named_tensors(pte: PteFile, names: Names) -> list[tuple[Tensor, str]]:
         values = plans[method].values
         for index, name in pairs:
             value = values[index].val if 0 <= index < len(values) else None
-            if not isinstance(value, Tensor) or not value.data_buffer_idx or value.allocation_info is not None:
+            if (
+                not isinstance(value, Tensor)
+                or not value.data_buffer_idx
+                or value.allocation_info is not None
+            ):
                 if pte.malformed:
                     continue
                 raise ValueError(f"value {index} of {method!r} is no constant in the file")

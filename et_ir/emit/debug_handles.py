@@ -92,7 +92,9 @@ def origins(module: ModuleOp) -> dict[str, list[Origin]]:
             inside = None
             if isinstance(op, DelegateCallOp):
                 inside = _inside(lowered.get(op.callee.string_value()), method, numbers)
-            rows.append(Origin(index, _operator(op), place.handle, place.node, place.module, place.frames, inside))
+            rows.append(
+                Origin(index, _operator(op), place.handle, place.node, place.module, place.frames, inside)
+            )
     return found
 
 
@@ -132,7 +134,9 @@ def _inside(lowered: LoweredOp | None, method: str, numbers: _Numbers) -> Delega
     places: dict[str, tuple[SourcePlace, ...]] = {}
     for identifier, value in lowered.debug_handles.data.items():
         locations = cast("ArrayAttr[Attribute]", value).data if isinstance(value, ArrayAttr) else ()
-        places[identifier] = tuple(numbers.place(method, one) for one in locations if isinstance(one, LocationAttr))
+        places[identifier] = tuple(
+            numbers.place(method, one) for one in locations if isinstance(one, LocationAttr)
+        )
     return DelegateOrigins(lowered.backend.data, places)
 
 

@@ -67,9 +67,16 @@ def test_equal_locations_are_one_object():
 
 
 def test_node_comes_back():
-    for place in (location_of([OUTER, INNER], "fc"), location_of([INNER]), location_of([], "fc"), UNKNOWN_LOC):
+    for place in (
+        location_of([OUTER, INNER], "fc"),
+        location_of([INNER]),
+        location_of([], "fc"),
+        UNKNOWN_LOC,
+    ):
         location = location_of_node(place, "linear_1")
-        assert node_name(location) == node_name(FusedLoc((UNKNOWN_LOC, location), StringAttr(""))) == "linear_1"
+        assert (
+            node_name(location) == node_name(FusedLoc((UNKNOWN_LOC, location), StringAttr(""))) == "linear_1"
+        )
         assert node_name(place) == ""
         assert frames_of(location) == frames_of(place)
         assert module_path(location) == module_path(place)
