@@ -57,7 +57,7 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
             raise
         print(
             f"{command}: error: the package {package} is not installed; install it with: "
-            "pip install 'executorch-ir[compiler]'",
+            "pip install '.[compiler]' in the checkout of executorch-ir",
             file=sys.stderr,
         )
         return ExitCode.USAGE
