@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, cast
 
 import torch
@@ -71,10 +71,9 @@ class NodeLocations:
 
     def __init__(self, module: GraphModule, frames: Frames = "innermost"):
         self._frames: Frames = frames
+        parts = cast("Iterator[tuple[str, object]]", module.named_modules())
         self._graphs = {
-            part.graph: f"{name}." if name else ""
-            for name, part in module.named_modules()
-            if isinstance(part, GraphModule)
+            part.graph: f"{name}." if name else "" for name, part in parts if isinstance(part, GraphModule)
         }
 
     def locate(self, node: Node) -> LocationAttr:

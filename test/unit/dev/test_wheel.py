@@ -71,7 +71,8 @@ def test_description_stands_alone(metadata: Message) -> None:
     assert text.startswith("# executorch-ir\n")
     assert metadata["Description-Content-Type"] == "text/markdown"
     targets = re.findall(r"\]\(([^)\s]*)\)", text)
-    assert targets and all(target.startswith("https://") for target in targets)
+    assert targets
+    assert all(target.startswith("https://") for target in targets)
     assert "| use several memory banks, and pin values |" in text
 
 
