@@ -65,6 +65,7 @@ from et_ir.locations import Frame, location_of
 from et_schema import program as schema
 from et_schema.errors import Error, InvalidFile
 from et_schema.guards import KEY, decode, encode
+from et_schema.initial_state import join_initial_state
 from et_schema.names import apply_names
 from et_schema.program import BackendDelegate, DataLocation, DeviceType, ExecutionPlan, KernelTypes
 from et_schema.pte import PteFile
@@ -97,8 +98,11 @@ class _Disassembler:
     def run(self) -> ModuleOp:
         program = self.file.program
         names = apply_names(self.file)
+        contents = join_initial_state(self.file)
         plans = [
-            _PlanBuilder(self, PlanReader(plan, f"execution_plan[{index}]")).run()
+            _PlanBuilder(
+                self, PlanReader(plan, f"execution_plan[{index}]", contents.get(plan.name, set()))
+            ).run()
             for index, plan in enumerate(program.execution_plan)
         ]
         others = [entry for entry in program.named_data if entry is not names]

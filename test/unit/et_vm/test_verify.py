@@ -35,6 +35,7 @@ from et_schema.program import (
 from et_schema.pte import serialize_pte
 from et_schema.scalar_type import ScalarType
 from et_vm.program import Program, Verification
+from et_vm.run.validation import validate
 
 # Registers of the good file.
 X, Y, SUM, OUT, WEIGHT, FLAG, ONE, NONE, LIST, INTS, STATE, VIEW = range(12)
@@ -689,3 +690,13 @@ def test_a_prim_that_writes_into_its_argument_makes_nothing_of_its_index():
     build.call("executorch_prim::et_copy_index.tensor", stack, item, index)
     with pytest.raises(InvalidFile, match=f"item is value {index}, a Int, not Tensor"):
         Program.load(build.file())
+
+
+@pytest.mark.parametrize("key", ["et_ir.guards", "et_ir.names"])
+@pytest.mark.parametrize("segments", [True, False])
+def test_validation_goes_on_after_named_data_of_no_segment(key, segments):
+    good = Good()
+    good.whole.named_data = [NamedData(key, 9)]
+    data = good.file() if segments else serialize_pte(good.whole, [])
+    found = validate(memoryview(data)).problems
+    assert any((problem.where or "").startswith("named_data") for problem in found)

@@ -211,7 +211,7 @@ def test_tensors() -> None:
     stream = io.BytesIO()
     write(module, stream)
     file = read_pte(stream.getvalue())
-    x, w, v, e, s, a, p = values(file.program.execution_plan[0])
+    x, w, v, e, s, a, p, contents = values(file.program.execution_plan[0])
     assert (x.sizes, x.scalar_type, x.shape_dynamism) == ([2, 3], 4, schema.TensorShapeDynamism.DYNAMIC_BOUND)
     assert x.allocation_info is None
     # Names of constants are beside the tables: viewers do not open constants with extra_tensor_info.
@@ -222,11 +222,52 @@ def test_tensors() -> None:
     }
     assert e.data_buffer_idx == 0
     assert e.extra_tensor_info.location == schema.TensorDataLocation.EXTERNAL
-    assert s.data_buffer_idx == 1
-    assert s.allocation_info == schema.AllocationDetails(2, 16, 1)
+    # What state starts with is a value of its own that nothing uses.
+    assert (s.data_buffer_idx, s.extra_tensor_info.fully_qualified_name) == (0, "s")
+    assert s.allocation_info == contents.allocation_info == schema.AllocationDetails(2, 16, 1)
+    assert (contents.data_buffer_idx, contents.sizes, contents.extra_tensor_info) == (1, [4], None)
     assert (a.dim_order, a.scalar_type) == (bytes([0, 2, 3, 1]), 11)
     assert a.allocation_info == schema.AllocationDetails(1, 64, 0)
     assert p.allocation_info == schema.AllocationDetails(1, 72, 0)
+
+
+STATEFUL = """
+program.buffer mutable @s : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
+program.constant @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
+executorch.plan @f {arenas = array<i64: 32>} {
+  %s = executorch.state @s {memory_id = 1, offset = 0} : tensor<4xf32>
+  %w = executorch.constant @w : tensor<4xf32>
+  %a = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
+  executorch.kernel_call "aten::add.out"(%s, %w, 1) outs(%a)
+  executorch.return %a
+}
+executorch.plan @g {arenas = array<i64: 32>} {
+  %s = executorch.state @s {memory_id = 1, offset = 0} : tensor<4xf32>
+  executorch.kernel_call "aten::neg.out"(%s) outs(%s)
+  executorch.return %s
+}
+"""
+
+
+def test_names_and_initial_state_come_back() -> None:
+    """From the values where files have them; a file that was read before, too."""
+    stream = io.BytesIO()
+    write(parse(STATEFUL), stream)
+    file = read_pte(stream.getvalue())
+    for plan in file.program.execution_plan:
+        used = {index for call in calls(plan) for index in call.args}
+        assert not [
+            i
+            for i in used
+            if getattr(values(plan)[i], "data_buffer_idx", 0) and values(plan)[i].allocation_info
+        ]
+    for _ in range(2):
+        module = disassemble(file)
+        assert not [op for op in module.walk() if "anonymous" in op.properties]
+        assert len([op for op in module.walk() if op.name == "executorch.state"]) == 2
+        again = io.BytesIO()
+        write(module, again)
+        assert again.getvalue() == stream.getvalue()
 
 
 WEIGHTS = """
