@@ -98,11 +98,9 @@ class _Disassembler:
     def run(self) -> ModuleOp:
         program = self.file.program
         names = apply_names(self.file)
-        contents = join_initial_state(self.file)
+        join_initial_state(self.file)
         plans = [
-            _PlanBuilder(
-                self, PlanReader(plan, f"execution_plan[{index}]", contents.get(plan.name, set()))
-            ).run()
+            _PlanBuilder(self, PlanReader(plan, f"execution_plan[{index}]")).run()
             for index, plan in enumerate(program.execution_plan)
         ]
         others = [entry for entry in program.named_data if entry is not names]

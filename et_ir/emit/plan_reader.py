@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from et_ir.dialects.executorch.layout import Tensor, tensor_type
@@ -47,11 +47,9 @@ class PlanReader:
     sense.
     """
 
-    def __init__(self, plan: ExecutionPlan, where: str, contents: Set[int] = frozenset()):
-        """`contents` are values with the initial contents of other registers, which have them as well."""
+    def __init__(self, plan: ExecutionPlan, where: str):
         self.plan = plan
         self.where = where
-        self._contents = contents
         self.values: list[KernelTypes] = []
         for index, value in enumerate(plan.values):
             if value.val is None:
@@ -107,14 +105,6 @@ class PlanReader:
                 yield from (item for item in value.items if item >= 0)
             else:
                 yield index
-
-    def tensors(self) -> list[int]:
-        """All tensors, without those that are nothing but the initial contents of others."""
-        used = (
-            {index for step in self.steps for index in (*step.reads, *step.writes)} if self._contents else ()
-        )
-        spare = self._contents - {*used, *self.plan.inputs, *self.plan.outputs}
-        return [index for index in range(len(self.values)) if self.is_tensor(index) and index not in spare]
 
     def is_tensor(self, index: int) -> bool:
         return isinstance(self.values[index], schema.Tensor)

@@ -76,7 +76,7 @@ class _Finder:
 
     def run(self) -> RegisterRoles:
         reader, roles = self.reader, self.roles
-        tensors = reader.tensors()
+        tensors = [index for index in range(len(reader.values)) if reader.is_tensor(index)]
         self._inputs()
         for index in tensors:
             self._tensor(index)
