@@ -104,11 +104,13 @@ class Verifier:
             keys.add(entry.key)
         if keys:
             # Imported here because starting is part of the time that a run takes.
-            from et_schema.names import apply_names
-            from et_vm.verify.guards import verify_guards
+            from et_schema.names import KEY, apply_names
 
-            verify_guards(self._pte, problems)
             apply_names(self._pte, problems)
+            if keys != {KEY}:
+                from et_vm.verify.guards import verify_guards
+
+                verify_guards(self._pte, problems)
         join_initial_state(self._pte)
 
     def verify_plan(self, index: int, problems: Problems = FIRST) -> list[Instruction] | None:
