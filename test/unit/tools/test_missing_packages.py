@@ -32,7 +32,7 @@ def extra() -> str:
     packages = " ".join(project["optional-dependencies"]["compiler"])
     assert "xdsl>=" in packages
     assert "torch>=" in packages
-    return f"pip install '{project['name']}[compiler]'"
+    return f"pip install '.[compiler]' in the checkout of {project['name']}"
 
 
 TRACED = """func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
