@@ -9,7 +9,7 @@ sizes known at run time only: a pattern need not tell the sizes of what it makes
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
 from types import NoneType, UnionType
@@ -185,6 +185,17 @@ def rewrite(
     raise error from (None if error is cause else cause)
 
 
+def _operations(region: Region) -> Iterator[Operation]:
+    """The ops of a region in order, as `walk` gives them, without a generator for each."""
+    for block in region.blocks:
+        op = block.first_op
+        while op is not None:
+            yield op
+            for inner in op.regions:
+                yield from _operations(inner)
+            op = op.next_op
+
+
 def _rewrite_once(region: Region, dispatch: _Dispatch, listener: PatternRewriterListener) -> bool:
     """Visit each op that is there now and that a pattern is for, in order, unless it goes before.
 
@@ -197,7 +208,7 @@ def _rewrite_once(region: Region, dispatch: _Dispatch, listener: PatternRewriter
 
     listener.operation_removal_handler.append(note)
     changed = False
-    for op in [op for op in region.walk() if dispatch.patterns(type(op))]:
+    for op in [op for op in _operations(region) if dispatch.patterns(type(op))]:
         if op in gone:
             continue
         rewriter = PatternRewriter(op)
