@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -55,15 +55,18 @@ def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
     `EdgeOp` for every op of that dialect. Raises `TypeError` for an annotation that names no op class.
     """
     declared: Any = getattr(pattern, "roots", None)
-    if declared is not None:
-        return tuple(declared)
-    hints = get_type_hints(type(pattern).match_and_rewrite)
+    return _annotated_classes(type(pattern)) if declared is None else tuple(declared)
+
+
+@cache
+def _annotated_classes(pattern: type[RewritePattern]) -> tuple[type[Operation], ...]:
+    hints = get_type_hints(pattern.match_and_rewrite)
     # xDSL's own decorator annotates `self`, with a type variable.
     given = (hint for hint in hints.values() if not isinstance(hint, TypeVar))
     hint = next((hint for hint in given if hint not in (PatternRewriter, NoneType)), Operation)
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if not all(isinstance(option, type) and issubclass(option, Operation) for option in options):
-        raise TypeError(f"{type(pattern).__name__} rewrites {hint}, which is not an op class")
+        raise TypeError(f"{pattern.__name__} rewrites {hint}, which is not an op class")
     return tuple(options)
 
 

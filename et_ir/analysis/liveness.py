@@ -17,8 +17,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Final
+from typing import NamedTuple
 
 from xdsl.ir import Block, SSAValue
 
@@ -42,8 +41,7 @@ from et_ir.dialects.executorch import (
 __all__ = ["LiveInterval", "Liveness"]
 
 
-@dataclass(frozen=True, slots=True)
-class LiveInterval:
+class LiveInterval(NamedTuple):
     """Times from `first` to `last`, both included."""
 
     first: int
@@ -65,8 +63,6 @@ class _Access:
     source: int = -1
     bound: frozenset[int] = frozenset()
 
-
-_BY_TIME: Final = attrgetter("first", "last")
 
 References = dict[int, frozenset[int]]
 """The roots whose memory a root may refer to; one that is not there refers to its own."""
@@ -394,7 +390,7 @@ def _merged(intervals: list[LiveInterval], gap: int) -> list[LiveInterval]:
     if len(intervals) < 2:
         return intervals
     merged: list[LiveInterval] = []
-    for interval in sorted(intervals, key=_BY_TIME):
+    for interval in sorted(intervals):
         if merged and interval.first <= merged[-1].last + gap:
             if interval.last > merged[-1].last:
                 merged[-1] = LiveInterval(merged[-1].first, interval.last)

@@ -85,12 +85,13 @@ class MemoryGraph:
     @cached_property
     def copied(self) -> Problem:
         """The order of tasks as a problem of storages; what is concatenated is copied."""
-        return self._problem(concatenate=False)
+        return self._problem()
 
     @cached_property
     def concatenated(self) -> Problem:
         """The order of tasks as a problem of storages; what is concatenated is computed in its place."""
-        return self._problem(concatenate=True)
+        concatenations = [op for op in self.tasks if isinstance(op, edge.CatOp) and _is_outermost(op)]
+        return self._problem(concatenations) if concatenations else self.copied
 
     @property
     def peak(self) -> int:
@@ -108,7 +109,7 @@ class MemoryGraph:
         own = root.owner is self.block or self._is_made(root)
         return own and root not in self.returned and self.users[root][-1] == self.number[op]
 
-    def _problem(self, *, concatenate: bool) -> Problem:
+    def _problem(self, concatenations: Sequence[edge.CatOp] = ()) -> Problem:
         merged = _Merged()
         replaces: dict[int, tuple[SSAValue, list[SSAValue]]] = {}
         for index, over in self._overwritable.items():
@@ -118,10 +119,8 @@ class MemoryGraph:
                 merged.join(op.results[0], alone[0])
             else:
                 replaces[index] = (op.results[0], over)
-        if concatenate:
-            for op in self.tasks:
-                if isinstance(op, edge.CatOp) and _is_outermost(op):
-                    self._concatenate(op, merged)
+        for op in concatenations:
+            self._concatenate(op, merged)
         return self._storages(merged, replaces)
 
     @cached_property
