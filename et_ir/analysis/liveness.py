@@ -99,9 +99,10 @@ class Liveness:
             else:
                 self._numbers[register] = len(self._roots)
                 self._roots.append(register)
+        whole = dict(self._numbers)
         self._numbers |= {view: self._numbers[root_of(view)] for view in views}
         self._views = frozenset(views)
-        self._accesses = [self._access(op) for op in self.instructions]
+        self._accesses = [self._access(op, whole) for op in self.instructions]
         self._redirected = frozenset[int]().union(*(access.bound for access in self._accesses))
         self._kill_parts()
         count = len(self._roots)
@@ -122,20 +123,20 @@ class Liveness:
         """Registers whose content from before the plan is read."""
         self._flow()
 
-    def _access(self, op: Instruction) -> _Access:
-        numbers, views = self._numbers, self._views
+    def _access(self, op: Instruction, whole: dict[SSAValue, int]) -> _Access:
+        """The accesses of an instruction; `whole` has the numbers of the registers that are no views."""
+        numbers = self._numbers
         reads, writes = op.reads, op.writes
-        # What a view shows is a part of its root, perhaps.
-        kills = frozenset([numbers[r] for r in writes if r not in views and r not in reads])
         access = _Access(
             frozenset([numbers[r] for r in reads]),
             frozenset([numbers[r] for r in writes]),
-            kills,
+            # What a view shows is a part of its root, perhaps.
+            frozenset([whole[r] for r in writes if r in whole and r not in reads]),
             reads,
             writes,
         )
         # A view at run time of what it is a static view of changes nothing.
-        bound = frozenset([numbers[register] for register in op.bound if register not in views])
+        bound = frozenset([whole[register] for register in op.bound if register in whole])
         if bound and op.bound_to is not None:
             access.source, access.bound = numbers[op.bound_to], bound
         return access
