@@ -9,8 +9,8 @@ sizes known at run time only: a pattern need not tell the sizes of what it makes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, wraps
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -68,15 +68,18 @@ def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
     `EdgeOp` for every op of that dialect. Raises `TypeError` for an annotation that names no op class.
     """
     declared: Any = getattr(pattern, "roots", None)
-    if declared is not None:
-        return tuple(declared)
-    hints = get_type_hints(type(pattern).match_and_rewrite)
+    return _annotated_classes(type(pattern)) if declared is None else tuple(declared)
+
+
+@cache
+def _annotated_classes(pattern: type[RewritePattern]) -> tuple[type[Operation], ...]:
+    hints = get_type_hints(pattern.match_and_rewrite)
     # xDSL's own decorator annotates `self`, with a type variable.
     given = (hint for hint in hints.values() if not isinstance(hint, TypeVar))
     hint = next((hint for hint in given if hint not in (PatternRewriter, NoneType)), Operation)
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if not all(isinstance(option, type) and issubclass(option, Operation) for option in options):
-        raise TypeError(f"{type(pattern).__name__} rewrites {hint}, which is not an op class")
+        raise TypeError(f"{pattern.__name__} rewrites {hint}, which is not an op class")
     return tuple(options)
 
 
@@ -269,6 +272,17 @@ def rewrite(
     raise error from (None if error is cause else cause)
 
 
+def _operations(region: Region) -> Iterator[Operation]:
+    """The ops of a region in order, as `walk` gives them, without a generator for each."""
+    for block in region.blocks:
+        op = block.first_op
+        while op is not None:
+            yield op
+            for inner in op.regions:
+                yield from _operations(inner)
+            op = op.next_op
+
+
 def _rewrite_once(region: Region, dispatch: _Dispatch, listener: PatternRewriterListener) -> bool:
     """Visit each op that is there now and that a pattern is for, in order, unless it goes before.
 
@@ -281,7 +295,7 @@ def _rewrite_once(region: Region, dispatch: _Dispatch, listener: PatternRewriter
 
     listener.operation_removal_handler.append(note)
     changed = False
-    for op in [op for op in region.walk() if dispatch.patterns(type(op))]:
+    for op in [op for op in _operations(region) if dispatch.patterns(type(op))]:
         if op in gone:
             continue
         rewriter = PatternRewriter(op)

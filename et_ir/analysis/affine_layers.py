@@ -21,6 +21,7 @@ from et_ir.dialects.counterparts import forms, sibling
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import GetOp, GlobalOp, Globals
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.evaluation.arrays import Array, array_of, bytes_of, numpy_dtype
 
@@ -34,6 +35,8 @@ _LINEAR = forms("linear")
 _ADDMM = forms("addmm")
 _MM = forms("mm")
 _FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
+_BLOCK = 1 << 15
+"""Elements in double precision at once, about as many as a processor's cache holds."""
 
 
 class Normalisation(NamedTuple):
@@ -66,7 +69,7 @@ class Layers:
         found = None if value is None else self.globals.constant_of(value)
         if found is None or found.value is None or not found.value.blob.is_resolved:
             return None
-        return found if str(found.type.element_type) in _FLOATS else None
+        return found if element_type_name(found.type.element_type) in _FLOATS else None
 
     def weight(self, producer: SchemaOp) -> Weight | None:
         """The constant weight of a layer; `None` for what is no layer, or has another."""
@@ -238,9 +241,18 @@ def _columns(weight: Array, scale: Array) -> Array:
 
 
 def _scaled(weight: Array, factors: Array) -> Array:
-    """A weight times factors in double precision, rounded once; without a copy in double precision."""
+    """A weight times factors in double precision, rounded once; a block of rows at a time is in double precision."""
     made = np.empty(weight.shape, weight.dtype)
-    return np.multiply(weight, factors, out=made, dtype=np.float64, casting="unsafe")
+    by_row = factors.ndim == weight.ndim and len(factors) > 1
+    rows = max(1, _BLOCK // max(1, prod(weight.shape[1:])))
+    doubles = np.empty((min(rows, len(weight)), *weight.shape[1:]))
+    for first in range(0, len(weight), rows):
+        block = weight[first : first + rows]
+        product = doubles[: len(block)]
+        product[...] = block
+        product *= factors[first : first + rows] if by_row else factors
+        made[first : first + rows] = product
+    return made
 
 
 def _input_first(groups: int) -> Callable[[Array, Array], Array]:

@@ -7,8 +7,7 @@ Views are told by their class: `isinstance` takes several times as long where cl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue, Use
@@ -19,8 +18,7 @@ from et_ir.dialects.executorch.layout import Tensor, nbytes
 __all__ = ["Extent", "extent_of", "has_exact_size", "root_of", "size_of", "uses_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """Bytes of a storage from `first` to before `end`; those of a tensor of dynamic shape are its bounds."""
 
     root: SSAValue

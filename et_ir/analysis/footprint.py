@@ -8,22 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Operation
 
-from et_ir.analysis.live_bytes import LiveBytes
 from et_ir.analysis.liveness import Liveness
+from et_ir.analysis.memory_graph import MemoryGraph, bytes_of_value
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import AllocOp, ConstantOp, MemoryRegisterOp, PlanOp, ReturnOp
 from et_ir.dialects.executorch.layout import nbytes
 from et_ir.dialects.program import GetOp
-from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_static, is_tensor
-from et_ir.targets.registry import find_target
+from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["Footprint", "footprint"]
 
@@ -59,27 +56,17 @@ def footprint(module: ModuleOp, target: str) -> Footprint:
         for op in method.walk():
             # Some passes leave it to others to erase what they have made superfluous.
             if isinstance(op, GetOp) and op.result.first_use is not None:
-                constants[op.symbol.string_value()] = _bytes(op.result.type)
+                constants[op.symbol.string_value()] = bytes_of_value(op.result)
             if not isinstance(op, SchemaOp):
                 continue
             above = above or not isinstance(op, EdgeOp)
             if op.name != "edge.view_copy":
                 instructions += 1
                 buffers += sum(is_tensor(result.type) for result in op.results)
-        memory.append(_live(method.body.block, target))
+        memory.append(MemoryGraph(method.body.block, target).peak)
     return Footprint(
         instructions, buffers, None if above else max(memory, default=0), sum(constants.values())
     )
-
-
-def _live(block: Block, target: str) -> int:
-    return LiveBytes(block, find_target(target).in_place).peak
-
-
-def _bytes(type: Attribute) -> int:
-    if not is_tensor(type) or not is_static(type):
-        return 0
-    return prod(type.get_shape()) * item_size(type.element_type)
 
 
 def _of_plans(plans: Iterable[PlanOp]) -> Footprint:
@@ -106,7 +93,7 @@ def _arenas(plan: PlanOp) -> int:
     for op in liveness.roots():
         interval = liveness.interval(op.result) if _is_planned(op) else None
         if interval is not None:
-            size = nbytes(op.type) if isinstance(op, AllocOp) else _bytes(op.result.type)
+            size = nbytes(op.type) if isinstance(op, AllocOp) else bytes_of_value(op.result)
             changes[interval.first] = changes.get(interval.first, 0) + size
             changes[interval.last + 1] = changes.get(interval.last + 1, 0) - size
     return max(accumulate(changes[time] for time in sorted(changes)), default=0)

@@ -17,8 +17,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Final
+from typing import NamedTuple
 
 from xdsl.ir import Block, SSAValue
 
@@ -42,8 +41,7 @@ from et_ir.dialects.executorch import (
 __all__ = ["LiveInterval", "Liveness"]
 
 
-@dataclass(frozen=True, slots=True)
-class LiveInterval:
+class LiveInterval(NamedTuple):
     """Times from `first` to `last`, both included."""
 
     first: int
@@ -65,8 +63,6 @@ class _Access:
     source: int = -1
     bound: frozenset[int] = frozenset()
 
-
-_BY_TIME: Final = attrgetter("first", "last")
 
 References = dict[int, frozenset[int]]
 """The roots whose memory a root may refer to; one that is not there refers to its own."""
@@ -103,9 +99,10 @@ class Liveness:
             else:
                 self._numbers[register] = len(self._roots)
                 self._roots.append(register)
+        whole = dict(self._numbers)
         self._numbers |= {view: self._numbers[root_of(view)] for view in views}
         self._views = frozenset(views)
-        self._accesses = [self._access(op) for op in self.instructions]
+        self._accesses = [self._access(op, whole) for op in self.instructions]
         self._redirected = frozenset[int]().union(*(access.bound for access in self._accesses))
         self._kill_parts()
         count = len(self._roots)
@@ -126,20 +123,20 @@ class Liveness:
         """Registers whose content from before the plan is read."""
         self._flow()
 
-    def _access(self, op: Instruction) -> _Access:
-        numbers, views = self._numbers, self._views
+    def _access(self, op: Instruction, whole: dict[SSAValue, int]) -> _Access:
+        """The accesses of an instruction; `whole` has the numbers of the registers that are no views."""
+        numbers = self._numbers
         reads, writes = op.reads, op.writes
-        # What a view shows is a part of its root, perhaps.
-        kills = frozenset([numbers[r] for r in writes if r not in views and r not in reads])
         access = _Access(
             frozenset([numbers[r] for r in reads]),
             frozenset([numbers[r] for r in writes]),
-            kills,
+            # What a view shows is a part of its root, perhaps.
+            frozenset([whole[r] for r in writes if r in whole and r not in reads]),
             reads,
             writes,
         )
         # A view at run time of what it is a static view of changes nothing.
-        bound = frozenset([numbers[register] for register in op.bound if register not in views])
+        bound = frozenset([whole[register] for register in op.bound if register in whole])
         if bound and op.bound_to is not None:
             access.source, access.bound = numbers[op.bound_to], bound
         return access
@@ -394,7 +391,7 @@ def _merged(intervals: list[LiveInterval], gap: int) -> list[LiveInterval]:
     if len(intervals) < 2:
         return intervals
     merged: list[LiveInterval] = []
-    for interval in sorted(intervals, key=_BY_TIME):
+    for interval in sorted(intervals):
         if merged and interval.first <= merged[-1].last + gap:
             if interval.last > merged[-1].last:
                 merged[-1] = LiveInterval(merged[-1].first, interval.last)

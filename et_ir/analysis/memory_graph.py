@@ -2,7 +2,7 @@
 
 Memory is shared as it will be planned: views have the memory of what they view, kernels of the target write over an
 argument that nothing needs any more, and what is concatenated along the outermost dimension is computed in its place.
-Constants and state have memory of their own.
+Constants and state have memory of their own, and what is computed at run time only is not counted.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from math import prod
 from typing import Final, cast
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, Pure
 
-from et_ir.analysis.live_bytes import bytes_of_value
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
-from et_ir.dialects.program import GetOp
+from et_ir.dialects.program import GetOp, LoadOp
+from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
-from et_ir.planning.tasks import Problem, Storage
+from et_ir.planning.tasks import Problem, Storage, needs_of, peak_of
 from et_ir.targets.registry import find_target
 
-__all__ = ["MemoryGraph"]
+__all__ = ["MemoryGraph", "bytes_of_value"]
 
 ALIGNMENT: Final = 16
 """Bytes that sizes are rounded up to, as places in an arena are."""
@@ -36,6 +37,15 @@ RESHAPES: Final = (
     edge.UnsqueezeCopyOp,
 )
 PARTS: Final = (edge.SliceCopyTensorOp, edge.SelectCopyIntOp)
+
+
+def bytes_of_value(value: SSAValue) -> int:
+    """The bytes of a tensor of known size, 0 for anything else."""
+    type = value.type
+    if not is_tensor(type):
+        return 0
+    shape = type.get_shape()
+    return prod(shape) * item_size(type.element_type) if min(shape, default=0) >= 0 else 0
 
 
 class MemoryGraph:
@@ -72,8 +82,34 @@ class MemoryGraph:
         owner = value.owner
         return owner is self.block or (isinstance(owner, Operation) and owner.parent is self.block)
 
-    def problem(self, *, concatenate: bool) -> Problem:
-        """The order of tasks as a problem of storages. With `concatenate`, parts are computed in their places."""
+    @cached_property
+    def copied(self) -> Problem:
+        """The order of tasks as a problem of storages; what is concatenated is copied."""
+        return self._problem()
+
+    @cached_property
+    def concatenated(self) -> Problem:
+        """The order of tasks as a problem of storages; what is concatenated is computed in its place."""
+        concatenations = [op for op in self.tasks if isinstance(op, edge.CatOp) and _is_outermost(op)]
+        return self._problem(concatenations) if concatenations else self.copied
+
+    @property
+    def peak(self) -> int:
+        """The bytes that the tasks need at once, in the order that they are in."""
+        return min(peak_of(problem, range(problem.count)) for problem in (self.copied, self.concatenated))
+
+    @cached_property
+    def needs(self) -> list[int]:
+        """The bytes that are needed while each task runs, in the order that they are in."""
+        return needs_of(self.copied, range(len(self.tasks)))
+
+    def ends_at(self, value: SSAValue, op: Operation) -> bool:
+        """Whether the memory of a value that is the block's own is needed by a task for the last time."""
+        root = self.root(value)
+        own = root.owner is self.block or self._is_made(root)
+        return own and root not in self.returned and self.users[root][-1] == self.number[op]
+
+    def _problem(self, concatenations: Sequence[edge.CatOp] = ()) -> Problem:
         merged = _Merged()
         replaces: dict[int, tuple[SSAValue, list[SSAValue]]] = {}
         for index, over in self._overwritable.items():
@@ -83,10 +119,8 @@ class MemoryGraph:
                 merged.join(op.results[0], alone[0])
             else:
                 replaces[index] = (op.results[0], over)
-        if concatenate:
-            for op in self.tasks:
-                if isinstance(op, edge.CatOp) and _is_outermost(op):
-                    self._concatenate(op, merged)
+        for op in concatenations:
+            self._concatenate(op, merged)
         return self._storages(merged, replaces)
 
     @cached_property
@@ -120,7 +154,9 @@ class MemoryGraph:
         return found
 
     def _is_made(self, root: SSAValue) -> bool:
-        return isinstance(root.owner, Operation) and root.owner in self.number
+        """Whether a task makes a value, in memory of the arena."""
+        owner = root.owner
+        return isinstance(owner, Operation) and owner in self.number and not isinstance(owner, LoadOp)
 
     def _concatenate(self, op: edge.CatOp, merged: _Merged) -> None:
         whole = op.results[0]
@@ -138,7 +174,8 @@ class MemoryGraph:
 
     def _storages(self, merged: _Merged, replaces: dict[int, tuple[SSAValue, list[SSAValue]]]) -> Problem:
         members: dict[SSAValue, list[SSAValue]] = {}
-        for value in (*self.block.args, *(result for op in self.tasks for result in op.results)):
+        made = (result for op in self.tasks if not isinstance(op, LoadOp) for result in op.results)
+        for value in (*self.block.args, *made):
             if value not in self.roots and self._size(value):
                 members.setdefault(merged.of(value), []).append(value)
         numbers: dict[SSAValue, int] = {}

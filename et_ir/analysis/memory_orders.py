@@ -51,7 +51,7 @@ class Order:
 def orders(graph: MemoryGraph, budget: int) -> tuple[Order, Order]:
     """The order that tasks are in, and the best that a search finds: the same unless that has a lower peak."""
     # What is concatenated may be computed in its place, or copied there: which takes less, is decided later.
-    problems = [graph.problem(concatenate=True), graph.problem(concatenate=False)]
+    problems = [graph.concatenated, graph.copied]
     if problems[0] == problems[1]:
         problems.pop()
 

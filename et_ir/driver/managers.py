@@ -64,6 +64,7 @@ def to_edge(
     return _to_edge(programs, constant_methods, compile_config, None)
 
 
+@quiet_collector()  # imports too: a full collection walks all that torch holds
 def _to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     constant_methods: Mapping[str, Any] | None,
@@ -84,13 +85,12 @@ def _to_edge(
     stages = edge_stages(config, refused, transform_passes)
     _, custom = split_preserved(config.preserve_names)
     try:
-        with quiet_collector():
-            module = import_program(
-                programs,
-                constant_methods=constant_methods,
-                preserve=custom,
-                default_bounds=config.default_bounds,
-            )
+        module = import_program(
+            programs,
+            constant_methods=constant_methods,
+            preserve=custom,
+            default_bounds=config.default_bounds,
+        )
     except UnsupportedProgram as error:
         raise import_faults(error, stages) from error
     run_stages(module, stages, config.observer)
@@ -159,6 +159,7 @@ class EdgeProgramManager:
         run_passes(module, [delegate, *backend_passes()])
         return EdgeProgramManager(module, delegate.reports[-1])
 
+    @quiet_collector()
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
         """Lower to registers, plan memory and check; the file is made when it is asked for.
 
@@ -231,20 +232,20 @@ class ExecutorchProgramManager:
 
         return delegate_map(self.module)
 
+    @quiet_collector()
     def write_to_file(self, stream: IO[bytes]) -> None:
         """Write the file to a binary stream."""
         from et_ir.emit import EmitOptions, write
 
-        with quiet_collector():
-            write(
-                self.module,
-                stream,
-                EmitOptions(
-                    stacktraces=self.config.emit_stacktrace,
-                    tensor_alignment=self.config.tensor_alignment,
-                    segment_alignment=self.config.segment_alignment,
-                ),
-            )
+        write(
+            self.module,
+            stream,
+            EmitOptions(
+                stacktraces=self.config.emit_stacktrace,
+                tensor_alignment=self.config.tensor_alignment,
+                segment_alignment=self.config.segment_alignment,
+            ),
+        )
 
     def write_tensor_data_to_file(self, outdir: str | PathLike[str]) -> None:
         """Write the data files of the program into a folder, under their names."""

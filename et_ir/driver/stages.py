@@ -47,6 +47,17 @@ __all__ = [
 ]
 
 
+@contextmanager
+def quiet_collector() -> Generator[None]:
+    """Collect garbage rarely meanwhile: a module is a web of live objects that collections walk for nothing."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 @dataclass(frozen=True)
 class Stage:
     """The passes that bring a program to a level."""
@@ -86,6 +97,7 @@ def executorch_stage(config: ExecutorchBackendConfig) -> Stage:
     return Stage("executorch", executorch_passes(config))
 
 
+@quiet_collector()  # between passes too: with the usual thresholds each would end with a collection
 def run_stages(
     module: ModuleOp, stages: Sequence[Stage], observer: Observer | None = None, ctx: Context | None = None
 ) -> None:
@@ -97,19 +109,17 @@ def run_stages(
     observer = observer or Observer()
     passes = [one for stage in stages for one in stage.passes]
     done = 0
-    # Between passes too: with the usual thresholds each would end with a collection.
-    with quiet_collector():
-        for stage in stages:
-            for one in stage.passes:
-                try:
-                    run_passes(module, [one], observer, ctx)
-                except PassReport as error:
-                    found = with_later_faults(error, module, passes[done:])
-                    if found is error:
-                        raise
-                    raise found from error
-                done += 1
-            observer.reached(stage.level, module)
+    for stage in stages:
+        for one in stage.passes:
+            try:
+                run_passes(module, [one], observer, ctx)
+            except PassReport as error:
+                found = with_later_faults(error, module, passes[done:])
+                if found is error:
+                    raise
+                raise found from error
+            done += 1
+        observer.reached(stage.level, module)
 
 
 def import_faults(error: UnsupportedProgram, stages: Sequence[Stage]) -> Exception:
@@ -139,14 +149,3 @@ def run_pipeline(module: ModuleOp, pipeline: str, observer: Observer | None = No
     pass.
     """
     run_passes(module, parse_passes(pipeline), observer)
-
-
-@contextmanager
-def quiet_collector() -> Generator[None]:
-    """Collect garbage rarely meanwhile: a module is a web of live objects that collections walk for nothing."""
-    before = gc.get_threshold()
-    gc.set_threshold(200_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)

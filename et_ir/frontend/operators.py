@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import Any, Final, cast
 
 import torch
-import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (registers its operators)
 from torch._ops import OpOverload
 
 from et_ops import OPERATORS
@@ -64,6 +64,9 @@ def overload(name: str) -> Operator:
     Raises `AttributeError` for an operator that only a runtime's own library registers.
     """
     known = OPERATORS[name.removeprefix("aten.")]
+    if known.namespace == "quantized_decomposed":
+        # Registers them. The import takes as long as a pass, and where a program has them it has been made.
+        import_module("torch.ao.quantization.fx._decomposed")
     packet = getattr(getattr(torch.ops, known.namespace), known.schema.name)
     return cast(Operator, getattr(packet, known.schema.overload or "default"))
 

@@ -21,7 +21,7 @@ from et_ir.planning.buffer import Buffer, Layout
 from et_ir.planning.greedy import plan_greedy
 from et_ir.planning.lower_bounds import granule_of, layout_size, lower_bound
 from et_ir.planning.placement import overlapping_pairs
-from et_ir.planning.plan import Plan, plan_of
+from et_ir.planning.plan import Plan
 
 if TYPE_CHECKING:
     from et_ir.planning.search import Found, Problem, Refuted
@@ -98,10 +98,11 @@ def plan_best(buffers: Sequence[Buffer], slack: int = 0) -> Plan:
     budget = nodes if nodes >= FEWEST else 0
     if not slack:
         return plan_exact(buffers, budget=budget)
-    goal = lower_bound(buffers) * (1000 + slack) // 1000
+    bound = lower_bound(buffers)
+    goal = bound * (1000 + slack) // 1000
     layout = plan_greedy(buffers, goal, rounds=1)
     if layout.size <= goal:
-        return plan_of(buffers, layout)
+        return Plan(layout, min(bound, layout.size))
     # A search takes less time than more rounds do, and is more likely to get there.
     plan = plan_exact(buffers, budget=budget, greedy=layout)
     if plan.size > goal:

@@ -103,8 +103,11 @@ class Problem:
         """The buffers that are needed at the same time as one."""
         found = self._neighbours[index]
         if found is None:
-            together = np.unique(np.concatenate([self.live[section] for section in self.of[index]]))
-            found = self._neighbours[index] = together[together != index]
+            together = np.zeros(len(self.of), np.bool_)
+            for section in self.of[index]:
+                together[self.live[section]] = True
+            together[index] = False
+            found = self._neighbours[index] = np.flatnonzero(together)
         return found
 
 

@@ -208,7 +208,7 @@ class KernelCallOp(IRDLOperation, RegisterAccess):
     @property
     def key(self) -> str:
         """The operator's name with its overload."""
-        return self.operator.data
+        return cast(StringAttr, self.properties["operator"]).data
 
     @property
     def arguments(self) -> list[Argument]:
@@ -216,22 +216,19 @@ class KernelCallOp(IRDLOperation, RegisterAccess):
         return decode(self.call_arguments, self.inputs)
 
     @property
-    def writes(self) -> list[SSAValue]:
+    def writes(self) -> Sequence[SSAValue]:
         """The registers whose content the call changes."""
-        written = list(_part(self._operands, self._count()))  # the outs, or what is returned
+        written = _part(self._operands, self._count())  # the outs, or what is returned
         mutated = mutated_arguments(self.key)
-        if mutated:
-            arguments = self.arguments
-            for index in mutated:
-                argument = arguments[index] if index < len(arguments) else None
-                if isinstance(argument, SSAValue):
-                    written.append(argument)
-        return written
+        if not mutated:
+            return written
+        changed = (self.arguments[index : index + 1] for index in mutated)
+        return (*written, *(a for some in changed for a in some if isinstance(a, SSAValue)))
 
     @property
-    def reads(self) -> list[SSAValue]:
+    def reads(self) -> Sequence[SSAValue]:
         """The registers whose content the call reads."""
-        return list(self.inputs[1:] if self.key == COPY else self.inputs)
+        return self.inputs[1:] if self.key == COPY else self.inputs
 
     @property
     def bound(self) -> Sequence[SSAValue]:

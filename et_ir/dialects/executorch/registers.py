@@ -62,6 +62,7 @@ from et_ir.dialects.executorch.arguments import (
     print_literal,
 )
 from et_ir.dialects.executorch.layout import Tensor, device, nbytes
+from et_ir.dialects.program.ops import symbol_reference
 from et_schema.program import TensorShapeDynamism
 
 __all__ = [
@@ -383,7 +384,7 @@ class ConstantOp(SymbolRegisterOp):
     traits = traits_def(Pure())
 
     def __init__(self, symbol: str, type: Attribute, *, anonymous: bool = False):
-        properties: dict[str, Attribute] = {"symbol": SymbolRefAttr(symbol)}
+        properties: dict[str, Attribute] = {"symbol": symbol_reference(symbol)}
         if anonymous:
             properties["anonymous"] = UnitAttr()
         super().__init__(properties=properties, result_types=[type])
@@ -403,7 +404,7 @@ class StateOp(SymbolRegisterOp, MemoryRegisterOp):
     name = "executorch.state"
 
     def __init__(self, symbol: str, type: Attribute, *, anonymous: bool = False):
-        properties: dict[str, Attribute] = {"symbol": SymbolRefAttr(symbol)}
+        properties: dict[str, Attribute] = {"symbol": symbol_reference(symbol)}
         if anonymous:
             properties["anonymous"] = UnitAttr()
         super().__init__(properties=properties, result_types=[type])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from functools import lru_cache
 
 from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
@@ -42,7 +43,23 @@ from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.program.attributes import DataAttr, StringType, item_size
 
-__all__ = ["BufferOp", "ConstantOp", "GetOp", "GlobalOp", "LiteralOp", "LoadOp", "ParameterOp", "StoreOp"]
+__all__ = [
+    "BufferOp",
+    "ConstantOp",
+    "GetOp",
+    "GlobalOp",
+    "LiteralOp",
+    "LoadOp",
+    "ParameterOp",
+    "StoreOp",
+    "symbol_reference",
+]
+
+
+@lru_cache(maxsize=4096)
+def symbol_reference(name: str) -> SymbolRefAttr:
+    """The reference to a symbol of a module, which several ops of it hold."""
+    return SymbolRefAttr(name)
 
 
 class GlobalOp(IRDLOperation, ABC):
@@ -128,7 +145,8 @@ class GetOp(IRDLOperation):
     assembly_format = "$symbol `:` type($result) attr-dict"
 
     def __init__(self, symbol: str, type: Attribute):
-        super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, result_types=[type])
+        # IRDL's constructor would sort out results that are in order.
+        Operation.__init__(self, properties={"symbol": symbol_reference(symbol)}, result_types=[type])
 
 
 class ReadsState(MemoryEffect):
@@ -163,7 +181,7 @@ class LoadOp(IRDLOperation):
     assembly_format = "$symbol `:` type($result) attr-dict"
 
     def __init__(self, symbol: str, type: Attribute):
-        super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, result_types=[type])
+        super().__init__(properties={"symbol": symbol_reference(symbol)}, result_types=[type])
 
 
 @irdl_op_definition
@@ -182,7 +200,7 @@ class StoreOp(IRDLOperation):
     assembly_format = "$symbol `,` $value `:` type($value) attr-dict"
 
     def __init__(self, symbol: str, value: SSAValue):
-        super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, operands=[value])
+        super().__init__(properties={"symbol": symbol_reference(symbol)}, operands=[value])
 
 
 @irdl_op_definition

@@ -241,7 +241,8 @@ class _Plan:
     def __init__(self, folder: _Folder):
         self.folder = folder
         self.folded: dict[Operation, dict[int, Blob]] = {}
-        self.room = {name: leaf.blob.nbytes for name, leaf in folder.leaves.items()}
+        self.budget = {name: leaf.blob.nbytes for name, leaf in folder.leaves.items()}
+        """The bytes of each constant that results may still replace."""
         self.needed = {
             get.symbol.string_value()
             for get in folder.gets
@@ -252,7 +253,7 @@ class _Plan:
         """The ops that replace bytes of a constant."""
         self.counted: set[tuple[int, int]] = set()
         for name in self.needed:
-            self.room[name] = 0
+            self.budget[name] = 0
 
     def decide(self, candidate: _Candidate) -> None:
         op = candidate.op
@@ -264,7 +265,7 @@ class _Plan:
         for operand in candidate.expression.operands():
             if isinstance(operand, Leaf):
                 self.needed.add(operand.symbol)
-                self.room[operand.symbol] = 0
+                self.budget[operand.symbol] = 0
 
     def _is_needed(self, result: SSAValue) -> bool:
         return any(use.operation not in self.folded for use in result.uses)
@@ -278,12 +279,12 @@ class _Plan:
         # What a program is asked to hold restored may make it grow.
         size = 0 if _restores(candidate.op) else sum(blobs[index].nbytes for index in new)
         leaves = candidate.leaves or ()
-        if size > sum(self.room[name] for name in leaves):
+        if size > sum(self.budget[name] for name in leaves):
             return False
         for name in leaves:
-            taken = min(size, self.room[name])
+            taken = min(size, self.budget[name])
             if taken:
-                self.room[name] -= taken
+                self.budget[name] -= taken
                 self.takers.setdefault(name, []).append(candidate.op)
             size -= taken
         self.counted.update((key, index) for index in new)

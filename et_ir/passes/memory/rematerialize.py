@@ -37,8 +37,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from et_ir.analysis.cost_model import CostModel, work_of
-from et_ir.analysis.live_bytes import bytes_of_value
-from et_ir.analysis.memory_graph import MemoryGraph
+from et_ir.analysis.memory_graph import MemoryGraph, bytes_of_value
 from et_ir.analysis.memory_orders import SMALL, Order, memory_graphs, orders
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
@@ -176,7 +175,7 @@ def _mergeable(
     """The copies that need not be computed, as an order has memory for the earlier ones; and those."""
     import numpy as np
 
-    problem = graph.problem(concatenate=True)
+    problem = graph.concatenated
     place = {graph.tasks[task]: at for at, task in enumerate(order.tasks)}
     needs = np.array(needs_of(problem, order.tasks))
     merged: dict[Operation, Operation] = {}

@@ -32,7 +32,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.analysis.live_bytes import bytes_of_value
+from et_ir.analysis.memory_graph import bytes_of_value
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.tensors import is_static, is_tensor, layout_of, sized_tensor, sizes_of, tensor_type

@@ -37,8 +37,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.analysis.live_bytes import bytes_of_value
-from et_ir.analysis.memory_graph import MemoryGraph
+from et_ir.analysis.memory_graph import MemoryGraph, bytes_of_value
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import APART, MEMORY, contiguous, dim_order_of
@@ -104,7 +103,7 @@ class _Largest:
 def _largest(block: Block, target: str) -> _Largest | None:
     """The chain in which a block needs the most memory, `None` if splitting it would not lower the peak."""
     graph = MemoryGraph(block, target)
-    problem = graph.problem(concatenate=True)
+    problem = graph.concatenated
     needs = needs_of(problem, range(problem.count))
     peak = max(needs, default=0)
     if not peak:

@@ -11,12 +11,9 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation
 
-from et_ir.analysis.live_bytes import LiveBytes, bytes_of_value
 from et_ir.analysis.memory_allowance import MemoryAllowance
-from et_ir.analysis.memory_graph import MemoryGraph
+from et_ir.analysis.memory_graph import MemoryGraph, bytes_of_value
 from et_ir.dialects.edge.attributes import MEMORY
-from et_ir.planning.tasks import peak_of
-from et_ir.targets.registry import find_target
 
 __all__ = ["Copies", "TileBudget", "tile_budgets"]
 
@@ -94,14 +91,11 @@ def tile_budgets(
             by_block.setdefault(op.parent, {})[op] = found
     result: dict[Operation, TileBudget] = {}
     for block, ops in by_block.items():
-        live = LiveBytes(block, find_target(target).in_place)
-        free = {op: _budget_at(op, live, workspace) for op in ops}
+        graph = MemoryGraph(block, target)
+        free = {op: _budget_at(op, graph, workspace) for op in ops}
         around = block.parent_op()
         noted = around.attributes.get(MEMORY) if around is not None and memory != "peak" else None
-        # What is concatenated may be computed in its place.
-        problem = MemoryGraph(block, target).problem(concatenate=True)
-        peak = min(live.peak, peak_of(problem, range(problem.count)))
-        limit = max(peak + headroom, noted.value.data if isinstance(noted, IntegerAttr) else 0)
+        limit = max(graph.peak + headroom, noted.value.data if isinstance(noted, IntegerAttr) else 0)
         if memory == "fast":
             least = (
                 min(each.least(way) for way in ops[op]) for op, each in free.items() if ops[op][0].urgent
@@ -113,11 +107,11 @@ def tile_budgets(
     return result
 
 
-def _budget_at(op: Operation, live: LiveBytes, workspace: int) -> TileBudget:
+def _budget_at(op: Operation, graph: MemoryGraph, workspace: int) -> TileBudget:
     """The budget of an op of a block, without a limit."""
     result = bytes_of_value(op.results[0])
     # Results that nothing uses go with the op.
     unused = sum(bytes_of_value(other) for other in op.results[1:])
     # If nothing else needs the image, it is gone once it has been copied.
-    image = bytes_of_value(op.operands[0]) if live.ends_at(op.operands[0], op) else 0
-    return TileBudget(live.at(op) - result - unused - image, image, result, workspace)
+    image = bytes_of_value(op.operands[0]) if graph.ends_at(op.operands[0], op) else 0
+    return TileBudget(graph.needs[graph.number[op]] - result - unused - image, image, result, workspace)
