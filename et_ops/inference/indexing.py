@@ -125,7 +125,7 @@ def index_select(self: Meta, dim: int, index: Meta) -> Meta:
     """
     diagonal_scatter index_add index_copy index_fill.int_Scalar index_fill.int_Tensor index_put
     scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add scatter_reduce.two
-    select_scatter slice_scatter _unsafe_index_put _unsafe_masked_index_put_accumulate index_reduce
+    _unsafe_index_put _unsafe_masked_index_put_accumulate index_reduce
     put as_strided_scatter
     """
 )

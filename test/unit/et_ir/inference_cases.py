@@ -45,6 +45,7 @@ def core() -> Iterator[Case]:
     yield A.rand, [2, 3]
     yield A.randn, [2], {"dtype": torch.float64}
     yield A.randperm, 4
+    yield from core_random()
     yield A._softmax, f(2, 3), 1, False
     yield A._log_softmax, f(2, 3), 1, False
     yield A.native_layer_norm, f(2, 3, 4), [3, 4], f(3, 4), None, 1e-5
@@ -421,3 +422,28 @@ def recurrent() -> Iterator[Case]:
     yield A.gru_cell, x[0], h[0], *weights(3)
     yield A.rnn_relu_cell, x[0], h[0], *weights(1)
     yield A.rnn_tanh_cell, x[0], h[0], *weights(1)
+
+
+def core_random() -> Iterator[Case]:
+    yield A.randint, 9, [2, 3]
+    yield A.randint.low, -3, 9, [2], {"dtype": torch.int32}
+    yield A.randint_like, f(2, 3), 9
+    yield A.randint_like.low_dtype, i(2), 1, 9, {"dtype": torch.float64}
+    yield A.bernoulli.Tensor, f(2, 3), p(3)
+    yield A._standard_gamma, p(2, 3)
+    yield A.poisson, p(2, 3)
+    yield A.cauchy, f(2)
+    yield A.exponential, f(2, 3)
+    yield A.geometric, f(2), 0.5
+    yield A.log_normal, f(2)
+    yield A.uniform, f(2, dtype=torch.float64)
+    yield A.random, i(2)
+    yield getattr(A.random, "from"), f(2), 1, 5
+    yield A.random.to, f(2), 5
+    yield A.normal.Tensor_float, f(2, 3)
+    yield A.normal.float_Tensor, 0.5, p(2, 3)
+    yield A.normal.Tensor_Tensor, f(2, 1), p(3)
+    yield A.normal.float_float, 0.5, 1.0, [2, 3], {"dtype": torch.float64}
+    yield A.binomial, p(2, 1) * 5, p(3)
+    yield A.multinomial, p(4), 2
+    yield A.multinomial, p(3, 4), 5, True

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from et_ops.inference import views as rules
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import (
     BOOL,
     broadcast_shapes,
     check_rank,
     check_same_type,
-    check_shape,
     check_type,
     checked_constant,
     dimension,
@@ -33,6 +33,7 @@ from et_vm.kernels.portable.indexing.index import (
     index_strides,
     numpy_index,
 )
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.movement.views import select_view, slice_view
 from et_vm.kernels.portable.promotion import kind
@@ -208,24 +209,22 @@ def _store_into(
     """Copy `self`, then `src` over a view of the copy. Scratch: `src` when it lies in the memory of
     `out`.
     """
-    for arg, tensor in (("src", src), ("out", out)):
-        check_type(ctx, self.scalar_type, tensor, arg=arg)
-    check_shape(ctx, src, view_of(self.array).shape, arg="src")
-    out.resize(self.sizes)
     calls, values = _apart(ctx, src.array, out.array)
     calls += [*moves(ctx, self.array, out.array), *moves(ctx, values, view_of(out.array))]
     return chain(calls)
 
 
 @kernel("aten::select_scatter.out")
+@inferred(rules.select_scatter, same_type=True)
 def select_scatter_out(
     ctx: PrepareContext, self: Tensor, src: Tensor, dim: int, index: int, out: Tensor
 ) -> Step:
     """`self` with `src` in place of its slice `index` along `dim`."""
-    return _store_into(ctx, self, src, lambda array: select_view(ctx, array, dim, index), out)
+    return _store_into(ctx, self, src, lambda array: select_view(array, dim, index), out)
 
 
 @kernel("aten::slice_scatter.out")
+@inferred(rules.slice_scatter, same_type=True)
 def slice_scatter_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -237,7 +236,7 @@ def slice_scatter_out(
     out: Tensor,
 ) -> Step:
     """`self` with `src` in place of its elements `start:end:step` along `dim`."""
-    return _store_into(ctx, self, src, lambda array: slice_view(ctx, array, dim, start, end, step), out)
+    return _store_into(ctx, self, src, lambda array: slice_view(array, dim, start, end, step), out)
 
 
 def _index_put(
