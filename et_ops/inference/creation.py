@@ -278,6 +278,11 @@ def nonzero(self: Meta) -> Meta:
     return Meta((UNKNOWN, self.rank), I64)
 
 
+@rule("nonzero_static")
+def nonzero_static(self: Meta, size: int, fill_value: int) -> Meta:
+    return Meta((*sized((size,)), self.rank), I64)
+
+
 @rule("nonzero_numpy")
 def nonzero_numpy(self: Meta) -> list[Meta]:
     return [Meta((UNKNOWN,), I64)] * max(self.rank, 1)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import comb
 
 from et_ops.dtypes import BF16, BOOL, F16, F32, I32, I64, U8
-from et_ops.inference.meta import UNKNOWN, Meta, Number, rule
-from et_ops.inference.shapes import Shape, broadcast, known, numel, with_size, wrap_dim
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, rule
+from et_ops.inference.shapes import Shape, broadcast, differ, known, numel, unlike, with_size, wrap_dim
 
 
 @rule("embedding")
@@ -212,10 +212,29 @@ def combinations(self: Meta, r: int, with_replacement: bool) -> Meta:
 
 
 @rule("searchsorted.Tensor", "searchsorted.Scalar")
-def searchsorted(sorted_sequence: Meta, self: Meta | Number, out_int32: bool, *_: object) -> Meta:
-    return Meta(self.shape if isinstance(self, Meta) else (), I32 if out_int32 else I64)
+def searchsorted(
+    sorted_sequence: Meta,
+    self: Meta | Number,
+    out_int32: bool,
+    right: bool,
+    side: str | None,
+    sorter: Meta | None,
+) -> Meta:
+    if side not in (None, "left", "right") or (right and side == "left"):
+        raise Mismatch("side", "'right', as 'right' is given" if right else "'left' or 'right'", side)
+    shape = self.shape if isinstance(self, Meta) else ()
+    rows = sorted_sequence.shape[:-1]
+    if not sorted_sequence.shape or (rows and (len(shape) != len(rows) + 1 or any(map(differ, rows, shape)))):
+        raise Mismatch("sorted_sequence", f"one dimension, or the rows of {list(shape)}", sorted_sequence)
+    if isinstance(self, Meta) and not self.wrapped and self.dtype is not sorted_sequence.dtype:
+        raise Mismatch("self", sorted_sequence.dtype.torch_name, self.dtype.torch_name)
+    if sorter is not None and (sorter.dtype is not I64 or unlike(sorter.shape, sorted_sequence.shape)):
+        raise Mismatch("sorter", f"int64 of shape {list(sorted_sequence.shape)}", sorter)
+    return Meta(shape, I32 if out_int32 else I64)
 
 
 @rule("bucketize.Tensor", "bucketize.Scalar")
 def bucketize(self: Meta | Number, boundaries: Meta, out_int32: bool, right: bool) -> Meta:
-    return searchsorted(boundaries, self, out_int32)
+    if boundaries.rank != 1:
+        raise Mismatch("boundaries", "one dimension", boundaries)
+    return searchsorted(boundaries, self, out_int32, right, None, None)

@@ -13,7 +13,7 @@ from et_ops.dtypes import (
     real_of,
 )
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, number_dtype, rule
-from et_ops.inference.shapes import broadcast, differ, known, with_size, wrap_dim
+from et_ops.inference.shapes import broadcast, known, unlike, with_size, wrap_dim
 
 __all__ = ["promoted"]
 
@@ -62,8 +62,7 @@ def same_as_self(self: Meta, *_: object) -> Meta:
 
 @rule("copy")
 def copy(self: Meta, src: Meta, non_blocking: bool) -> Meta:
-    shape = broadcast(self.shape, src.shape)
-    if len(shape) != self.rank or any(map(differ, shape, self.shape)):
+    if unlike(broadcast(self.shape, src.shape), self.shape):
         raise Mismatch("src", f"a shape that broadcasts to {list(self.shape)}", src)
     return self
 

@@ -22,6 +22,7 @@ __all__ = [
     "sliced",
     "spatial",
     "spread",
+    "unlike",
     "window",
     "with_size",
     "wrap_dim",
@@ -39,6 +40,11 @@ def known(*sizes: int) -> bool:
 def differ(a: int, b: int) -> bool:
     """Whether two sizes are known not to be equal."""
     return a != b and known(a, b)
+
+
+def unlike(a: Shape, b: Shape) -> bool:
+    """Whether two shapes are known not to be equal."""
+    return len(a) != len(b) or any(map(differ, a, b))
 
 
 def below(a: int, b: int) -> bool:

@@ -18,6 +18,7 @@ from et_ops.inference.shapes import (
     reshaped,
     sized,
     sliced,
+    unlike,
     with_size,
     wrap_dim,
     wrap_dims,
@@ -320,7 +321,7 @@ def select_scatter(self: Meta, src: Meta, dim: int, index: int) -> Meta:
 
 
 def _replacing(src: Meta, place: Meta, self: Meta) -> Meta:
-    if src.rank != place.rank or any(map(differ, src.shape, place.shape)):
+    if unlike(src.shape, place.shape):
         raise Mismatch("src", f"shape {list(place.shape)}", src)
     return Meta(self.shape, self.dtype)
 
@@ -359,7 +360,7 @@ def stack(tensors: Sequence[Meta], dim: int) -> Meta:
         raise Mismatch("tensors", "at least one tensor", "none")
     shape = tensors[0].shape
     for tensor in tensors:
-        if tensor.rank != len(shape) or any(map(differ, shape, tensor.shape)):
+        if unlike(shape, tensor.shape):
             raise Mismatch("tensors", f"shape {list(shape)}", tensor)
         shape = tuple(map(max, shape, tensor.shape))
     axis = wrap_dim(dim, len(shape) + 1)

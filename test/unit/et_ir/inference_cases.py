@@ -46,6 +46,7 @@ def core() -> Iterator[Case]:
     yield A.randn, [2], {"dtype": torch.float64}
     yield A.randperm, 4
     yield from core_random()
+    yield from core_counting()
     yield A._softmax, f(2, 3), 1, False
     yield A._log_softmax, f(2, 3), 1, False
     yield A.native_layer_norm, f(2, 3, 4), [3, 4], f(3, 4), None, 1e-5
@@ -447,3 +448,21 @@ def core_random() -> Iterator[Case]:
     yield A.binomial, p(2, 1) * 5, p(3)
     yield A.multinomial, p(4), 2
     yield A.multinomial, p(3, 4), 5, True
+
+
+def core_counting() -> Iterator[Case]:
+    yield A.histc, f(5)
+    yield A.histc, f(5), 4, -1, 1
+    yield A.histogram.bin_ct, f(2, 3), 4
+    yield A.histogram.bins_tensor, f(5), torch.tensor([-1.0, 0, 1]), {"weight": p(5)}
+    yield A.bincount, i(4).abs()
+    yield A.bincount, i(4).abs(), f(4), 3
+    yield A.bincount, i(4).abs(), f(4, dtype=torch.float64)
+    yield A._unique2, i(2, 3)
+    yield A._unique2, f(2, 3), True, True, True
+    yield A.unique_consecutive, i(2, 3), True, False
+    yield A.unique_consecutive, i(2, 3), True, True, 1
+    yield A.unique_consecutive, i(3), False, False, 0
+    yield A.unique_dim, i(2, 3), 1
+    yield A.unique_dim_consecutive, i(2, 3), 0
+    yield A.nonzero_static, i(2, 3), {"size": 4}

@@ -51,8 +51,9 @@ CASES = collected()
 
 DATA_DEPENDENT = frozenset(
     """
-    argwhere index.Tensor masked_select nonzero nonzero_numpy one_hot repeat_interleave.Tensor
-    repeat_interleave.self_Tensor tensor_split.tensor_indices_or_sections
+    _unique2 argwhere bincount index.Tensor masked_select nonzero nonzero_numpy one_hot repeat_interleave.Tensor
+    repeat_interleave.self_Tensor tensor_split.tensor_indices_or_sections unique_consecutive unique_dim
+    unique_dim_consecutive
     """.split()  # noqa: SIM905
 )
 """Operators whose results are as large as the data says."""
@@ -194,7 +195,7 @@ WRONG: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "einsum label": ("einsum", ("ij->k", (value(2, 3),)), "label 'k' of the result"),
     "embedding": ("embedding", (value(2), value(3, element=i64)), "a matrix of weights"),
     "index": ("index.Tensor", (value(2), (value(1, element=i64),) * 2), "2 indices into a tensor of rank 1"),
-    "topk": ("topk", (value(3), 4), "topk of 4 elements"),
+    "topk": ("topk", (value(3), 4), r"expected a number in \[0, 3\], got 4"),
     "glu": ("glu", (value(3),), "halves a dimension"),
     "movedim": ("movedim.intlist", (value(2, 3), (0, 0), (0, 1)), "cannot move"),
     "adjoint": ("mT", (value(3),), "got a vector"),
