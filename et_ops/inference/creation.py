@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from et_ops.dtypes import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
+from et_ops.dtypes import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, check_number, number_dtype, rule
-from et_ops.inference.shapes import broadcast, ceil_div, numel, sized, wrap_dim
+from et_ops.inference.shapes import Shape, broadcast, ceil_div, numel, sized, wrap_dim
 
 
 def _of_number(number: Number) -> DType:
@@ -288,8 +288,22 @@ def nonzero_numpy(self: Meta) -> list[Meta]:
     return [Meta((UNKNOWN,), I64)] * max(self.rank, 1)
 
 
+def _check_mask(self: Meta, mask: Meta) -> Shape:
+    if mask.dtype is not BOOL:
+        raise Mismatch("mask", "bool", mask.dtype.torch_name)
+    return broadcast(self.shape, mask.shape)
+
+
+@rule("masked_scatter")
+def masked_scatter(self: Meta, mask: Meta, source: Meta) -> Meta:
+    if source.dtype is not self.dtype:
+        raise Mismatch("source", self.dtype.torch_name, source.dtype.torch_name)
+    return Meta(_check_mask(self, mask), self.dtype)
+
+
 @rule("masked_select")
 def masked_select(self: Meta, mask: Meta) -> Meta:
+    _check_mask(self, mask)
     return Meta((UNKNOWN,), self.dtype)
 
 

@@ -193,7 +193,7 @@ def lerp(self: Meta, end: Meta, weight: Meta | Number) -> Meta:
     return Meta(_shape(self, end, weight), self.dtype)
 
 
-@rule("masked_fill.Scalar", "masked_fill.Tensor", "masked_scatter")
+@rule("masked_fill.Scalar", "masked_fill.Tensor")
 def masked_fill(self: Meta, mask: Meta, value: Meta | Number) -> Meta:
     return Meta(_shape(self, mask), self.dtype)
 

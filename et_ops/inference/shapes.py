@@ -14,6 +14,7 @@ __all__ = [
     "broadcast",
     "ceil_div",
     "differ",
+    "has_elements",
     "known",
     "numel",
     "reduced",
@@ -53,6 +54,11 @@ def below(a: int, b: int) -> bool:
         return a >= 0 and b >= 0 and a < b
     except Undecided:
         return False
+
+
+def has_elements(shape: Iterable[int]) -> bool:
+    """Whether a shape is known to have elements."""
+    return all(below(0, size) for size in shape)
 
 
 def numel(shape: Iterable[int]) -> int | None:
