@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.prims import kind_of
-from et_vm.kernels.registry import NOTHING, Step
+from et_vm.step import NOTHING, Step
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:

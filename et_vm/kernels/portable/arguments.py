@@ -14,7 +14,8 @@ from et_schema.errors import Error
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.declare import Scalar
 from et_vm.kernels.portable.promotion import REDUCED, can_cast, dtype_of, kind
-from et_vm.kernels.registry import Prepare, PrepareContext, Step, parameters_of
+from et_vm.kernels.registry import Prepare, PrepareContext, parameters_of
+from et_vm.step import Step
 from et_vm.values import Array, Tensor, addresses
 
 _KIND_NAMES = ("bool", "integer", "float", "complex")

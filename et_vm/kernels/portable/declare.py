@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast
 
-from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step, parameters_of
+from et_vm.kernels.registry import Param, Prepare, PrepareContext, parameters_of
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 Scalar: TypeAlias = int | float | bool

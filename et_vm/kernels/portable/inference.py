@@ -16,7 +16,8 @@ from et_vm.kernels.portable.arguments import (
     describe,
 )
 from et_vm.kernels.portable.promotion import DTYPES, SCALAR_TYPES, dtype_of
-from et_vm.kernels.registry import NOTHING, Prepare, PrepareContext, Step, parameters_of
+from et_vm.kernels.registry import Prepare, PrepareContext, parameters_of
+from et_vm.step import NOTHING, Step
 from et_vm.values import MAX_RANK, Tensor, addresses
 
 __all__ = ["infer", "inferred"]

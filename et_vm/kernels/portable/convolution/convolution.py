@@ -26,7 +26,8 @@ from et_vm.kernels.portable.image.geometry import Window, channels_last, numbers
 from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, chain, copy, overlaps
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 

@@ -14,7 +14,8 @@ from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import move
 from et_vm.kernels.portable.promotion import kind
 from et_vm.kernels.portable.steps import NOTHING, chain, copy
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

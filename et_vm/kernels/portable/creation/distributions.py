@@ -11,7 +11,8 @@ from et_vm.kernels.portable.arguments import FLOAT, broadcast, check_kinds, chec
 from et_vm.kernels.portable.creation.random import Draw, check_size, drawn
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.steps import NOTHING
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

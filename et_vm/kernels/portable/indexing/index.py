@@ -16,7 +16,8 @@ from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import contiguous, move, moves
 from et_vm.kernels.portable.steps import call, chain, copy, filled, overlaps
-from et_vm.kernels.registry import PrepareContext, Step, resizing
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step, resizing
 from et_vm.values import Array, Tensor
 
 INDEX_TYPES = (ScalarType.LONG, ScalarType.INT)

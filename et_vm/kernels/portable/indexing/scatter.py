@@ -28,7 +28,8 @@ from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import move, moves
 from et_vm.kernels.portable.movement.views import select_view, slice_view
 from et_vm.kernels.portable.steps import call, chain, copy, filled, overlaps
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

@@ -40,7 +40,8 @@ from et_vm.kernels.portable.linalg.factorization import (
 from et_vm.kernels.portable.promotion import real_of
 from et_vm.kernels.portable.scipy_extra import scipy_module
 from et_vm.kernels.portable.steps import NOTHING
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 from et_vm.work import CALL
 

@@ -15,7 +15,8 @@ from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.linalg.factorization import adjoint
 from et_vm.kernels.portable.linalg.linalg import check_matrix
 from et_vm.kernels.portable.steps import NOTHING
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

@@ -10,7 +10,8 @@ from et_vm.kernels.portable.arguments import check_dim_order
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.inference import infer, inferred
 from et_vm.kernels.portable.movement.move import move
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 

@@ -23,7 +23,8 @@ from et_vm.kernels.portable.inference import infer, inferred
 from et_vm.kernels.portable.movement.move import borders, move, moves
 from et_vm.kernels.portable.promotion import result_type
 from et_vm.kernels.portable.steps import chain, copy, overlaps, same_view
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import MAX_RANK, Array, Tensor
 
 

@@ -22,7 +22,8 @@ from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import as_array, contiguous, move, reshape_moves
 from et_vm.kernels.portable.promotion import can_cast
 from et_vm.kernels.portable.steps import chain
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 _WORTH_KEEPING = 1 << 12

@@ -16,7 +16,8 @@ from et_vm.kernels.portable.indexing.index import check_range
 from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.promotion import promote
 from et_vm.kernels.portable.quantized.quantize import clamped, rounded
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

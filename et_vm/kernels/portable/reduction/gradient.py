@@ -25,7 +25,8 @@ from et_vm.kernels.portable.image.geometry import Window
 from et_vm.kernels.portable.indexing.index import check_index, check_range
 from et_vm.kernels.portable.pooling.pooling import adaptive_bounds, divisors, pooling_window
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

@@ -23,7 +23,8 @@ from et_vm.kernels.portable.elementwise import BLOCK, compute_blocks
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, call, cast, chain, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 

@@ -12,7 +12,8 @@ from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_same_type, dimension
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.evaluate import evaluated
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 from et_vm.work import CALL
 

@@ -12,7 +12,8 @@ from et_vm.kernels.portable.arguments import BOOL, FLOAT, INTEGER, check_memory,
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.evaluate import evaluated, evaluated_to_size
 from et_vm.kernels.portable.inference import inferred
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 _ORDERED = (BOOL, INTEGER, FLOAT)

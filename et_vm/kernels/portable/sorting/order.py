@@ -20,7 +20,8 @@ from et_vm.kernels.portable.evaluate import evaluated, wide
 from et_vm.kernels.portable.indexing.index import check_range
 from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.pointwise.pairwise import log_add
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 from et_vm.work import CALL
 
