@@ -147,7 +147,7 @@ def check_memory(ctx: PrepareContext, shape: Sequence[int], itemsize: int, *, ar
     if not addresses(shape, itemsize):
         raise ctx.trap(
             arg=arg,
-            expected="what makes less than 2**63 bytes",
+            expected="a size of less than 2**63 bytes",
             got=f"an array of shape {list(shape)}",
             code=Error.MemoryAllocationFailed,
         )

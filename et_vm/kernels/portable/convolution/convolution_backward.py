@@ -64,7 +64,7 @@ def convolution_backward_out(
     ctx.check(
         weight.sizes[:2] == channels,
         arg="weight",
-        expected=f"{list(channels)} and the kernel's size",
+        expected=f"a shape that begins with {list(channels)}",
         got=list(weight.sizes),
     )
     shape = (input.sizes[0], features, *window.out)

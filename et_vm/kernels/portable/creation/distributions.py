@@ -191,7 +191,9 @@ def _chosen(
     sums = weights.sum(-1, keepdims=True)
     if not (np.isfinite(sums).all() and (weights >= 0).all() and (sums > 0).all()):
         raise ctx.trap(
-            arg="self", expected="weights that are finite, not negative, and not all zero", got="others"
+            arg="self",
+            expected="weights that are finite, not negative, and not all zero",
+            got="weights that are not",
         )
     if replacement:
         bounds = np.cumsum(weights, -1)

@@ -109,7 +109,7 @@ def _bags(
     count, zeros = counts
     starts = offsets[:count].astype(np.int64)
     if count and (starts[0] != 0 or starts[-1] > len(indices) or (np.diff(starts) < 0).any()):
-        expected = f"offsets that rise from 0 to at most {len(indices)}"
+        expected = f"offsets in ascending order from 0 to at most {len(indices)}"
         raise ctx.trap(arg="offsets", expected=expected, got=starts.tolist())
     if not count and len(indices):
         raise ctx.trap(arg="offsets", expected=f"a bag for {len(indices)} indices", got=[])

@@ -223,7 +223,9 @@ def _index_put(
     taken: list[Tensor | None] = []
     for index in indices:
         if index is not None and overlaps(index.array, target):
-            raise ctx.trap(arg="indices", expected="memory other than that of the output", got=index)
+            raise ctx.trap(
+                arg="indices", expected="a tensor apart from the output", got="one that overlaps it"
+            )
         taken.append(index)
     put = _accumulate if accumulate else _assign
     calls += moves(ctx, self.array, target)

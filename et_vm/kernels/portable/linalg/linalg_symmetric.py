@@ -69,7 +69,9 @@ def linalg_ldl_solve_out(
         if wrong.any():
             raise ctx.trap(arg="pivots", expected=f"rows in [1, {n}]", got=int(order[wrong][0]))
         if not paired(order):
-            raise ctx.trap(arg="pivots", expected="negative numbers in equal pairs", got=order.tolist())
+            raise ctx.trap(
+                arg="pivots", expected="each negative pivot next to an equal one", got=order.tolist()
+            )
         return solve_ldl(lapack, packed, order, b, hermitian)
 
     return evaluated(compute, (LD, pivots, B), (out,))

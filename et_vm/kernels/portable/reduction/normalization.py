@@ -130,7 +130,7 @@ def batch_norm_no_training_out(
         vectors.append(array)
     w, b, mean, variance = vectors
     if mean is None or variance is None:
-        raise ctx.error("running statistics are missing")
+        raise ctx.error("running_mean and running_var must be given")
 
     def coefficients() -> tuple[Array, Array]:
         scale, shift = np.empty(channels, dtype), np.empty(channels, dtype)
