@@ -17,10 +17,12 @@ from xdsl.passes import ModulePass
 from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.schema import SchemaOp
 from et_ir.locations import place_of
+from et_ir.passes.verify.link_check import MissingKernels
 from et_schema.diagnostics import Report
 
 __all__ = ["ProgramFaults", "with_later_faults"]
 
+_TITLE = "the program cannot be compiled"
 _ROUNDS = 8
 """As many passes may fail."""
 
@@ -29,7 +31,7 @@ class ProgramFaults(PassReport):
     """Report of several stages. Its exit code is that of the first."""
 
     def __init__(self, findings: Sequence[Diagnostic], exit_code: int):
-        super().__init__("the program cannot be compiled", findings)
+        super().__init__(_TITLE, findings)
         self.exit_code = exit_code
 
 
@@ -38,12 +40,13 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
 
     `passes` starts with the one that raised it. `module` is as that one left it, and is changed; it is what an import
     made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, and
-    where it is no report.
+    where it is no report; `MissingKernels` where all that is wrong is what the target lacks.
     """
     if module is None or not isinstance(error, Report):
         return error
     found = list(error.diagnostics)
     count = len(found)
+    kinds: set[type[Report]] = {type(error)}
     latest = found
     remaining = list(passes)
     for _ in range(_ROUNDS):
@@ -58,12 +61,13 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
             if not latest:
                 break
             found.extend(latest)
+            kinds.add(type(report))
         except Exception:
             # Of a program that is not whole, passes may expect what is not there; what was found is no less true.
             break
     if len(found) == count:
         return error
-    return ProgramFaults(found, error.exit_code)
+    return MissingKernels(_TITLE, found) if kinds == {MissingKernels} else ProgramFaults(found, error.exit_code)
 
 
 def _stand_in(module: ModuleOp, findings: Sequence[Diagnostic]) -> None:

@@ -11,6 +11,7 @@ from et_ir.dialects.aten import ops as aten
 from et_ir.driver.faults import ProgramFaults, with_later_faults
 from et_ir.driver.pipelines import core_aten_passes, edge_passes, executorch_passes
 from et_ir.locations import place_of
+from et_ir.passes.verify.link_check import MissingKernels
 
 TYPE = TensorType(f32, [4])
 
@@ -45,6 +46,14 @@ def test_later_faults_follow() -> None:
         ("aten::nextafter.out", place_of(line(2))),
     ]
     assert found.exit_code == 3
+
+
+def test_missing_kernels_of_several_stages_are_missing_kernels() -> None:
+    program = module()
+    blamed = next(op for op in program.walk() if isinstance(op, aten.ReluOp))
+    found = with_later_faults(MissingKernels("limits", [diagnose(blamed, "is blamed")]), program, STAGES)
+    assert isinstance(found, MissingKernels)
+    assert len(found.diagnostics) == 2
 
 
 def test_an_error_with_nothing_to_add_stays() -> None:
