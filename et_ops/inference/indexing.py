@@ -32,7 +32,6 @@ def _check_index(arg: str, index: Meta, *ranks: int) -> None:
 def embedding(weight: Meta, indices: Meta, *_: object) -> Meta:
     if weight.rank != 2:
         raise Mismatch("weight", "a matrix of weights", weight)
-    _check_index("indices", indices)
     return Meta((*indices.shape, weight.shape[1]), weight.dtype)
 
 

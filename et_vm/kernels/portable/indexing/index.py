@@ -94,6 +94,7 @@ def embedding_out(
     out: Tensor,
 ) -> Step:
     """The rows of `weight` at `indices`. The step traps on an index out of range."""
+    check_index(ctx, indices, arg="indices")
     if not out.array.size:
         return (check_range, (ctx, indices.array, 0, weight.sizes[0], "indices"))
     return take_step(ctx, weight.array, 0, indices, out.array, lowest=0, arg="indices")
