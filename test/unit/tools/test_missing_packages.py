@@ -27,7 +27,7 @@ def without(package: str, *line: str) -> subprocess.CompletedProcess[str]:
 
 
 def extra() -> str:
-    """What is to be installed, as pip takes it."""
+    """The requirement to install, in pip's syntax."""
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     packages = " ".join(project["optional-dependencies"]["compiler"])
     assert "xdsl>=" in packages
