@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
+from math import isfinite
 from typing import Final
 
 __all__ = [
@@ -76,9 +77,46 @@ class DType:
         """Whether this is an integer type without negative numbers."""
         return self.name.startswith("ui")
 
+    @property
+    def torch_name(self) -> str:
+        """Its name in torch, for messages: `float32`, `uint8`, `bfloat16`."""
+        match self.category:
+            case Category.BOOL:
+                return "bool"
+            case Category.INTEGER:
+                return f"{'u' if self.is_unsigned else ''}int{self.bits}"
+            case Category.COMPLEX:
+                return f"complex{2 * self.bits}"
+            case Category.FLOAT:
+                brain, eight = (
+                    "b" if self is BF16 else "",
+                    f"_{self.name[2:].lower()}" if self.bits == 8 else "",
+                )
+                return f"{brain}float{self.bits}{eight}"
+
+    def holds(self, number: float) -> bool:
+        """Whether a real number converts to this type without overflow, as PyTorch checks it: infinities and NaN are
+        numbers of every float type, and a negative integer wraps into an unsigned type that holds its magnitude.
+        """
+        if self.category is Category.INTEGER:
+            most = (1 << (self.bits - (not self.is_unsigned))) - 1
+            least = (
+                -most
+                if self.is_unsigned and isinstance(number, int)
+                else 0
+                if self.is_unsigned
+                else -most - 1
+            )
+            return isfinite(number) and least <= number <= most
+        largest = _LARGEST.get(self.name)
+        return largest is None or not isfinite(number) or abs(number) <= largest
+
     def __repr__(self) -> str:
         return self.name
 
+
+_LARGEST: Final = {"f16": 65504.0, "bf16": (2 - 2.0**-7) * 2.0**127, "f32": (2 - 2.0**-23) * 2.0**127}
+"""The largest finite numbers of the float types that a Python float may exceed."""
 
 BOOL: Final = DType("i1", Category.BOOL, 1)
 U8: Final = DType("ui8", Category.INTEGER, 8)

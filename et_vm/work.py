@@ -18,7 +18,7 @@ from et_vm.values import Array, Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from et_vm.kernels.registry import Step
+    from et_vm.step import Step
 
 __all__ = ["CALL", "WorkMeter", "elements_of", "work_of"]
 

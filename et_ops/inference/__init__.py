@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["RULES"]
 
 _FAMILIES = """
-    backward convolution creation einsum indexing matmul normalization pointwise quantized recurrent reductions
-    spectral views
+    backward convolution creation einsum factorization indexing matmul normalization pointwise quantized recurrent
+    reductions spectral views
 """
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from et_ops.dtypes import I64
-from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, rule
-from et_ops.inference.shapes import Shape, ceil_div, differ, known, spatial, spread, window
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, check_number, rule
+from et_ops.inference.shapes import Shape, below, ceil_div, differ, known, spatial, spread, window
 
 
 @rule("convolution")
@@ -179,10 +179,10 @@ for _rank in (1, 2, 3):
 # -- padding
 
 
-def padded(shape: Shape, pad: Sequence[int]) -> Shape:
-    """The shape after padding; `pad` has a pair for each dimension, the last dimension first."""
+def padded(shape: Shape, pad: Sequence[int], arg: str = "pad") -> Shape:
+    """The shape after padding; `pad`, the argument `arg`, has a pair for each dimension, the last dimension first."""
     if len(pad) % 2 or len(pad) // 2 > len(shape):
-        raise ValueError(f"padding {tuple(pad)} does not fit shape {shape}")
+        raise Mismatch(arg, f"up to {len(shape)} pairs", list(pad))
     sizes = list(shape)
     for i in range(len(pad) // 2):
         before, after = pad[2 * i], pad[2 * i + 1]
@@ -192,24 +192,49 @@ def padded(shape: Shape, pad: Sequence[int]) -> Shape:
             continue
         sizes[-1 - i] = size + before + after
         if sizes[-1 - i] < 0:
-            raise ValueError(f"padding {tuple(pad)} crops more than the size of shape {shape}")
+            cut = f"padding that cuts off at most the {size} elements of dimension {len(shape) - 1 - i}"
+            raise Mismatch(arg, cut, list(pad))
     return tuple(sizes)
 
 
-@rule(
-    "constant_pad_nd",
-    "pad",
-    "reflection_pad1d",
-    "reflection_pad2d",
-    "reflection_pad3d",
-    "replication_pad1d",
-    "replication_pad2d",
-    "replication_pad3d",
-    "_pad_circular",
-    "_pad_enum",
-)
+@rule("pad", "_pad_circular", "_pad_enum")
 def pad(self: Meta, pad: Sequence[int], *_: object) -> Meta:
     return Meta(padded(self.shape, pad), self.dtype)
+
+
+@rule("constant_pad_nd")
+def constant_pad(self: Meta, pad: Sequence[int], value: Number) -> Meta:
+    check_number("value", value, self.dtype)
+    return Meta(padded(self.shape, pad), self.dtype)
+
+
+def _edges_padded(self: Meta, rank: int, padding: Sequence[int], reflect: bool) -> Meta:
+    if self.rank not in (rank + 1, rank + 2):
+        raise Mismatch("self", f"{rank + 1} or {rank + 2} dimensions", self)
+    if len(padding) != 2 * rank:
+        raise Mismatch("padding", f"{2 * rank} numbers", list(padding))
+    shape = padded(self.shape, padding, "padding")
+    for i in range(rank):
+        size, most = self.shape[-1 - i], max(padding[2 * i : 2 * i + 2])
+        if below(size, most + 1 if reflect else 1) or below(shape[-1 - i], 1):
+            good = f"less than {size} on each side" if reflect else "padding that leaves elements"
+            place = f"of dimension {self.rank - 1 - i} of size {size}"
+            raise Mismatch("padding", f"{good} {place}", list(padding))
+    return Meta(shape, self.dtype)
+
+
+def _define_edge_padding(rank: int) -> None:
+    @rule(f"reflection_pad{rank}d")
+    def reflection(self: Meta, padding: Sequence[int]) -> Meta:  # pyright: ignore[reportUnusedFunction]
+        return _edges_padded(self, rank, padding, True)
+
+    @rule(f"replication_pad{rank}d")
+    def replication(self: Meta, padding: Sequence[int]) -> Meta:  # pyright: ignore[reportUnusedFunction]
+        return _edges_padded(self, rank, padding, False)
+
+
+for _rank in (1, 2, 3):
+    _define_edge_padding(_rank)
 
 
 # -- resampling

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from et_ops.dtypes import F16, F32, F64, I8, I16, I32, I64, U8, DType
-from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, number_dtype, rule
-from et_ops.inference.shapes import ceil_div, numel, sized, wrap_dim
+from et_ops.dtypes import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, check_number, number_dtype, rule
+from et_ops.inference.shapes import Shape, broadcast, ceil_div, numel, sized, wrap_dim
 
 
 def _of_number(number: Number) -> DType:
@@ -16,19 +16,39 @@ def _of_number(number: Number) -> DType:
     return F32 if dtype is F64 else dtype
 
 
+def _filled(arg: str, number: Number, result: Meta) -> Meta:
+    """A result that a number fills. Torch makes an infinity of a number that is too large for a 16-bit float where it
+    makes a single element, and refuses it elsewhere.
+    """
+    infinite = result.dtype in (F16, BF16)
+    if (
+        isinstance(number, Meta)
+        or result.dtype.holds(number)
+        or (infinite and numel(result.shape) in (None, 1))
+    ):
+        return result
+    raise Mismatch(arg, f"a number that fits {result.dtype.torch_name}", number)
+
+
 @rule("full")
 def full(size: Sequence[int], fill_value: Number, dtype: DType | None, *_: object) -> Meta:
-    return Meta(sized(size), dtype or _of_number(fill_value))
+    return _filled("fill_value", fill_value, Meta(sized(size), dtype or _of_number(fill_value)))
 
 
-@rule("empty.memory_format", "ones", "rand", "randn", "zeros")
+@rule("empty.memory_format", "ones", "rand", "randn", "zeros", "dim_order_ops._empty_dim_order")
 def filled(size: Sequence[int], dtype: DType | None, *_: object) -> Meta:
     return Meta(sized(size), dtype or F32)
 
 
 @rule("empty_strided")
 def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: DType | None, *_: object) -> Meta:
+    _check_strides(size, stride)
     return Meta(sized(size), dtype or F32)
+
+
+def _check_strides(size: Sequence[int], stride: Sequence[int]) -> None:
+    if len(stride) != len(size) or any(step < 0 and step != UNKNOWN for step in stride):
+        raise Mismatch("stride", f"{len(size)} non-negative strides", list(stride))
 
 
 @rule("empty_like", "ones_like", "zeros_like", "rand_like", "randn_like")
@@ -38,7 +58,19 @@ def like(self: Meta, dtype: DType | None, *_: object) -> Meta:
 
 @rule("full_like")
 def full_like(self: Meta, fill_value: Number, dtype: DType | None, *_: object) -> Meta:
-    return Meta(self.shape, dtype or self.dtype)
+    return _filled("fill_value", fill_value, Meta(self.shape, dtype or self.dtype))
+
+
+@rule("fill.Scalar")
+def fill(self: Meta, value: Number) -> Meta:
+    return _filled("value", value, self)
+
+
+@rule("fill.Tensor")
+def fill_with_tensor(self: Meta, value: Meta) -> Meta:
+    if numel(value.shape) not in (None, 1):
+        raise Mismatch("value", "one element", value)
+    return self
 
 
 @rule("new_empty", "new_ones", "new_zeros")
@@ -48,6 +80,8 @@ def new_filled(self: Meta, size: Sequence[int], dtype: DType | None, *_: object)
 
 @rule("empty_permuted")
 def empty_permuted(size: Sequence[int], layout: Sequence[int], dtype: DType | None, *_: object) -> Meta:
+    if sorted(layout) != list(range(len(size))):
+        raise Mismatch("physical_layout", f"an order of {len(size)} dimensions", list(layout))
     return Meta(sized(size), dtype or F32)
 
 
@@ -55,17 +89,18 @@ def empty_permuted(size: Sequence[int], layout: Sequence[int], dtype: DType | No
 def new_empty_strided(
     self: Meta, size: Sequence[int], stride: Sequence[int], dtype: DType | None, *_: object
 ) -> Meta:
+    _check_strides(size, stride)
     return Meta(sized(size), dtype or self.dtype)
 
 
 @rule("new_full")
 def new_full(self: Meta, size: Sequence[int], fill_value: Number, dtype: DType | None, *_: object) -> Meta:
-    return Meta(sized(size), dtype or self.dtype)
+    return _filled("fill_value", fill_value, Meta(sized(size), dtype or self.dtype))
 
 
 @rule("scalar_tensor")
 def scalar_tensor(s: Number, dtype: DType | None, *_: object) -> Meta:
-    return Meta((), dtype or F32)
+    return _filled("s", s, Meta((), dtype or F32))
 
 
 @rule("arange")
@@ -82,20 +117,35 @@ def arange_start(start: Number, end: Number, dtype: DType | None, *_: object) ->
 def arange(start: Number, end: Number, step: Number, dtype: DType | None, *_: object) -> Meta:
     if dtype is None:
         dtype = I64 if all(number_dtype(n).is_integral for n in (start, end, step)) else F32
+    for arg, number in (("start", start), ("end", end), ("step", step)):
+        if isinstance(number, float) and not math.isfinite(number):
+            raise Mismatch(arg, "a finite number", number)
     if isinstance(start, Meta) or isinstance(end, Meta) or isinstance(step, Meta):
         return Meta((UNKNOWN,), dtype)
+    # Torch drops fractions before it counts in int64, and afterwards in narrower types.
     if dtype is I64:
         start, end, step = int(start), int(end), int(step)
-    if step == 0 or (end - start) * step < 0:
-        raise ValueError(f"arange from {start} to {end} by {step} has the wrong sign of step")
+    if not (int(step) if dtype.is_integral else step):
+        raise Mismatch(
+            "step", "an integer other than zero" if dtype.is_integral else "a step other than zero", step
+        )
+    if (end - start) * step < 0:
+        limit = f"at {'least' if step > 0 else 'most'} {start}"
+        raise Mismatch("end", f"a bound of {limit} for steps of {step}", end)
     if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         return Meta((ceil_div(end - start, step),), dtype)
-    return Meta((math.ceil((end - start) / step),), dtype)
+    steps = (end - start) / step
+    if not math.isfinite(steps):
+        raise Mismatch("end", f"a bound in reach of steps of {step} from {start}", end)
+    return Meta((math.ceil(steps),), dtype)
 
 
 @rule("linspace", "linspace.Scalar_Tensor", "linspace.Tensor_Scalar", "linspace.Tensor_Tensor")
-def linspace(start: object, end: object, steps: int, dtype: DType | None, *_: object) -> Meta:
-    return Meta((steps,), dtype or F32)
+def linspace(start: Number, end: Number, steps: int, dtype: DType | None, *_: object) -> Meta:
+    if dtype is not None and dtype.is_integral:
+        check_number("start", start, dtype)
+        check_number("end", end, dtype)
+    return Meta(sized((steps,), "steps"), dtype or F32)
 
 
 @rule("logspace", "logspace.Scalar_Tensor", "logspace.Tensor_Scalar", "logspace.Tensor_Tensor")
@@ -118,6 +168,50 @@ def randperm(n: int, dtype: DType | None, *_: object) -> Meta:
     return Meta(sized((n,)), dtype or I64)
 
 
+@rule("randint")
+def randint(high: int, size: Sequence[int], dtype: DType | None, *_: object) -> Meta:
+    return Meta(sized(size), dtype or I64)
+
+
+@rule("randint.low")
+def randint_from(low: int, high: int, size: Sequence[int], dtype: DType | None, *_: object) -> Meta:
+    return Meta(sized(size), dtype or I64)
+
+
+@rule("randint_like")
+def randint_like(self: Meta, high: int, dtype: DType | None, *_: object) -> Meta:
+    return like(self, dtype)
+
+
+@rule("randint_like.low_dtype")
+def randint_like_from(self: Meta, low: int, high: int, dtype: DType | None, *_: object) -> Meta:
+    return like(self, dtype)
+
+
+@rule("normal.float_Tensor")
+def normal_of_deviations(mean: float, std: Meta, *_: object) -> Meta:
+    return std
+
+
+@rule("normal.Tensor_Tensor", "binomial")
+def drawn_for_both(self: Meta, other: Meta, *_: object) -> Meta:
+    return Meta(broadcast(self.shape, other.shape), self.dtype)
+
+
+@rule("normal.float_float")
+def normal(
+    mean: float, std: float, size: Sequence[int], generator: object, dtype: DType | None, *_: object
+) -> Meta:
+    return Meta(sized(size), dtype or F32)
+
+
+@rule("multinomial")
+def multinomial(self: Meta, num_samples: int, *_: object) -> Meta:
+    if self.rank not in (1, 2):
+        raise Mismatch("self", "1 or 2 dimensions", self)
+    return Meta((*self.shape[:-1], num_samples), I64)
+
+
 @rule("hann_window")
 def hann_window(window_length: int, dtype: DType | None, *_: object) -> Meta:
     return Meta((window_length,), dtype or F32)
@@ -136,7 +230,7 @@ def dim_arange(like: Meta, dim: int) -> Meta:
 # -- conversions
 
 
-@rule("_to_copy", "to.dtype_layout")
+@rule("_to_copy", "to.dtype_layout", "dim_order_ops._to_dim_order_copy")
 def to_copy(self: Meta, dtype: DType | None, *_: object) -> Meta:
     return Meta(self.shape, dtype or self.dtype)
 
@@ -184,13 +278,32 @@ def nonzero(self: Meta) -> Meta:
     return Meta((UNKNOWN, self.rank), I64)
 
 
+@rule("nonzero_static")
+def nonzero_static(self: Meta, size: int, fill_value: int) -> Meta:
+    return Meta((*sized((size,)), self.rank), I64)
+
+
 @rule("nonzero_numpy")
 def nonzero_numpy(self: Meta) -> list[Meta]:
     return [Meta((UNKNOWN,), I64)] * max(self.rank, 1)
 
 
+def _check_mask(self: Meta, mask: Meta) -> Shape:
+    if mask.dtype is not BOOL:
+        raise Mismatch("mask", "bool", mask.dtype.torch_name)
+    return broadcast(self.shape, mask.shape)
+
+
+@rule("masked_scatter")
+def masked_scatter(self: Meta, mask: Meta, source: Meta) -> Meta:
+    if source.dtype is not self.dtype:
+        raise Mismatch("source", self.dtype.torch_name, source.dtype.torch_name)
+    return Meta(_check_mask(self, mask), self.dtype)
+
+
 @rule("masked_select")
 def masked_select(self: Meta, mask: Meta) -> Meta:
+    _check_mask(self, mask)
     return Meta((UNKNOWN,), self.dtype)
 
 

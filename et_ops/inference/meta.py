@@ -15,6 +15,7 @@ __all__ = [
     "Number",
     "Result",
     "Rule",
+    "check_number",
     "number_dtype",
     "rule",
 ]
@@ -81,3 +82,9 @@ def number_dtype(number: Number) -> DType:
     if isinstance(number, bool):
         return BOOL
     return I64 if isinstance(number, int) else F64
+
+
+def check_number(arg: str, number: Number, dtype: DType) -> None:
+    """Raise `Mismatch` for a number that a type does not hold. One known at run time only passes."""
+    if not isinstance(number, Meta) and not dtype.holds(number):
+        raise Mismatch(arg, f"a number that fits {dtype.torch_name}", number)

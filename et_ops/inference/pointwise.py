@@ -12,8 +12,8 @@ from et_ops.dtypes import (
     promote_categories,
     real_of,
 )
-from et_ops.inference.meta import UNKNOWN, Meta, Number, number_dtype, rule
-from et_ops.inference.shapes import broadcast, known, with_size, wrap_dim
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, number_dtype, rule
+from et_ops.inference.shapes import broadcast, known, unlike, with_size, wrap_dim
 
 __all__ = ["promoted"]
 
@@ -46,16 +46,25 @@ def _shape(*operands: Meta | Number | None) -> tuple[int, ...]:
 
 @rule(
     """
-    absolute alias alias_copy alpha_dropout bitwise_not ceil celu clone contiguous copy detach
-    detach_copy dropout elu feature_alpha_dropout feature_dropout fill.Scalar fill.Tensor fix floor frac
+    absolute alias alias_copy alpha_dropout bitwise_not ceil celu clone contiguous detach
+    detach_copy dropout elu feature_alpha_dropout feature_dropout fix floor frac
     gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu lift_fresh_copy log_sigmoid mish
     nan_to_num neg negative positive relu relu6 round round.decimals selu sgn sign silu softplus
     softshrink special_round threshold trunc zero _conj_copy _conj_physical _neg_view_copy conj_physical
-    prelu _prelu_kernel rrelu bernoulli bernoulli.p data
+    prelu _prelu_kernel rrelu bernoulli bernoulli.p data dim_order_ops._clone_dim_order
+    _standard_gamma bernoulli.Tensor cauchy exponential geometric log_normal poisson random random.from
+    random.to uniform normal.Tensor_float
     """
 )
 def same_as_self(self: Meta, *_: object) -> Meta:
     return Meta(self.shape, self.dtype)
+
+
+@rule("copy")
+def copy(self: Meta, src: Meta, non_blocking: bool) -> Meta:
+    if unlike(broadcast(self.shape, src.shape), self.shape):
+        raise Mismatch("src", f"a shape that broadcasts to {list(self.shape)}", src)
+    return self
 
 
 @rule("abs")
@@ -184,7 +193,7 @@ def lerp(self: Meta, end: Meta, weight: Meta | Number) -> Meta:
     return Meta(_shape(self, end, weight), self.dtype)
 
 
-@rule("masked_fill.Scalar", "masked_fill.Tensor", "masked_scatter")
+@rule("masked_fill.Scalar", "masked_fill.Tensor")
 def masked_fill(self: Meta, mask: Meta, value: Meta | Number) -> Meta:
     return Meta(_shape(self, mask), self.dtype)
 

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from math import prod
 from typing import Final, TypeVar
 
-from et_ops.dtypes import BF16, F16, F32, F64, I8, I16, I32, I64, U8, DType
-from et_ops.inference.meta import UNKNOWN, Meta, Rule, rule
+from et_ops.dtypes import BF16, BY_NAME, F16, F32, F64, I8, I16, I32, I64, U8, DType
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Rule, rule
+from et_ops.inference.shapes import below, broadcast, differ, unlike
 
 _RANGES: Final = {
     U8: (0, 255),
     I8: (-128, 127),
+    BY_NAME["ui16"]: (0, (1 << 16) - 1),
     I16: (-(1 << 15), (1 << 15) - 1),
     I32: (-(1 << 31), (1 << 31) - 1),
 }
@@ -32,29 +34,35 @@ def _rules(names: str) -> Callable[[_F], _F]:
 
 def _one_of(name: str, dtype: DType, expected: tuple[DType, ...]) -> None:
     if dtype not in expected:
-        raise ValueError(f"'{name}' is {dtype}, expected one of {', '.join(map(str, expected))}")
+        raise Mismatch(name, " or ".join(known.torch_name for known in expected), dtype.torch_name)
 
 
-def _quantised(dtype: DType, *limits: int) -> DType:
+def _quantised(dtype: DType, **limits: int) -> DType:
     """A type of quantized numbers, which hold the limits."""
     _one_of("dtype", dtype, tuple(_RANGES))
     least, most = _RANGES[dtype]
-    for limit in limits:
+    for name, limit in limits.items():
         if not least <= limit <= most:
-            raise ValueError(f"the limit {limit} is not in the range of {dtype}, [{least}, {most}]")
+            raise Mismatch(name, f"a number in [{least}, {most}]", limit)
     return dtype
 
 
 def _single(**tensors: Meta) -> None:
     for name, tensor in tensors.items():
         if UNKNOWN not in tensor.shape and prod(tensor.shape) != 1:
-            raise ValueError(f"'{name}' has {prod(tensor.shape)} elements, expected one")
+            raise Mismatch(name, "one element", tensor)
 
 
 def _floats(**tensors: Meta | None) -> None:
     for name, tensor in tensors.items():
         if tensor is not None and not tensor.dtype.is_float:
-            raise ValueError(f"'{name}' is {tensor.dtype}, expected a float type")
+            raise Mismatch(name, "a float type", tensor.dtype.torch_name)
+
+
+def _matrix(**tensors: Meta) -> None:
+    for name, tensor in tensors.items():
+        if tensor.rank != 2:
+            raise Mismatch(name, "2 dimensions", tensor)
 
 
 def _narrow(input: Meta) -> None:
@@ -68,8 +76,8 @@ def _narrow(input: Meta) -> None:
 def quantize(input: Meta, scale: float, zero_point: int, least: int, most: int, dtype: DType) -> Meta:
     _narrow(input)
     if not scale:
-        raise ValueError("'scale' is 0")
-    return Meta(input.shape, _quantised(dtype, least, most))
+        raise Mismatch("scale", "a number other than zero", scale)
+    return Meta(input.shape, _quantised(dtype, quant_min=least, quant_max=most))
 
 
 @_rules("quantize_per_tensor.tensor")
@@ -78,7 +86,7 @@ def quantize_by_tensor(
 ) -> Meta:
     _narrow(input)
     _single(scale=scale, zero_point=zero_point)
-    return Meta(input.shape, _quantised(dtype, least, most))
+    return Meta(input.shape, _quantised(dtype, quant_min=least, quant_max=most))
 
 
 @_rules("quantize_per_tensor.tensor2")
@@ -91,8 +99,7 @@ def quantize_by_tensors(
 
 
 def _restored(input: Meta, dtype: DType, out: DType | None) -> Meta:
-    if input.dtype is not _quantised(dtype):
-        raise ValueError(f"'input' is {input.dtype}, and 'dtype' {dtype}")
+    _one_of("input", input.dtype, (_quantised(dtype),))
     result = F32 if out is None else out
     _one_of("out_dtype", result, (F32, F16, BF16, F64))
     return Meta(input.shape, result)
@@ -129,14 +136,13 @@ def convert(input: Meta, dtype: DType) -> Meta:
 
 def _channels(input: Meta, scales: Meta, zero_points: Meta | None, axis: int) -> None:
     if not -input.rank <= axis < input.rank:
-        raise ValueError(f"axis {axis} is not a dimension of a tensor of rank {input.rank}")
+        raise Mismatch("axis", f"a dimension of a tensor of rank {input.rank}", axis)
     _floats(scales=scales)
     for name, tensor in (("scales", scales), ("zero_points", zero_points)):
         if tensor is None:
             continue
-        known = UNKNOWN not in (*tensor.shape, input.shape[axis])
-        if tensor.rank != 1 or (known and tensor.shape[0] != input.shape[axis]):
-            raise ValueError(f"'{name}' is no vector of the {input.shape[axis]} indices of dimension {axis}")
+        if unlike(tensor.shape, (input.shape[axis],)):
+            raise Mismatch(name, f"shape {[input.shape[axis]]}, that of dimension {axis}", tensor)
 
 
 @_rules("quantize_per_channel")
@@ -145,7 +151,7 @@ def quantize_channels(
 ) -> Meta:
     _narrow(input)
     _channels(input, scales, zero_points, axis)
-    return Meta(input.shape, _quantised(dtype, least, most))
+    return Meta(input.shape, _quantised(dtype, quant_min=least, quant_max=most))
 
 
 @_rules("dequantize_per_channel")
@@ -160,7 +166,7 @@ def dequantize_channels(
     out: DType | None,
 ) -> Meta:
     _channels(input, scales, zero_points, axis)
-    _quantised(dtype, least, most)
+    _quantised(dtype, quant_min=least, quant_max=most)
     return _restored(input, dtype, out)
 
 
@@ -175,21 +181,21 @@ def fake_quantise_channels(
 
 def _rows(input: Meta, scales: Meta, zero_points: Meta) -> None:
     if not input.rank:
-        raise ValueError("'input' has no rows")
+        raise Mismatch("input", "at least one dimension", "a 0-d tensor")
     _floats(scales=scales)
     for name, tensor in (("scales", scales), ("zero_points", zero_points)):
         known = UNKNOWN not in (*tensor.shape, *input.shape[:-1])
         if known and prod(tensor.shape) != prod(input.shape[:-1]):
-            raise ValueError(
-                f"'{name}' has {prod(tensor.shape)} elements, 'input' {prod(input.shape[:-1])} rows"
-            )
+            raise Mismatch(name, f"{prod(input.shape[:-1])} elements", tensor)
+        if unlike(broadcast(input.shape, tensor.shape), input.shape):
+            raise Mismatch(name, f"a shape that broadcasts to {list(input.shape)}", tensor)
 
 
 @_rules("quantize_per_token")
 def quantize_rows(input: Meta, scales: Meta, zero_points: Meta, least: int, most: int, dtype: DType) -> Meta:
     _floats(input=input)
     _rows(input, scales, zero_points)
-    return Meta(input.shape, _quantised(dtype, least, most))
+    return Meta(input.shape, _quantised(dtype, quant_min=least, quant_max=most))
 
 
 @_rules("dequantize_per_token")
@@ -197,30 +203,26 @@ def dequantize_rows(
     input: Meta, scales: Meta, zero_points: Meta, least: int, most: int, dtype: DType, out: DType
 ) -> Meta:
     _rows(input, scales, zero_points)
-    _quantised(dtype, least, most)
     return _restored(input, dtype, out)
 
 
 def _groups(input: Meta, scales: Meta, zero_points: Meta | None, size: int) -> None:
-    if input.rank != 2:
-        raise ValueError(f"'input' has rank {input.rank}, expected a matrix")
+    _matrix(input=input)
     if size <= 1:
-        raise ValueError(f"group_size is {size}, expected more than 1")
+        raise Mismatch("group_size", "a number above 1", size)
     _floats(scales=scales)
     rows, columns = input.shape
     if columns == UNKNOWN:
         return
     if size > columns and scales.shape[-1:] == (1,):
         size = columns
-    if columns % size:
-        raise ValueError(f"group_size {size} does not divide {columns} columns")
+    if size == 0 or columns % size:
+        raise Mismatch("group_size", f"a divisor of {columns}", size)
     for name, tensor in (("scales", scales), ("zero_points", zero_points)):
         if tensor is None or UNKNOWN in (rows, *tensor.shape):
             continue
         if prod(tensor.shape) != rows * columns // size:
-            raise ValueError(
-                f"'{name}' has {prod(tensor.shape)} elements for {rows * columns // size} groups"
-            )
+            raise Mismatch(name, f"{rows * columns // size} elements", tensor)
 
 
 @_rules("quantize_per_channel_group")
@@ -229,7 +231,7 @@ def quantize_groups(
 ) -> Meta:
     _floats(input=input)
     _groups(input, scales, zero_points, size)
-    return Meta(input.shape, _quantised(dtype, least, most))
+    return Meta(input.shape, _quantised(dtype, quant_min=least, quant_max=most))
 
 
 @_rules("dequantize_per_channel_group")
@@ -255,14 +257,16 @@ def choose(input: Meta, least: int, most: int, eps: float, dtype: DType) -> tupl
     _narrow(input)
     _quantised(dtype)
     if not least <= 0 <= most or least == most:
-        raise ValueError(f"the limits {least} and {most} are not on both sides of 0")
+        raise Mismatch("quant_min", "limits on both sides of 0", [least, most])
+    if input.shape and not all(size < 0 or size for size in input.shape):
+        raise Mismatch("input", "at least one element", input)
     return Meta((1,), F64), Meta((1,), I64)
 
 
 def _per_row(input: Meta) -> tuple[int, ...]:
     _floats(input=input)
-    if not input.rank:
-        raise ValueError("'input' has no rows")
+    if not input.rank or below(input.shape[-1], 1):
+        raise Mismatch("input", "rows that are not empty", input)
     return (*input.shape[:-1], 1)
 
 
@@ -290,14 +294,17 @@ def add(
     b: Meta, b_scale: float, b_zero_point: int, b_least: int, b_most: int,
     scale: float, zero_point: int, least: int, most: int,
 ) -> Meta:  # fmt: skip
-    if a.dtype is not b.dtype or a.rank != b.rank:
-        raise ValueError(f"the operands are {a.dtype} of rank {a.rank} and {b.dtype} of rank {b.rank}")
+    _one_of("b", b.dtype, (a.dtype,))
+    if unlike(a.shape, b.shape):
+        raise Mismatch("b", f"shape {list(a.shape)}", b)
     shape = tuple(n if m == UNKNOWN else m for m, n in zip(a.shape, b.shape, strict=True))
-    if any(UNKNOWN != n != m for m, n in zip(shape, b.shape, strict=True)):
-        raise ValueError("the operands have different shapes")
     if not scale:
-        raise ValueError("'out_scale' is 0")
-    return Meta(shape, _quantised(a.dtype, a_least, a_most, b_least, b_most, least, most))
+        raise Mismatch("out_scale", "a number other than zero", scale)
+    dtype = _quantised(
+        a.dtype, a_quant_min=a_least, a_quant_max=a_most, b_quant_min=b_least, b_quant_max=b_most,
+        out_quant_min=least, out_quant_max=most,
+    )  # fmt: skip
+    return Meta(shape, dtype)
 
 
 def _looked_up(
@@ -310,16 +317,30 @@ def _looked_up(
     dtype: DType | None,
 ) -> Meta:
     _one_of("weight", weight.dtype, (U8, I8) if bits == 8 else (U8,))
-    if weight.rank != 2:
-        raise ValueError(f"'weight' has rank {weight.rank}, expected a matrix")
+    _matrix(weight=weight)
     half = 1 << (bits - 1)
     if bits < 8 and limits != (-half, half - 1):
-        raise ValueError(f"the limits are {list(limits)}, expected {[-half, half - 1]}")
-    _floats(weight_scales=scales, weight_zero_points=zero_points)
-    if zero_points is not None and zero_points.dtype is not scales.dtype:
-        raise ValueError(f"'weight_zero_points' is {zero_points.dtype}, 'weight_scales' {scales.dtype}")
-    columns = weight.shape[1]
+        raise Mismatch("weight_quant_min", f"the limits {[-half, half - 1]}", list(limits))
+    if bits == 8:
+        _quantised(weight.dtype, weight_quant_min=limits[0], weight_quant_max=limits[1])
+    _floats(weight_scales=scales)
+    _one_of("indices", indices.dtype, (I32, I64))
+    rows, columns = weight.shape
     width = columns if columns == UNKNOWN else columns * 8 // bits
+    groups = scales.shape[1] if scales.rank == 2 else 1
+    if (
+        scales.rank not in (1, 2)
+        or differ(scales.shape[0], rows)
+        or (min(groups, width) >= 0 and (groups == 0 or width % groups))
+    ):
+        raise Mismatch(
+            "weight_scales", f"{rows} rows, of a number for each group of the {width} columns", scales
+        )
+    if zero_points is not None and (
+        zero_points.dtype is not scales.dtype or unlike(zero_points.shape, scales.shape)
+    ):
+        expected = f"{scales.dtype.torch_name} of shape {list(scales.shape)}"
+        raise Mismatch("weight_zero_points", expected, zero_points)
     return Meta((*indices.shape, width), dtype or scales.dtype)
 
 
@@ -350,19 +371,20 @@ for _name, _bits in (("embedding_byte", 8), ("embedding_4bit", 4), ("embedding_2
 def _mixed(input: Meta, weight: Meta, scales: Meta, zero_points: Meta | None) -> None:
     _one_of("input", input.dtype, (F32, F16))
     _one_of("weight", weight.dtype, (I8,))
-    if (input.rank, weight.rank) != (2, 2):
-        raise ValueError(f"the operands have ranks {input.rank} and {weight.rank}, expected matrices")
-    if scales.dtype is not input.dtype:
-        raise ValueError(f"'weight_scales' is {scales.dtype}, 'input' {input.dtype}")
+    _matrix(input=input, weight=weight)
+    _one_of("weight_scales", scales.dtype, (input.dtype,))
+    if unlike(scales.shape, weight.shape[:1]):
+        raise Mismatch("weight_scales", f"shape {[weight.shape[0]]}", scales)
+    # The operator has a place for zero points, and no meaning.
     if zero_points is not None:
-        raise ValueError("'weight_zero_points' is not supported, expected none")
+        raise Mismatch("weight_zero_points", "None", "a tensor")
 
 
 @_rules("mixed_mm")
 def mixed_mm(input: Meta, weight: Meta, scales: Meta, zero_points: Meta | None) -> Meta:
     _mixed(input, weight, scales, zero_points)
-    if UNKNOWN not in (input.shape[1], weight.shape[0]) and input.shape[1] != weight.shape[0]:
-        raise ValueError(f"{input.shape[1]} columns times {weight.shape[0]} rows")
+    if differ(input.shape[1], weight.shape[0]):
+        raise Mismatch("weight", f"{input.shape[1]} rows", weight)
     return Meta((input.shape[0], weight.shape[1]), input.dtype)
 
 
@@ -371,6 +393,6 @@ def mixed_linear(
     input: Meta, weight: Meta, scales: Meta, zero_points: Meta | None, dtype: DType | None
 ) -> Meta:
     _mixed(input, weight, scales, zero_points)
-    if UNKNOWN not in (input.shape[1], weight.shape[1]) and input.shape[1] != weight.shape[1]:
-        raise ValueError(f"{input.shape[1]} columns times {weight.shape[1]} of the transpose")
+    if differ(input.shape[1], weight.shape[1]):
+        raise Mismatch("weight", f"{input.shape[1]} columns", weight)
     return Meta((input.shape[0], weight.shape[0]), dtype or input.dtype)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
-from et_ops.dtypes import BOOL, I64, U8, DType, as_float, real_of
-from et_ops.inference.meta import UNKNOWN, Meta, Number, rule
-from et_ops.inference.shapes import broadcast, known, reduced, with_size, wrap_dim, wrap_dims
+from et_ops.dtypes import BOOL, F32, F64, I64, U8, DType, as_float, real_of
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, rule
+from et_ops.inference.shapes import below, broadcast, known, reduced, unlike, with_size, wrap_dim, wrap_dims
 
 
 def _over(self: Meta, dim: Sequence[int] | int | None, keepdim: bool, dtype: DType) -> Meta:
@@ -52,12 +53,25 @@ def extremum_all(self: Meta) -> Meta:
 
 @rule("max.dim", "min.dim", "median.dim", "nanmedian.dim", "mode")
 def extremum_indexed(self: Meta, dim: int, keepdim: bool) -> tuple[Meta, Meta]:
+    _extent(self, dim)
     values = _over(self, dim, keepdim, self.dtype)
     return values, Meta(values.shape, I64)
 
 
+def _extent(self: Meta, dim: int) -> int:
+    """The number of elements along a dimension in which there must be some."""
+    axis = wrap_dim(dim, self.rank)
+    size = self.shape[axis] if self.shape else 1
+    if below(size, 1):
+        raise Mismatch("self", f"elements along dimension {axis}", self)
+    return size
+
+
 @rule("kthvalue")
 def kthvalue(self: Meta, k: int, dim: int, keepdim: bool) -> tuple[Meta, Meta]:
+    size = _extent(self, dim)
+    if k != UNKNOWN and (k < 1 or below(size, k)):
+        raise Mismatch("k", f"a number in [1, {size}]", k)
     return extremum_indexed(self, dim, keepdim)
 
 
@@ -199,17 +213,24 @@ def cumsum(self: Meta, dim: int, dtype: DType | None) -> Meta:
 
 @rule("cummax", "cummin")
 def cummax(self: Meta, dim: int) -> tuple[Meta, Meta]:
+    wrap_dim(dim, self.rank)
     return Meta(self.shape, self.dtype), Meta(self.shape, I64)
 
 
 @rule("logcumsumexp")
 def logcumsumexp(self: Meta, dim: int) -> Meta:
+    wrap_dim(dim, self.rank)
     return Meta(self.shape, self.dtype)
 
 
-@rule("sort", "sort.stable")
-def sort(self: Meta, *_: object) -> tuple[Meta, Meta]:
-    return Meta(self.shape, self.dtype), Meta(self.shape, I64)
+@rule("sort")
+def sort(self: Meta, dim: int, descending: bool) -> tuple[Meta, Meta]:
+    return cummax(self, dim)
+
+
+@rule("sort.stable")
+def sort_stable(self: Meta, stable: bool | None, dim: int, descending: bool) -> tuple[Meta, Meta]:
+    return cummax(self, dim)
 
 
 @rule("argsort", "argsort.stable")
@@ -224,12 +245,11 @@ def msort(self: Meta) -> Meta:
 
 @rule("topk")
 def topk(self: Meta, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Meta, Meta]:
-    if not self.shape:
-        return Meta((), self.dtype), Meta((), I64)
-    dim = wrap_dim(dim, self.rank)
-    if k != UNKNOWN and known(self.shape[dim]) and k > self.shape[dim]:
-        raise ValueError(f"topk of {k} elements from a dimension of size {self.shape[dim]}")
-    shape = with_size(self.shape, dim, k)
+    axis = wrap_dim(dim, self.rank)
+    size = self.shape[axis] if self.shape else 1
+    if k != UNKNOWN and (k < 0 or below(size, k)):
+        raise Mismatch("k", f"a number in [0, {size}]", k)
+    shape = with_size(self.shape, axis, k) if self.shape else ()
     return Meta(shape, self.dtype), Meta(shape, I64)
 
 
@@ -242,3 +262,91 @@ def diff(self: Meta, n: int, dim: int, prepend: Meta | None, append: Meta | None
     ]
     size = max(0, sum(sizes) - n) if known(*sizes) else UNKNOWN
     return Meta(with_size(self.shape, dim, size), self.dtype)
+
+
+# -- counting
+
+
+@rule("histc")
+def histc(self: Meta, bins: int, min: Number, max: Number) -> Meta:
+    _positive("bins", bins)
+    if not isinstance(min, Meta) and not isinstance(max, Meta) and not min <= max:
+        raise Mismatch("max", f"a number of at least {min}", max)
+    return Meta((bins,), self.dtype)
+
+
+def _positive(arg: str, number: int) -> None:
+    if number <= 0:
+        raise Mismatch(arg, "a positive number", number)
+
+
+def _weighted(self: Meta, weight: Meta | None, arg: str) -> None:
+    if weight is not None and unlike(weight.shape, self.shape):
+        raise Mismatch(arg, f"shape {list(self.shape)}", weight)
+
+
+def _precise(self: Meta) -> None:
+    if self.dtype not in (F32, F64):
+        raise Mismatch("self", "float32 or float64", self.dtype.torch_name)
+
+
+@rule("histogram.bin_ct")
+def histogram(
+    self: Meta, bins: int, range: Sequence[float] | None, weight: Meta | None, density: bool
+) -> tuple[Meta, Meta]:
+    _precise(self)
+    _positive("bins", bins)
+    if range is not None and not (len(range) == 2 and -inf < range[0] <= range[1] < inf):
+        raise Mismatch("range", "two finite numbers in ascending order", list(range))
+    _weighted(self, weight, "weight")
+    return Meta((bins,), self.dtype), Meta((bins + 1,), self.dtype)
+
+
+@rule("histogram.bins_tensor")
+def histogram_between(self: Meta, bins: Meta, weight: Meta | None, density: bool) -> tuple[Meta, Meta]:
+    _precise(self)
+    if bins.rank != 1 or below(bins.shape[0], 2):
+        raise Mismatch("bins", "a vector of at least two edges", bins)
+    _weighted(self, weight, "weight")
+    (edges,) = bins.shape
+    return Meta((edges - 1 if known(edges) else UNKNOWN,), self.dtype), Meta((edges,), self.dtype)
+
+
+@rule("bincount")
+def bincount(self: Meta, weights: Meta | None, minlength: int) -> Meta:
+    if self.rank != 1 or self.dtype is BOOL or not self.dtype.is_integral:
+        raise Mismatch("self", "a vector of integers", self)
+    if minlength < 0 and minlength != UNKNOWN:
+        raise Mismatch("minlength", "a non-negative number", minlength)
+    _weighted(self, weights, "weights")
+    return Meta((UNKNOWN,), I64 if weights is None else F32 if weights.dtype is F32 else F64)
+
+
+@rule("_unique2")
+def unique(self: Meta, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Meta, Meta, Meta]:
+    return (
+        Meta((UNKNOWN,), self.dtype),
+        Meta(self.shape if return_inverse else (0,), I64),
+        Meta((UNKNOWN if return_counts else 0,), I64),
+    )
+
+
+@rule("unique_consecutive")
+def unique_consecutive(
+    self: Meta, return_inverse: bool, return_counts: bool, dim: int | None
+) -> tuple[Meta, Meta, Meta]:
+    """Along a dimension all is given, but along dimension 0 of a vector, which torch takes for no dimension."""
+    if dim is None or (dim == 0 and self.rank == 1):
+        return unique(self, True, return_inverse, return_counts)
+    return unique_slices(self, dim)
+
+
+@rule("unique_dim", "unique_dim_consecutive")
+def unique_slices(self: Meta, dim: int, *_: object) -> tuple[Meta, Meta, Meta]:
+    axis = wrap_dim(dim, self.rank)
+    slices = with_size(self.shape, axis, UNKNOWN) if self.shape else ()
+    return (
+        Meta(slices, self.dtype),
+        Meta((self.shape[axis] if self.shape else 1,), I64),
+        Meta((UNKNOWN,), I64),
+    )

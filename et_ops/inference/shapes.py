@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 from et_ops.inference.meta import UNKNOWN, Mismatch
-from et_ops.sizes import maximum, minimum
+from et_ops.sizes import Undecided, maximum, minimum
 
 __all__ = [
     "Shape",
+    "below",
     "broadcast",
     "ceil_div",
     "differ",
+    "has_elements",
     "known",
     "numel",
     "reduced",
@@ -21,6 +23,7 @@ __all__ = [
     "sliced",
     "spatial",
     "spread",
+    "unlike",
     "window",
     "with_size",
     "wrap_dim",
@@ -38,6 +41,24 @@ def known(*sizes: int) -> bool:
 def differ(a: int, b: int) -> bool:
     """Whether two sizes are known not to be equal."""
     return a != b and known(a, b)
+
+
+def unlike(a: Shape, b: Shape) -> bool:
+    """Whether two shapes are known not to be equal."""
+    return len(a) != len(b) or any(map(differ, a, b))
+
+
+def below(a: int, b: int) -> bool:
+    """Whether a size is known to be less than another, whatever the values of the symbols in them."""
+    try:
+        return a >= 0 and b >= 0 and a < b
+    except Undecided:
+        return False
+
+
+def has_elements(shape: Iterable[int]) -> bool:
+    """Whether a shape is known to have elements."""
+    return all(below(0, size) for size in shape)
 
 
 def numel(shape: Iterable[int]) -> int | None:
@@ -71,12 +92,13 @@ def with_size(shape: Shape, dim: int, size: int) -> Shape:
     return (*shape[:dim], size, *shape[dim + 1 :])
 
 
-def sized(size: Iterable[int]) -> Shape:
-    """Sizes given as an argument, as a shape. Raises `ValueError` for a negative one but `UNKNOWN`."""
-    for item in size:
+def sized(size: Iterable[int], arg: str = "size") -> Shape:
+    """Sizes given as an argument, as a shape. Raises `Mismatch` for a negative one but `UNKNOWN`."""
+    shape = tuple(size)
+    for item in shape:
         if item < 0 and item != UNKNOWN:
-            raise ValueError(f"size {item} is negative")
-    return tuple(size)
+            raise Mismatch(arg, "non-negative sizes", list(shape))
+    return shape
 
 
 def _broadcast_sizes(a: int, b: int) -> int:

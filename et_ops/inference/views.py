@@ -9,6 +9,7 @@ from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, rule
 from et_ops.inference.pointwise import promoted
 from et_ops.inference.shapes import (
     Shape,
+    below,
     broadcast,
     ceil_div,
     differ,
@@ -17,6 +18,7 @@ from et_ops.inference.shapes import (
     reshaped,
     sized,
     sliced,
+    unlike,
     with_size,
     wrap_dim,
     wrap_dims,
@@ -27,9 +29,7 @@ from et_ops.inference.shapes import (
 def permute(self: Meta, dims: Sequence[int]) -> Meta:
     order = tuple(wrap_dim(dim, self.rank) for dim in dims)
     if sorted(order) != list(range(self.rank)):
-        raise ValueError(
-            f"{tuple(dims)} is not a permutation of the dimensions of a tensor of rank {self.rank}"
-        )
+        raise Mismatch("dims", f"a permutation of {self.rank} dimensions", list(dims))
     return Meta(tuple(self.shape[i] for i in order), self.dtype)
 
 
@@ -45,7 +45,7 @@ def transpose(self: Meta, dim0: int, dim1: int) -> Meta:
 @rule("t", "t_copy")
 def matrix_transpose(self: Meta) -> Meta:
     if self.rank > 2:
-        raise ValueError(f"t takes a tensor of at most 2 dimensions, got {self.rank}")
+        raise Mismatch("self", "at most 2 dimensions", self)
     return Meta(self.shape[::-1], self.dtype)
 
 
@@ -70,6 +70,8 @@ def view(self: Meta, size: Sequence[int]) -> Meta:
 
 @rule("_reshape_alias", "_reshape_alias_copy")
 def reshape_alias(self: Meta, size: Sequence[int], stride: Sequence[int]) -> Meta:
+    if len(stride) != len(size):
+        raise Mismatch("stride", f"{len(size)} strides", list(stride))
     return view(self, size)
 
 
@@ -126,7 +128,7 @@ def complex_of(self: Meta, other: Meta) -> Meta | None:
 @rule("expand", "expand_copy", "broadcast_to")
 def expand(self: Meta, size: Sequence[int], implicit: bool = False) -> Meta:
     if len(size) < self.rank:
-        raise ValueError(f"cannot expand a tensor of rank {self.rank} to {len(size)} dimensions")
+        raise Mismatch("size", f"at least {self.rank} sizes", list(size))
     lead = len(size) - self.rank
     shape: list[int] = []
     for i, wanted in enumerate(size):
@@ -136,7 +138,7 @@ def expand(self: Meta, size: Sequence[int], implicit: bool = False) -> Meta:
         elif wanted == UNKNOWN:
             shape.append(own if own > 1 else UNKNOWN)
         elif wanted < 0 or (own not in (1, wanted) and own >= 0):
-            raise ValueError(f"cannot expand shape {self.shape} to {tuple(size)}")
+            raise Mismatch("size", f"a shape that {list(self.shape)} expands to", list(size))
         else:
             shape.append(wanted)
     return Meta(tuple(shape), self.dtype)
@@ -149,8 +151,15 @@ def expand_as(self: Meta, other: Meta) -> Meta:
 
 @rule("slice.Tensor", "slice_copy.Tensor")
 def slice_(self: Meta, dim: int, start: int | None, end: int | None, step: int) -> Meta:
-    dim = wrap_dim(dim, self.rank)
+    dim = _axis(self, dim)
     return Meta(with_size(self.shape, dim, sliced(self.shape[dim], start, end, step)), self.dtype)
+
+
+def _axis(self: Meta, dim: int) -> int:
+    """A dimension of a tensor that has one, counted from the front."""
+    if not self.shape:
+        raise Mismatch("self", "at least one dimension", "a 0-d tensor")
+    return wrap_dim(dim, self.rank)
 
 
 @rule("narrow", "narrow.Tensor", "narrow_copy")
@@ -160,12 +169,10 @@ def narrow(self: Meta, dim: int, start: int | Meta, length: int) -> Meta:
 
 @rule("select.int", "select_copy.int")
 def select(self: Meta, dim: int, index: int) -> Meta:
-    if not self.shape:
-        raise ValueError("select takes a tensor of at least one dimension")
-    dim = wrap_dim(dim, self.rank)
+    dim = _axis(self, dim)
     size = self.shape[dim]
     if index != UNKNOWN and known(size) and not -size <= index < size:
-        raise ValueError(f"index {index} is out of range for size {size}")
+        raise Mismatch("index", f"an index in [{-size}, {size})", index)
     return Meta(self.shape[:dim] + self.shape[dim + 1 :], self.dtype)
 
 
@@ -173,6 +180,10 @@ def select(self: Meta, dim: int, index: int) -> Meta:
 def unfold(self: Meta, dimension: int, size: int, step: int) -> Meta:
     dim = wrap_dim(dimension, self.rank)
     have = self.shape[dim] if self.shape else 1
+    if size < 0 or below(have, size):
+        raise Mismatch("size", f"a size in [0, {have}]", size)
+    if step <= 0:
+        raise Mismatch("step", "a positive step", step)
     count = (have - size) // step + 1 if known(have) else UNKNOWN
     shape = with_size(self.shape, dim, count) if self.shape else ()
     return Meta((*shape, size), self.dtype)
@@ -250,7 +261,11 @@ def moved_order(rank: int, source: Sequence[int], destination: Sequence[int]) ->
 
 @rule("diagonal", "diagonal_copy")
 def diagonal(self: Meta, offset: int, dim1: int, dim2: int) -> Meta:
+    if self.rank < 2:
+        raise Mismatch("self", "at least 2 dimensions", self)
     a, b = wrap_dim(dim1, self.rank), wrap_dim(dim2, self.rank)
+    if a == b:
+        raise Mismatch("dim2", f"another dimension than {a}", dim2)
     rows, columns = self.shape[a], self.shape[b]
     rest = tuple(s for i, s in enumerate(self.shape) if i not in (a, b))
     if not known(rows, columns):
@@ -260,11 +275,15 @@ def diagonal(self: Meta, offset: int, dim1: int, dim2: int) -> Meta:
 
 @rule("as_strided", "as_strided_copy")
 def as_strided(self: Meta, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Meta:
+    if len(stride) != len(size) or any(step < 0 and step != UNKNOWN for step in stride):
+        raise Mismatch("stride", f"{len(size)} non-negative strides", list(stride))
+    if storage_offset is not None and storage_offset < 0 and storage_offset != UNKNOWN:
+        raise Mismatch("storage_offset", "a non-negative offset", storage_offset)
     return Meta(sized(size), self.dtype)
 
 
-@rule("repeat", "tile")
-def repeat(self: Meta, repeats: Sequence[int]) -> Meta:
+@rule("tile")
+def tile(self: Meta, repeats: Sequence[int]) -> Meta:
     if any(count < 0 and count != UNKNOWN for count in repeats):
         raise Mismatch("repeats", "non-negative numbers", list(repeats))
     rank = max(self.rank, len(repeats))
@@ -273,35 +292,66 @@ def repeat(self: Meta, repeats: Sequence[int]) -> Meta:
     return Meta(tuple(s * t if known(s, t) else UNKNOWN for s, t in zip(own, times, strict=True)), self.dtype)
 
 
+@rule("repeat")
+def repeat(self: Meta, repeats: Sequence[int]) -> Meta:
+    if len(repeats) < self.rank:
+        raise Mismatch("repeats", f"at least {self.rank} numbers", list(repeats))
+    return tile(self, repeats)
+
+
+@rule("roll")
+def roll(self: Meta, shifts: Sequence[int], dims: Sequence[int]) -> Meta:
+    if len(shifts) != (len(dims) or 1):
+        raise Mismatch(
+            "shifts", f"{len(dims)} shifts" if dims else "one shift, as there are no dims", list(shifts)
+        )
+    for dim in dims:
+        _axis(self, dim)
+    return Meta(self.shape, self.dtype)
+
+
+@rule("slice_scatter")
+def slice_scatter(self: Meta, src: Meta, dim: int, start: int | None, end: int | None, step: int) -> Meta:
+    return _replacing(src, slice_(self, dim, start, end, step), self)
+
+
+@rule("select_scatter")
+def select_scatter(self: Meta, src: Meta, dim: int, index: int) -> Meta:
+    return _replacing(src, select(self, dim, index), self)
+
+
+def _replacing(src: Meta, place: Meta, self: Meta) -> Meta:
+    if unlike(src.shape, place.shape):
+        raise Mismatch("src", f"shape {list(place.shape)}", src)
+    return Meta(self.shape, self.dtype)
+
+
 # -- several tensors in or out
 
 
 @rule("cat", "concat", "concatenate")
 def cat(tensors: Sequence[Meta], dim: int) -> Meta:
+    if not tensors:
+        raise Mismatch("tensors", "at least one tensor", "none")
     dtype = promoted(*tensors)
     # Empty tensors of rank 1 are ignored whatever the others' rank: a convention older than empty shapes.
     parts = [t.shape for t in tensors if t.shape != (0,)]
     if not parts:
         return Meta((0,), dtype)
     first = parts[0]
+    if not first:
+        raise Mismatch("tensors", "at least one dimension", "a 0-d tensor")
     axis = wrap_dim(dim, len(first))
     total = 0
     shape: Shape = first
     for part in parts:
-        if len(part) != len(first):
-            raise ValueError(f"cannot concatenate tensors of ranks {len(first)} and {len(part)}")
+        if len(part) != len(first) or any(
+            i != axis and differ(*pair) for i, pair in enumerate(zip(shape, part, strict=True))
+        ):
+            raise Mismatch("tensors", f"shape {list(first)} except in dimension {axis}", list(part))
         total = total + part[axis] if known(total, part[axis]) else UNKNOWN
-        shape = tuple(
-            _same(a, b) if i != axis else 0 for i, (a, b) in enumerate(zip(shape, part, strict=True))
-        )
+        shape = tuple(max(a, b) if i != axis else 0 for i, (a, b) in enumerate(zip(shape, part, strict=True)))
     return Meta(with_size(shape, axis, total), dtype)
-
-
-def _same(a: int, b: int) -> int:
-    """One size of two that must be equal."""
-    if differ(a, b):
-        raise ValueError(f"sizes {a} and {b} differ")
-    return max(a, b)
 
 
 @rule("stack")
@@ -310,7 +360,7 @@ def stack(tensors: Sequence[Meta], dim: int) -> Meta:
         raise Mismatch("tensors", "at least one tensor", "none")
     shape = tensors[0].shape
     for tensor in tensors:
-        if tensor.rank != len(shape) or any(map(differ, shape, tensor.shape)):
+        if unlike(shape, tensor.shape):
             raise Mismatch("tensors", f"shape {list(shape)}", tensor)
         shape = tuple(map(max, shape, tensor.shape))
     axis = wrap_dim(dim, len(shape) + 1)
@@ -390,21 +440,23 @@ def _pieces(self: Meta, dim: int, sizes: Sequence[int]) -> list[Meta]:
 
 @rule("split.Tensor", "split_copy.Tensor", "unsafe_split.Tensor")
 def split(self: Meta, split_size: int, dim: int) -> list[Meta] | None:
-    dim = wrap_dim(dim, self.rank)
+    dim = _axis(self, dim)
     size = self.shape[dim]
     if not known(size) or split_size == UNKNOWN:
         return None
-    if split_size <= 0:
-        return _pieces(self, dim, [0]) if size == 0 == split_size else None
+    if split_size < 0 or (split_size == 0 and size != 0):
+        raise Mismatch("split_size", "a positive size", split_size)
+    if split_size == 0:
+        return _pieces(self, dim, [0])
     return _pieces(self, dim, [min(split_size, size - at) for at in range(0, size, split_size)] or [0])
 
 
 @rule("split.sizes", "split_with_sizes", "split_with_sizes_copy", "unsafe_split_with_sizes")
 def split_with_sizes(self: Meta, split_sizes: Sequence[int], dim: int) -> list[Meta]:
-    dim = wrap_dim(dim, self.rank)
+    dim = _axis(self, dim)
     size = self.shape[dim]
-    if known(size, *split_sizes) and sum(split_sizes) != size:
-        raise ValueError(f"split sizes {tuple(split_sizes)} do not sum to {size}")
+    if known(size, *sized(split_sizes, "split_sizes")) and sum(split_sizes) != size:
+        raise Mismatch("split_sizes", f"sizes that add up to {size}", list(split_sizes))
     return _pieces(self, dim, split_sizes)
 
 
@@ -479,7 +531,7 @@ def dsplit_at(self: Meta, indices: Sequence[int]) -> list[Meta]:
 
 @rule("unbind.int", "unbind_copy.int")
 def unbind(self: Meta, dim: int) -> list[Meta] | None:
-    dim = wrap_dim(dim, self.rank)
+    dim = _axis(self, dim)
     size = self.shape[dim]
     if not known(size):
         return None
@@ -516,7 +568,7 @@ def channel_shuffle(self: Meta, groups: int) -> Meta:
     return self
 
 
-@rule("fliplr", "flipud", "roll", "renorm")
+@rule("fliplr", "flipud", "renorm")
 def rearranged(self: Meta, *_: object) -> Meta:
     return Meta(self.shape, self.dtype)
 

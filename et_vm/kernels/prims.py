@@ -17,7 +17,7 @@ import numpy as np
 from et_ops.calls import ET_VIEW
 from et_schema.errors import Error, ExecutorchError
 from et_schema.program import TensorShapeDynamism
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import ListRegister, Tensor
 
 Registers: TypeAlias = list[object]

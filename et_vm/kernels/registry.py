@@ -2,7 +2,7 @@
 
 A kernel is a *prepare function*. The method calls it when it is loaded (and again only when shapes or
 scalars have changed) with the arguments of the operator's out variant in schema order; it checks them,
-resizes the outputs and returns a `Step`, which is all that execution runs::
+resizes the outputs and returns a `Step` (`et_vm.step`), which is all that execution runs::
 
     def add_out(ctx: PrepareContext, self: Tensor, other: Tensor, alpha: int | float, out: Tensor) -> Step:
         out.resize(broadcast(ctx, self, other))
@@ -26,11 +26,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, Trap
+from et_vm.step import Step
 from et_vm.values import array_bytes
 
 if TYPE_CHECKING:
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
     from et_vm.platform import Platform
     from et_vm.values import Array
     from et_vm.work import WorkMeter
-
-Step: TypeAlias = tuple[Callable[..., object], tuple[object, ...]]
-"""A prepared call, executed as `fn(*args)`; the result is ignored."""
 
 Prepare: TypeAlias = Callable[..., Step]
 """`prepare(ctx, *arguments) -> Step`."""
@@ -55,37 +53,6 @@ KernelLibrary: TypeAlias = "Callable[[KernelRegistry], None]"
 """Fills a registry with the kernels of one library."""
 
 _T = TypeVar("_T")
-
-
-def nothing() -> None:
-    """A step with nothing to do."""
-
-
-NOTHING: Step = (nothing, ())
-"""The step of a call whose outputs need no work; the loops leave it out."""
-
-_Function = TypeVar("_Function", bound=Callable[..., object])
-_RESIZING: set[Callable[..., object]] = set()
-
-
-def resizing(function: _Function) -> _Function:
-    """Mark a function of steps that gives outputs their shapes while it runs: the data tells them."""
-    _RESIZING.add(function)
-    return function
-
-
-def resizes(step: Step) -> bool:
-    """Whether a step, or one of those it consists of, gives outputs their shapes while it runs."""
-    function, arguments = step
-    return function in _RESIZING or any(map(_holds_resizing, arguments))
-
-
-def _holds_resizing(argument: object) -> bool:
-    if callable(argument):
-        return argument in _RESIZING
-    return isinstance(argument, (tuple, list)) and any(
-        map(_holds_resizing, cast("Sequence[object]", argument))
-    )
 
 
 SCRATCH_ALIGNMENT = 64

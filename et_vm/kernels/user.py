@@ -32,7 +32,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.program import TensorShapeDynamism
-from et_vm.kernels.registry import ANNOTATION_KINDS, Param, Prepare, PrepareContext, Step, parse_annotation
+from et_vm.kernels.registry import ANNOTATION_KINDS, Param, Prepare, PrepareContext, parse_annotation
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:

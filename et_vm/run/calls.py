@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 from et_schema.errors import Error, ExecutorchError
 from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.prims import kind_of
-from et_vm.kernels.registry import NOTHING
+from et_vm.step import NOTHING
 from et_vm.values import ListRegister, Tensor
 from et_vm.work import CALL, elements_of, work_of
 
 if TYPE_CHECKING:
-    from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step
+    from et_vm.kernels.registry import Param, Prepare, PrepareContext
     from et_vm.load.instructions import Instruction
+    from et_vm.step import Step
 
 
 class KernelCall:

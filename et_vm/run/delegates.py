@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
     from et_vm.backend import Backend, BackendRegistry, Handle
-    from et_vm.kernels.registry import KernelRegistry, Step
+    from et_vm.kernels.registry import KernelRegistry
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
+    from et_vm.step import Step
     from et_vm.tracer import EventTracer
     from et_vm.work import WorkMeter
 

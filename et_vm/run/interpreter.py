@@ -20,7 +20,7 @@ from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.scalar_type import ScalarType
 from et_schema.user_code import raised
 from et_vm.kernels.prims import kind_of
-from et_vm.kernels.registry import NOTHING, Step
+from et_vm.step import NOTHING, Step
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.prims import alias, kind_of, view_sizes
-from et_vm.kernels.registry import NOTHING
 from et_vm.load.instructions import written_registers
 from et_vm.run.calls import DynamicCall, is_volatile
 from et_vm.run.interpreter import trap_of
+from et_vm.step import NOTHING
 from et_vm.values import ListRegister, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Set
 
     from et_schema.program import ExecutionPlan
-    from et_vm.kernels.registry import Scratch, Step
+    from et_vm.kernels.registry import Scratch
     from et_vm.load.instructions import Instruction
     from et_vm.run.calls import KernelCall
     from et_vm.run.delegates import Delegates
+    from et_vm.step import Step
     from et_vm.work import WorkMeter
 
 

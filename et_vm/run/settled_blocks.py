@@ -19,9 +19,9 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 from et_vm.kernels.prims import FROM_DATA
-from et_vm.kernels.registry import NOTHING, Step, resizes
 from et_vm.load.instructions import written_registers
 from et_vm.run.calls import dynamic_call, with_items
+from et_vm.step import NOTHING, Step, resizes
 from et_vm.values import Tensor, can_change
 
 if TYPE_CHECKING:

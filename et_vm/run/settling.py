@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from et_vm.kernels.registry import Step
 from et_vm.run.calls import dynamic_call
 from et_vm.run.interpreter import choose_loop, run_observed
 from et_vm.run.settled_blocks import Blocks
 from et_vm.run.settled_straight import StraightLine
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from kernel_oracle import registry
 
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.aten.schema import operator as operator_of
-from et_vm.kernels.registry import Prepare, PrepareContext, Step, parameters_of
+from et_vm.kernels.registry import Prepare, PrepareContext, parameters_of
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 Model = Callable[[Prepare, str, Sequence[Any], Sequence[Tensor]], None]

@@ -135,7 +135,11 @@ def test_static_outputs_of_another_shape(calls: list[Recorded], library: str) ->
         ("aten::bmm.out", (torch.zeros(2, 3, 4), torch.zeros(1, 4, 5)), "'mat2'"),
         ("aten::cat.out", ([torch.zeros(2, 3), torch.zeros(3, 3)], 1), "'tensors'"),
         ("aten::view_copy.out", (torch.zeros(2, 3), [4, -1]), "'size': expected a shape of 6 elements"),
-        ("aten::permute_copy.out", (torch.zeros(2, 3), [0, 0]), "distinct"),
+        (
+            "aten::permute_copy.out",
+            (torch.zeros(2, 3), [0, 0]),
+            "'dims': expected a permutation of 2 dimensions",
+        ),
         ("aten::slice_copy.Tensor_out", (torch.zeros(2), 0, 0, 2, 0), "'step'"),
         ("aten::select_copy.int_out", (torch.zeros(2), 0, 2), r"'index': expected an index in \[-2, 2\)"),
         ("aten::_softmax.out", (torch.zeros(2, dtype=torch.int64), 0, False), "'self'"),

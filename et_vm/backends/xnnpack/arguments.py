@@ -10,7 +10,8 @@ from et_vm.backends.xnnpack.graph import XnnpackGraph
 from et_vm.backends.xnnpack.grid import Grid, read_in, write_out
 from et_vm.backends.xnnpack.memory import address
 from et_vm.kernels.portable.steps import copy
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

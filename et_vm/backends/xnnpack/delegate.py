@@ -17,8 +17,9 @@ from et_vm.backends.xnnpack.arguments import (
 from et_vm.backends.xnnpack.graph import XnnpackGraph
 from et_vm.backends.xnnpack.memory import same_memory
 from et_vm.backends.xnnpack.plan import GraphPlan
-from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch, Step
+from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch
 from et_vm.platform import Platform
+from et_vm.step import Step
 from et_vm.values import Array, Tensor, array_bytes
 from et_vm.work import WorkMeter, elements_of
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from et_schema.xnnpack_graph import PerTensorQuant, XNNDatatype, XNNQuantizedTensorValue, XValue
 from et_vm.kernels.portable.steps import call, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType
 
 FLOAT32: DType = np.dtype(np.float32)

@@ -12,8 +12,9 @@ from et_vm.backends.xnnpack.graph import NodeInfo, XnnpackGraph
 from et_vm.backends.xnnpack.grid import Limits, snap
 from et_vm.backends.xnnpack.memory import Pool
 from et_vm.backends.xnnpack.site import Site
-from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch, Step
+from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch
 from et_vm.platform import Platform
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 from et_vm.work import WorkMeter, elements_of
 

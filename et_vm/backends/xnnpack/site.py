@@ -16,7 +16,8 @@ from et_schema.xnnpack_graph import XNodeUnion
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backends.xnnpack.grid import Limits, clamp
 from et_vm.kernels.portable.steps import cast
-from et_vm.kernels.registry import KernelRegistry, Prepare, PrepareContext, Step
+from et_vm.kernels.registry import KernelRegistry, Prepare, PrepareContext
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 LARGE = 1 << 15

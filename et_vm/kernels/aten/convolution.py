@@ -12,7 +12,8 @@ import torch
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.aten.binding import alias
 from et_vm.kernels.aten.declare import checked, special
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 _WORTH_PACKING = 1 << 14

@@ -19,7 +19,8 @@ from et_vm.kernels.aten.call import AtenCall
 from et_vm.kernels.aten.inference import first_line
 from et_vm.kernels.aten.out_variant import copy_results
 from et_vm.kernels.aten.schema import TorchOperator, functional, operator
-from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step, resizing
+from et_vm.kernels.registry import Param, Prepare, PrepareContext
+from et_vm.step import Step, resizing
 
 __all__ = ["custom_kernel"]
 

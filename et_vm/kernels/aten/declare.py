@@ -11,7 +11,8 @@ from typing import Any
 
 from et_vm.kernels.aten.out_variant import OutVariant
 from et_vm.kernels.aten.schema import operator
-from et_vm.kernels.registry import Prepare, PrepareContext, Step
+from et_vm.kernels.registry import Prepare, PrepareContext
+from et_vm.step import Step
 
 SPECIAL: dict[str, Prepare] = {}
 """The declared kernels by operator name."""

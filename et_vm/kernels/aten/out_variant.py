@@ -14,7 +14,8 @@ from et_vm.kernels.aten.inference import check_in_place, shape_outputs
 from et_vm.kernels.aten.quick import quick_function
 from et_vm.kernels.aten.schema import TorchOperator, functional, operator
 from et_vm.kernels.aten.view import view_kernel
-from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step, resizing
+from et_vm.kernels.registry import Param, Prepare, PrepareContext
+from et_vm.step import NOTHING, Step, resizing
 
 # The out variants of these losses resize their output on the way, or (torch 2.13) give wrong results.
 _BETTER_FUNCTIONAL = frozenset(

@@ -14,7 +14,8 @@ from et_ops.families import families
 from et_vm.kernels.aten.binding import alias, torch_dtype
 from et_vm.kernels.aten.out_variant import copy_results
 from et_vm.kernels.portable import load_family
-from et_vm.kernels.registry import NOTHING, Prepare, PrepareContext, Step, parameters_of
+from et_vm.kernels.registry import Prepare, PrepareContext, parameters_of
+from et_vm.step import NOTHING, Step
 from et_vm.values import Tensor
 
 _PREFIX = "quantized_decomposed::"

@@ -16,7 +16,8 @@ from et_vm.kernels.aten.binding import alias
 from et_vm.kernels.aten.declare import checked, special
 from et_vm.kernels.aten.out_variant import copy_results
 from et_vm.kernels.aten.view import copy_step
-from et_vm.kernels.registry import NOTHING, PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import NOTHING, Step
 from et_vm.values import Tensor
 
 Scalar = int | float | bool

@@ -10,7 +10,8 @@ from et_vm.kernels.aten.binding import alias
 from et_vm.kernels.aten.call import AtenCall
 from et_vm.kernels.aten.inference import shape_outputs
 from et_vm.kernels.aten.schema import TorchOperator
-from et_vm.kernels.registry import NOTHING, Param, Prepare, PrepareContext, Step
+from et_vm.kernels.registry import Param, Prepare, PrepareContext
+from et_vm.step import NOTHING, Step
 from et_vm.values import Tensor
 
 _WORTH_KEEPING = 1 << 12

@@ -4,16 +4,18 @@ and what was expected.
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Sequence
+from typing import TypeVar, cast
 
 import numpy as np
 
 from et_schema.errors import Error
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.declare import Scalar
-from et_vm.kernels.portable.promotion import REDUCED, can_cast, kind
-from et_vm.kernels.registry import PrepareContext
+from et_vm.kernels.portable.promotion import REDUCED, can_cast, dtype_of, kind
+from et_vm.kernels.registry import Prepare, PrepareContext, parameters_of
+from et_vm.step import Step
 from et_vm.values import Array, Tensor, addresses
 
 _KIND_NAMES = ("bool", "integer", "float", "complex")
@@ -121,6 +123,23 @@ def check_shape(ctx: PrepareContext, tensor: Tensor, shape: Sequence[int], *, ar
         raise ctx.trap(arg=arg, expected=f"shape {list(shape)}", got=describe(tensor))
 
 
+_P = TypeVar("_P", bound=Prepare)
+
+
+def check_dim_order(prepare: _P) -> _P:
+    """Decorate a kernel with arguments `dim_order` and `out`, the last ones: the one is that of the other, or None."""
+
+    @functools.wraps(prepare)
+    def checked(ctx: PrepareContext, *arguments: object) -> Step:
+        wanted, out = cast("tuple[list[int] | None, Tensor]", arguments[-2:])
+        if wanted is not None and tuple(wanted) != out.dim_order:
+            raise ctx.trap(arg="out", expected=f"dim order {wanted}", got=list(out.dim_order))
+        return prepare(ctx, *arguments)
+
+    checked.parameters = parameters_of(prepare)  # pyright: ignore[reportAttributeAccessIssue] the verifier reads it
+    return cast("_P", checked)
+
+
 def check_memory(ctx: PrepareContext, shape: Sequence[int], itemsize: int, *, arg: str) -> None:
     """An array of `shape`, which is as large as `arg` says, can be addressed. (Whether there is so much memory is
     found out by allocating it.)
@@ -128,7 +147,7 @@ def check_memory(ctx: PrepareContext, shape: Sequence[int], itemsize: int, *, ar
     if not addresses(shape, itemsize):
         raise ctx.trap(
             arg=arg,
-            expected="what makes less than 2**63 bytes",
+            expected="a size of less than 2**63 bytes",
             got=f"an array of shape {list(shape)}",
             code=Error.MemoryAllocationFailed,
         )
@@ -148,27 +167,8 @@ def constant(value: Scalar, scalar_type: ScalarType) -> Array:
         return np.array(value).astype(numpy_dtype(scalar_type))
 
 
-_NARROW_FLOATS = {
-    ScalarType.HALF: 65504.0,
-    ScalarType.BFLOAT16: (2 - 2.0**-7) * 2.0**127,
-    ScalarType.FLOAT: (2 - 2.0**-23) * 2.0**127,
-}
-"""The largest numbers of the float types that a Python number may exceed."""
-
-
 def checked_constant(ctx: PrepareContext, value: Scalar, scalar_type: ScalarType, *, arg: str) -> Array:
-    """`value` as a 0-d array of `scalar_type`; a number that the type cannot hold traps.
-
-    As in torch a negative integer may wrap into an unsigned type when its magnitude fits, and infinities are numbers
-    of every float type.
-    """
-    fits = True
-    if kind(scalar_type) == INTEGER:
-        info = np.iinfo(numpy_dtype(scalar_type))
-        wraps = info.min == 0 and isinstance(value, int)
-        fits = math.isfinite(value) and (-int(info.max) if wraps else int(info.min)) <= value <= int(info.max)
-    elif scalar_type in _NARROW_FLOATS and math.isfinite(value):
-        fits = abs(value) <= _NARROW_FLOATS[scalar_type]
-    if not fits:
+    """`value` as a 0-d array of `scalar_type`; a number that the type cannot hold traps."""
+    if not dtype_of(scalar_type).holds(value):
         raise ctx.trap(arg=arg, expected=f"a number that fits {scalar_type.torch_name}", got=value)
     return constant(value, scalar_type)

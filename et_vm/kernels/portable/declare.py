@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast
 
-from et_vm.kernels.registry import Param, Prepare, PrepareContext, Step, parameters_of
+from et_vm.kernels.registry import Param, Prepare, PrepareContext, parameters_of
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 Scalar: TypeAlias = int | float | bool
@@ -85,7 +86,9 @@ def _check_layout(ctx: PrepareContext, operand: object, out: object, memory_form
         return
     said = _CHANNELS_LAST.get(memory_format or 0)
     if said is not None:
-        ctx.check(out.dim_order == said, arg="memory_format", expected="that of 'out'", got=memory_format)
+        ctx.check(
+            out.dim_order == said, arg="memory_format", expected="the format of 'out'", got=memory_format
+        )
         return
     same = operand.dim_order == out.dim_order or len(operand.sizes) != len(out.sizes)
     if not same and not (memory_format == 0 and out.dim_order == tuple(range(len(out.sizes)))):

@@ -18,7 +18,8 @@ import numpy as np
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import broadcast, check_out_type, check_type
 from et_vm.kernels.portable.steps import NOTHING, call, cast, chain, overlaps, run, same_view
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 Body: TypeAlias = Callable[[Sequence[Array], Array, Sequence[Array]], Sequence[Step]]

@@ -11,7 +11,7 @@ import numpy as np
 
 from et_schema.scalar_type import numpy_dtype
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.registry import Step, resizing
+from et_vm.step import Step, resizing
 from et_vm.values import Array, DType, Tensor
 
 Compute: TypeAlias = Callable[..., "Array | Sequence[Array]"]

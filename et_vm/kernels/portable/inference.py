@@ -11,16 +11,19 @@ from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Rule
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import (
     check_kinds,
-    check_out_type,
     check_same_type,
     check_type,
     describe,
 )
 from et_vm.kernels.portable.promotion import DTYPES, SCALAR_TYPES, dtype_of
-from et_vm.kernels.registry import NOTHING, Prepare, PrepareContext, Step, parameters_of
-from et_vm.values import Tensor
+from et_vm.kernels.registry import Prepare, PrepareContext, parameters_of
+from et_vm.step import NOTHING, Step
+from et_vm.values import MAX_RANK, Tensor, addresses
 
 __all__ = ["infer", "inferred"]
+
+Check = Callable[..., None]
+"""From context, element type of a result, its tensor, and its name as `arg`. Raises a trap if it does not fit."""
 
 _P = TypeVar("_P", bound=Prepare)
 _TENSORS = frozenset({"Tensor", "TensorList"})
@@ -52,9 +55,11 @@ def _results(
         raise _refused(ctx, str(error), names, arguments) from None
     results = (found,) if isinstance(found, Meta) else found
     if results is None or isinstance(results, DType):
-        raise _refused(ctx, "the results have no type", names, arguments)
+        raise _refused(ctx, "there is no result of such types", names, arguments)
     for result in results:
-        if result.shape and min(result.shape) < 0:
+        shape = result.shape
+        negative = any(size < 0 and size != UNKNOWN for size in shape)
+        if negative or len(shape) > MAX_RANK or not addresses(shape, 1):
             raise _refused(ctx, f"the result would have the shape {list(result.shape)}", names, arguments)
     return results
 
@@ -87,23 +92,31 @@ def _shown(value: object) -> str:
 
 
 def inferred(
-    rule: Rule, *, kinds: Sequence[int] = (), same_type: bool = False, casts: bool = False, outs: int = 1
+    rule: Rule,
+    *,
+    kinds: Sequence[int] = (),
+    same_type: bool = False,
+    check: Check = check_type,
+    outs: int = 1,
+    empty: bool = False,
 ) -> Callable[[_P], _P]:
     """Let `rule` check a kernel's arguments and shape its results: the last `outs` arguments, or the tensors of the
     list that the last one is.
 
-    The decorated function is called if there is an element to compute, with results of their shapes; it may refuse
-    nothing. Before it, the first tensor must be of one of `kinds`, if any are given; with `same_type` all tensors
-    among the arguments have the type of the first. Results have the types that the rule says, or with `casts` types
-    that those cast to.
+    The decorated function is called with results of their shapes if there is an element to compute, or always if it
+    works for results that are `empty`; it may refuse no more than numbers. Before it, the first tensor (the result of
+    an operator that takes none) must be of one of `kinds`, if any are given; with `same_type` all tensors among the
+    arguments have the type of the first. Each result passes `check` with the type that the rule says. The step resizes
+    a result of which the rule does not know the shape. An operator whose out variant has no `dtype`, as the result
+    states it, has a rule that takes it.
     """
-    check_result = check_out_type if casts else check_type
 
     def wrap(prepare: _P) -> _P:
         params = list(parameters_of(prepare) or ())
         names = [param.name for param in params]
         given, results = names[:-outs], names[-outs:]
-        typed = [at for at, name in enumerate(given) if name == "dtype"]
+        typed = [at for at, name in enumerate(given) if name.endswith("dtype")]
+        stated = None if typed else _place_of_dtype(rule)
         single = outs == 1 and "Tensor" in params[-1].kinds
         tensors = [at for at in range(len(given)) if params[at].kinds & _TENSORS]
 
@@ -111,22 +124,27 @@ def inferred(
         def shaped(ctx: PrepareContext, *arguments: object) -> Step:
             values = list(arguments[:-outs])
             if kinds or same_type:
-                first = cast("Tensor", values[tensors[0]])
+                at = tensors[0] if tensors else -1
+                first = cast("Tensor", arguments[at])
                 if kinds:
-                    check_kinds(ctx, first.scalar_type, kinds, arg=given[tensors[0]])
+                    check_kinds(ctx, first.scalar_type, kinds, arg=names[at])
                 if same_type:
                     for at in tensors[1:]:
                         check_same_type(ctx, first, (given[at], cast("Tensor | None", values[at])))
             values = [_operand(value) for value in values]
             for at in typed:
                 values[at] = _dtype(values[at])
+            if stated is not None:
+                values.insert(stated, DTYPES.get(cast("Tensor", arguments[-1]).scalar_type))
             metas = _results(ctx, rule, values, given, arguments)
             if single:
                 target, (meta,) = cast("Tensor", arguments[-1]), metas
                 if target.scalar_type != SCALAR_TYPES[meta.dtype]:
-                    check_result(ctx, SCALAR_TYPES[meta.dtype], target, arg=results[0])
+                    check(ctx, SCALAR_TYPES[meta.dtype], target, arg=results[0])
+                if UNKNOWN in meta.shape:
+                    return prepare(ctx, *arguments)
                 target.resize(meta.shape)
-                return prepare(ctx, *arguments) if target.array.size else NOTHING
+                return prepare(ctx, *arguments) if empty or target.array.size else NOTHING
             targets = arguments[-outs:]
             labels = results
             if isinstance(targets[0], list):
@@ -136,15 +154,22 @@ def inferred(
                 ctx.check(good, arg=results[0], expected=f"{len(metas)} tensors", got=len(targets))
             shapes = list(zip(labels, metas, cast("Sequence[Tensor]", targets), strict=True))
             for label, meta, target in shapes:
-                check_result(ctx, SCALAR_TYPES[meta.dtype], target, arg=label)
+                check(ctx, SCALAR_TYPES[meta.dtype], target, arg=label)
             for _, meta, target in shapes:
-                target.resize(meta.shape)
-            return prepare(ctx, *arguments) if any(target.array.size for *_, target in shapes) else NOTHING
+                if UNKNOWN not in meta.shape:
+                    target.resize(meta.shape)
+            some = empty or any(UNKNOWN in meta.shape or target.array.size for _, meta, target in shapes)
+            return prepare(ctx, *arguments) if some else NOTHING
 
         shaped.parameters = tuple(params)  # pyright: ignore[reportAttributeAccessIssue] the verifier reads it
         return cast("_P", shaped)
 
     return wrap
+
+
+def _place_of_dtype(rule: Rule) -> int | None:
+    names = rule.__code__.co_varnames[: rule.__code__.co_argcount]
+    return names.index("dtype") if "dtype" in names else None
 
 
 def _dtype(value: object) -> DType | None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from et_vm.kernels.registry import NOTHING, PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import NOTHING, Step
 from et_vm.values import Array, DType
 
 _KEYWORD_OUT: frozenset[object] = frozenset({np.maximum, np.minimum})

@@ -45,6 +45,9 @@ def core() -> Iterator[Case]:
     yield A.rand, [2, 3]
     yield A.randn, [2], {"dtype": torch.float64}
     yield A.randperm, 4
+    yield from core_random()
+    yield from core_counting()
+    yield from core_factorizations()
     yield A._softmax, f(2, 3), 1, False
     yield A._log_softmax, f(2, 3), 1, False
     yield A.native_layer_norm, f(2, 3, 4), [3, 4], f(3, 4), None, 1e-5
@@ -421,3 +424,88 @@ def recurrent() -> Iterator[Case]:
     yield A.gru_cell, x[0], h[0], *weights(3)
     yield A.rnn_relu_cell, x[0], h[0], *weights(1)
     yield A.rnn_tanh_cell, x[0], h[0], *weights(1)
+
+
+def core_random() -> Iterator[Case]:
+    yield A.randint, 9, [2, 3]
+    yield A.randint.low, -3, 9, [2], {"dtype": torch.int32}
+    yield A.randint_like, f(2, 3), 9
+    yield A.randint_like.low_dtype, i(2), 1, 9, {"dtype": torch.float64}
+    yield A.bernoulli.Tensor, f(2, 3), p(3)
+    yield A._standard_gamma, p(2, 3)
+    yield A.poisson, p(2, 3)
+    yield A.cauchy, f(2)
+    yield A.exponential, f(2, 3)
+    yield A.geometric, f(2), 0.5
+    yield A.log_normal, f(2)
+    yield A.uniform, f(2, dtype=torch.float64)
+    yield A.random, i(2)
+    yield getattr(A.random, "from"), f(2), 1, 5
+    yield A.random.to, f(2), 5
+    yield A.normal.Tensor_float, f(2, 3)
+    yield A.normal.float_Tensor, 0.5, p(2, 3)
+    yield A.normal.Tensor_Tensor, f(2, 1), p(3)
+    yield A.normal.float_float, 0.5, 1.0, [2, 3], {"dtype": torch.float64}
+    yield A.binomial, p(2, 1) * 5, p(3)
+    yield A.multinomial, p(4), 2
+    yield A.multinomial, p(3, 4), 5, True
+
+
+def core_counting() -> Iterator[Case]:
+    yield A.histc, f(5)
+    yield A.histc, f(5), 4, -1, 1
+    yield A.histogram.bin_ct, f(2, 3), 4
+    yield A.histogram.bins_tensor, f(5), torch.tensor([-1.0, 0, 1]), {"weight": p(5)}
+    yield A.bincount, i(4).abs()
+    yield A.bincount, i(4).abs(), f(4), 3
+    yield A.bincount, i(4).abs(), f(4, dtype=torch.float64)
+    yield A._unique2, i(2, 3)
+    yield A._unique2, f(2, 3), True, True, True
+    yield A.unique_consecutive, i(2, 3), True, False
+    yield A.unique_consecutive, i(2, 3), True, True, 1
+    yield A.unique_consecutive, i(3), False, False, 0
+    yield A.unique_dim, i(2, 3), 1
+    yield A.unique_dim_consecutive, i(2, 3), 0
+    yield A.nonzero_static, i(2, 3), {"size": 4}
+
+
+def core_factorizations() -> Iterator[Case]:
+    a, tall, wide, b = f(2, 3, 3), f(2, 4, 3), f(3, 5), f(2, 3, 2)
+    symmetric = a @ a.mT + torch.eye(3)
+    complex64 = torch.complex64
+    for matrix in (a, tall, wide, f(2, 2, dtype=complex64)):
+        yield A.linalg_lu_factor_ex, matrix
+        yield A.linalg_lu, matrix
+        yield A.geqrf, matrix
+        yield A.linalg_qr, matrix
+        yield A._linalg_svd, matrix
+    yield A.lu_unpack, *A.linalg_lu_factor_ex(tall)[:2]
+    yield A.lu_unpack, *A.linalg_lu_factor_ex(wide)[:2], False, True
+    yield A.linalg_lu_solve, *A.linalg_lu_factor_ex(a)[:2], b
+    yield A.linalg_lu_solve, *A.linalg_lu_factor_ex(f(3, 3))[:2], f(2, 5, 3), {"left": False}
+    yield A.linalg_inv_ex, a
+    yield A._linalg_solve_ex, a, b
+    yield A._linalg_solve_ex, a, f(2, 3)
+    yield A._linalg_solve_ex, a, f(2, 5, 3), {"left": False}
+    yield A._linalg_det, a
+    yield A._linalg_slogdet, f(2, 2, dtype=complex64)
+    yield A.linalg_solve_triangular, a, b, {"upper": True}
+    yield A.linalg_solve_triangular, f(3, 3), f(2, 5, 3), {"upper": False, "left": False}
+    yield A.triangular_solve, b, f(3, 3)
+    yield A.cholesky, symmetric
+    yield A.linalg_cholesky_ex, symmetric
+    yield A.cholesky_inverse, A.cholesky(symmetric)
+    yield A.cholesky_solve, b, A.cholesky(symmetric)
+    yield A.linalg_ldl_factor_ex, symmetric
+    yield A.linalg_ldl_solve, *A.linalg_ldl_factor_ex(symmetric)[:2], b
+    yield A.linalg_matrix_exp, a
+    yield A.linalg_householder_product, *A.geqrf(tall)
+    yield A.ormqr, *A.geqrf(tall), f(2, 4, 6)
+    yield A.ormqr, *A.geqrf(tall), f(2, 6, 4), False
+    yield A.linalg_qr, tall, "complete"
+    yield A.linalg_qr, wide, "r"
+    yield A._linalg_svd, tall, True
+    yield A._linalg_svd, wide, False, False
+    yield A._linalg_eigh, symmetric
+    yield A._linalg_eigh, symmetric, "U", False
+    yield A.linalg_eig, a

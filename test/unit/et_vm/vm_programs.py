@@ -46,9 +46,10 @@ from et_schema.program import (
 from et_schema.pte import serialize_pte
 from et_schema.scalar_type import ScalarType, scalar_type_of
 from et_vm import values
-from et_vm.kernels.registry import KernelRegistry, PrepareContext, Step
+from et_vm.kernels.registry import KernelRegistry, PrepareContext
 from et_vm.program import Program as LoadedProgram
 from et_vm.run.method import Method
+from et_vm.step import Step
 
 STATIC = TensorShapeDynamism.STATIC
 BOUND = TensorShapeDynamism.DYNAMIC_BOUND

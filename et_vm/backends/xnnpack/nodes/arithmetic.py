@@ -20,7 +20,7 @@ from et_schema.xnnpack_graph import (
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.portable.steps import call, filled
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 _FUNCTIONS: dict[type, Callable[..., object]] = {

@@ -10,7 +10,7 @@ from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.portable.reduction.softmax import softmax_out
 from et_vm.kernels.portable.steps import call, copy
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 

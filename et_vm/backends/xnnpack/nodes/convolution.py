@@ -13,7 +13,7 @@ from et_vm.backends.xnnpack.nodes.windows import MOST, SAME_PADDING, Axis, check
 from et_vm.backends.xnnpack.site import Site, image, viewed
 from et_vm.kernels.portable.convolution.convolution import convolution_out
 from et_vm.kernels.portable.steps import call
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 _BLOCK = 1 << 17

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from et_vm.backends.xnnpack.site import Site
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 
 
 class NodeTranslation(NamedTuple):

@@ -12,7 +12,8 @@ import numpy as np
 from et_vm.backends.xnnpack.grid import FLOAT32, Limits, clamp
 from et_vm.backends.xnnpack.nodes.windows import Axis
 from et_vm.kernels.portable.steps import call, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array
 
 _TILE = 1 << 15

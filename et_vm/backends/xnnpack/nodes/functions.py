@@ -36,7 +36,7 @@ from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.portable.pointwise.activation import elu_out, gelu_out, leaky_relu_out
 from et_vm.kernels.portable.reduction.softmax import softmax_out
 from et_vm.kernels.portable.steps import call, copy, filled
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 Body: TypeAlias = Callable[[Array, Array], list[Step]]

@@ -13,7 +13,7 @@ from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site, viewed
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.steps import call, copy, run
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import Tensor
 
 TRANSPOSED = 1

@@ -23,7 +23,7 @@ from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.portable.movement.move import borders, moves
 from et_vm.kernels.portable.steps import cast, copy, filled
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

@@ -17,7 +17,7 @@ from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.nodes.windows import SAME_PADDING, Axis, checked, padded, tap
 from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.portable.steps import call, copy, filled
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 KEEP_DIMENSIONS = 0x40

@@ -6,7 +6,7 @@ from et_schema.xnnpack_graph import XNNStaticResizeBilinear2D
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site, image
 from et_vm.kernels.portable.image.resample import upsample_bilinear2d_out
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 
 TENSORFLOW = 4
 ALIGN_CORNERS = 8

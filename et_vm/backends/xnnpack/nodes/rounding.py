@@ -8,7 +8,7 @@ from et_vm.backends.xnnpack.grid import snap_rows
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.portable.steps import copy
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 
 
 @translates(XNNConvert)

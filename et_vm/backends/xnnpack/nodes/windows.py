@@ -9,7 +9,7 @@ from et_vm.backends.xnnpack.site import Site
 from et_vm.kernels.portable.image.geometry import check_padded, check_taps
 from et_vm.kernels.portable.movement.move import borders, moves
 from et_vm.kernels.portable.steps import copy, filled
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 SAME_PADDING = 4

@@ -26,7 +26,8 @@ from et_vm.kernels.portable.image.geometry import Window, channels_last, numbers
 from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, chain, copy, overlaps
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 
@@ -76,9 +77,11 @@ def _transposed_window(
     spreads = numbers_for(ctx, dilation, count, arg="dilation", lowest=1)
     extra = numbers_for(ctx, output_padding, count, arg="output_padding", lowest=0)
     good = all(more < max(step, apart) for more, step, apart in zip(extra, strides, spreads, strict=True))
-    ctx.check(good, arg="output_padding", expected="less than stride or dilation", got=list(output_padding))
+    ctx.check(
+        good, arg="output_padding", expected="less than the stride or the dilation", got=list(output_padding)
+    )
     out = tuple(map(spread, size, kernel_size, strides, pads, spreads, extra))
-    ctx.check(min(out) > 0, arg="input", expected="an image that leaves a result", got=list(size))
+    ctx.check(min(out) > 0, arg="input", expected="an image at least as large as the kernel", got=list(size))
     return Window(size, kernel_size, strides, pads, spreads, out)
 
 
@@ -120,12 +123,12 @@ def convolution_out(
     ctx.check(
         weight.sizes[:2] == expected,
         arg="weight",
-        expected=f"{list(expected)} and the kernel's size",
+        expected=f"a shape that begins with {list(expected)}",
         got=list(weight.sizes),
     )
     ctx.check(features % groups == 0, arg="weight", expected=f"a multiple of {groups} filters", got=features)
     if bias is not None:
-        ctx.check(bias.sizes == (features,), arg="bias", expected=[features], got=list(bias.sizes))
+        ctx.check(bias.sizes == (features,), arg="bias", expected=f"shape {[features]}", got=list(bias.sizes))
     out.resize((input.sizes[0], features, *window.out))
     if not out.array.size:
         return NOTHING

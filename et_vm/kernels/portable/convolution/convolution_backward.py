@@ -18,7 +18,8 @@ from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type, product
 from et_vm.kernels.portable.movement.move import contiguous
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import call, chain, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
@@ -63,7 +64,7 @@ def convolution_backward_out(
     ctx.check(
         weight.sizes[:2] == channels,
         arg="weight",
-        expected=f"{list(channels)} and the kernel's size",
+        expected=f"a shape that begins with {list(channels)}",
         got=list(weight.sizes),
     )
     shape = (input.sizes[0], features, *window.out)

@@ -15,7 +15,8 @@ from et_vm.kernels.portable.image.geometry import Padded, Window, channels_last,
 from et_vm.kernels.portable.linalg.matmul import product
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.steps import call, copy
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array
 
 MATRIX_LIMIT = 1 << 22

@@ -17,7 +17,8 @@ import numpy as np
 
 from et_vm.kernels.portable.image.geometry import Window, channels_last
 from et_vm.kernels.portable.steps import call, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array
 
 TILE = 1 << 16

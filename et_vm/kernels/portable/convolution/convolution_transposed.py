@@ -13,7 +13,8 @@ from et_vm.kernels.portable.image.geometry import Window
 from et_vm.kernels.portable.linalg.matmul import product
 from et_vm.kernels.portable.movement.move import contiguous
 from et_vm.kernels.portable.steps import call, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array
 
 

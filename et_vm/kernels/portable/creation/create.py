@@ -2,245 +2,196 @@
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from et_ops.inference import creation as rules
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import (
-    COMPLEX,
-    FLOAT,
-    INTEGER,
-    check_kinds,
-    check_type,
-    checked_constant,
-    constant,
-)
+from et_vm.kernels.portable.arguments import COMPLEX, FLOAT, INTEGER, check_dim_order, constant
 from et_vm.kernels.portable.declare import Scalar, kernel
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import move
-from et_vm.kernels.portable.promotion import REDUCED, kind
+from et_vm.kernels.portable.promotion import kind
 from et_vm.kernels.portable.steps import NOTHING, chain, copy
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
-def _check_size(ctx: PrepareContext, size: Sequence[int]) -> None:
-    ctx.check(all(extent >= 0 for extent in size), arg="size", expected="non-negative sizes", got=list(size))
-
-
-def _fill(ctx: PrepareContext, size: Sequence[int], value: Array, out: Tensor) -> Step:
-    out.resize(size)
-    return copy(value, out.array) if out.array.size else NOTHING
-
-
-def _number(ctx: PrepareContext, value: Scalar, size: Sequence[int], out: Tensor, *, arg: str) -> Array:
-    """The fill value for `out` of `size`. Torch makes an infinity of a number that is too large for a 16-bit
-    float where it makes a single element, and refuses it elsewhere.
-    """
-    if math.prod(size) == 1 and out.scalar_type in REDUCED:
-        return constant(value, out.scalar_type)
-    return checked_constant(ctx, value, out.scalar_type, arg=arg)
+def _fill(value: Scalar, out: Tensor) -> Step:
+    return copy(constant(value, out.scalar_type), out.array)
 
 
 @kernel("aten::full.out")
+@inferred(rules.full)
 def full_out(ctx: PrepareContext, size: list[int], fill_value: Scalar, out: Tensor) -> Step:
     """`fill_value` everywhere."""
-    _check_size(ctx, size)
-    return _fill(ctx, size, _number(ctx, fill_value, size, out, arg="fill_value"), out)
+    return _fill(fill_value, out)
 
 
 @kernel("aten::full_like.out")
+@inferred(rules.full_like)
 def full_like_out(
     ctx: PrepareContext, self: Tensor, fill_value: Scalar, memory_format: int | None, out: Tensor
 ) -> Step:
     """`fill_value` everywhere, in the shape of `self`."""
-    return _fill(ctx, self.sizes, _number(ctx, fill_value, self.sizes, out, arg="fill_value"), out)
+    return _fill(fill_value, out)
 
 
 @kernel("aten::new_full.out")
+@inferred(rules.new_full)
 def new_full_out(ctx: PrepareContext, self: Tensor, size: list[int], fill_value: Scalar, out: Tensor) -> Step:
     """`fill_value` everywhere."""
-    return full_out(ctx, size, fill_value, out)
+    return _fill(fill_value, out)
 
 
 @kernel("aten::fill.Scalar_out")
+@inferred(rules.fill)
 def fill_scalar_out(ctx: PrepareContext, self: Tensor, value: Scalar, out: Tensor) -> Step:
     """`value` everywhere, in the shape of `self`."""
-    check_type(ctx, self.scalar_type, out, arg="out")
-    return _fill(ctx, self.sizes, _number(ctx, value, self.sizes, out, arg="value"), out)
+    return _fill(value, out)
 
 
 @kernel("aten::fill.Tensor_out")
+@inferred(rules.fill_with_tensor)
 def fill_tensor_out(ctx: PrepareContext, self: Tensor, value: Tensor, out: Tensor) -> Step:
     """The one element of `value` everywhere, in the shape of `self`."""
-    ctx.check(value.numel == 1, arg="value", expected="one element", got=list(value.sizes))
-    check_type(ctx, self.scalar_type, out, arg="out")
-    out.resize(self.sizes)
     return move(ctx, np.broadcast_to(value.array.reshape(()), self.sizes), out.array)
 
 
-@kernel("aten::zeros.out")
-def zeros_out(ctx: PrepareContext, size: list[int], out: Tensor) -> Step:
-    """Zeros."""
-    _check_size(ctx, size)
-    return _fill(ctx, size, constant(0, out.scalar_type), out)
+def _declare_filled(name: str, number: int) -> None:
+    @kernel(f"aten::{name}.out")
+    @inferred(rules.filled)
+    def filled(ctx: PrepareContext, size: list[int], out: Tensor) -> Step:  # pyright: ignore[reportUnusedFunction]
+        """Zeros, or ones."""
+        return _fill(number, out)
+
+    @kernel(f"aten::{name}_like.out")
+    @inferred(rules.like)
+    def like(  # pyright: ignore[reportUnusedFunction]
+        ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor
+    ) -> Step:
+        """Zeros, or ones, in the shape of `self`."""
+        return _fill(number, out)
+
+    @kernel(f"aten::new_{name}.out")
+    @inferred(rules.new_filled)
+    def new(  # pyright: ignore[reportUnusedFunction]
+        ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor
+    ) -> Step:
+        """Zeros, or ones."""
+        return _fill(number, out)
 
 
-@kernel("aten::ones.out")
-def ones_out(ctx: PrepareContext, size: list[int], out: Tensor) -> Step:
-    """Ones."""
-    _check_size(ctx, size)
-    return _fill(ctx, size, constant(1, out.scalar_type), out)
-
-
-@kernel("aten::zeros_like.out")
-def zeros_like_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
-    """Zeros, in the shape of `self`."""
-    return _fill(ctx, self.sizes, constant(0, out.scalar_type), out)
-
-
-@kernel("aten::ones_like.out")
-def ones_like_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
-    """Ones, in the shape of `self`."""
-    return _fill(ctx, self.sizes, constant(1, out.scalar_type), out)
-
-
-@kernel("aten::new_zeros.out")
-def new_zeros_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor) -> Step:
-    """Zeros."""
-    return zeros_out(ctx, size, out)
-
-
-@kernel("aten::new_ones.out")
-def new_ones_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor) -> Step:
-    """Ones."""
-    return ones_out(ctx, size, out)
+for _name, _number in (("zeros", 0), ("ones", 1)):
+    _declare_filled(_name, _number)
 
 
 @kernel("aten::empty.out")
+@inferred(rules.filled)
 def empty_out(ctx: PrepareContext, size: list[int], memory_format: int | None, out: Tensor) -> Step:
     """Memory as it is."""
-    _check_size(ctx, size)
-    out.resize(size)
     return NOTHING
 
 
 @kernel("aten::empty_like.out")
+@inferred(rules.like)
 def empty_like_out(ctx: PrepareContext, self: Tensor, memory_format: int | None, out: Tensor) -> Step:
     """Memory as it is, in the shape of `self`."""
-    out.resize(self.sizes)
     return NOTHING
 
 
 @kernel("aten::new_empty.out")
+@inferred(rules.new_filled)
 def new_empty_out(ctx: PrepareContext, self: Tensor, size: list[int], out: Tensor) -> Step:
     """Memory as it is."""
-    return empty_out(ctx, size, None, out)
+    return NOTHING
 
 
 @kernel("aten::empty_strided.out")
+@inferred(rules.empty_strided)
 def empty_strided_out(ctx: PrepareContext, size: list[int], stride: list[int], out: Tensor) -> Step:
     """Memory as it is, laid out as `out` was planned: its strides are those of a dim order."""
-    good = len(stride) == len(size) and all(step >= 0 for step in stride)
-    ctx.check(good, arg="stride", expected=f"{len(size)} non-negative strides", got=stride)
-    return empty_out(ctx, size, None, out)
+    return NOTHING
 
 
 @kernel("aten::new_empty_strided.out")
+@inferred(rules.new_empty_strided)
 def new_empty_strided_out(
     ctx: PrepareContext, self: Tensor, size: list[int], stride: list[int], out: Tensor
 ) -> Step:
     """Memory as it is, laid out as `out` was planned."""
-    return empty_strided_out(ctx, size, stride, out)
+    return NOTHING
 
 
 @kernel("aten::empty_permuted.out")
+@inferred(rules.empty_permuted)
 def empty_permuted_out(ctx: PrepareContext, size: list[int], physical_layout: list[int], out: Tensor) -> Step:
     """Memory as it is, laid out as `out` was planned."""
-    good = sorted(physical_layout) == list(range(len(size)))
-    ctx.check(
-        good, arg="physical_layout", expected=f"an order of {len(size)} dimensions", got=physical_layout
-    )
-    return empty_out(ctx, size, None, out)
+    return NOTHING
 
 
 @kernel("dim_order_ops::_empty_dim_order.out")
+@check_dim_order
+@inferred(rules.filled)
 def empty_dim_order_out(
     ctx: PrepareContext, size: list[int], dim_order: list[int] | None, out: Tensor
 ) -> Step:
     """Memory as it is, laid out as `dim_order`."""
-    _check_size(ctx, size)
-    if dim_order is not None and tuple(dim_order) != out.dim_order:
-        raise ctx.trap(arg="out", expected=f"dim order {dim_order}", got=list(out.dim_order))
-    out.resize(size)
     return NOTHING
 
 
 @kernel("aten::scalar_tensor.out")
+@inferred(rules.scalar_tensor)
 def scalar_tensor_out(ctx: PrepareContext, s: Scalar, out: Tensor) -> Step:
     """The number `s` as a 0-d tensor."""
-    return _fill(ctx, (), _number(ctx, s, (), out, arg="s"), out)
+    return _fill(s, out)
 
 
 @kernel("aten::arange.out")
+@inferred(rules.arange_end, kinds=(INTEGER, FLOAT))
 def arange_out(ctx: PrepareContext, end: Scalar, out: Tensor) -> Step:
     """0, 1, 2, ... below `end`."""
-    return arange_start_out(ctx, 0, end, 1, out)
+    return _progression(ctx, 0, 1, out)
 
 
 @kernel("aten::arange.start_out")
+@inferred(rules.arange, kinds=(INTEGER, FLOAT))
 def arange_start_out(ctx: PrepareContext, start: Scalar, end: Scalar, step: Scalar, out: Tensor) -> Step:
     """`start`, `start + step`, ... below `end`. Integers are counted exactly, floats in float64."""
-    for arg, value in (("start", start), ("end", end), ("step", step)):
-        ctx.check(math.isfinite(value), arg=arg, expected="a finite number", got=value)
-    ctx.check(step != 0, arg="step", expected="a step other than zero", got=step)
-    ctx.check(
-        (end - start) * step >= 0, arg="end", expected=f"a bound in the direction of step {step}", got=end
-    )
-    check_kinds(ctx, out.scalar_type, (INTEGER, FLOAT), arg="out")
-    if kind(out.scalar_type) == INTEGER:
-        first, last, by = int(start), int(end), int(step)
-        ctx.check(by != 0, arg="step", expected="an integer step other than zero", got=step)
-        # Torch drops fractions before it counts in int64, and afterwards in narrower types.
-        whole = out.dtype == np.int64 or all(isinstance(value, int) for value in (start, end, step))
-        count = max(-((first - last) // by), 0) if whole else _steps(ctx, start, end, step)
-    else:
-        first, by = float(start), float(step)
-        count = _steps(ctx, first, float(end), by)
-    out.resize((count,))
-    build = functools.partial(_progression, first, by, count, numpy_dtype(out.scalar_type))
-    return copy(ctx.memo((first, by, count), build), out.array) if count else NOTHING
+    return _progression(ctx, start, step, out)
 
 
-def _steps(ctx: PrepareContext, start: Scalar, end: Scalar, step: Scalar) -> int:
-    steps = (end - start) / step
-    ctx.check(math.isfinite(steps), arg="end", expected="a bound in reach", got=end)
-    return math.ceil(steps)
+def _progression(ctx: PrepareContext, start: Scalar, step: Scalar, out: Tensor) -> Step:
+    exact = int if kind(out.scalar_type) == INTEGER else float
+    (count,) = out.sizes
+    first, by = exact(start), exact(step)
 
+    def build() -> Array:
+        places = np.arange(count, dtype=np.int64 if exact is int else np.float64)
+        return (places * by + first).astype(numpy_dtype(out.scalar_type))
 
-def _progression(first: float, by: float, count: int, dtype: np.dtype[np.generic]) -> Array:
-    exact = np.int64 if isinstance(first, int) else np.float64
-    return (np.arange(count, dtype=exact) * by + first).astype(dtype)
+    return copy(ctx.memo((first, by, count), build), out.array)
 
 
 @kernel("aten::eye.out")
+@inferred(rules.eye)
 def eye_out(ctx: PrepareContext, n: int, out: Tensor) -> Step:
     """The identity matrix of order `n`."""
-    return eye_m_out(ctx, n, n, out)
+    return _identity(out)
 
 
 @kernel("aten::eye.m_out")
+@inferred(rules.eye_rectangular)
 def eye_m_out(ctx: PrepareContext, n: int, m: int, out: Tensor) -> Step:
     """`n` rows by `m` columns, ones on the diagonal."""
-    _check_size(ctx, (n, m))
-    out.resize((n, m))
+    return _identity(out)
+
+
+def _identity(out: Tensor) -> Step:
     array = out.array
-    if not array.size:
-        return NOTHING
-    diagonal = np.lib.stride_tricks.as_strided(array, (min(n, m),), (sum(array.strides),))
+    diagonal = np.lib.stride_tricks.as_strided(array, (min(array.shape),), (sum(array.strides),))
     return chain([copy(constant(0, out.scalar_type), array), copy(constant(1, out.scalar_type), diagonal)])
 
 
@@ -248,18 +199,13 @@ _SPLIT = 2.0**27 + 1
 
 
 @kernel("aten::linspace.out")
+@inferred(rules.linspace, kinds=(INTEGER, FLOAT, COMPLEX))
 def linspace_out(ctx: PrepareContext, start: Scalar, end: Scalar, steps: int, out: Tensor) -> Step:
     """`steps` numbers from `start` to `end`, both included; of integers the ends are rounded towards zero first
     and the numbers between them after. Made when the call is prepared.
     """
-    ctx.check(steps >= 0, arg="steps", expected="a non-negative number of steps", got=steps)
-    check_kinds(ctx, out.scalar_type, (INTEGER, FLOAT, COMPLEX), arg="out")
     if kind(out.scalar_type) == INTEGER:
-        start = int(checked_constant(ctx, start, out.scalar_type, arg="start").item())
-        end = int(checked_constant(ctx, end, out.scalar_type, arg="end").item())
-    out.resize((steps,))
-    if not steps:
-        return NOTHING
+        start, end = (int(constant(number, out.scalar_type).item()) for number in (start, end))
     return copy(ctx.memo((start, end, steps), lambda: spaced(start, end, steps, out.scalar_type)), out.array)
 
 

@@ -11,7 +11,8 @@ from et_vm.kernels.portable.arguments import FLOAT, broadcast, check_kinds, chec
 from et_vm.kernels.portable.creation.random import Draw, check_size, drawn
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.steps import NOTHING
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
@@ -190,7 +191,9 @@ def _chosen(
     sums = weights.sum(-1, keepdims=True)
     if not (np.isfinite(sums).all() and (weights >= 0).all() and (sums > 0).all()):
         raise ctx.trap(
-            arg="self", expected="weights that are finite, not negative, and not all zero", got="others"
+            arg="self",
+            expected="weights that are finite, not negative, and not all zero",
+            got="weights that are not",
         )
     if replacement:
         bounds = np.cumsum(weights, -1)

@@ -17,7 +17,8 @@ from et_vm.kernels.portable.arguments import COMPLEX, FLOAT, INTEGER, check_kind
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.promotion import kind
 from et_vm.kernels.portable.steps import NOTHING
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 Draw: TypeAlias = Callable[[np.random.Generator, tuple[int, ...]], Array]

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from et_ops.inference.shapes import window as places_of
 from et_vm.kernels.portable.movement.move import as_array, borders, moves
 from et_vm.kernels.portable.steps import copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array
 
 # As many elements as the dimension of a tensor has at most. More would overflow the strides of windows.

@@ -18,7 +18,8 @@ from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.inference import infer
 from et_vm.kernels.portable.promotion import kind
 from et_vm.kernels.portable.steps import NOTHING
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 BILINEAR, NEAREST, BICUBIC = range(3)

@@ -14,7 +14,8 @@ from et_vm.kernels.portable.image.resample import check_image, dense, resample_b
 from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

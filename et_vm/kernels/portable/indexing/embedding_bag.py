@@ -6,12 +6,14 @@ import functools
 
 import numpy as np
 
+from et_ops.inference import indexing as rules
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_rank, check_same_type, check_type
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.indexing.index import check_range
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.portable.inference import inferred
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 _SUM, _MEAN, _MAX = range(3)
@@ -19,6 +21,7 @@ _FAST = (ScalarType.FLOAT, ScalarType.HALF, ScalarType.BFLOAT16)
 
 
 @kernel("aten::_embedding_bag.out")
+@inferred(rules.embedding_bag, empty=True, outs=4)
 def embedding_bag_out(
     ctx: PrepareContext,
     weight: Tensor,
@@ -42,14 +45,13 @@ def embedding_bag_out(
     sizes of the bags and `out3` the indices of the maxima, zeros (the sizes, for means) in the other modes.
     Allocates the rows that are named.
     """
-    count = offsets.numel - (1 if include_last_offset else 0)
     return _embedding_bag(
-        ctx, weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx, count,
-        (out0, out1, out2, out3),
-    )  # fmt: skip
+        ctx, weight, indices, offsets, mode, per_sample_weights, padding_idx, (out0, out1, out2, out3)
+    )
 
 
 @kernel("aten::_embedding_bag_forward_only.out")
+@inferred(rules.embedding_bag_forward_only, empty=True, outs=4)
 def embedding_bag_forward_only_out(
     ctx: PrepareContext,
     weight: Tensor,
@@ -67,12 +69,9 @@ def embedding_bag_forward_only_out(
     out3: Tensor,
 ) -> Step:
     """The same. Of sums torch gives `out2` an element for the last offset, too."""
-    last = 1 if include_last_offset else 0
-    count = offsets.numel - (0 if mode == _SUM else last)
     return _embedding_bag(
-        ctx, weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx, count,
-        (out0, out1, out2, out3),
-    )  # fmt: skip
+        ctx, weight, indices, offsets, mode, per_sample_weights, padding_idx, (out0, out1, out2, out3)
+    )
 
 
 def _embedding_bag(
@@ -82,55 +81,16 @@ def _embedding_bag(
     offsets: Tensor,
     mode: int,
     per_sample_weights: Tensor | None,
-    include_last_offset: bool,
     padding_idx: int,
-    sizes: int,
     outs: tuple[Tensor, Tensor, Tensor, Tensor],
 ) -> Step:
-    out0, out1, out2, out3 = outs
-    check_kinds(ctx, weight.scalar_type, (FLOAT,), arg="weight")
-    check_rank(ctx, weight, 2, arg="weight")
-    for arg, tensor in (("indices", indices), ("offsets", offsets)):
-        check_rank(ctx, tensor, 1, arg=arg)
-        ctx.check(
-            tensor.scalar_type in (ScalarType.INT, ScalarType.LONG),
-            arg=arg,
-            expected="int32 or int64",
-            got=tensor.scalar_type.torch_name,
-        )
-    ctx.check(mode in (_SUM, _MEAN, _MAX), arg="mode", expected="0, 1 or 2", got=mode)
-    check_same_type(ctx, weight, ("per_sample_weights", per_sample_weights), ("out0", out0))
-    if per_sample_weights is not None:
-        ctx.check(mode == _SUM, arg="mode", expected="0 with per_sample_weights", got=mode)
-        ctx.check(
-            per_sample_weights.sizes == indices.sizes,
-            arg="per_sample_weights",
-            expected=f"shape {list(indices.sizes)}",
-            got=list(per_sample_weights.sizes),
-        )
     rows, width = weight.sizes
-    ctx.check(
-        -rows <= padding_idx < rows or padding_idx == -1,
-        arg="padding_idx",
-        expected=f"-1 or a row in [{-rows}, {rows})",
-        got=padding_idx,
-    )
-    count = offsets.sizes[0] - (1 if include_last_offset else 0)
-    ctx.check(count >= 0, arg="offsets", expected="at least the last offset", got=list(offsets.sizes))
-    kind = (
-        ScalarType.LONG if ScalarType.LONG in (indices.scalar_type, offsets.scalar_type) else ScalarType.INT
-    )
-    for arg, tensor in (("out1", out1), ("out2", out2), ("out3", out3)):
-        check_type(ctx, kind, tensor, arg=arg)
+    count, sizes = outs[0].sizes[0], outs[2].sizes[0]
     fast = mode == _SUM and weight.scalar_type in _FAST and padding_idx < 0
-    out0.resize((count, width))
-    out1.resize((0 if fast else indices.sizes[0],))
-    out2.resize((sizes,))
-    out3.resize((count, width) if mode == _MAX else (sizes,))
     ctx.work(4 * indices.numel * width)
     weights = [] if per_sample_weights is None else [per_sample_weights]
     compute = functools.partial(_bags, ctx, rows, mode, (count, sizes), padding_idx, not fast)
-    return evaluated(compute, (weight, indices, offsets, *weights), (out0, out1, out2, out3))
+    return evaluated(compute, (weight, indices, offsets, *weights), outs)
 
 
 def _bags(
@@ -149,7 +109,7 @@ def _bags(
     count, zeros = counts
     starts = offsets[:count].astype(np.int64)
     if count and (starts[0] != 0 or starts[-1] > len(indices) or (np.diff(starts) < 0).any()):
-        expected = f"offsets that rise from 0 to at most {len(indices)}"
+        expected = f"offsets in ascending order from 0 to at most {len(indices)}"
         raise ctx.trap(arg="offsets", expected=expected, got=starts.tolist())
     if not count and len(indices):
         raise ctx.trap(arg="offsets", expected=f"a bag for {len(indices)} indices", got=[])

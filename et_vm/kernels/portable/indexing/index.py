@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from et_ops.inference import indexing as rules
+from et_ops.inference.creation import masked_select, nonzero
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import broadcast_shapes, check_rank, check_type, dimension
+from et_vm.kernels.portable.arguments import broadcast_shapes, check_type, dimension
 from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import contiguous, move, moves
-from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled, overlaps
-from et_vm.kernels.registry import PrepareContext, Step, resizing
+from et_vm.kernels.portable.steps import call, chain, copy, filled, overlaps
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step, resizing
 from et_vm.values import Array, Tensor
 
 INDEX_TYPES = (ScalarType.LONG, ScalarType.INT)
@@ -64,22 +68,14 @@ def take_step(
 
 
 @kernel("aten::index_select.out")
+@inferred(rules.index_select, empty=True)
 def index_select_out(ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, out: Tensor) -> Step:
     """The slices of `self` at `index` (0-d or 1-d) along `dim`. The step traps on an index out of
     range.
     """
-    check_rank(ctx, index, 0, 1, arg="index")
-    check_index(ctx, index, arg="index")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    rank = len(self.sizes)
-    axis = dimension(ctx, dim, rank)
-    if not rank:
-        ctx.check(
-            index.numel == 1, arg="index", expected="one index into a 0-d tensor", got=list(index.sizes)
-        )
-        out.resize(())
+    if not self.sizes:
         return chain([(check_range, (ctx, index.array, 0, 1, "index")), *moves(ctx, self.array, out.array)])
-    out.resize((*self.sizes[:axis], index.numel, *self.sizes[axis + 1 :]))
+    axis = dimension(ctx, dim, len(self.sizes))
     if not out.array.size:
         return (check_range, (ctx, index.array, 0, self.sizes[axis], "index"))
     target = out.array if index.sizes else out.array.squeeze(axis)
@@ -87,6 +83,7 @@ def index_select_out(ctx: PrepareContext, self: Tensor, dim: int, index: Tensor,
 
 
 @kernel("aten::embedding.out")
+@inferred(rules.embedding, empty=True)
 def embedding_out(
     ctx: PrepareContext,
     weight: Tensor,
@@ -97,10 +94,7 @@ def embedding_out(
     out: Tensor,
 ) -> Step:
     """The rows of `weight` at `indices`. The step traps on an index out of range."""
-    check_rank(ctx, weight, 2, arg="weight")
     check_index(ctx, indices, arg="indices")
-    check_type(ctx, weight.scalar_type, out, arg="out")
-    out.resize((*indices.sizes, weight.sizes[1]))
     if not out.array.size:
         return (check_range, (ctx, indices.array, 0, weight.sizes[0], "indices"))
     return take_step(ctx, weight.array, 0, indices, out.array, lowest=0, arg="indices")
@@ -135,36 +129,16 @@ def index_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(sizes[at + 1 :]) for at in range(len(sizes)))
 
 
-def check_gather(ctx: PrepareContext, self: Tensor, axis: int, index: Tensor) -> None:
-    """`index` fits `self` in every dimension but `axis`. A 0-d tensor is as good as one of one element."""
-    if index.numel:
-        check_index(ctx, index, arg="index")
-    same_rank = max(len(index.sizes), 1) == max(len(self.sizes), 1)
-    fits = same_rank and all(
-        a <= b or at == axis for at, (a, b) in enumerate(zip(index.sizes, self.sizes, strict=False))
-    )
-    ctx.check(
-        fits or not index.numel,
-        arg="index",
-        expected=f"at most {list(self.sizes)} but for dimension {axis}",
-        got=list(index.sizes),
-    )
-
-
 @kernel("aten::gather.out", any_layout=True)
+@inferred(rules.gather)
 def gather_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, sparse_grad: bool, out: Tensor
 ) -> Step:
     """`out[i][j] = self[index[i][j]][j]` for `dim` 0, and so on. The step traps on an index out of
     range. Scratch: one int64 per index, and `self` when it is not contiguous.
     """
-    axis = dimension(ctx, dim, len(self.sizes))
-    check_gather(ctx, self, axis, index)
-    check_type(ctx, self.scalar_type, out, arg="out")
-    out.resize(index.sizes)
-    if not out.array.size:
-        return NOTHING
     shape = self.sizes or (1,)
+    axis = dimension(ctx, dim, len(shape))
     calls, source = contiguous(ctx, self.array)
     if not index.sizes:
         check = (check_range, (ctx, index.array, 0, shape[0], "index"))
@@ -295,12 +269,11 @@ def _index_by_mask(self: Tensor, indices: Sequence[Tensor | None], out: Tensor) 
 
 
 @kernel("aten::masked_select.out")
+@inferred(masked_select)
 def masked_select_out(ctx: PrepareContext, self: Tensor, mask: Tensor, out: Tensor) -> Step:
     """The elements at which `mask` is true, in one dimension; both tensors broadcast. The output gets its
     shape in the step, and numpy allocates.
     """
-    check_type(ctx, ScalarType.BOOL, mask, arg="mask")
-    check_type(ctx, self.scalar_type, out, arg="out")
     shape = broadcast_shapes(ctx, self.sizes, mask.sizes)
     return _select, (np.broadcast_to(self.array, shape), np.broadcast_to(mask.array, shape), out)
 
@@ -313,11 +286,11 @@ def _select(array: Array, mask: Array, out: Tensor) -> None:
 
 
 @kernel("aten::nonzero.out", any_layout=True)
+@inferred(nonzero)
 def nonzero_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """The indices of the elements other than zero, one per row. The output gets its shape in the step, and
     numpy allocates.
     """
-    check_type(ctx, ScalarType.LONG, out, arg="out")
     return _nonzero, (self.array, out)
 
 
@@ -329,13 +302,11 @@ def _nonzero(array: Array, out: Tensor) -> None:
 
 
 @kernel("aten::repeat_interleave.Tensor_out")
+@inferred(rules.repeated_places, empty=True)
 def repeat_interleave_out(ctx: PrepareContext, repeats: Tensor, output_size: int | None, out: Tensor) -> Step:
     """The index of each element of `repeats`, as often as it says. The output gets its shape in the step,
     and numpy allocates.
     """
-    check_rank(ctx, repeats, 1, arg="repeats")
-    check_index(ctx, repeats, arg="repeats")
-    check_type(ctx, repeats.scalar_type, out, arg="out")
     return _repeat, (ctx, repeats.array, output_size, out)
 
 

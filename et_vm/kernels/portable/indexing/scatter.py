@@ -10,22 +10,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import (
-    BOOL,
-    broadcast_shapes,
-    check_rank,
-    check_same_type,
-    check_shape,
-    check_type,
-    checked_constant,
-    dimension,
-)
+from et_ops.inference import indexing as rules
+from et_ops.inference import views
+from et_ops.inference.creation import masked_scatter
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_type, constant, dimension
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.indexing.index import (
-    check_gather,
-    check_index,
     check_indices,
     check_range,
     flat_positions,
@@ -33,11 +24,12 @@ from et_vm.kernels.portable.indexing.index import (
     index_strides,
     numpy_index,
 )
-from et_vm.kernels.portable.movement.move import moves
+from et_vm.kernels.portable.inference import inferred
+from et_vm.kernels.portable.movement.move import move, moves
 from et_vm.kernels.portable.movement.views import select_view, slice_view
-from et_vm.kernels.portable.promotion import kind
-from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled, overlaps
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.portable.steps import call, chain, copy, filled, overlaps
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
@@ -61,36 +53,15 @@ def scatter(
     """Copy `self`, then let `write(flat, positions, values)` write into the flattened copy. Scratch:
     one int64 per index, sources in the memory of `out`, and a result that is not contiguous.
     """
-    axis = dimension(ctx, dim, len(self.sizes))
-    check_gather(ctx, self, axis, index)
-    check_type(ctx, self.scalar_type, out, arg="out")
-    values = source
-    if isinstance(source, Tensor):
-        check_type(ctx, self.scalar_type, source, arg="src")
-        extents = source.sizes or (1,)
-        wanted = index.sizes or (1,)
-        fits = len(extents) == len(wanted) and all(a <= b for a, b in zip(wanted, extents, strict=True))
-        ctx.check(
-            fits or not index.numel,
-            arg="src",
-            expected=f"at least {list(index.sizes)}",
-            got=list(source.sizes),
-        )
-        if index.numel:
-            corner = source.array.reshape(extents)[tuple(slice(size) for size in wanted)]
-            values = corner if index.sizes else corner.reshape(())
-        else:
-            values = source.array
-    out.resize(self.sizes)
-    calls: list[Step] = []
-    if index.numel and isinstance(values, np.ndarray):
-        first, values = _apart(ctx, values, out.array)
-        calls += first
     if not index.numel:
-        calls = moves(ctx, self.array, out.array)
-        return chain(calls)
+        return move(ctx, self.array, out.array)
+    if isinstance(source, Tensor):
+        extent = tuple(slice(size) for size in index.sizes or (1,))
+        source = source.array.reshape(source.sizes or (1,))[extent].reshape(index.sizes)
+    calls, values = _apart(ctx, source, out.array)
     target = out.array if out.array.flags.c_contiguous else ctx.scratch(out.sizes, out.dtype)
     shape = self.sizes or (1,)
+    axis = dimension(ctx, dim, len(shape))
     if index.sizes:
         positions_calls, positions = flat_positions(ctx, index, axis, shape, index_strides(shape), "index")
     else:
@@ -99,7 +70,7 @@ def scatter(
         positions_calls = [check, copy(index.array, positions)]
     # The index may share memory with the output: it is read before anything is written.
     calls += [*positions_calls, *moves(ctx, self.array, target)]
-    calls += write(target.reshape(-1), positions, np.asarray(values))
+    calls += write(target.reshape(-1), positions, values)
     if target is not out.array:
         calls.append(copy(target, out.array))
     return chain(calls)
@@ -110,6 +81,7 @@ def _put(flat: Array, positions: Array, values: Array) -> list[Step]:
 
 
 @kernel("aten::scatter.src_out", any_layout=True)
+@inferred(rules.scatter)
 def scatter_src_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor
 ) -> Step:
@@ -120,15 +92,17 @@ def scatter_src_out(
 
 
 @kernel("aten::scatter.value_out", any_layout=True)
+@inferred(rules.scatter_value)
 def scatter_value_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, value: Scalar, out: Tensor
 ) -> Step:
     """`out[index[i][j]][j] = value` for `dim` 0, and so on. The step traps on an index out of range."""
-    number = checked_constant(ctx, value, self.scalar_type, arg="value")
+    number = constant(value, self.scalar_type)
     return scatter(ctx, self, dim, index, number, _put, out)
 
 
 @kernel("aten::scatter_add.out")
+@inferred(rules.scatter)
 def scatter_add_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor
 ) -> Step:
@@ -146,6 +120,7 @@ _REDUCTIONS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.ma
 
 
 @kernel("aten::scatter_reduce.two_out")
+@inferred(rules.scatter_reduce)
 def scatter_reduce_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -159,9 +134,7 @@ def scatter_reduce_out(
     """Elements of `src` that go to one place are combined by `reduce` (sum, prod, mean, amax, amin),
     with what is there already if `include_self`. Scratch: as for scatter, and the counts for a mean.
     """
-    ufunc = _REDUCTIONS.get(reduce)
-    if ufunc is None:
-        raise ctx.trap(arg="reduce", expected=", ".join(_REDUCTIONS), got=repr(reduce))
+    ufunc = _REDUCTIONS[reduce]
 
     def combine(flat: Array, positions: Array, values: Array) -> list[Step]:
         calls: list[Step] = []
@@ -208,24 +181,22 @@ def _store_into(
     """Copy `self`, then `src` over a view of the copy. Scratch: `src` when it lies in the memory of
     `out`.
     """
-    for arg, tensor in (("src", src), ("out", out)):
-        check_type(ctx, self.scalar_type, tensor, arg=arg)
-    check_shape(ctx, src, view_of(self.array).shape, arg="src")
-    out.resize(self.sizes)
     calls, values = _apart(ctx, src.array, out.array)
     calls += [*moves(ctx, self.array, out.array), *moves(ctx, values, view_of(out.array))]
     return chain(calls)
 
 
 @kernel("aten::select_scatter.out")
+@inferred(views.select_scatter, same_type=True)
 def select_scatter_out(
     ctx: PrepareContext, self: Tensor, src: Tensor, dim: int, index: int, out: Tensor
 ) -> Step:
     """`self` with `src` in place of its slice `index` along `dim`."""
-    return _store_into(ctx, self, src, lambda array: select_view(ctx, array, dim, index), out)
+    return _store_into(ctx, self, src, lambda array: select_view(array, dim, index), out)
 
 
 @kernel("aten::slice_scatter.out")
+@inferred(views.slice_scatter, same_type=True)
 def slice_scatter_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -237,7 +208,7 @@ def slice_scatter_out(
     out: Tensor,
 ) -> Step:
     """`self` with `src` in place of its elements `start:end:step` along `dim`."""
-    return _store_into(ctx, self, src, lambda array: slice_view(ctx, array, dim, start, end, step), out)
+    return _store_into(ctx, self, src, lambda array: slice_view(array, dim, start, end, step), out)
 
 
 def _index_put(
@@ -252,7 +223,9 @@ def _index_put(
     taken: list[Tensor | None] = []
     for index in indices:
         if index is not None and overlaps(index.array, target):
-            raise ctx.trap(arg="indices", expected="memory other than that of the output", got=index)
+            raise ctx.trap(
+                arg="indices", expected="a tensor apart from the output", got="one that overlaps it"
+            )
         taken.append(index)
     put = _accumulate if accumulate else _assign
     calls += moves(ctx, self.array, target)
@@ -301,17 +274,12 @@ def index_put_(
 
 
 @kernel("aten::masked_scatter.out")
+@inferred(masked_scatter)
 def masked_scatter_out(ctx: PrepareContext, self: Tensor, mask: Tensor, source: Tensor, out: Tensor) -> Step:
     """`self` with the elements at which `mask` is true replaced by those of `source` in order. The
     step traps when there are not enough. Scratch: `source` when it lies in the memory of `out`.
     """
-    check_type(ctx, ScalarType.BOOL, mask, arg="mask")
-    for arg, tensor in (("source", source), ("out", out)):
-        check_type(ctx, self.scalar_type, tensor, arg=arg)
-    shape = broadcast_shapes(ctx, self.sizes, mask.sizes)
-    out.resize(shape)
-    if not out.array.size:
-        return NOTHING
+    shape = out.sizes
     calls, values = _apart(ctx, source.array, out.array)
     more, chosen = _apart(ctx, np.broadcast_to(mask.array, shape), out.array)
     calls += [
@@ -341,9 +309,7 @@ def _combined(
     reduce: str,
     out: Tensor,
 ) -> Step:
-    ufunc = _OPERATIONS.get(reduce)
-    if ufunc is None:
-        raise ctx.trap(arg="reduce", expected="'add' or 'multiply'", got=repr(reduce))
+    ufunc = _OPERATIONS[reduce]
 
     def combine(flat: Array, positions: Array, values: Array) -> list[Step]:
         return [(ufunc.at, (flat, positions, values))]
@@ -352,6 +318,7 @@ def _combined(
 
 
 @kernel("aten::scatter.reduce_out")
+@inferred(rules.scatter_combined)
 def scatter_reduce_src_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, out: Tensor
 ) -> Step:
@@ -360,15 +327,17 @@ def scatter_reduce_src_out(
 
 
 @kernel("aten::scatter.value_reduce_out")
+@inferred(rules.scatter_value_combined)
 def scatter_reduce_value_out(
     ctx: PrepareContext, self: Tensor, dim: int, index: Tensor, value: Scalar, reduce: str, out: Tensor
 ) -> Step:
     """`out[index[i][j]][j]` plus or times `value` for `dim` 0, and so on. Scratch: as for scatter."""
-    number = checked_constant(ctx, value, self.scalar_type, arg="value")
+    number = constant(value, self.scalar_type)
     return _combined(ctx, self, dim, index, number, reduce, out)
 
 
 @kernel("aten::index_reduce.out")
+@inferred(rules.index_reduce, kinds=(INTEGER, FLOAT))
 def index_reduce_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -382,20 +351,7 @@ def index_reduce_out(
     """Slices of `source` that go to one index along `dim` are combined by `reduce` (mean, prod, amax, amin),
     with what is there already if `include_self`. Allocates the result.
     """
-    good = reduce in _REDUCTIONS and reduce != "sum"
-    ctx.check(good, arg="reduce", expected="mean, prod, amax, amin", got=repr(reduce))
-    good = kind(self.scalar_type) != BOOL and not self.scalar_type.is_complex
-    ctx.check(good, arg="self", expected="a tensor of integer or float type", got=self.scalar_type.torch_name)
-    check_type(ctx, self.scalar_type, source, arg="source")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    check_index(ctx, index, arg="index")
-    check_rank(ctx, index, 0, 1, arg="index")
     axis = dimension(ctx, dim, len(self.sizes))
-    wanted = [*self.sizes] if self.sizes else [1]
-    wanted[axis] = index.numel
-    good = list(source.sizes or (1,)) == wanted
-    ctx.check(good, arg="source", expected=f"shape {wanted}", got=list(source.sizes))
-    out.resize(self.sizes)
     return evaluated(
         functools.partial(_reduced, ctx, axis, reduce, include_self), (self, index, source), (out,)
     )
@@ -423,20 +379,14 @@ def _reduced(
 
 
 @kernel("aten::put.out")
+@inferred(rules.put)
 def put_out(
     ctx: PrepareContext, self: Tensor, index: Tensor, source: Tensor, accumulate: bool, out: Tensor
 ) -> Step:
     """`self` with the elements of `source` at the places `index`, negative ones from the end; of several for one
     place the last, or with `accumulate` their sum and that of what was there. Allocates the result.
     """
-    check_type(ctx, ScalarType.LONG, index, arg="index")
-    check_same_type(ctx, self, ("source", source), ("out", out))
-    good = source.numel == index.numel
-    ctx.check(good, arg="source", expected=f"{index.numel} elements", got=list(source.sizes))
     count = self.numel
-    good = count > 0 or index.numel == 0
-    ctx.check(good, arg="index", expected="no places in an empty tensor", got=list(index.sizes))
-    out.resize(self.sizes)
 
     def compute(array: Array, places: Array, values: Array) -> Array:
         check_range(ctx, places, -count, count, "index")

@@ -9,7 +9,8 @@ import numpy as np
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_type, dimensions
 from et_vm.kernels.portable.declare import kernel
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 _COMPLEX = {ScalarType.FLOAT: ScalarType.COMPLEXFLOAT, ScalarType.DOUBLE: ScalarType.COMPLEXDOUBLE}

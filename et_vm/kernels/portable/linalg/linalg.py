@@ -9,25 +9,19 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from et_ops.inference import factorization as rules
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import (
-    COMPLEX,
-    FLOAT,
-    broadcast_shapes,
-    check_kinds,
-    check_same_type,
-    check_shape,
-    check_type,
-)
+from et_vm.kernels.portable.arguments import COMPLEX, FLOAT
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.indexing.index import check_range
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.linalg.factorization import (
     adjoint,
     cholesky,
@@ -37,10 +31,9 @@ from et_vm.kernels.portable.linalg.factorization import (
     solve_lu,
     solve_triangular,
 )
-from et_vm.kernels.portable.promotion import real_of
 from et_vm.kernels.portable.scipy_extra import scipy_module
-from et_vm.kernels.portable.steps import NOTHING
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 from et_vm.work import CALL
 
@@ -48,30 +41,9 @@ _PASSES = 16
 """As many products of matrices take about as long as a factorization in LAPACK's slowest form, that with vectors."""
 
 
-def check_matrix(ctx: PrepareContext, tensor: Tensor, arg: str, *, square: bool = False) -> tuple[int, int]:
-    """Rows and columns of a batch of matrices of float32, float64 or complex numbers, the work on which is cubic."""
-    good = len(tensor.sizes) >= 2
-    ctx.check(good, arg=arg, expected="a matrix or a batch of matrices", got=list(tensor.sizes))
-    check_kinds(ctx, tensor.scalar_type, (FLOAT, COMPLEX), arg=arg)
-    good = tensor.scalar_type not in (ScalarType.HALF, ScalarType.BFLOAT16)
-    ctx.check(good, arg=arg, expected="float32, float64 or complex", got=tensor.scalar_type.torch_name)
-    rows, columns = tensor.sizes[-2:]
-    ctx.check(not square or rows == columns, arg=arg, expected="square matrices", got=list(tensor.sizes))
-    ctx.work(tensor.numel * max(rows, columns) * _PASSES)
-    return rows, columns
-
-
-def _shape(
-    ctx: PrepareContext, like: Tensor, *outs: tuple[str, Tensor, ScalarType | None, Sequence[int]]
-) -> None:
-    """Check the types of (name, output, type or that of `like`, shape), and resize."""
-    for arg, out, kind, _ in outs:
-        check_type(ctx, like.scalar_type if kind is None else kind, out, arg=arg)
-    for _, out, _, sizes in outs:
-        out.resize(sizes)
-
-
-_INT = ScalarType.INT
+def spend_cubic(ctx: PrepareContext, tensor: Tensor) -> None:
+    """Report the work on a batch of matrices, which is cubic."""
+    ctx.work(tensor.numel * max(tensor.sizes[-2:]) * _PASSES)
 
 
 def _complain(ctx: PrepareContext, name: str, info: Array, wanted: bool) -> None:
@@ -82,20 +54,12 @@ def _complain(ctx: PrepareContext, name: str, info: Array, wanted: bool) -> None
 
 
 @kernel("aten::linalg_lu_factor_ex.out")
+@inferred(rules.lu_factor, outs=3)
 def linalg_lu_factor_ex_out(
     ctx: PrepareContext, A: Tensor, pivot: bool, check_errors: bool, LU: Tensor, pivots: Tensor, info: Tensor
 ) -> Step:
     """L and U of `A` [..., M, N] in one matrix, the exchanged rows, and where U is singular. Allocates them."""
-    rows, columns = check_matrix(ctx, A, "A")
-    batch = A.sizes[:-2]
-    least = min(rows, columns)
-    _shape(
-        ctx,
-        A,
-        ("LU", LU, None, A.sizes),
-        ("pivots", pivots, _INT, (*batch, least)),
-        ("info", info, _INT, batch),
-    )
+    spend_cubic(ctx, A)
 
     def compute(a: Array) -> tuple[Array, ...]:
         made = lu(a, pivot)
@@ -106,18 +70,10 @@ def linalg_lu_factor_ex_out(
 
 
 @kernel("aten::linalg_lu.out")
+@inferred(rules.lu, outs=3)
 def linalg_lu_out(ctx: PrepareContext, A: Tensor, pivot: bool, P: Tensor, L: Tensor, U: Tensor) -> Step:
     """The permutation, L and U of `A` [..., M, N]. Without pivoting the permutation is empty. Allocates them."""
-    rows, columns = check_matrix(ctx, A, "A")
-    batch, least = A.sizes[:-2], min(rows, columns)
-    square = (*batch, rows, rows) if pivot else (0,)
-    _shape(
-        ctx,
-        A,
-        ("P", P, None, square),
-        ("L", L, None, (*batch, rows, least)),
-        ("U", U, None, (*batch, least, columns)),
-    )
+    spend_cubic(ctx, A)
 
     def compute(a: Array) -> tuple[Array, ...]:
         packed, pivots, _ = lu(a, pivot)
@@ -141,6 +97,7 @@ def _unpacked(packed: Array, pivots: Array | None) -> tuple[Array, Array, Array]
 
 
 @kernel("aten::lu_unpack.out")
+@inferred(rules.lu_unpack, outs=3)
 def lu_unpack_out(
     ctx: PrepareContext,
     LU_data: Tensor,
@@ -152,18 +109,8 @@ def lu_unpack_out(
     U: Tensor,
 ) -> Step:
     """The permutation, L and U of a packed factorization; what is not wanted is empty. Allocates them."""
-    rows, columns = check_matrix(ctx, LU_data, "LU_data")
-    check_type(ctx, _INT, LU_pivots, arg="LU_pivots")
-    batch, least = LU_data.sizes[:-2], min(rows, columns)
-    good = LU_pivots.sizes == (*batch, least)
-    ctx.check(good, arg="LU_pivots", expected=f"shape {[*batch, least]}", got=list(LU_pivots.sizes))
-    _shape(
-        ctx,
-        LU_data,
-        ("P", P, None, (*batch, rows, rows) if unpack_pivots else (0,)),
-        ("L", L, None, (*batch, rows, least) if unpack_data else (0,)),
-        ("U", U, None, (*batch, least, columns) if unpack_data else (0,)),
-    )
+    spend_cubic(ctx, LU_data)
+    rows = LU_data.sizes[-2]
 
     def compute(packed: Array, pivots: Array) -> tuple[Array, ...]:
         check_range(ctx, pivots, 1, rows + 1, "LU_pivots")
@@ -174,20 +121,15 @@ def lu_unpack_out(
 
 
 @kernel("aten::linalg_lu_solve.out")
+@inferred(rules.lu_solve)
 def linalg_lu_solve_out(
     ctx: PrepareContext, LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool, out: Tensor
 ) -> Step:
     """The X of A X = `B` (X A = `B` unless `left`; with A's adjoint) from A's packed factorization. Allocates
     the result.
     """
-    check_matrix(ctx, LU, "LU", square=True)
-    check_matrix(ctx, B, "B")
-    check_type(ctx, _INT, pivots, arg="pivots")
-    check_shape(ctx, pivots, LU.sizes[:-1], arg="pivots")
-    check_same_type(ctx, LU, ("B", B), ("out", out))
-    size = B.sizes[-2] if left else B.sizes[-1]
-    ctx.check(size == LU.sizes[-1], arg="B", expected=f"{LU.sizes[-1]} rows", got=list(B.sizes))
-    out.resize((*broadcast_shapes(ctx, LU.sizes[:-2], B.sizes[:-2]), *B.sizes[-2:]))
+    spend_cubic(ctx, LU)
+    spend_cubic(ctx, B)
     compute = functools.partial(_lu_solved, ctx, left, adjoint)
     return evaluated(compute, (LU, pivots, B), (out,))
 
@@ -210,12 +152,12 @@ def _lu_solved(
 
 
 @kernel("aten::linalg_cholesky_ex.L")
+@inferred(rules.cholesky, outs=2)
 def linalg_cholesky_ex_out(
     ctx: PrepareContext, self: Tensor, upper: bool, check_errors: bool, L: Tensor, info: Tensor
 ) -> Step:
     """The lower (or upper) Cholesky factor, and where a matrix is not positive definite. Allocates them."""
-    check_matrix(ctx, self, "self", square=True)
-    _shape(ctx, self, ("L", L, None, self.sizes), ("info", info, _INT, self.sizes[:-2]))
+    spend_cubic(ctx, self)
 
     def compute(a: Array) -> tuple[Array, Array]:
         factor, failed = cholesky(adjoint(a) if upper else a)
@@ -226,10 +168,10 @@ def linalg_cholesky_ex_out(
 
 
 @kernel("aten::cholesky.out")
+@inferred(rules.of_square)
 def cholesky_out(ctx: PrepareContext, self: Tensor, upper: bool, out: Tensor) -> Step:
     """The lower (or upper) Cholesky factor; traps at a matrix that is not positive definite. Allocates it."""
-    check_matrix(ctx, self, "self", square=True)
-    _shape(ctx, self, ("out", out, None, self.sizes))
+    spend_cubic(ctx, self)
 
     def compute(a: Array) -> tuple[Array]:
         factor, failed = cholesky(adjoint(a) if upper else a)
@@ -240,12 +182,12 @@ def cholesky_out(ctx: PrepareContext, self: Tensor, upper: bool, out: Tensor) ->
 
 
 @kernel("aten::linalg_inv_ex.inverse")
+@inferred(rules.inverse, outs=2)
 def linalg_inv_ex_out(
     ctx: PrepareContext, A: Tensor, check_errors: bool, inverse: Tensor, info: Tensor
 ) -> Step:
     """The inverse, and where there is none. Allocates the factorization."""
-    check_matrix(ctx, A, "A", square=True)
-    _shape(ctx, A, ("inverse", inverse, None, A.sizes), ("info", info, _INT, A.sizes[:-2]))
+    spend_cubic(ctx, A)
 
     def compute(a: Array) -> tuple[Array, Array]:
         packed, pivots, failed = lu(a)
@@ -256,6 +198,7 @@ def linalg_inv_ex_out(
 
 
 @kernel("aten::_linalg_solve_ex.result")
+@inferred(rules.solve, outs=4)
 def linalg_solve_ex_out(
     ctx: PrepareContext,
     A: Tensor,
@@ -270,23 +213,10 @@ def linalg_solve_ex_out(
     """The X of `A` X = `B` (X `A` = `B` unless `left`), and the factorization. `B` is a vector for each
     matrix when it has their shape without the last dimension. Allocates them.
     """
-    n, _ = check_matrix(ctx, A, "A", square=True)
-    check_same_type(ctx, A, ("B", B))
-    vector = len(B.sizes) == 1 or (len(A.sizes) - 1 == len(B.sizes) and B.sizes == A.sizes[:-1])
-    ctx.check(left or not vector, arg="left", expected="True with vectors", got=left)
+    spend_cubic(ctx, A)
+    shape = result.sizes
+    vector = len(B.sizes) == 1 or B.sizes == A.sizes[:-1]
     matrix = (*B.sizes, 1) if vector else B.sizes
-    good = len(matrix) >= 2 and (matrix[-2] if left else matrix[-1]) == n
-    ctx.check(good, arg="B", expected=f"{n} rows", got=list(B.sizes))
-    batch = broadcast_shapes(ctx, A.sizes[:-2], matrix[:-2])
-    shape = (*batch, *matrix[-2:])[: None if not vector else -1]
-    _shape(
-        ctx,
-        A,
-        ("result", result, None, shape),
-        ("LU", LU, None, A.sizes),
-        ("pivots", pivots, _INT, A.sizes[:-1]),
-        ("info", info, _INT, A.sizes[:-2]),
-    )
 
     def compute(a: Array, b: Array) -> tuple[Array, ...]:
         packed, rows, failed = lu(a)
@@ -307,17 +237,10 @@ def _as_torch(a: Array) -> Array:
 
 
 @kernel("aten::_linalg_det.result")
+@inferred(rules.determinant, outs=3)
 def linalg_det_out(ctx: PrepareContext, A: Tensor, result: Tensor, LU: Tensor, pivots: Tensor) -> Step:
     """The determinant, and the factorization it is from. Allocates them."""
-    check_matrix(ctx, A, "A", square=True)
-    batch = A.sizes[:-2]
-    _shape(
-        ctx,
-        A,
-        ("result", result, None, batch),
-        ("LU", LU, None, A.sizes),
-        ("pivots", pivots, _INT, A.sizes[:-1]),
-    )
+    spend_cubic(ctx, A)
 
     def compute(a: Array) -> tuple[Array, ...]:
         packed, rows, _ = lu(_as_torch(a))
@@ -328,20 +251,12 @@ def linalg_det_out(ctx: PrepareContext, A: Tensor, result: Tensor, LU: Tensor, p
 
 
 @kernel("aten::_linalg_slogdet.sign")
+@inferred(rules.log_determinant, outs=4)
 def linalg_slogdet_out(
     ctx: PrepareContext, A: Tensor, sign: Tensor, logabsdet: Tensor, LU: Tensor, pivots: Tensor
 ) -> Step:
     """The sign and the logarithm of the magnitude of the determinant, and the factorization. Allocates them."""
-    check_matrix(ctx, A, "A", square=True)
-    batch = A.sizes[:-2]
-    _shape(
-        ctx,
-        A,
-        ("sign", sign, None, batch),
-        ("logabsdet", logabsdet, real_of(A.scalar_type), batch),
-        ("LU", LU, None, A.sizes),
-        ("pivots", pivots, _INT, A.sizes[:-1]),
-    )
+    spend_cubic(ctx, A)
 
     def compute(a: Array) -> tuple[Array, ...]:
         packed, rows, _ = lu(_as_torch(a))
@@ -354,16 +269,13 @@ def linalg_slogdet_out(
 
 
 @kernel("aten::linalg_solve_triangular.out")
+@inferred(rules.solve_triangular)
 def linalg_solve_triangular_out(
     ctx: PrepareContext, self: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool, out: Tensor
 ) -> Step:
     """The X of A X = `B` (X A = `B` unless `left`) with a triangular A = `self`. Allocates the result."""
-    n, _ = check_matrix(ctx, self, "self", square=True)
-    check_matrix(ctx, B, "B")
-    check_same_type(ctx, self, ("B", B), ("out", out))
-    good = (B.sizes[-2] if left else B.sizes[-1]) == n
-    ctx.check(good, arg="B", expected=f"{n} rows", got=list(B.sizes))
-    out.resize((*broadcast_shapes(ctx, self.sizes[:-2], B.sizes[:-2]), *B.sizes[-2:]))
+    spend_cubic(ctx, self)
+    spend_cubic(ctx, B)
 
     def compute(a: Array, b: Array) -> Array:
         if left:
@@ -375,6 +287,7 @@ def linalg_solve_triangular_out(
 
 
 @kernel("aten::triangular_solve.X")
+@inferred(rules.triangular_solve, outs=2)
 def triangular_solve_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -388,13 +301,8 @@ def triangular_solve_out(
     """The X of `A` X = `self` with a triangular `A`, or its transpose, and `A` for each matrix of X. Allocates
     the result.
     """
-    n, _ = check_matrix(ctx, A, "A", square=True)
-    check_matrix(ctx, self, "self")
-    check_same_type(ctx, A, ("self", self), ("X", X), ("M", M))
-    ctx.check(self.sizes[-2] == n, arg="self", expected=f"{n} rows", got=list(self.sizes))
-    batch = broadcast_shapes(ctx, self.sizes[:-2], A.sizes[:-2])
-    X.resize((*batch, *self.sizes[-2:]))
-    M.resize((*batch, *A.sizes[-2:]))
+    spend_cubic(ctx, A)
+    spend_cubic(ctx, self)
 
     def compute(b: Array, a: Array) -> tuple[Array, Array]:
         factor = a.swapaxes(-1, -2) if transpose else a
@@ -425,16 +333,9 @@ def exponential(linalg: Any, a: Array, spend: Callable[[int], None] | None = Non
 
 
 @kernel("aten::linalg_matrix_exp.out")
+@inferred(rules.matrix_exponential, kinds=(FLOAT, COMPLEX))
 def linalg_matrix_exp_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """The exponential of each matrix of `self`. Allocates a dozen arrays of its size, in double precision."""
-    sizes = self.sizes
-    good = len(sizes) >= 2 and sizes[-1] == sizes[-2]
-    ctx.check(good, arg="self", expected="square matrices", got=list(sizes))
-    check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
-    check_same_type(ctx, self, ("out", out))
-    out.resize(sizes)
-    if not self.numel:
-        return NOTHING
     ctx.work(self.numel * self.sizes[-1] * _PRODUCTS)
     wide = ScalarType.COMPLEXDOUBLE if self.scalar_type.is_complex else ScalarType.DOUBLE
     function = partial(exponential, scipy_module(ctx, "scipy.linalg"), spend=ctx.spend)

@@ -13,23 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import (
-    broadcast_shapes,
-    check_same_type,
-    check_shape,
-    check_type,
-)
+from et_ops.inference import factorization as rules
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.linalg.factorization import adjoint, solve_triangular
-from et_vm.kernels.portable.linalg.linalg import check_matrix
+from et_vm.kernels.portable.linalg.linalg import spend_cubic
 from et_vm.kernels.portable.scipy_extra import scipy_module
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
 @kernel("aten::linalg_ldl_factor_ex.out")
+@inferred(rules.ldl_factor, outs=3)
 def linalg_ldl_factor_ex_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -42,14 +39,7 @@ def linalg_ldl_factor_ex_out(
     """L and D of the lower triangles of `self` in one lower triangle, the exchanged rows, and where D is singular.
     Allocates them.
     """
-    check_matrix(ctx, self, "self", square=True)
-    check_same_type(ctx, self, ("LD", LD))
-    check_type(ctx, ScalarType.INT, pivots, arg="pivots")
-    check_type(ctx, ScalarType.INT, info, arg="info")
-    LD.resize(self.sizes)
-    pivots.resize(self.sizes[:-1])
-    info.resize(self.sizes[:-2])
-
+    spend_cubic(ctx, self)
     lapack = scipy_module(ctx, "scipy.linalg.lapack")
 
     def compute(a: Array) -> tuple[Array, ...]:
@@ -63,18 +53,14 @@ def linalg_ldl_factor_ex_out(
 
 
 @kernel("aten::linalg_ldl_solve.out")
+@inferred(rules.ldl_solve)
 def linalg_ldl_solve_out(
     ctx: PrepareContext, LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool, out: Tensor
 ) -> Step:
     """The X of A X = `B` from A's packed factorization. Allocates the result and rows of it."""
-    n, _ = check_matrix(ctx, LD, "LD", square=True)
-    check_matrix(ctx, B, "B")
-    check_type(ctx, ScalarType.INT, pivots, arg="pivots")
-    check_shape(ctx, pivots, LD.sizes[:-1], arg="pivots")
-    check_same_type(ctx, LD, ("B", B), ("out", out))
-    ctx.check(B.sizes[-2] == n, arg="B", expected=f"{n} rows", got=list(B.sizes))
-    out.resize((*broadcast_shapes(ctx, LD.sizes[:-2], B.sizes[:-2]), *B.sizes[-2:]))
-
+    spend_cubic(ctx, LD)
+    spend_cubic(ctx, B)
+    n = LD.sizes[-1]
     lapack = scipy_module(ctx, "scipy.linalg.lapack")
 
     def compute(packed: Array, order: Array, b: Array) -> Array:
@@ -83,7 +69,9 @@ def linalg_ldl_solve_out(
         if wrong.any():
             raise ctx.trap(arg="pivots", expected=f"rows in [1, {n}]", got=int(order[wrong][0]))
         if not paired(order):
-            raise ctx.trap(arg="pivots", expected="negative numbers in equal pairs", got=order.tolist())
+            raise ctx.trap(
+                arg="pivots", expected="each negative pivot next to an equal one", got=order.tolist()
+            )
         return solve_ldl(lapack, packed, order, b, hermitian)
 
     return evaluated(compute, (LD, pivots, B), (out,))
@@ -97,13 +85,11 @@ def _solved(factor: Array, b: Array, upper: bool) -> Array:
 
 
 @kernel("aten::cholesky_solve.out")
+@inferred(rules.cholesky_solve)
 def cholesky_solve_out(ctx: PrepareContext, self: Tensor, input2: Tensor, upper: bool, out: Tensor) -> Step:
     """The X of A X = `self` from A's Cholesky factor `input2`. Allocates the result twice."""
-    n, _ = check_matrix(ctx, input2, "input2", square=True)
-    check_matrix(ctx, self, "self")
-    check_same_type(ctx, self, ("input2", input2), ("out", out))
-    ctx.check(self.sizes[-2] == n, arg="self", expected=f"{n} rows", got=list(self.sizes))
-    out.resize((*broadcast_shapes(ctx, self.sizes[:-2], input2.sizes[:-2]), *self.sizes[-2:]))
+    spend_cubic(ctx, input2)
+    spend_cubic(ctx, self)
 
     def compute(b: Array, factor: Array) -> Array:
         return _solved(factor, b, upper)
@@ -112,11 +98,11 @@ def cholesky_solve_out(ctx: PrepareContext, self: Tensor, input2: Tensor, upper:
 
 
 @kernel("aten::cholesky_inverse.out")
+@inferred(rules.of_square)
 def cholesky_inverse_out(ctx: PrepareContext, self: Tensor, upper: bool, out: Tensor) -> Step:
     """The inverse of A from its Cholesky factor `self`. Allocates the result twice."""
-    n, _ = check_matrix(ctx, self, "self", square=True)
-    check_same_type(ctx, self, ("out", out))
-    out.resize(self.sizes)
+    spend_cubic(ctx, self)
+    n = self.sizes[-1]
 
     def compute(factor: Array) -> Array:
         whole = np.broadcast_to(np.eye(n, dtype=factor.dtype), factor.shape)

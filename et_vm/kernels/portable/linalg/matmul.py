@@ -24,7 +24,8 @@ from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, overlaps
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 _TYPES = (INTEGER, FLOAT, COMPLEX)

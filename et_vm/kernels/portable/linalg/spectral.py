@@ -8,30 +8,23 @@ import functools
 
 import numpy as np
 
+from et_ops.inference import factorization as rules
 from et_schema.errors import Error
-from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import check_type
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.linalg.factorization import adjoint
-from et_vm.kernels.portable.linalg.linalg import check_matrix
-from et_vm.kernels.portable.promotion import real_of
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.portable.linalg.linalg import spend_cubic
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
 @kernel("aten::linalg_qr.out")
+@inferred(rules.qr, outs=2)
 def linalg_qr_out(ctx: PrepareContext, A: Tensor, mode: str, Q: Tensor, R: Tensor) -> Step:
     """Q and R of `A` [..., M, N], `mode` 'reduced' or 'complete'; with 'r' Q is empty. Allocates them."""
-    rows, columns = check_matrix(ctx, A, "A")
-    good = mode in ("reduced", "complete", "r")
-    ctx.check(good, arg="mode", expected="'reduced', 'complete' or 'r'", got=mode)
-    for arg, out in (("Q", Q), ("R", R)):
-        check_type(ctx, A.scalar_type, out, arg=arg)
-    batch, least = A.sizes[:-2], min(rows, columns)
-    inner = rows if mode == "complete" else least
-    Q.resize((0,) if mode == "r" else (*batch, rows, inner))
-    R.resize((*batch, inner, columns))
+    spend_cubic(ctx, A)
     return evaluated(functools.partial(_qr, mode), (A,), (Q, R))
 
 
@@ -56,6 +49,7 @@ def _check_finite(ctx: PrepareContext, array: Array, arg: str) -> None:
 
 
 @kernel("aten::_linalg_svd.U")
+@inferred(rules.singular_values, outs=3)
 def linalg_svd_out(
     ctx: PrepareContext,
     A: Tensor,
@@ -67,15 +61,7 @@ def linalg_svd_out(
     Vh: Tensor,
 ) -> Step:
     """`A` [..., M, N] as U diag(S) Vh, S falling; unless `compute_uv` U and Vh are empty. Allocates them."""
-    rows, columns = check_matrix(ctx, A, "A")
-    ctx.check(driver is None, arg="driver", expected="None, without a GPU", got=driver)
-    for arg, out in (("U", U), ("Vh", Vh)):
-        check_type(ctx, A.scalar_type, out, arg=arg)
-    check_type(ctx, real_of(A.scalar_type), S, arg="S")
-    batch, least = A.sizes[:-2], min(rows, columns)
-    U.resize((*batch, rows, rows if full_matrices else least) if compute_uv else (0,))
-    S.resize((*batch, least))
-    Vh.resize((*batch, columns if full_matrices else least, columns) if compute_uv else (0,))
+    spend_cubic(ctx, A)
     return evaluated(functools.partial(_svd, ctx, full_matrices, compute_uv), (A,), (U, S, Vh))
 
 
@@ -101,18 +87,14 @@ def _svd(ctx: PrepareContext, full: bool, vectors: bool, a: Array) -> tuple[Arra
 
 
 @kernel("aten::_linalg_eigh.eigenvalues")
+@inferred(rules.symmetric_eigenvalues, outs=2)
 def linalg_eigh_out(
     ctx: PrepareContext, A: Tensor, UPLO: str, compute_v: bool, eigenvalues: Tensor, eigenvectors: Tensor
 ) -> Step:
     """Eigenvalues, rising, and eigenvectors of the Hermitian `A`, of which one triangle is read; unless
     `compute_v` the vectors are empty. Allocates them.
     """
-    check_matrix(ctx, A, "A", square=True)
-    ctx.check(UPLO.upper() in ("L", "U"), arg="UPLO", expected="'L' or 'U'", got=UPLO)
-    check_type(ctx, real_of(A.scalar_type), eigenvalues, arg="eigenvalues")
-    check_type(ctx, A.scalar_type, eigenvectors, arg="eigenvectors")
-    eigenvalues.resize(A.sizes[:-1])
-    eigenvectors.resize(A.sizes if compute_v else (0,))
+    spend_cubic(ctx, A)
     return evaluated(
         functools.partial(_eigh, ctx, UPLO.upper(), compute_v), (A,), (eigenvalues, eigenvectors)
     )
@@ -131,18 +113,11 @@ def _eigh(ctx: PrepareContext, triangle: str, vectors: bool, a: Array) -> tuple[
         raise _singular(ctx, problem) from None
 
 
-_COMPLEX = {ScalarType.FLOAT: ScalarType.COMPLEXFLOAT, ScalarType.DOUBLE: ScalarType.COMPLEXDOUBLE}
-
-
 @kernel("aten::linalg_eig.out")
+@inferred(rules.eigenvalues, outs=2)
 def linalg_eig_out(ctx: PrepareContext, self: Tensor, eigenvalues: Tensor, eigenvectors: Tensor) -> Step:
     """Eigenvalues and eigenvectors, complex, of general matrices. Allocates them."""
-    check_matrix(ctx, self, "self", square=True)
-    kind = _COMPLEX.get(self.scalar_type, self.scalar_type)
-    for arg, out in (("eigenvalues", eigenvalues), ("eigenvectors", eigenvectors)):
-        check_type(ctx, kind, out, arg=arg)
-    eigenvalues.resize(self.sizes[:-1])
-    eigenvectors.resize(self.sizes)
+    spend_cubic(ctx, self)
     return evaluated(functools.partial(_eig, ctx), (self,), (eigenvalues, eigenvectors))
 
 

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from et_ops.inference import views as rules
+from et_ops.inference.convolution import constant_pad
 from et_ops.inference.creation import diag_embed
+from et_ops.inference.meta import RULES
 from et_vm.kernels.portable.arguments import (
     check_out_type,
-    check_rank,
-    check_type,
-    checked_constant,
     constant,
     dimension,
     dimensions,
 )
 from et_vm.kernels.portable.declare import Scalar, kernel
-from et_vm.kernels.portable.inference import inferred
+from et_vm.kernels.portable.inference import infer, inferred
 from et_vm.kernels.portable.movement.move import borders, move, moves
 from et_vm.kernels.portable.promotion import result_type
-from et_vm.kernels.portable.steps import NOTHING, chain, copy, overlaps, same_view
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.portable.steps import chain, copy, overlaps, same_view
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import MAX_RANK, Array, Tensor
 
 
@@ -53,28 +54,15 @@ def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -
     """The tensors one after the other along `dim`; tensors without elements are passed over where
     there are others. Scratch: the inputs that overlap the output.
     """
-    ctx.check(bool(tensors), arg="tensors", expected="at least one tensor", got="none")
-    last = next((tensor for tensor in reversed(tensors) if tensor.sizes != (0,)), tensors[-1])
     used = [tensor for tensor in tensors if tensor.numel]
-    if not used:
-        used = [tensor for tensor in tensors if tensor.sizes != (0,)] or list(tensors[:1])
-    first = used[0]
-    rank = len(first.sizes)
-    ctx.check(rank > 0, arg="tensors", expected="at least one dimension", got="a 0-d tensor")
-    axis = dimension(ctx, dim, rank)
+    used = used or [tensor for tensor in tensors if tensor.sizes != (0,)] or tensors[:1]
     # Upstream's kernel takes the shape of the result from the last tensor, be it empty.
-    for tensor in (*used, last):
-        same = len(tensor.sizes) == rank and all(
-            at == axis or a == b for at, (a, b) in enumerate(zip(first.sizes, tensor.sizes, strict=False))
-        )
-        ctx.check(
-            same,
-            arg="tensors",
-            expected=f"{list(first.sizes)} but for dimension {axis}",
-            got=list(tensor.sizes),
-        )
+    last = next((tensor for tensor in reversed(tensors) if tensor.sizes != (0,)), None)
+    joined = used if last is None or last in used else [*used, last]
+    (result,) = infer(ctx, rules.cat, ("tensors", "dim"), (joined, dim))
     check_out_type(ctx, result_type(*tensors), out)
-    out.resize((*first.sizes[:axis], sum(tensor.sizes[axis] for tensor in used), *first.sizes[axis + 1 :]))
+    axis = dimension(ctx, dim, len(result.shape))
+    out.resize(result.shape)
     pieces: list[tuple[Array, Array]] = []
     start = 0
     for tensor in used:
@@ -85,7 +73,7 @@ def cat_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -
 
 
 @kernel("aten::stack.out")
-@inferred(rules.stack, casts=True)
+@inferred(rules.stack, check=check_out_type)
 def stack_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor) -> Step:
     """The tensors, all of one shape, along a new dimension `dim`. Scratch: the inputs that overlap the
     output.
@@ -99,23 +87,16 @@ def stack_out(ctx: PrepareContext, tensors: list[Tensor], dim: int, out: Tensor)
 
 
 @kernel("aten::repeat.out")
+@inferred(rules.repeat)
 def repeat_out(ctx: PrepareContext, self: Tensor, repeats: list[int], out: Tensor) -> Step:
     """`self` laid side by side `repeats` times along each dimension; more repeats than dimensions add
     dimensions in front.
     """
-    extra = len(repeats) - len(self.sizes)
-    ctx.check(extra >= 0, arg="repeats", expected=f"at least {len(self.sizes)} numbers", got=repeats)
-    ctx.check(
-        all(count >= 0 for count in repeats), arg="repeats", expected="non-negative numbers", got=repeats
-    )
+    # Upstream's kernel takes one dimension less than tensors have.
     ctx.check(
         len(repeats) < MAX_RANK, arg="repeats", expected=f"fewer than {MAX_RANK} numbers", got=len(repeats)
     )
-    check_type(ctx, self.scalar_type, out, arg="out")
-    sizes = (1,) * extra + self.sizes
-    out.resize([count * size for count, size in zip(repeats, sizes, strict=True)])
-    if not out.array.size:
-        return NOTHING
+    sizes = (1,) * (len(repeats) - len(self.sizes)) + self.sizes
     interleaved = [extent for pair in zip(repeats, sizes, strict=True) for extent in pair]
     source = self.array.reshape([extent for size in sizes for extent in (1, size)])
     return move(ctx, np.broadcast_to(source, tuple(interleaved)), out.array.reshape(interleaved))
@@ -131,45 +112,26 @@ def flip_out(ctx: PrepareContext, self: Tensor, dims: list[int], out: Tensor) ->
 
 
 @kernel("aten::roll.out")
+@inferred(rules.roll)
 def roll_out(ctx: PrepareContext, self: Tensor, shifts: list[int], dims: list[int], out: Tensor) -> Step:
     """Elements moved `shifts` places along `dims` and round the end; without `dims`, of the flattened
     tensor. Scratch: the input when it overlaps the output.
     """
-    check_type(ctx, self.scalar_type, out, arg="out")
-    ctx.check(bool(shifts), arg="shifts", expected="at least one shift", got="none")
-    if not dims:
-        ctx.check(len(shifts) == 1, arg="dims", expected="dimensions for the shifts", got="none")
-        out.resize(self.sizes)
-        if not self.array.size:
-            return NOTHING
-        source, target = self.array, out.array
-        calls: list[Step] = []
-        if not source.flags.c_contiguous or overlaps(source, target):
-            source = ctx.scratch(self.sizes, source.dtype)
-            calls += moves(ctx, self.array, source)
-        rolled = target if target.flags.c_contiguous else ctx.scratch(target.shape, target.dtype)
-        calls += _rolled(ctx, source.reshape(-1), rolled.reshape(-1), {0: shifts[0]})
-        if rolled is not target:
-            calls += moves(ctx, rolled, target)
-        return chain(calls)
-    ctx.check(len(dims) == len(shifts), arg="dims", expected=f"{len(shifts)} dimensions", got=dims)
-    rank = len(self.sizes)
-    by_axis: dict[int, int] = {}
-    for dim, shift in zip(dims, shifts, strict=True):
-        ctx.check(rank > 0, arg="dims", expected="none, as 'self' has no dimensions", got=dims)
-        axis = dimension(ctx, dim, rank, arg="dims")
-        by_axis[axis] = by_axis.get(axis, 0) + shift
-    out.resize(self.sizes)
-    if not self.array.size:
-        return NOTHING
-    if not rank:
-        return move(ctx, self.array, out.array)
-    source = self.array
-    calls = []
-    if overlaps(source, out.array):
+    source, target = self.array, out.array
+    calls: list[Step] = []
+    flat = not dims
+    if overlaps(source, target) or (flat and not source.flags.c_contiguous):
         source = ctx.scratch(self.sizes, source.dtype)
         calls += moves(ctx, self.array, source)
-    return chain([*calls, *_rolled(ctx, source, out.array, by_axis)])
+    if flat:
+        rolled = target if target.flags.c_contiguous else ctx.scratch(target.shape, target.dtype)
+        calls += _rolled(ctx, source.reshape(-1), rolled.reshape(-1), {0: shifts[0]})
+        return chain(calls if rolled is target else [*calls, *moves(ctx, rolled, target)])
+    by_axis: dict[int, int] = {}
+    for dim, shift in zip(dims, shifts, strict=True):
+        axis = dimension(ctx, dim, source.ndim, arg="dims")
+        by_axis[axis] = by_axis.get(axis, 0) + shift
+    return chain([*calls, *_rolled(ctx, source, target, by_axis)])
 
 
 def _rolled(ctx: PrepareContext, source: Array, target: Array, by_axis: dict[int, int]) -> list[Step]:
@@ -188,33 +150,21 @@ def _rolled(ctx: PrepareContext, source: Array, target: Array, by_axis: dict[int
 
 
 @kernel("aten::constant_pad_nd.out")
+@inferred(constant_pad)
 def constant_pad_nd_out(
     ctx: PrepareContext, self: Tensor, pad: list[int], value: Scalar, out: Tensor
 ) -> Step:
     """`pad` holds (before, after) from the last dimension on; negative numbers cut off. Scratch: the
     input when it overlaps the output.
     """
-    rank = len(self.sizes)
-    ctx.check(len(pad) % 2 == 0 and len(pad) <= 2 * rank, arg="pad", expected=f"up to {rank} pairs", got=pad)
-    check_type(ctx, self.scalar_type, out, arg="out")
-    number = checked_constant(ctx, value, self.scalar_type, arg="value")
-    shape: list[int] = []
     source: list[slice] = []
     target: list[slice] = []
     for at, size in enumerate(self.sizes):
-        pair = 2 * (rank - 1 - at)
+        pair = 2 * (len(self.sizes) - 1 - at)
         before, after = (pad[pair], pad[pair + 1]) if pair < len(pad) else (0, 0)
-        extent = size + before + after
-        ctx.check(
-            extent >= 0, arg="pad", expected=f"at most the {size} elements of dimension {at} cut off", got=pad
-        )
-        shape.append(extent)
         first, last = max(0, -before), size - max(0, -after)
         source.append(slice(first, max(first, last)))
         target.append(slice(max(0, before), max(0, before) + max(0, last - first)))
-    out.resize(shape)
-    if not out.array.size:
-        return NOTHING
     inner = self.array[(*source, ...)]
     calls: list[Step] = []
     if overlaps(inner, out.array):
@@ -222,6 +172,7 @@ def constant_pad_nd_out(
         calls.append(copy(inner, saved))
         inner = saved
     place = out.array[(*target, ...)]
+    number = constant(value, self.scalar_type)
     edges = borders(out.array, target) if inner.size else [out.array]
     return chain([*calls, *(copy(number, edge) for edge in edges), *moves(ctx, inner, place)])
 
@@ -253,48 +204,32 @@ def triu_out(ctx: PrepareContext, self: Tensor, diagonal: int, out: Tensor) -> S
     return _triangle(ctx, self, diagonal, out, lower=False)
 
 
-def _mirrored(size: int, before: int, after: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.intp]]
+"""Source index of each element of a dimension."""
+
+
+def _mirrored(size: int, before: int, after: int) -> Places:
     """Source index of each element of a dimension padded by reflection without repeating the edge."""
     at = np.abs(np.arange(-before, size + after))
     return (size - 1) - np.abs((size - 1) - at)
 
 
-def _repeated(size: int, before: int, after: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _repeated(size: int, before: int, after: int) -> Places:
     """Source index of each element of a dimension padded by repeating the edge."""
     return np.clip(np.arange(-before, size + after), 0, size - 1)
 
 
 def _edge_pad(
-    ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor, dims: int, *, reflect: bool
+    ctx: PrepareContext, array: Array, padding: list[int], out: Tensor, source_of: Callable[..., Places]
 ) -> Step:
-    check_rank(ctx, self, dims + 1, dims + 2, arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    ctx.check(len(padding) == 2 * dims, arg="padding", expected=f"{2 * dims} numbers", got=padding)
-    rank = len(self.sizes)
-    shape = list(self.sizes)
     calls: list[Step] = []
-    array = self.array
-    plan: list[tuple[int, int, int]] = []
-    for pair in range(dims):
-        axis, (before, after) = rank - 1 - pair, padding[2 * pair : 2 * pair + 2]
-        size = self.sizes[axis]
-        shape[axis] = size + before + after
-        legal = max(before, after) < size if reflect else size > 0
-        ctx.check(
-            legal and shape[axis] > 0,
-            arg="padding",
-            expected=f"padding that suits dimension {axis} of {size}",
-            got=padding,
-        )
-        plan.append((axis, before, after))
-    out.resize(shape)
-    if not out.array.size:
-        return NOTHING
-    for at, (axis, before, after) in enumerate(plan):
-        source = (_mirrored if reflect else _repeated)(array.shape[axis], before, after)
+    rank = array.ndim
+    for pair in range(len(padding) // 2):
+        axis = rank - 1 - pair
+        source = source_of(array.shape[axis], *padding[2 * pair : 2 * pair + 2])
         extent = list(array.shape)
         extent[axis] = len(source)
-        last = at == len(plan) - 1 and out.array.flags.c_contiguous
+        last = pair == len(padding) // 2 - 1 and out.array.flags.c_contiguous
         target = out.array if last else ctx.scratch(extent, array.dtype)
         calls.append((array.take, (source, axis, target, "clip")))
         array = target
@@ -305,16 +240,18 @@ def _edge_pad(
 
 def _declare_edge_pads(dims: int) -> None:
     @kernel(f"aten::reflection_pad{dims}d.out")
+    @inferred(RULES[f"reflection_pad{dims}d"])
     def reflection(ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor) -> Step:
         """Padding that mirrors the inside without repeating the edge. Scratch: each dimension's result but
         the last's.
         """
-        return _edge_pad(ctx, self, padding, out, dims, reflect=True)
+        return _edge_pad(ctx, self.array, padding, out, _mirrored)
 
     @kernel(f"aten::replication_pad{dims}d.out", any_layout=True)
+    @inferred(RULES[f"replication_pad{dims}d"])
     def replication(ctx: PrepareContext, self: Tensor, padding: list[int], out: Tensor) -> Step:
         """Padding that repeats the edge. Scratch: each dimension's result but the last's."""
-        return _edge_pad(ctx, self, padding, out, dims, reflect=False)
+        return _edge_pad(ctx, self.array, padding, out, _repeated)
 
 
 for _dims in (1, 2, 3):

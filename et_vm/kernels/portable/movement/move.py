@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from et_vm.kernels.portable.steps import NOTHING, cast, chain, copy, overlaps, same_view
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array
 
 # Elements along the axis in which the target is contiguous, and along that in which the source is: measured

@@ -23,7 +23,8 @@ from et_vm.kernels.portable.pointwise.unary import apply_copy, sigmoid_body
 from et_vm.kernels.portable.promotion import arithmetic, result_type
 from et_vm.kernels.portable.special.error_function import gelu, temporaries_of_erf
 from et_vm.kernels.portable.steps import call, filled
-from et_vm.kernels.registry import Prepare, PrepareContext, Step
+from et_vm.kernels.registry import Prepare, PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

@@ -21,7 +21,8 @@ from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.elementwise import Body, apply, elementwise, whole
 from et_vm.kernels.portable.promotion import REDUCED, arithmetic, floating, kind, result_type
 from et_vm.kernels.portable.steps import call, chain, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 _REAL = (BOOL, INTEGER, FLOAT)

@@ -21,7 +21,8 @@ from et_vm.kernels.portable.elementwise import apply, elementwise
 from et_vm.kernels.portable.pointwise.binary import binary
 from et_vm.kernels.portable.promotion import arithmetic, result_type
 from et_vm.kernels.portable.steps import call, copy
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 

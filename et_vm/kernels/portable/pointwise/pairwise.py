@@ -14,7 +14,8 @@ from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.pointwise.binary import binary
 from et_vm.kernels.portable.promotion import arithmetic, floating, kind, real_of, result_type
 from et_vm.kernels.portable.steps import NOTHING
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

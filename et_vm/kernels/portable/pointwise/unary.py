@@ -20,7 +20,8 @@ from et_vm.kernels.portable.elementwise import Body, apply, elementwise
 from et_vm.kernels.portable.promotion import arithmetic, floating, kind, real_of
 from et_vm.kernels.portable.special.error_function import erf, temporaries_of_erf
 from et_vm.kernels.portable.steps import call, copy, filled
-from et_vm.kernels.registry import Prepare, PrepareContext, Step
+from et_vm.kernels.registry import Prepare, PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 

@@ -14,7 +14,8 @@ from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.image.geometry import Padded, Window, numbers_for, window_over, windows
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 

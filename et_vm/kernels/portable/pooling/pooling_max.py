@@ -15,7 +15,8 @@ from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.image.geometry import Window, numbers_for
 from et_vm.kernels.portable.pooling.pooling import pooling_window
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 from et_vm.work import CALL
 

@@ -12,37 +12,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from et_ops.inference import quantized as rules
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import (
-    FLOAT,
-    check_kinds,
-    check_out_type,
-    check_rank,
-    check_type,
-    dimension,
-)
+from et_vm.kernels.portable.arguments import check_out_type, dimension
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.promotion import arithmetic, promote
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
-
-QUANTIZED = (ScalarType.BYTE, ScalarType.CHAR, ScalarType.UINT16, ScalarType.SHORT, ScalarType.INT)
-"""The types of quantized numbers."""
-
-
-def check_quantized(
-    ctx: PrepareContext, dtype: int, quant_min: int | None = None, quant_max: int | None = None
-) -> ScalarType:
-    """`dtype` as one of the types of quantized numbers, whose range has the limits."""
-    kind = ScalarType(dtype)
-    names = ", ".join(known.torch_name for known in QUANTIZED)
-    ctx.check(kind in QUANTIZED, arg="dtype", expected=names, got=kind.torch_name)
-    info = np.iinfo(numpy_dtype(kind))
-    for arg, value in (("quant_min", quant_min), ("quant_max", quant_max)):
-        good = value is None or info.min <= value <= info.max
-        ctx.check(good, arg=arg, expected=f"a number in [{info.min}, {info.max}]", got=value)
-    return kind
 
 
 def rounded(ufunc: Callable[..., Array], kind: ScalarType, a: Array, b: Array | float) -> Array:
@@ -62,16 +41,6 @@ def clamped(array: Array, limits: tuple[float, float], dtype: np.dtype[np.generi
     return np.where(np.isnan(wide), 0, wide).astype(np.int64).astype(dtype)
 
 
-def _check_input(ctx: PrepareContext, input: Tensor) -> None:
-    good = input.scalar_type in (ScalarType.FLOAT, ScalarType.HALF, ScalarType.BFLOAT16)
-    ctx.check(good, arg="input", expected="float32, float16 or bfloat16", got=input.scalar_type.torch_name)
-
-
-def _check_one(ctx: PrepareContext, **tensors: Tensor) -> None:
-    for arg, tensor in tensors.items():
-        ctx.check(tensor.numel == 1, arg=arg, expected="one element", got=list(tensor.sizes))
-
-
 def _quantize(
     limits: tuple[float, float], dtype: np.dtype[np.generic], x: Array, scale: float, zero_point: float
 ) -> Array:
@@ -81,6 +50,7 @@ def _quantize(
 
 
 @kernel("quantized_decomposed::quantize_per_tensor.out")
+@inferred(rules.quantize)
 def quantize_per_tensor_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -92,10 +62,6 @@ def quantize_per_tensor_out(
     out: Tensor,
 ) -> Step:
     """round(`input` / `scale`) + `zero_point`, ties to even, clamped to [`quant_min`, `quant_max`]."""
-    _check_input(ctx, input)
-    ctx.check(scale != 0, arg="scale", expected="a number other than zero", got=scale)
-    check_type(ctx, check_quantized(ctx, dtype, quant_min, quant_max), out, arg="out")
-    out.resize(input.sizes)
     compute = functools.partial(
         _quantize, (quant_min, quant_max), out.dtype, scale=scale, zero_point=zero_point
     )
@@ -103,6 +69,7 @@ def quantize_per_tensor_out(
 
 
 @kernel("quantized_decomposed::quantize_per_tensor.Tensor_out")
+@inferred(rules.quantize_by_tensor)
 def quantize_per_tensor_tensor_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -114,10 +81,6 @@ def quantize_per_tensor_tensor_out(
     out: Tensor,
 ) -> Step:
     """The same with `scale` and `zero_point` in tensors of one element."""
-    _check_input(ctx, input)
-    _check_one(ctx, scale=scale, zero_point=zero_point)
-    check_type(ctx, check_quantized(ctx, dtype, quant_min, quant_max), out, arg="out")
-    out.resize(input.sizes)
     compute = functools.partial(_quantize_by, (quant_min, quant_max), out.dtype)
     return evaluated(compute, (input, scale, zero_point), (out,))
 
@@ -129,6 +92,7 @@ def _quantize_by(
 
 
 @kernel("quantized_decomposed::quantize_per_tensor.Tensor2_out")
+@inferred(rules.quantize_by_tensors)
 def quantize_per_tensor_tensor2_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -140,27 +104,15 @@ def quantize_per_tensor_tensor2_out(
     out: Tensor,
 ) -> Step:
     """The same with the limits in tensors of one element, too."""
-    _check_input(ctx, input)
-    _check_one(ctx, scale=scale, zero_point=zero_point, quant_min=quant_min, quant_max=quant_max)
-    check_type(ctx, check_quantized(ctx, dtype), out, arg="out")
-    out.resize(input.sizes)
 
     def compute(x: Array, scale: Array, zero_point: Array, low: Array, high: Array) -> Array:
-        check_quantized(ctx, dtype, int(low.item()), int(high.item()))
+        info = np.iinfo(out.dtype)
+        for arg, limit in (("quant_min", int(low.item())), ("quant_max", int(high.item()))):
+            good = info.min <= limit <= info.max
+            ctx.check(good, arg=arg, expected=f"a number in [{info.min}, {info.max}]", got=limit)
         return _quantize_by((low.item(), high.item()), out.dtype, x, scale, zero_point)
 
     return evaluated(compute, (input, scale, zero_point, quant_min, quant_max), (out,))
-
-
-def _result_type(
-    ctx: PrepareContext, input: Tensor, dtype: int, out_dtype: int | None, out: Tensor
-) -> ScalarType:
-    """The float type that `input`, of the quantized type `dtype`, is turned into."""
-    check_type(ctx, check_quantized(ctx, dtype), input, arg="input")
-    kind = ScalarType.FLOAT if out_dtype is None else ScalarType(out_dtype)
-    check_kinds(ctx, kind, (FLOAT,), arg="out_dtype")
-    check_type(ctx, kind, out, arg="out")
-    return kind
 
 
 def _dequantize(kind: ScalarType, x: Array, scale: float, zero_point: float) -> Array:
@@ -169,6 +121,7 @@ def _dequantize(kind: ScalarType, x: Array, scale: float, zero_point: float) -> 
 
 
 @kernel("quantized_decomposed::dequantize_per_tensor.out")
+@inferred(rules.dequantize)
 def dequantize_per_tensor_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -181,13 +134,12 @@ def dequantize_per_tensor_out(
     out: Tensor,
 ) -> Step:
     """(`input` - `zero_point`) * `scale` in `out_dtype`, by default float32."""
-    kind = _result_type(ctx, input, dtype, out_dtype, out)
-    out.resize(input.sizes)
-    compute = functools.partial(_dequantize, kind, scale=scale, zero_point=zero_point)
+    compute = functools.partial(_dequantize, out.scalar_type, scale=scale, zero_point=zero_point)
     return evaluated(compute, (input,), (out,))
 
 
 @kernel("quantized_decomposed::dequantize_per_tensor.Tensor_out")
+@inferred(rules.dequantize_by_tensor)
 def dequantize_per_tensor_tensor_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -200,17 +152,19 @@ def dequantize_per_tensor_tensor_out(
     out: Tensor,
 ) -> Step:
     """The same with `scale` and `zero_point` in tensors of one element."""
-    kind = _result_type(ctx, input, dtype, out_dtype, out)
-    _check_one(ctx, scale=scale, zero_point=zero_point)
-    out.resize(input.sizes)
 
+    return _dequantize_by(input, scale, zero_point, out)
+
+
+def _dequantize_by(input: Tensor, scale: Tensor, zero_point: Tensor, out: Tensor) -> Step:
     def compute(x: Array, scale: Array, zero_point: Array) -> Array:
-        return _dequantize(kind, x, float(scale.item()), float(zero_point.item()))
+        return _dequantize(out.scalar_type, x, float(scale.item()), float(zero_point.item()))
 
     return evaluated(compute, (input, scale, zero_point), (out,))
 
 
 @kernel("quantized_decomposed::dequantize_per_tensor.Tensor2_out")
+@inferred(rules.dequantize_by_tensor)
 def dequantize_per_tensor_tensor2_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -223,14 +177,13 @@ def dequantize_per_tensor_tensor2_out(
     out: Tensor,
 ) -> Step:
     """The same with the limits, which do not matter, in tensors."""
-    return dequantize_per_tensor_tensor_out(ctx, input, scale, zero_point, 0, 0, dtype, out_dtype, out)
+    return _dequantize_by(input, scale, zero_point, out)
 
 
 @kernel("quantized_decomposed::convert_element_type.no_fuse_out")
+@inferred(rules.convert)
 def convert_element_type_out(ctx: PrepareContext, input: Tensor, dtype: int, out: Tensor) -> Step:
     """`input` as `dtype`."""
-    check_type(ctx, ScalarType(dtype), out, arg="out")
-    out.resize(input.sizes)
     return evaluated(np.asarray, (input,), (out,), input.dtype)
 
 
@@ -239,19 +192,8 @@ def along(array: Array, axis: int, rank: int) -> Array:
     return array.reshape((1,) * axis + (-1,) + (1,) * (rank - axis - 1))
 
 
-def _channels(
-    ctx: PrepareContext, input: Tensor, scales: Tensor, zero_points: Tensor | None, axis: int
-) -> int:
-    where = dimension(ctx, axis, len(input.sizes), arg="axis")
-    ctx.check(bool(input.sizes), arg="input", expected="at least one dimension", got="a 0-d tensor")
-    for arg, tensor in (("scales", scales), ("zero_points", zero_points)):
-        good = tensor is None or tensor.sizes == (input.sizes[where],)
-        ctx.check(good, arg=arg, expected=f"shape {[input.sizes[where]]}", got=tensor and list(tensor.sizes))
-    check_kinds(ctx, scales.scalar_type, (FLOAT,), arg="scales")
-    return where
-
-
 @kernel("quantized_decomposed::quantize_per_channel.out")
+@inferred(rules.quantize_channels)
 def quantize_per_channel_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -266,10 +208,7 @@ def quantize_per_channel_out(
     """round(`input` * (1 / scale)) + zero point, clamped, with a scale and a zero point for each index of
     dimension `axis`.
     """
-    _check_input(ctx, input)
-    where = _channels(ctx, input, scales, zero_points, axis)
-    check_type(ctx, check_quantized(ctx, dtype, quant_min, quant_max), out, arg="out")
-    out.resize(input.sizes)
+    where = dimension(ctx, axis, len(input.sizes), arg="axis")
     kinds = promote(ScalarType.FLOAT, scales.scalar_type), zero_points.scalar_type
     shape = functools.partial(along, axis=where, rank=len(input.sizes))
     compute = functools.partial(_quantize_channels, (quant_min, quant_max), out.dtype, kinds, shape)
@@ -291,6 +230,7 @@ def _quantize_channels(
 
 
 @kernel("quantized_decomposed::dequantize_per_channel.out")
+@inferred(rules.dequantize_channels)
 def dequantize_per_channel_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -304,10 +244,7 @@ def dequantize_per_channel_out(
     out: Tensor,
 ) -> Step:
     """(`input` - zero point) * scale, with a scale and a zero point for each index of dimension `axis`."""
-    _result_type(ctx, input, dtype, out_dtype, out)
-    check_quantized(ctx, dtype, quant_min, quant_max)
-    where = _channels(ctx, input, scales, zero_points, axis)
-    out.resize(input.sizes)
+    where = dimension(ctx, axis, len(input.sizes), arg="axis")
     shape = functools.partial(along, axis=where, rank=len(input.sizes))
     return restored(input, scales, zero_points, shape, out)
 
@@ -340,6 +277,7 @@ def _restore(
 
 
 @kernel("quantized_decomposed::fake_quant_per_channel.out")
+@inferred(rules.fake_quantise_channels, check=check_out_type)
 def fake_quant_per_channel_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -351,11 +289,7 @@ def fake_quant_per_channel_out(
     out: Tensor,
 ) -> Step:
     """Quantized by channel and restored, in float32."""
-    check_type(ctx, ScalarType.FLOAT, input, arg="input")
-    check_out_type(ctx, ScalarType.FLOAT, out)
-    where = _channels(ctx, input, scales, zero_points, axis)
-    check_rank(ctx, out, len(input.sizes), arg="out")
-    out.resize(input.sizes)
+    where = dimension(ctx, axis, len(input.sizes), arg="axis")
 
     def compute(x: Array, scales: Array, zero_points: Array) -> Array:
         scale = along(scales.astype(np.float32), where, x.ndim)

@@ -7,29 +7,21 @@ for each.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 
 import numpy as np
 
+from et_ops.inference import quantized as rules
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import FLOAT, broadcast, check_kinds, check_rank, check_type
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.promotion import promote
-from et_vm.kernels.portable.quantized.quantize import check_quantized, clamped, restored, rounded
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.portable.quantized.quantize import clamped, restored, rounded
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
-
-
-def _check_rows(ctx: PrepareContext, input: Tensor, scales: Tensor, zero_points: Tensor) -> None:
-    ctx.check(bool(input.sizes), arg="input", expected="at least one dimension", got="a 0-d tensor")
-    check_kinds(ctx, scales.scalar_type, (FLOAT,), arg="scales")
-    rows = math.prod(input.sizes[:-1])
-    for arg, tensor in (("scales", scales), ("zero_points", zero_points)):
-        ctx.check(tensor.numel == rows, arg=arg, expected=f"{rows} elements", got=list(tensor.sizes))
-    good = broadcast(ctx, input, scales, zero_points) == input.sizes
-    ctx.check(good, arg="scales", expected="a shape that broadcasts to the input", got=list(scales.sizes))
 
 
 def _as_is(array: Array) -> Array:
@@ -56,6 +48,7 @@ def _quantize(
 
 
 @kernel("quantized_decomposed::quantize_per_token.out")
+@inferred(rules.quantize_rows)
 def quantize_per_token_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -69,16 +62,13 @@ def quantize_per_token_out(
     """round(`input` * (1 / scale) + zero point), clamped, with `scales` and `zero_points` for each row
     [..., 1].
     """
-    check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
-    _check_rows(ctx, input, scales, zero_points)
-    check_type(ctx, check_quantized(ctx, dtype, quant_min, quant_max), out, arg="out")
-    out.resize(input.sizes)
     kinds = (input.scalar_type, scales.scalar_type, zero_points.scalar_type)
     compute = functools.partial(_quantize, (quant_min, quant_max), out.dtype, kinds, _as_is)
     return evaluated(compute, (input, scales, zero_points), (out,))
 
 
 @kernel("quantized_decomposed::dequantize_per_token.out")
+@inferred(rules.dequantize_rows)
 def dequantize_per_token_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -91,29 +81,13 @@ def dequantize_per_token_out(
     out: Tensor,
 ) -> Step:
     """(`input` - zero point) * scale, with `scales` and `zero_points` for each row [..., 1]."""
-    check_type(ctx, check_quantized(ctx, dtype), input, arg="input")
-    _check_rows(ctx, input, scales, zero_points)
-    check_kinds(ctx, ScalarType(output_dtype), (FLOAT,), arg="output_dtype")
-    check_type(ctx, ScalarType(output_dtype), out, arg="out")
-    out.resize(input.sizes)
     return restored(input, scales, zero_points, _as_is, out)
 
 
-def _group(ctx: PrepareContext, input: Tensor, scales: Tensor, zero_points: Tensor | None, size: int) -> int:
+def _group(input: Tensor, scales: Tensor, size: int) -> int:
     """The number of elements that share a scale."""
-    check_rank(ctx, input, 2, arg="input")
-    check_kinds(ctx, scales.scalar_type, (FLOAT,), arg="scales")
-    ctx.check(size > 1, arg="group_size", expected="a number above 1", got=size)
     columns = input.sizes[1]
-    if size > columns and scales.sizes[-1:] == (1,):
-        size = columns
-    good = size > 0 and columns % size == 0
-    ctx.check(good, arg="group_size", expected=f"a divisor of {columns}", got=size)
-    groups = input.numel // size
-    for arg, tensor in (("scales", scales), ("zero_points", zero_points)):
-        good = tensor is None or tensor.numel == groups
-        ctx.check(good, arg=arg, expected=f"{groups} elements", got=tensor and list(tensor.sizes))
-    return size
+    return columns if size > columns and scales.sizes[-1:] == (1,) else size
 
 
 def by_group(array: Array, rows: int) -> Array:
@@ -122,6 +96,7 @@ def by_group(array: Array, rows: int) -> Array:
 
 
 @kernel("quantized_decomposed::quantize_per_channel_group.out")
+@inferred(rules.quantize_groups)
 def quantize_per_channel_group_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -136,10 +111,7 @@ def quantize_per_channel_group_out(
     """round(`input` * (1 / scale) + zero point), clamped, of a matrix with `scales` and `zero_points` for
     every `group_size` elements of a row.
     """
-    check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
-    size = _group(ctx, input, scales, zero_points, group_size)
-    check_type(ctx, check_quantized(ctx, dtype, quant_min, quant_max), out, arg="out")
-    out.resize(input.sizes)
+    size = _group(input, scales, group_size)
     rows = input.sizes[0]
     kinds = (input.scalar_type, scales.scalar_type, zero_points.scalar_type)
     shape = functools.partial(by_group, rows=rows)
@@ -155,6 +127,7 @@ def quantize_per_channel_group_out(
 
 
 @kernel("quantized_decomposed::dequantize_per_channel_group.out")
+@inferred(rules.dequantize_groups)
 def dequantize_per_channel_group_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -170,11 +143,7 @@ def dequantize_per_channel_group_out(
     """(`input` - zero point) * scale of a matrix with `scales` and `zero_points` for every `group_size`
     elements of a row.
     """
-    check_type(ctx, check_quantized(ctx, input.scalar_type), input, arg="input")
-    size = _group(ctx, input, scales, zero_points, group_size)
-    check_kinds(ctx, ScalarType(output_dtype), (FLOAT,), arg="output_dtype")
-    check_type(ctx, ScalarType(output_dtype), out, arg="out")
-    out.resize(input.sizes)
+    size = _group(input, scales, group_size)
 
     def shape(array: Array) -> Array:
         return np.repeat(array.reshape(input.sizes[0], -1), size, axis=1)
@@ -182,23 +151,18 @@ def dequantize_per_channel_group_out(
     return restored(input, scales, zero_points, shape, out)
 
 
-def _check_choice(ctx: PrepareContext, input: Tensor, scale: Tensor, zero_point: Tensor) -> None:
-    check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
-    check_kinds(ctx, scale.scalar_type, (FLOAT,), arg="scale_out")
-    good = bool(input.sizes) and input.sizes[-1] > 0
-    ctx.check(good, arg="input", expected="rows that are not empty", got=list(input.sizes))
-    scale.resize((*input.sizes[:-1], 1))
-    zero_point.resize((*input.sizes[:-1], 1))
+def _check_choice(ctx: PrepareContext, scalar_type: ScalarType, out: Tensor, *, arg: str) -> None:
+    """Scales are of a float type; upstream's kernels take zero points of any."""
+    kinds = (FLOAT,) if arg == "scale_out" else (INTEGER, FLOAT)
+    check_kinds(ctx, out.scalar_type, kinds, arg=arg)
 
 
 @kernel("quantized_decomposed::choose_qparams_per_token.out")
+@inferred(rules.choose_scales_for_rows, check=_check_choice, outs=2)
 def choose_qparams_per_token_out(
     ctx: PrepareContext, input: Tensor, dtype: int, scale_out: Tensor, zero_point_out: Tensor
 ) -> Step:
     """For each row the scale that takes its largest magnitude to 127, and 0. `dtype` is int8."""
-    good = ScalarType(dtype) == ScalarType.CHAR
-    ctx.check(good, arg="dtype", expected="int8", got=ScalarType(dtype).torch_name)
-    _check_choice(ctx, input, scale_out, zero_point_out)
     kind = ScalarType.FLOAT if input.scalar_type == ScalarType.HALF else input.scalar_type
 
     def compute(x: Array) -> tuple[Array, Array]:
@@ -214,12 +178,11 @@ def choose_qparams_per_token_out(
     "quantized_decomposed::_choose_qparams_per_token_asymmetric_impl.out",
     "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
 )
+@inferred(rules.choose_for_rows, check=_check_choice, outs=2)
 def choose_qparams_per_token_asymmetric_out(
     ctx: PrepareContext, input: Tensor, dtype: int, scale_out: Tensor, zero_point_out: Tensor
 ) -> Step:
     """For each row the scale and zero point that take its range, widened to hold 0, to [-128, 127]."""
-    check_quantized(ctx, dtype)
-    _check_choice(ctx, input, scale_out, zero_point_out)
     kind = input.scalar_type
 
     def compute(x: Array) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from et_vm.kernels.portable.evaluate import evaluated
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

@@ -25,7 +25,8 @@ from et_vm.kernels.portable.image.geometry import Window
 from et_vm.kernels.portable.indexing.index import check_index, check_range
 from et_vm.kernels.portable.pooling.pooling import adaptive_bounds, divisors, pooling_window
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
@@ -40,7 +41,12 @@ def adaptive_avg_pool2d_backward_out(
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     check_same_type(ctx, self, ("grad_output", grad_output), ("out", out))
     good = grad_output.sizes[:-2] == self.sizes[:-2] and len(grad_output.sizes) == len(self.sizes)
-    ctx.check(good, arg="grad_output", expected="the channels of self", got=list(grad_output.sizes))
+    ctx.check(
+        good,
+        arg="grad_output",
+        expected=f"shape {[*self.sizes[:-2]]} before height and width",
+        got=list(grad_output.sizes),
+    )
     good = min(grad_output.sizes[1:]) > 0
     ctx.check(good, arg="grad_output", expected="a non-empty image", got=list(grad_output.sizes))
     out.resize(self.sizes)
@@ -174,7 +180,12 @@ def native_layer_norm_backward_out(
     rank = len(normalized_shape)
     shape = tuple(normalized_shape)
     good = 0 < rank <= len(input.sizes) and input.sizes[len(input.sizes) - rank :] == shape
-    ctx.check(good, arg="normalized_shape", expected=f"the end of {list(input.sizes)}", got=normalized_shape)
+    ctx.check(
+        good,
+        arg="normalized_shape",
+        expected=f"the last dimensions of {list(input.sizes)}",
+        got=normalized_shape,
+    )
     columns = math.prod(shape)
     rows = math.prod(input.sizes[: len(input.sizes) - rank])
     for arg, tensor in (("mean", mean), ("rstd", rstd)):

@@ -23,7 +23,8 @@ from et_vm.kernels.portable.elementwise import BLOCK, compute_blocks
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, call, cast, chain, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 
@@ -129,7 +130,7 @@ def batch_norm_no_training_out(
         vectors.append(array)
     w, b, mean, variance = vectors
     if mean is None or variance is None:
-        raise ctx.error("running statistics are missing")
+        raise ctx.error("running_mean and running_var must be given")
 
     def coefficients() -> tuple[Array, Array]:
         scale, shift = np.empty(channels, dtype), np.empty(channels, dtype)

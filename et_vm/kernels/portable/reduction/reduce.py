@@ -24,7 +24,8 @@ from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.promotion import arithmetic, can_cast, floating, kind, real_of
 from et_vm.kernels.portable.reduction import complex_reduce
 from et_vm.kernels.portable.steps import NOTHING, call, cast, chain, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 

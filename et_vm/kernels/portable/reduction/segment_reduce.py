@@ -12,7 +12,8 @@ from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_same_type, dimension
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.evaluate import evaluated
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 from et_vm.work import CALL
 
@@ -70,11 +71,11 @@ def segment_reduce_out(
             ends: Array = numbers.astype(np.int64)
         else:
             if (numbers < 0).any():
-                raise ctx.trap(arg=arg, expected="lengths that are not negative", got=int(numbers.min()))
+                raise ctx.trap(arg=arg, expected="non-negative lengths", got=int(numbers.min()))
             ends = np.zeros((outer, count + 1), np.int64)
             np.cumsum(numbers, -1, out=ends[:, 1:])
             if not unsafe and (ends[:, -1] != extent).any():
-                raise ctx.trap(arg=arg, expected=f"lengths that sum up to {extent}", got=ends[:, -1].tolist())
+                raise ctx.trap(arg=arg, expected=f"lengths that add up to {extent}", got=ends[:, -1].tolist())
         if ends.size and (ends.min() < 0 or ends.max() > extent):
             raise ctx.trap(arg=arg, expected=f"places in [0, {extent}]", got=ends.tolist())
         return ends

@@ -16,7 +16,8 @@ from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import call, chain, copy
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 

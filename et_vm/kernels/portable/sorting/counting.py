@@ -6,35 +6,25 @@ import functools
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import (
-    BOOL,
-    FLOAT,
-    INTEGER,
-    check_kinds,
-    check_memory,
-    check_out_type,
-    check_rank,
-    check_shape,
-    check_type,
-    dimension,
-)
+from et_ops.inference import reductions as rules
+from et_ops.inference.creation import nonzero_static
+from et_vm.kernels.portable.arguments import BOOL, FLOAT, INTEGER, check_memory, check_out_type, dimension
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.evaluate import evaluated, evaluated_to_size
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.portable.inference import inferred
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
+
+_ORDERED = (BOOL, INTEGER, FLOAT)
 
 
 @kernel("aten::histc.out")
+@inferred(rules.histc, kinds=(FLOAT,))
 def histc_out(ctx: PrepareContext, self: Tensor, bins: int, min: Scalar, max: Scalar, out: Tensor) -> Step:
     """Histogram over `bins` equal intervals of [`min`, `max`], by default of the range of the
     elements. In the arithmetic of the type, 16-bit ones too. Allocates the place of each.
     """
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    ctx.check(bins > 0, arg="bins", expected="a positive number", got=bins)
-    ctx.check(min <= max, arg="max", expected=f"a number not below {min}", got=max)
-    out.resize((bins,))
     return evaluated(
         functools.partial(_histogram, ctx, bins, float(min), float(max)), (self,), (out,), self.dtype
     )
@@ -56,22 +46,14 @@ def _histogram(ctx: PrepareContext, bins: int, low: float, high: float, array: A
 
 
 @kernel("aten::bincount.out")
+@inferred(rules.bincount, check=check_out_type)
 def bincount_out(
     ctx: PrepareContext, self: Tensor, weights: Tensor | None, minlength: int, out: Tensor
 ) -> Step:
     """The number of occurrences of each number in a vector, or the sum of its `weights`; long enough for the largest
     number, and at least `minlength`. Allocates the result.
     """
-    check_rank(ctx, self, 1, arg="self")
-    check_kinds(ctx, self.scalar_type, (INTEGER,), arg="self")
-    ctx.check(minlength >= 0, arg="minlength", expected="a non-negative number", got=minlength)
-    result = ScalarType.LONG
-    given = [self]
-    if weights is not None:
-        check_shape(ctx, weights, self.sizes, arg="weights")
-        result = ScalarType.FLOAT if weights.scalar_type == ScalarType.FLOAT else ScalarType.DOUBLE
-        given.append(weights)
-    check_out_type(ctx, result, out)
+    given = (self,) if weights is None else (self, weights)
     return evaluated_to_size(functools.partial(_counts, ctx, minlength, out), given, (out,))
 
 
@@ -90,18 +72,12 @@ def _counts(
     return np.bincount(numbers.astype(np.int64), given, minlength)
 
 
-def _check_unique(ctx: PrepareContext, self: Tensor, out0: Tensor, out1: Tensor, out2: Tensor) -> None:
-    check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
-    check_type(ctx, self.scalar_type, out0, arg="out0")
-    check_type(ctx, ScalarType.LONG, out1, arg="out1")
-    check_type(ctx, ScalarType.LONG, out2, arg="out2")
-
-
 def _inverse(chosen: Array, wanted: bool, shape: tuple[int, ...]) -> Array:
     return chosen.reshape(shape) if wanted else np.empty(0, np.int64)
 
 
 @kernel("aten::_unique2.out")
+@inferred(rules.unique, kinds=_ORDERED, outs=3)
 def unique2_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -115,7 +91,6 @@ def unique2_out(
     """The distinct elements, always sorted; where each element is among them; how often each occurs. What is not
     wanted is empty. A NaN differs from every other. Allocates the results.
     """
-    _check_unique(ctx, self, out0, out1, out2)
     compute = functools.partial(_distinct, return_inverse, return_counts)
     return evaluated_to_size(compute, (self,), (out0, out1, out2))
 
@@ -135,6 +110,7 @@ def _runs(differs: Array) -> tuple[Array, Array, Array]:
 
 
 @kernel("aten::unique_consecutive.out")
+@inferred(rules.unique_consecutive, kinds=_ORDERED, outs=3)
 def unique_consecutive_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -149,7 +125,6 @@ def unique_consecutive_out(
     the runs. What is not wanted is empty; along a dimension all is given, but along dimension 0 of a vector, which
     torch takes for no dimension. Allocates the results.
     """
-    _check_unique(ctx, self, out0, out1, out2)
     axis = None if dim is None else dimension(ctx, dim, len(self.sizes))
     if dim == 0 and len(self.sizes) == 1:
         axis = None
@@ -179,6 +154,7 @@ def _consecutive(
 
 
 @kernel("aten::unique_dim.out")
+@inferred(rules.unique_slices, kinds=_ORDERED, outs=3)
 def unique_dim_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -193,9 +169,7 @@ def unique_dim_out(
     """The distinct slices along `dim` in the order of their elements; where each slice is among them; how often
     each occurs. Allocates the results.
     """
-    _check_unique(ctx, self, out0, out1, out2)
-    axis = dimension(ctx, dim, len(self.sizes))
-    return evaluated_to_size(functools.partial(_distinct_slices, axis), (self,), (out0, out1, out2))
+    return evaluated_to_size(functools.partial(_distinct_slices, dim), (self,), (out0, out1, out2))
 
 
 def _distinct_slices(axis: int, array: Array) -> tuple[Array, Array, Array]:
@@ -214,13 +188,11 @@ def _distinct_slices(axis: int, array: Array) -> tuple[Array, Array, Array]:
 
 
 @kernel("aten::nonzero_static.out")
+@inferred(nonzero_static)
 def nonzero_static_out(ctx: PrepareContext, self: Tensor, size: int, fill_value: int, out: Tensor) -> Step:
     """The coordinates of the first `size` elements that are not zero, [`size`, dimensions], filled up with
     `fill_value`. Allocates the coordinates of all.
     """
-    ctx.check(size >= 0, arg="size", expected="a non-negative number", got=size)
-    check_type(ctx, ScalarType.LONG, out, arg="out")
-    out.resize((size, len(self.sizes)))
     return evaluated(functools.partial(_first_places, size, fill_value), (self,), (out,))
 
 

@@ -9,30 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from et_ops.inference import reductions as rules
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import check_rank, check_same_type, check_shape
 from et_vm.kernels.portable.creation.create import spaced
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.portable.inference import inferred
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
-def _check(
-    ctx: PrepareContext, self: Tensor, weight: Tensor | None, bins: int, hist: Tensor, bin_edges: Tensor
-) -> list[Tensor]:
-    """The tensors that are counted. Resizes the results."""
-    good = self.scalar_type in (ScalarType.FLOAT, ScalarType.DOUBLE)
-    ctx.check(good, arg="self", expected="float32 or float64", got=self.scalar_type.torch_name)
-    check_same_type(ctx, self, ("weight", weight), ("hist", hist), ("bin_edges", bin_edges))
-    if weight is not None:
-        check_shape(ctx, weight, self.sizes, arg="weight")
-    hist.resize((bins,))
-    bin_edges.resize((bins + 1,))
-    return [self] if weight is None else [self, weight]
-
-
 @kernel("aten::histogram.bin_ct_out")
+@inferred(rules.histogram, same_type=True, outs=2)
 def histogram_bin_ct_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -46,12 +35,7 @@ def histogram_bin_ct_out(
     """Of `bins` equal parts of `range`, by default that of the elements; the last has its end. With `density` the
     sum over the parts times their lengths is 1. Allocates the place of each element.
     """
-    ctx.check(bins > 0, arg="bins", expected="a positive number", got=bins)
-    if range is not None:
-        ctx.check(len(range) == 2, arg="range", expected="two numbers", got=range)
-        good = math.isfinite(range[0]) and math.isfinite(range[1]) and range[0] <= range[1]
-        ctx.check(good, arg="range", expected="finite numbers in order", got=range)
-    given = _check(ctx, self, weight, bins, hist, bin_edges)
+    given = (self,) if weight is None else (self, weight)
     compute = functools.partial(_of_count, ctx, bins, range, density, self.scalar_type)
     return evaluated(compute, given, (hist, bin_edges))
 
@@ -80,6 +64,7 @@ def _of_count(
 
 
 @kernel("aten::histogram.bins_tensor_out")
+@inferred(rules.histogram_between, same_type=True, outs=2)
 def histogram_bins_tensor_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -92,15 +77,12 @@ def histogram_bins_tensor_out(
     """Between the edges `bins`, which rise; the last part has its end. With `density` the sum over the parts times
     their lengths is 1. Allocates the place of each element.
     """
-    check_rank(ctx, bins, 1, arg="bins")
-    ctx.check(bins.numel > 1, arg="bins", expected="at least two edges", got=list(bins.sizes))
-    check_same_type(ctx, self, ("bins", bins))
-    given = _check(ctx, self, weight, bins.numel - 1, hist, bin_edges)
+    given = (self, bins) if weight is None else (self, bins, weight)
 
     def compute(values: Array, edges: Array, weights: Array | None = None) -> tuple[Array, Array]:
         return counted(values, edges, weights, density), edges
 
-    return evaluated(compute, [given[0], bins, *given[1:]], (hist, bin_edges))
+    return evaluated(compute, given, (hist, bin_edges))
 
 
 def counted(values: Array, edges: Array, weight: Array | None, density: bool) -> Array:

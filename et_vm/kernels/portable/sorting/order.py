@@ -8,29 +8,25 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
-from et_ops.inference.shapes import reduced
-from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import (
-    BOOL,
-    COMPLEX,
-    FLOAT,
-    INTEGER,
-    check_kinds,
-    check_rank,
-    check_type,
-    dimension,
-)
+from et_ops.inference import reductions as rules
+from et_ops.inference.indexing import bucketize, searchsorted
+from et_vm.kernels.portable.arguments import BOOL, COMPLEX, FLOAT, INTEGER
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.evaluate import evaluated, wide
 from et_vm.kernels.portable.indexing.index import check_range
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.pointwise.pairwise import log_add
-from et_vm.kernels.portable.steps import NOTHING
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 from et_vm.work import CALL
+
+_NUMBERS = (INTEGER, FLOAT)
+_ORDERED = (BOOL, INTEGER, FLOAT)
 
 Choose = Callable[[Array], Array]
 """From lines along the last axis to the index of one element of each."""
@@ -40,29 +36,9 @@ def _is_nan(array: Array) -> Array:
     return np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, np.bool_)
 
 
-def _choice(
-    ctx: PrepareContext,
-    self: Tensor,
-    dim: int,
-    keepdim: bool,
-    choose: Choose,
-    values: Tensor,
-    indices: Tensor,
-    kinds: tuple[int, ...] = (INTEGER, FLOAT),
-) -> Step:
+def _choice(self: Tensor, dim: int, keepdim: bool, choose: Choose, values: Tensor, indices: Tensor) -> Step:
     """The step that stores one element of each line along `dim`, and its index. Allocates what sorting does."""
-    check_kinds(ctx, self.scalar_type, kinds, arg="self")
-    check_type(ctx, self.scalar_type, values, arg="values")
-    check_type(ctx, ScalarType.LONG, indices, arg="indices")
-    axis = dimension(ctx, dim, len(self.sizes))
-    good = not self.sizes or self.sizes[axis] > 0
-    ctx.check(good, arg="self", expected="elements to choose from", got=list(self.sizes))
-    shape = reduced(self.sizes, (axis,) if self.sizes else (), keepdim)
-    values.resize(shape)
-    indices.resize(shape)
-    if not values.array.size:
-        return NOTHING
-    compute = functools.partial(_chosen, axis, keepdim and bool(self.sizes), choose)
+    compute = functools.partial(_chosen, dim, keepdim and bool(self.sizes), choose)
     return evaluated(compute, (self,), (values, indices))
 
 
@@ -111,26 +87,21 @@ def _mode(lines: Array) -> Array:
 
 
 @kernel("aten::median.dim_values")
+@inferred(rules.extremum_indexed, kinds=_NUMBERS, outs=2)
 def median_dim_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, values: Tensor, indices: Tensor
 ) -> Step:
     """The median along `dim`, the lower one of two, and its index; NaN if there is one."""
-    return _choice(ctx, self, dim, keepdim, _median, values, indices)
+    return _choice(self, dim, keepdim, _median, values, indices)
 
 
 @kernel("aten::nanmedian.dim_values")
+@inferred(rules.extremum_indexed, kinds=_NUMBERS, outs=2)
 def nanmedian_dim_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, values: Tensor, indices: Tensor
 ) -> Step:
     """The median of the numbers along `dim`, the lower one of two, and its index."""
-    return _choice(ctx, self, dim, keepdim, _nanmedian, values, indices)
-
-
-def _of_all(ctx: PrepareContext, self: Tensor, choose: Choose, out: Tensor) -> Step:
-    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    out.resize(())
-    return evaluated(functools.partial(_chosen_of_all, choose), (self,), (out,))
+    return _choice(self, dim, keepdim, _nanmedian, values, indices)
 
 
 def _chosen_of_all(choose: Choose, array: Array) -> Array:
@@ -142,47 +113,44 @@ def _chosen_of_all(choose: Choose, array: Array) -> Array:
 
 
 @kernel("aten::median.out")
+@inferred(rules.extremum_all, kinds=_NUMBERS)
 def median_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """The median of all elements, the lower one of two; NaN if there is one. Allocates what sorting does."""
-    return _of_all(ctx, self, _median, out)
+    return evaluated(functools.partial(_chosen_of_all, _median), (self,), (out,))
 
 
 @kernel("aten::nanmedian.out")
+@inferred(rules.extremum_all, kinds=_NUMBERS)
 def nanmedian_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """The median of all numbers, the lower one of two. Allocates what sorting does."""
-    return _of_all(ctx, self, _nanmedian, out)
+    return evaluated(functools.partial(_chosen_of_all, _nanmedian), (self,), (out,))
 
 
 @kernel("aten::mode.values")
+@inferred(rules.extremum_indexed, kinds=_ORDERED, outs=2)
 def mode_out(
     ctx: PrepareContext, self: Tensor, dim: int, keepdim: bool, values: Tensor, indices: Tensor
 ) -> Step:
     """The most frequent element along `dim`, of several the smallest, and its last index. NaNs, which torch leaves
     open, differ from each other.
     """
-    return _choice(ctx, self, dim, keepdim, _mode, values, indices, (BOOL, INTEGER, FLOAT))
+    return _choice(self, dim, keepdim, _mode, values, indices)
 
 
 @kernel("aten::kthvalue.values")
+@inferred(rules.kthvalue, kinds=_NUMBERS, outs=2)
 def kthvalue_out(
     ctx: PrepareContext, self: Tensor, k: int, dim: int, keepdim: bool, values: Tensor, indices: Tensor
 ) -> Step:
     """The `k`-th smallest element along `dim`, counted from 1, and its index; NaN is the largest."""
-    extent = self.sizes[dimension(ctx, dim, len(self.sizes))] if self.sizes else 1
-    ctx.check(1 <= k <= extent, arg="k", expected=f"a number in [1, {extent}]", got=k)
-    return _choice(ctx, self, dim, keepdim, functools.partial(_kth, k - 1), values, indices)
+    return _choice(self, dim, keepdim, functools.partial(_kth, k - 1), values, indices)
 
 
 def _declare_running(name: str, ufunc: np.ufunc, summary: str) -> None:
     @kernel(f"aten::{name}.out")
+    @inferred(rules.cummax, kinds=_ORDERED, outs=2)
     def prepare(ctx: PrepareContext, self: Tensor, dim: int, values: Tensor, indices: Tensor) -> Step:
-        check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
-        check_type(ctx, self.scalar_type, values, arg="values")
-        check_type(ctx, ScalarType.LONG, indices, arg="indices")
-        axis = dimension(ctx, dim, len(self.sizes))
-        values.resize(self.sizes)
-        indices.resize(self.sizes)
-        return evaluated(functools.partial(_running, ufunc, axis), (self,), (values, indices))
+        return evaluated(functools.partial(_running, ufunc, dim), (self,), (values, indices))
 
     prepare.__doc__ = (
         f"{summary} along ``dim``, NaN from the first NaN on, and the last index of each. Allocates both."
@@ -190,8 +158,8 @@ def _declare_running(name: str, ufunc: np.ufunc, summary: str) -> None:
 
 
 def _running(ufunc: np.ufunc, axis: int, array: Array) -> tuple[Array, Array]:
-    if not array.ndim or not array.size:
-        return array, np.zeros(array.shape, np.int64)
+    if not array.ndim:
+        return array, np.zeros((), np.int64)
     values: Array = ufunc.accumulate(array, axis)
     shape = [1] * array.ndim
     shape[axis] = array.shape[axis]
@@ -205,19 +173,16 @@ _declare_running("cummin", np.minimum, "The smallest element so far")
 
 
 @kernel("aten::logcumsumexp.out", "aten::_logcumsumexp.out")
+@inferred(rules.logcumsumexp, kinds=(FLOAT, COMPLEX))
 def logcumsumexp_out(ctx: PrepareContext, self: Tensor, dim: int, out: Tensor) -> Step:
     """The logarithm of the running sum of exponentials along `dim`. Allocates the result."""
-    check_kinds(ctx, self.scalar_type, (FLOAT, COMPLEX), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    axis = dimension(ctx, dim, len(self.sizes))
-    out.resize(self.sizes)
     if self.sizes and self.scalar_type.is_complex:
-        ctx.work(8 * CALL * self.sizes[axis])
-    return evaluated(functools.partial(_log_sums, axis), (self,), (out,))
+        ctx.work(8 * CALL * self.sizes[dim])
+    return evaluated(functools.partial(_log_sums, dim), (self,), (out,))
 
 
 def _log_sums(axis: int, array: Array) -> Array:
-    if not array.ndim or not array.size:
+    if not array.ndim:
         return array
     if array.dtype.kind != "c":
         return np.logaddexp.accumulate(array, axis)
@@ -234,52 +199,28 @@ def _search(
     ctx: PrepareContext,
     sequence: Tensor,
     values: Tensor | Scalar,
-    out_int32: bool,
     right: bool,
-    side: str | None,
     sorter: Tensor | None,
     out: Tensor,
 ) -> Step:
-    check_kinds(ctx, sequence.scalar_type, (INTEGER, FLOAT), arg="sorted_sequence")
-    ctx.check(side in (None, "left", "right"), arg="side", expected="'left' or 'right'", got=side)
-    good = not (right and side == "left")
-    ctx.check(good, arg="side", expected="'right', as the other argument says", got=side)
-    check_type(ctx, ScalarType.INT if out_int32 else ScalarType.LONG, out, arg="out")
-    sizes = values.sizes if isinstance(values, Tensor) else ()
-    rank = len(sequence.sizes)
-    ctx.check(rank > 0, arg="sorted_sequence", expected="at least one dimension", got="a 0-d tensor")
-    good = rank == 1 or (rank == len(sizes) and sequence.sizes[:-1] == sizes[:-1])
-    ctx.check(
-        good,
-        arg="sorted_sequence",
-        expected=f"one dimension, or the rows of {list(sizes)}",
-        got=list(sequence.sizes),
-    )
-    given = [sequence]
-    if isinstance(values, Tensor):
-        check_type(ctx, sequence.scalar_type, values, arg="self")
-        given.append(values)
-    if sorter is not None:
-        check_type(ctx, ScalarType.LONG, sorter, arg="sorter")
-        good = sorter.sizes == sequence.sizes
-        ctx.check(good, arg="sorter", expected=f"shape {list(sequence.sizes)}", got=list(sorter.sizes))
-        given.append(sorter)
-    out.resize(sizes)
-    if not out.array.size:
-        return NOTHING
-    how = "right" if right or side == "right" else "left"
+    given = [tensor for tensor in (sequence, values, sorter) if isinstance(tensor, Tensor)]
     number = None if isinstance(values, Tensor) else np.array(values).astype(wide(sequence))
-    compute = functools.partial(_places, ctx, how, number, sorter is not None)
+    compute = functools.partial(_places, ctx, "right" if right else "left", number, sorter is not None)
     return evaluated(compute, given, (out,))
 
 
-def _places(ctx: PrepareContext, how: str, number: Array | None, has_sorter: bool, *arrays: Array) -> Array:
+def _places(
+    ctx: PrepareContext,
+    side: Literal["left", "right"],
+    number: Array | None,
+    has_sorter: bool,
+    *arrays: Array,
+) -> Array:
     sequence = arrays[0]
     values = arrays[1] if number is None else number
     if has_sorter:
         check_range(ctx, arrays[-1], 0, sequence.shape[-1], "sorter")
         sequence = np.take_along_axis(sequence, arrays[-1], -1)
-    side = "right" if how == "right" else "left"
     if sequence.ndim == 1:
         found: Array = np.asarray(np.searchsorted(sequence, values, side))
         rows: Array = sequence[None]
@@ -295,6 +236,7 @@ def _places(ctx: PrepareContext, how: str, number: Array | None, has_sorter: boo
 
 
 @kernel("aten::searchsorted.Tensor_out")
+@inferred(searchsorted, kinds=_NUMBERS)
 def searchsorted_out(
     ctx: PrepareContext,
     sorted_sequence: Tensor,
@@ -308,10 +250,11 @@ def searchsorted_out(
     """Insertion points of the elements of `self` in the sorted last dimension of `sorted_sequence`, before or after
     their equals. Allocates the result.
     """
-    return _search(ctx, sorted_sequence, self, out_int32, right, side, sorter, out)
+    return _search(ctx, sorted_sequence, self, right or side == "right", sorter, out)
 
 
 @kernel("aten::searchsorted.Scalar_out")
+@inferred(searchsorted, kinds=_NUMBERS)
 def searchsorted_scalar_out(
     ctx: PrepareContext,
     sorted_sequence: Tensor,
@@ -323,23 +266,22 @@ def searchsorted_scalar_out(
     out: Tensor,
 ) -> Step:
     """Insertion point of the number `self` in the sorted vector, before or after its equals."""
-    check_rank(ctx, sorted_sequence, 1, arg="sorted_sequence")
-    return _search(ctx, sorted_sequence, self, out_int32, right, side, sorter, out)
+    return _search(ctx, sorted_sequence, self, right or side == "right", sorter, out)
 
 
 @kernel("aten::bucketize.Tensor_out")
+@inferred(bucketize, kinds=_NUMBERS)
 def bucketize_out(
     ctx: PrepareContext, self: Tensor, boundaries: Tensor, out_int32: bool, right: bool, out: Tensor
 ) -> Step:
     """The bucket between sorted `boundaries` of each element. Allocates the result."""
-    check_rank(ctx, boundaries, 1, arg="boundaries")
-    return _search(ctx, boundaries, self, out_int32, right, None, None, out)
+    return _search(ctx, boundaries, self, right, None, out)
 
 
 @kernel("aten::bucketize.Scalar_out")
+@inferred(bucketize, kinds=_NUMBERS)
 def bucketize_scalar_out(
     ctx: PrepareContext, self: Scalar, boundaries: Tensor, out_int32: bool, right: bool, out: Tensor
 ) -> Step:
     """The bucket between sorted `boundaries` of a number."""
-    check_rank(ctx, boundaries, 1, arg="boundaries")
-    return _search(ctx, boundaries, self, out_int32, right, None, None, out)
+    return _search(ctx, boundaries, self, right, None, out)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import BOOL, FLOAT, INTEGER, check_kinds, check_type, dimension
+from et_ops.inference import reductions as rules
+from et_schema.scalar_type import numpy_dtype
+from et_vm.kernels.portable.arguments import BOOL, FLOAT, INTEGER, dimension
 from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.portable.steps import NOTHING, chain, copy, filled
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.portable.steps import chain, copy, filled
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
@@ -52,28 +55,9 @@ def _write(array: Array, axis: int, count: int, descending: bool, values: Array,
 
 
 def _sorted(
-    ctx: PrepareContext,
-    self: Tensor,
-    count: int | None,
-    dim: int,
-    descending: bool,
-    values: Tensor,
-    indices: Tensor,
+    ctx: PrepareContext, self: Tensor, dim: int, descending: bool, values: Tensor, indices: Tensor
 ) -> Step:
-    check_kinds(ctx, self.scalar_type, (BOOL, INTEGER, FLOAT), arg="self")
-    check_type(ctx, self.scalar_type, values, arg="values")
-    check_type(ctx, ScalarType.LONG, indices, arg="indices")
-    rank = len(self.sizes)
-    axis = dimension(ctx, dim, rank)
-    extent = self.sizes[axis] if rank else 1
-    kept = extent if count is None else count
-    ctx.check(0 <= kept <= extent, arg="k", expected=f"a number in [0, {extent}]", got=count)
-    shape = (*self.sizes[:axis], kept, *self.sizes[axis + 1 :]) if rank else ()
-    values.resize(shape)
-    indices.resize(shape)
-    if not values.array.size:
-        return NOTHING
-    if not rank:
+    if not self.sizes:
         return chain([copy(self.array, values.array), copy(filled(indices.dtype, 0), indices.array)])
     array = self.array
     calls: list[Step] = []
@@ -81,11 +65,16 @@ def _sorted(
     if self.dtype != compute:
         array = ctx.scratch(self.sizes, compute)
         calls.append(copy(self.array, array))
-    calls.append((_write, (array, axis, kept, descending, values.array, indices.array)))
+    axis = dimension(ctx, dim, array.ndim)
+    calls.append((_write, (array, axis, values.sizes[axis], descending, values.array, indices.array)))
     return chain(calls)
 
 
+_ORDERED = (BOOL, INTEGER, FLOAT)
+
+
 @kernel("aten::topk.values", any_layout=True)
+@inferred(rules.topk, kinds=_ORDERED, outs=2)
 def topk_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -99,20 +88,22 @@ def topk_out(
     """The `k` largest (or smallest) along `dim` in order, and their indices; NaN is largest. Scratch: a
     float32 copy of a 16-bit input; numpy allocates the order.
     """
-    return _sorted(ctx, self, k, dim, largest, values, indices)
+    return _sorted(ctx, self, dim, largest, values, indices)
 
 
 @kernel("aten::sort.values")
+@inferred(rules.sort, kinds=_ORDERED, outs=2)
 def sort_out(
     ctx: PrepareContext, self: Tensor, dim: int, descending: bool, values: Tensor, indices: Tensor
 ) -> Step:
     """Sorted along `dim`, and the indices; equal elements keep their order, NaN is largest. Scratch: as
     for topk.
     """
-    return _sorted(ctx, self, None, dim, descending, values, indices)
+    return _sorted(ctx, self, dim, descending, values, indices)
 
 
 @kernel("aten::sort.values_stable")
+@inferred(rules.sort_stable, kinds=_ORDERED, outs=2)
 def sort_stable_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -125,4 +116,4 @@ def sort_stable_out(
     """Sorted along `dim`, and the indices; equal elements keep their order, NaN is largest. Scratch: as
     for topk.
     """
-    return _sorted(ctx, self, None, dim, descending, values, indices)
+    return _sorted(ctx, self, dim, descending, values, indices)

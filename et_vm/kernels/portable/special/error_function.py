@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from et_vm.kernels.portable.steps import call, filled
-from et_vm.kernels.registry import Step
+from et_vm.step import Step
 from et_vm.values import Array, DType
 
 _SINGLE = (

@@ -19,7 +19,8 @@ from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.promotion import floating, result_type
 from et_vm.kernels.portable.scipy_extra import scipy_module
 from et_vm.kernels.portable.special.special import computed
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 __all__ = ["MAX_DEGREE", "POLYNOMIALS", "evaluate"]

@@ -16,7 +16,8 @@ from et_vm.kernels.portable.elementwise import elementwise
 from et_vm.kernels.portable.promotion import arithmetic, floating, result_type
 from et_vm.kernels.portable.scipy_extra import scipy_module
 from et_vm.kernels.portable.special.scipy_functions import airy, erfinv, incomplete_gamma, polygamma, zeta
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 _DOUBLE = ScalarType.DOUBLE

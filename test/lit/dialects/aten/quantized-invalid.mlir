@@ -1,7 +1,7 @@
 // RUN: et-opt --split-input-file --verify-diagnostics %s
 
 func.func @operand_c3(%x: tensor<4xf64>) {
-  // expected-error@+1 {{[operand_c3] 'input' is f64, expected one of f32, f16, bf16}}
+  // expected-error@+1 {{[operand_c3] argument 'input': expected float32 or float16 or bfloat16, got float64}}
   %0 = aten.quantized_decomposed.quantize_per_tensor %x {scale = 0.5, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<4xf64>) -> tensor<4xi8>
   func.return
 }
@@ -9,7 +9,7 @@ func.func @operand_c3(%x: tensor<4xf64>) {
 // -----
 
 func.func @operand_c3_limits(%x: tensor<4xf32>) {
-  // expected-error@+1 {{[operand_c3] the limit 255 is not in the range of i8, [-128, 127]}}
+  // expected-error@+1 {{[operand_c3] argument 'quant_max': expected a number in [-128, 127], got 255}}
   %0 = aten.quantized_decomposed.quantize_per_tensor %x {scale = 0.5, zero_point = 0, quant_min = 0, quant_max = 255, dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>
   func.return
 }

@@ -5,7 +5,8 @@ from vm_programs import Build, chain_of_adds, f32, load
 from et_schema.errors import Error, Trap
 from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.registry import NOTHING, KernelRegistry
+from et_vm.kernels.registry import KernelRegistry
+from et_vm.step import NOTHING
 from et_vm.tracer import EventTracer
 
 

@@ -35,83 +35,99 @@ def test_types_of_what_runtimes_have(name: str) -> None:
 
 
 QUANTIZED = {
-    "type": ("quantize_per_tensor", (value(3, element=f64), 0.1, 0, -128, 127, i8), "'input' is f64"),
-    "levels": ("quantize_per_tensor", (value(3), 0.1, 0, -128, 127, i64), "'dtype' is i64"),
+    "type": (
+        "quantize_per_tensor",
+        (value(3, element=f64), 0.1, 0, -128, 127, i8),
+        "'input': expected float32 or float16 or bfloat16, got float64",
+    ),
+    "levels": ("quantize_per_tensor", (value(3), 0.1, 0, -128, 127, i64), "'dtype': expected .*, got int64"),
     "limit": (
         "quantize_per_tensor",
         (value(3), 0.1, 0, -129, 127, i8),
-        "limit -129 is not in the range of i8",
+        r"'quant_min': expected a number in \[-128, 127\], got -129",
     ),
-    "scale": ("quantize_per_tensor", (value(3), 0.0, 0, -128, 127, i8), "'scale' is 0"),
+    "scale": (
+        "quantize_per_tensor",
+        (value(3), 0.0, 0, -128, 127, i8),
+        "'scale': expected a number other than zero",
+    ),
     "scales": (
         "quantize_per_tensor.tensor",
         (value(3), value(2), value(1, element=i64), -128, 127, i8),
-        "'scale' has 2 elements, expected one",
+        r"'scale': expected one element, got \[2\]",
     ),
-    "stored": ("dequantize_per_tensor", (value(3, element=U8), 0.1, 0, -128, 127, i8), "'input' is ui8"),
+    "stored": (
+        "dequantize_per_tensor",
+        (value(3, element=U8), 0.1, 0, -128, 127, i8),
+        "'input': expected int8, got uint8",
+    ),
     "result": (
         "dequantize_per_tensor",
         (value(3, element=i8), 0.1, 0, -128, 127, i8, i32),
-        "'out_dtype' is i32",
+        "'out_dtype': expected .*, got int32",
     ),
     "axis": (
         "quantize_per_channel",
         (value(2, 3), value(3), value(3, element=i64), 2, -128, 127, i8),
-        "axis 2 is not a dimension",
+        "'axis': expected a dimension of a tensor of rank 2, got 2",
     ),
     "channels": (
         "quantize_per_channel",
         (value(2, 3), value(2), value(3, element=i64), 1, -128, 127, i8),
-        "'scales' is no vector of the 3 indices of dimension 1",
+        r"'scales': expected shape \[3\], that of dimension 1",
     ),
     "channel scales": (
         "quantize_per_channel",
         (value(2, 3), value(3, element=i64), value(3, element=i64), 1, -128, 127, i8),
-        "'scales' is i64, expected a float type",
+        "'scales': expected a float type, got int64",
     ),
     "fake": (
         "fake_quant_per_channel",
         (value(2, 3, element=f16), value(3), value(3), 1, -8, 7),
-        "'input' is f16",
+        "'input': expected float32, got float16",
     ),
     "rows": (
         "quantize_per_token",
         (value(2, 3), value(3, 1), value(2, 1), -128, 127, i8),
-        "'scales' has 3 elements, 'input' 2 rows",
+        "'scales': expected 2 elements",
     ),
-    "no rows": ("choose_qparams_per_token", (value(), i8), "'input' has no rows"),
-    "token type": ("choose_qparams_per_token", (value(2, 3), U8), "'dtype' is ui8"),
+    "no rows": ("choose_qparams_per_token", (value(), i8), "'input': expected rows that are not empty"),
+    "token type": ("choose_qparams_per_token", (value(2, 3), U8), "'dtype': expected int8, got uint8"),
     "group": (
         "quantize_per_channel_group",
         (value(2, 6), value(2, 2), value(2, 2), -8, 7, i8, 4),
-        "group_size 4 does not divide 6 columns",
+        "'group_size': expected a divisor of 6, got 4",
     ),
     "group of one": (
         "quantize_per_channel_group",
         (value(2, 6), value(2, 6), value(2, 6), -8, 7, i8, 1),
-        "group_size is 1",
+        "'group_size': expected a number above 1, got 1",
     ),
     "groups": (
         "dequantize_per_channel_group",
         (value(2, 6, element=i8), value(2, 3), None, -8, 7, i8, 3, f32),
-        "'scales' has 6 elements for 4 groups",
+        "'scales': expected 4 elements",
     ),
-    "range": ("choose_qparams.tensor", (value(3), 1, 127, 1e-5, i8), "not on both sides of 0"),
+    "range": ("choose_qparams.tensor", (value(3), 1, 127, 1e-5, i8), "expected limits on both sides of 0"),
     "nibbles": (
         "embedding_4bit",
         (value(5, 4, element=i8), value(5), None, -8, 7, value(2, element=i64)),
-        "'weight' is i8, expected one of ui8",
+        "'weight': expected uint8, got int8",
     ),
     "range of nibbles": (
         "embedding_4bit",
         (value(5, 4, element=U8), value(5), None, 0, 15, value(2, element=i64)),
-        r"the limits are \[0, 15\], expected \[-8, 7\]",
+        r"expected the limits \[-8, 7\], got \[0, 15\]",
     ),
-    "mixed": ("mixed_mm", (value(2, 3), value(4, 5, element=i8), value(4), None), "3 columns times 4 rows"),
+    "mixed": (
+        "mixed_mm",
+        (value(2, 3), value(4, 5, element=i8), value(4), None),
+        "'weight': expected 3 rows",
+    ),
     "mixed zero": (
         "mixed_mm",
         (value(2, 3), value(3, 5, element=i8), value(3), value(3)),
-        "not supported, expected none",
+        "'weight_zero_points': expected None",
     ),
 }
 

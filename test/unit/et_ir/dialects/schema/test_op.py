@@ -86,7 +86,7 @@ def test_results_of_operations_stand_for_values() -> None:
         (lambda x: aten.SoftmaxIntOp.make(x), "missing argument 'dim'"),
         (lambda x: aten.SoftmaxIntOp.make(x, 0.5), "argument 'dim': expected a literal of schema type int"),
         (lambda x: aten.PermuteOp.make(x, 0), "expected a list for schema type"),
-        (lambda x: aten.ItemOp.make(aten.UnderscoreUnique2Op.make(x)), "cannot be inferred"),
+        (lambda x: aten.ItemOp.make(aten.UnderscoreIndicesCopyOp.make(x)), "cannot be inferred"),
     ],
 )
 def test_make_refuses(build: Any, message: str) -> None:

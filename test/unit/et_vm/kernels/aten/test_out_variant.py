@@ -13,7 +13,8 @@ from et_schema.errors import Trap
 from et_schema.program import TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.libraries import load_library
-from et_vm.kernels.registry import NOTHING, PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import NOTHING, Step
 from et_vm.values import Tensor
 
 

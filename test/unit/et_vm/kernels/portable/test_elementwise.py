@@ -13,7 +13,8 @@ from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable import elementwise as module
 from et_vm.kernels.portable.elementwise import apply, compute_blocks, elementwise
 from et_vm.kernels.portable.steps import call
-from et_vm.kernels.registry import NOTHING, PrepareContext, Scratch, Step
+from et_vm.kernels.registry import PrepareContext, Scratch
+from et_vm.step import NOTHING, Step
 from et_vm.values import Array, Tensor
 
 F32 = np.dtype(np.float32)

@@ -9,7 +9,8 @@ import pytest
 
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.creation import distributions, random
-from et_vm.kernels.registry import PrepareContext, Step
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 COUNT = 20000

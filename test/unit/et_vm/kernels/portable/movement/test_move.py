@@ -9,7 +9,8 @@ import pytest
 
 from et_vm.kernels.portable.movement.move import borders, contiguous, move, reshape_moves
 from et_vm.kernels.portable.steps import chain, run
-from et_vm.kernels.registry import NOTHING, PrepareContext
+from et_vm.kernels.registry import PrepareContext
+from et_vm.step import NOTHING
 
 
 def _values(*shape: int) -> np.ndarray:
