@@ -128,6 +128,13 @@ class Expression:
             case _:
                 return (self.constant or 0) >= 0 and self.constant is not None
 
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is a sum of products of symbols, none of which is subtracted."""
+        return all(
+            factor >= 0 and all(isinstance(atom, str) for atom in monomial) for monomial, factor in self.terms
+        )
+
     @cached_property
     def symbols(self) -> frozenset[str]:
         """The names of the symbols in it."""
@@ -249,6 +256,10 @@ class Expression:
             computed,
         )
 
+    def substituted(self, values: Mapping[str, Expression]) -> Expression:
+        """The expression with others in the place of its symbols. Raises `KeyError` and `Undecided`."""
+        return self._folded(values.__getitem__, Expression.of, _EXPRESSIONS)
+
     def _folded(
         self, symbol: Callable[[str], Any], number: Callable[[int], Any], apply: Callable[..., Any]
     ) -> Any:
@@ -267,6 +278,22 @@ class Expression:
                 product = apply("mul", product, atom(each))
             total = apply("add", total, product)
         return total
+
+
+def _EXPRESSIONS(function: str, a: Expression, b: Expression) -> Expression:
+    match function:
+        case "add":
+            return a + b
+        case "mul":
+            return a * b
+        case "floordiv":
+            return a // b
+        case "mod":
+            return a % b
+        case "max":
+            return a.maximum(b)
+        case _:
+            return a.minimum(b)
 
 
 def _NUMBERS(function: str, a: int, b: int) -> int:

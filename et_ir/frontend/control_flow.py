@@ -129,7 +129,7 @@ class _Call:
 
     def type(self, fake: object) -> Attribute:
         """The type of what torch knows as `fake`."""
-        return result_type(fake, symbols=self.converter.keeps_symbols)
+        return result_type(fake, self.converter.translate)
 
     def value(self, item: Any) -> SSAValue:
         """An argument, or what a region yields, as a value."""
