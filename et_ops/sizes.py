@@ -18,8 +18,10 @@ __all__ = [
     "Ranges",
     "SymbolicSize",
     "Undecided",
+    "exact_quotient",
     "maximum",
     "minimum",
+    "unequal",
 ]
 
 Ranges = Mapping[str, Interval]
@@ -494,6 +496,27 @@ def _expression(value: object) -> Expression:
     if isinstance(value, int):
         return Expression.of(int(value))
     raise Undecided
+
+
+def unequal(a: Any, b: Any) -> bool:
+    """Whether two sizes differ, whatever the values of their symbols."""
+    try:
+        return a != b
+    except Undecided:
+        return False
+
+
+def exact_quotient(a: Any, b: Any) -> Any:
+    """The quotient of two sizes, `None` where the second is 0 or does not divide the first.
+
+    Of expressions it is what they come to in every run in which the second does. Raises `Undecided`.
+    """
+    if isinstance(a, int) and isinstance(b, int):
+        return None if b == 0 or a % b else a // b
+    found = _expression(a).divided_by(_expression(b))
+    if found is None:
+        return a // b
+    return SymbolicSize.of(found, (a if isinstance(a, SymbolicSize) else b).ranges)
 
 
 def maximum(a: Any, b: Any) -> Any:

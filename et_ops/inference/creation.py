@@ -85,10 +85,10 @@ def arange(start: Number, end: Number, step: Number, dtype: DType | None, *_: ob
     if isinstance(start, Meta) or isinstance(end, Meta) or isinstance(step, Meta):
         return Meta((UNKNOWN,), dtype)
     if dtype is I64:
-        start, end, step = int(start), int(end), int(step)
+        start, end, step = (int(n) if isinstance(n, float) else n for n in (start, end, step))
     if step == 0 or (end - start) * step < 0:
         raise ValueError(f"arange from {start} to {end} by {step} has the wrong sign of step")
-    if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+    if not any(isinstance(n, float) for n in (start, end, step)):
         return Meta((ceil_div(end - start, step),), dtype)
     return Meta((math.ceil((end - start) / step),), dtype)
 

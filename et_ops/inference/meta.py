@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from et_ops.dtypes import BOOL, F64, I64, DType
+from et_ops.sizes import SymbolicSize
 
 __all__ = [
     "RULES",
@@ -80,4 +81,4 @@ def number_dtype(number: Number) -> DType:
         return number.dtype
     if isinstance(number, bool):
         return BOOL
-    return I64 if isinstance(number, int) else F64
+    return I64 if isinstance(number, int | SymbolicSize) else F64
