@@ -88,9 +88,9 @@ def arange(start: Number, end: Number, step: Number, dtype: DType | None, *_: ob
         start, end, step = (int(n) if isinstance(n, float) else n for n in (start, end, step))
     if step == 0 or (end - start) * step < 0:
         raise ValueError(f"arange from {start} to {end} by {step} has the wrong sign of step")
-    if not any(isinstance(n, float) for n in (start, end, step)):
-        return Meta((ceil_div(end - start, step),), dtype)
-    return Meta((math.ceil((end - start) / step),), dtype)
+    if isinstance(start, float) or isinstance(end, float) or isinstance(step, float):
+        return Meta((math.ceil((end - start) / step),), dtype)
+    return Meta((ceil_div(end - start, step),), dtype)
 
 
 @rule("linspace", "linspace.Scalar_Tensor", "linspace.Tensor_Scalar", "linspace.Tensor_Tensor")

@@ -205,6 +205,7 @@ def _symbolic_number(given: Any, value: Any, ranges: Ranges) -> Any:
     if expression is None:
         return value
     # Sizes are not negative, which computed numbers may be.
-    if not isinstance(number.owner, SchemaOp) and (expression.interval(ranges).least or -1) < 0:
+    least = expression.interval(ranges).least
+    if not isinstance(number.owner, SchemaOp) and (least is None or least < 0):
         return value
     return SymbolicSize.of(expression, ranges)
