@@ -95,14 +95,15 @@ plans: $(VENV)/.test
 # with torch's registry: operators come and go with releases (2.15 has no `aten::cholesky`, which files may call).
 NEWEST := .venv-newest
 NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist loadfile
-STOCK_TESTS := passes/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py backends/test_lowering.py
+STOCK_TESTS := passes/memory/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py delegation/test_lowering.py \
+	targets/test_registry.py
 REGISTRY_TESTS := dialects/aten/test_promotion.py dialects/edge/test_dtypes.py
 NEWEST_CONFORMANCE := test_lowering test_delegated test_folded_state test_mixed_types \
 	test_random_programs test_threads
 
 test-newest: $(NEWEST)/.made
 	$(NEWEST)/bin/python -c 'import torch; from importlib.metadata import version; print("torch", torch.__version__, "xdsl", version("xdsl"))'
-	$(NEWEST)/bin/lit -sv test/lit
+	$(NEWEST)/bin/lit -sv --param warm test/lit
 	$(NEWEST_PYTEST) test/unit/et_schema test/unit/et_vm test/unit/et_ir $(patsubst %,--ignore test/unit/et_ir/%,$(STOCK_TESTS) $(REGISTRY_TESTS))
 	$(NEWEST_PYTEST) $(NEWEST_CONFORMANCE:%=test/conformance/%.py)
 

@@ -72,7 +72,7 @@ class Scale(ModulePass):
         found.properties["value"] = DataAttr.of(
             found.type.element_type, Blob.of(self.symbol, data.numpy().tobytes())
         )
-        symbols.add_constant(self.symbol, found.type, Blob.of("unused", bytes(12)))
+        symbols.add_constant(self.symbol, found.type, Blob.of("unused", bytes(data.nbytes)))
 
 
 @dataclass(frozen=True)
