@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("et_ops", "et_schema", "et_ir", "et_vm", "tools", "dev")
+PACKAGES = ("et_ops", "et_schema", "et_ir", "tools", "dev")
 
 
 def modules(root: Path, packages: tuple[str, ...]) -> dict[str, Path]:
