@@ -86,7 +86,7 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         print_traceback(error)
         print(
             f"{command}: error: the package {package} is not installed; install it with: "
-            "pip install 'executorch-ir[compiler]'",
+            "pip install '.[compiler]' in the checkout of executorch-ir",
             file=sys.stderr,
         )
         return ExitCode.USAGE

@@ -1,4 +1,4 @@
-"""et-compile: programs that compile, by every road, and programs that do not."""
+"""et-compile: every kind of input that compiles, and diagnostics of those that do not."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ FAULTS = {
     "edge.nonzero": ("waves = ", "convert its operands to another type"),
     "aten::_linalg_eigh.eigenvalues": ("modes = ", "compile for a target that has a kernel for it"),
 }
-"""What is at fault in `Faulty`, the line's beginning and the fix's; the stages that find it are three."""
+"""The faults in `Faulty`: subject, first words of its line and of the fix. Three stages find them."""
 
 
 def test_all_faults_are_in_one_report(command: Command) -> None:

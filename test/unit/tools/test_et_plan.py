@@ -1,4 +1,4 @@
-"""`et-plan`: layouts, exit codes, and messages for what is no instance."""
+"""`et-plan`: layouts, exit codes, and messages for invalid instances."""
 
 from __future__ import annotations
 

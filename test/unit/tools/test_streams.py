@@ -1,4 +1,4 @@
-"""Ctrl-C, readers that go away, streams that are closed or full."""
+"""Interrupts, broken pipes, and closed or full streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets by name: of the compiler, of packages and of files; and the passes that ask a target of one's own."""
+"""Targets by name: of the compiler, of packages and of files; and passes with a custom target."""
 
 from __future__ import annotations
 
