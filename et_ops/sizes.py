@@ -18,8 +18,10 @@ __all__ = [
     "Ranges",
     "SymbolicSize",
     "Undecided",
+    "exact_quotient",
     "maximum",
     "minimum",
+    "unequal",
 ]
 
 Ranges = Mapping[str, Interval]
@@ -127,6 +129,13 @@ class Expression:
                 return _is_closed(atom)
             case _:
                 return (self.constant or 0) >= 0 and self.constant is not None
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is a sum of products of symbols, none of which is subtracted."""
+        return all(
+            factor >= 0 and all(isinstance(atom, str) for atom in monomial) for monomial, factor in self.terms
+        )
 
     @cached_property
     def symbols(self) -> frozenset[str]:
@@ -249,6 +258,10 @@ class Expression:
             computed,
         )
 
+    def substituted(self, values: Mapping[str, Expression]) -> Expression:
+        """The expression with others in the place of its symbols. Raises `KeyError` and `Undecided`."""
+        return self._folded(values.__getitem__, Expression.of, _EXPRESSIONS)
+
     def _folded(
         self, symbol: Callable[[str], Any], number: Callable[[int], Any], apply: Callable[..., Any]
     ) -> Any:
@@ -267,6 +280,22 @@ class Expression:
                 product = apply("mul", product, atom(each))
             total = apply("add", total, product)
         return total
+
+
+def _EXPRESSIONS(function: str, a: Expression, b: Expression) -> Expression:
+    match function:
+        case "add":
+            return a + b
+        case "mul":
+            return a * b
+        case "floordiv":
+            return a // b
+        case "mod":
+            return a % b
+        case "max":
+            return a.maximum(b)
+        case _:
+            return a.minimum(b)
 
 
 def _NUMBERS(function: str, a: int, b: int) -> int:
@@ -467,6 +496,27 @@ def _expression(value: object) -> Expression:
     if isinstance(value, int):
         return Expression.of(int(value))
     raise Undecided
+
+
+def unequal(a: Any, b: Any) -> bool:
+    """Whether two sizes differ, whatever the values of their symbols."""
+    try:
+        return a != b
+    except Undecided:
+        return False
+
+
+def exact_quotient(a: Any, b: Any) -> Any:
+    """The quotient of two sizes, `None` where the second is 0 or does not divide the first.
+
+    Of expressions it is what they come to in every run in which the second does. Raises `Undecided`.
+    """
+    if isinstance(a, int) and isinstance(b, int):
+        return None if b == 0 or a % b else a // b
+    found = _expression(a).divided_by(_expression(b))
+    if found is None:
+        return a // b
+    return SymbolicSize.of(found, (a if isinstance(a, SymbolicSize) else b).ranges)
 
 
 def maximum(a: Any, b: Any) -> Any:

@@ -15,6 +15,7 @@ from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema.literals import BOOL_LIST, DYNAMIC, DYNAMIC_ATTR, SEGMENTS, attribute_of, present
 from et_ir.dialects.schema.op import OpInfo
+from et_ir.frontend.expressions import Translation
 from et_ir.frontend.operators import Operator, name_of, schema_of
 from et_ir.frontend.types import UnsupportedType, element_type, result_type
 from et_ir.frontend.unsupported import UnsupportedNode
@@ -40,8 +41,8 @@ _MISDECLARED: Final = frozenset(
 class Operands(Protocol):
     """Context of a call: its converted arguments and the insertion point."""
 
-    keeps_symbols: bool
-    """Whether the types of results have the symbols of the nodes."""
+    translate: Translation | None
+    """Gives the expressions in types of results for those of the nodes; without it, they have none."""
 
     def value_of(self, node: Node) -> Any:
         """Value of a converted node. Raises `UnsupportedNode` if it could not be converted."""
@@ -128,7 +129,7 @@ class CallBuilder:
             properties[SEGMENTS] = _segments((*segments, len(symbols)))
         if symbols:
             operands += symbols
-        types: Sequence[Attribute] = _result_types(info, value, symbols=self._operands.keeps_symbols)
+        types: Sequence[Attribute] = _result_types(info, value, self._operands.translate)
         if cls.name in _MISDECLARED:
             declared = cls.create(operands=operands, result_types=types, properties=properties)
             types = cls.infer(declared) or types
@@ -220,14 +221,14 @@ class CallBuilder:
                     ) from None
 
 
-def _result_types(info: OpInfo, value: Any, *, symbols: bool) -> list[Attribute]:
+def _result_types(info: OpInfo, value: Any, translate: Translation | None) -> list[Attribute]:
     returns = info.schema.returns
     if not returns:
         return []
     if len(returns) == 1 and not info.variadic_results:
         if value is None:
             raise UnsupportedNode("the node has no metadata that gives its type", "export the program again")
-        return [result_type(value, symbols=symbols)]
+        return [result_type(value, translate)]
     if not isinstance(value, list | tuple):
         raise UnsupportedNode("the node has no metadata that gives its types", "export the program again")
-    return [result_type(item, symbols=symbols) for item in cast("Sequence[Any]", value)]
+    return [result_type(item, translate) for item in cast("Sequence[Any]", value)]

@@ -7,31 +7,53 @@ simply used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol, cast
 
 from torch.fx import GraphModule, Node
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from et_ir.dialects.control import CondOp, ControlOp, MapOp, ScanOp, WhileOp, YieldOp, region_of
 from et_ir.dialects.control.types import slice_type
 from et_ir.dialects.program import LiteralOp
-from et_ir.frontend.ranges import with_ranges
+from et_ir.frontend.calls import Operands
+from et_ir.frontend.ranges import Ranges, with_ranges
 from et_ir.frontend.types import result_type
 from et_ir.frontend.unsupported import UnsupportedNode
 
-if TYPE_CHECKING:
-    from et_ir.frontend.nodes import NodeConverter
-
-__all__ = ["CONTROL_FLOW", "convert_control_flow"]
+__all__ = ["CONTROL_FLOW", "GraphConverter", "convert_control_flow"]
 
 CONTROL_FLOW: Final = frozenset({"cond", "while_loop", "map_impl", "scan"})
 """The operators that have a counterpart, by their names."""
 
 
+class GraphConverter(Operands, Protocol):
+    """Context of control flow: the conversion of the graphs that it runs."""
+
+    ops: list[Operation]
+    """The ops of the innermost region so far."""
+    values: dict[Node, Any]
+    """What each converted node has become."""
+    ranges: Ranges
+    """Facts of the program's symbols."""
+
+    def convert(self, module: GraphModule, placeholders: Mapping[Node, Any]) -> Any:
+        """Convert a graph; returns what its output has become, `None` if that cannot be converted."""
+        ...
+
+    def inside(self, graph: GraphModule) -> AbstractContextManager[None]:
+        """Collect the ops of a region in a list of its own."""
+        ...
+
+    def note_sizes(self, node: Node, value: Any) -> None:
+        """Note which sizes the tensors have that a node has become."""
+        ...
+
+
 def convert_control_flow(
-    converter: NodeConverter, name: str, module: GraphModule, node: Node
+    converter: GraphConverter, name: str, module: GraphModule, node: Node
 ) -> tuple[SSAValue, ...]:
     """The results of a call of one of `CONTROL_FLOW`. Raises `UnsupportedNode` and `UnsupportedType`."""
     call = _Call(converter, module, node)
@@ -52,7 +74,7 @@ def convert_control_flow(
 class _Call:
     """One call: its arguments are graphs and values."""
 
-    def __init__(self, converter: NodeConverter, module: GraphModule, node: Node):
+    def __init__(self, converter: GraphConverter, module: GraphModule, node: Node):
         self.converter = converter
         self.module = module
         self.node = node
@@ -107,7 +129,7 @@ class _Call:
 
     def type(self, fake: object) -> Attribute:
         """The type of what torch knows as `fake`."""
-        return result_type(fake, symbols=self.converter.keeps_symbols)
+        return result_type(fake, self.converter.translate)
 
     def value(self, item: Any) -> SSAValue:
         """An argument, or what a region yields, as a value."""

@@ -32,6 +32,7 @@ from et_ir.data.tensors import blob_of_tensor
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
+from et_ir.dialects.schema.sizes import ranges_of
 from et_ir.dialects.schema.tensors import same_type
 from et_ir.frontend.complex_numbers import lift_complex_numbers
 from et_ir.frontend.custom_operators import find_out_variant, is_known_namespace
@@ -435,9 +436,8 @@ def _inline(
         return read.result
 
     converter.missing = constant
-    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     tensors = [value for value in _in_schema_order(op) if not isinstance(value.owner, LiteralOp)]
-    found = converter.convert(module, dict(zip(placeholders, tensors, strict=True)))
+    found = converter.convert_trace(module, tensors, ranges_of(op))
     outputs = cast("tuple[object, ...]", found if isinstance(found, tuple) else (found,))
     values = [cast("SSAValue[Attribute]", output) for output in outputs if isinstance(output, SSAValue)]
     if reasons or len(outputs) != len(values):

@@ -1,14 +1,21 @@
-"""Translation of sympy expressions of sizes into those of the IR."""
+"""Translation of sympy expressions of sizes into those of the IR.
+
+A graph that is traced for the call of an operator has symbols of its own, in the place of which come the call's sizes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 from typing import Any, Final
 
-from et_ops.sizes import Expression, Undecided
+from et_ir.dialects.schema.tensors import Size
+from et_ops.sizes import Expression, Ranges, Undecided
 
-__all__ = ["expression_of"]
+__all__ = ["Translation", "expression_of", "translation_of_trace"]
+
+Translation = Callable[[Any], Expression | None]
+"""The expression of the IR for one of sympy, `None` where there is none."""
 
 _LARGEST_POWER: Final = 8
 
@@ -20,6 +27,34 @@ def expression_of(expression: Any) -> Expression | None:
         return _converted(expression)
     except Undecided:
         return None
+
+
+def translation_of_trace(
+    operands: Iterable[tuple[Sequence[Any], Sequence[Size]]], ranges: Ranges
+) -> Translation:
+    """That of a graph traced with symbols for the sizes of its operands, given these and the call's sizes.
+
+    Torch took no symbol for 0 or 1. Where the call's size may be, sums of sizes hold nevertheless; the rest is unknown.
+    """
+    known: dict[str, Expression] = {}
+    for shape, sizes in operands:
+        for traced, size in zip(shape, sizes, strict=True):
+            if isinstance(size, Expression) and type(traced) is not int and traced.node.expr.is_Symbol:
+                known.setdefault(str(traced.node.expr), size)
+    least = {name: size.interval(ranges).least for name, size in known.items()}
+
+    def translated(expression: Any) -> Expression | None:
+        found = expression_of(expression)
+        if found is None or not found.symbols <= known.keys():
+            return None
+        if not found.is_sum and any((least[name] or 0) < 2 for name in found.symbols):
+            return None
+        try:
+            return found.substituted(known)
+        except Undecided:
+            return None
+
+    return translated
 
 
 def _converted(expression: Any) -> Expression:

@@ -57,6 +57,7 @@ from et_ir.frontend.constant_methods import constant_method
 from et_ir.frontend.custom_operators import CustomOperators
 from et_ir.frontend.decomposition import decompose_call
 from et_ir.frontend.default_bounds import DefaultBounds
+from et_ir.frontend.expressions import expression_of
 from et_ir.frontend.guards import UnknownGuard, input_guards
 from et_ir.frontend.mutation import (
     Mutations,
@@ -289,7 +290,7 @@ def _import_method(
     ranges = bounds.apply([(spec.arg.name, node) for node, spec in method.inputs], ranges)
     guards = _guards(method, ranges, reasons)
     converter.ranges = ranges
-    converter.keeps_symbols = True
+    converter.translate = expression_of
     outputs = converter.convert(method.program.graph_module, dict(arguments))
     results = _results(method, converter, cast("tuple[Any, ...]", outputs), arguments, reasons)
     block.add_ops(with_ranges(converter.ops, method.program.graph.nodes, converter.values, ranges))
@@ -387,7 +388,7 @@ def _arguments(method: _Method, reasons: Reasons) -> tuple[Block, list[dict[str,
                     )
                 case _:
                     example: Any = node.meta.get("val")
-                    type = result_type(example, symbols=True)
+                    type = result_type(example, expression_of)
                     order = dim_order_of(example) if isinstance(example, torch.Tensor) else None
                     if order is not None:
                         entry["program.dim_order"] = DenseArrayBase.from_list(i64, order)

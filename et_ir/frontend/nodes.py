@@ -20,19 +20,21 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from et_ir.dialects.aten import OP_BY_NAME
-from et_ir.dialects.schema.tensors import is_tensor, same_type, with_sizes_of
+from et_ir.dialects.schema.tensors import Size, is_tensor, same_type, sizes_of, with_sizes_of
 from et_ir.frontend.calls import CallBuilder, op_class
 from et_ir.frontend.control_flow import CONTROL_FLOW, convert_control_flow
 from et_ir.frontend.corrections import traced_value
 from et_ir.frontend.custom_operators import CustomOperators, is_known_namespace, write_refusal
+from et_ir.frontend.expressions import Translation, translation_of_trace
 from et_ir.frontend.mutation import IDENTITIES, Mutations, functional_form, writes_memory
 from et_ir.frontend.operators import Operator, as_operator, schema_of
-from et_ir.frontend.ranges import Ranges
+from et_ir.frontend.ranges import Ranges, symbol_ranges
 from et_ir.frontend.run_time_sizes import SizedTensors
 from et_ir.frontend.size_arithmetic import SizeArithmetic
 from et_ir.frontend.strides import STRIDED, check_strided
 from et_ir.frontend.types import QUANTISED_FIX, UnsupportedType, result_type
 from et_ir.frontend.unsupported import Reasons, UnsupportedNode
+from et_ops.sizes import Ranges as SymbolRanges
 
 __all__ = ["Converted", "NodeConverter"]
 
@@ -96,8 +98,8 @@ class NodeConverter:
         """Tensors that have the sizes which the program computes."""
         self.ranges: Ranges = {}
         """Facts of the program's symbols."""
-        self.keeps_symbols = False
-        """Whether result types keep the nodes' symbols: not in the traced decomposition of an operator."""
+        self.translate: Translation | None = None
+        """Gives the expressions of sizes in result types for those of the nodes."""
         self._computed: dict[Node, LocationAttr] = {}
         self._location: LocationAttr | None = None
         self._builder = CallBuilder(self)
@@ -130,6 +132,18 @@ class NodeConverter:
                         self.locate(node),
                     )
         raise ValueError("the graph has no output node")
+
+    def convert_trace(self, module: GraphModule, values: Sequence[Converted], ranges: SymbolRanges) -> Any:
+        """Convert a graph traced for the call of an operator on values, whose symbols have these ranges."""
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        operands: list[tuple[Sequence[Any], Sequence[Size]]] = []
+        for node, value in zip(placeholders, values, strict=True):
+            fake: Any = node.meta.get("val")
+            if isinstance(fake, torch.Tensor) and isinstance(value, SSAValue):
+                type = cast("SSAValue[Attribute]", value).type
+                operands += [(fake.shape, sizes_of(type))] if is_tensor(type) else []
+        self.translate = translation_of_trace(operands, ranges)
+        return self.convert(module, dict(zip(placeholders, values, strict=True)))
 
     def _output(self, value: Any) -> Any:
         if isinstance(value, list | tuple):
@@ -311,7 +325,6 @@ class NodeConverter:
         found = None if self.decompose is None else self.decompose(target, node)
         if found is not None:
             module, inputs = found
-            placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
             values = [self.value_of(n) for n in inputs]
             outer = self.locate
             location = outer(node)
@@ -321,12 +334,12 @@ class NodeConverter:
 
             # Symbols of the graph have nothing to do with those of the program, though they may have their names.
             sized, self.sized = self.sized, SizedTensors()
-            keeps_symbols, self.keeps_symbols = self.keeps_symbols, False
+            translate = self.translate
             self.locate = here
             try:
-                found = self.convert(module, dict(zip(placeholders, values, strict=True)))
+                found = self.convert_trace(module, values, symbol_ranges(self.ranges))
             finally:
-                self.locate, self.sized, self.keeps_symbols = outer, sized, keeps_symbols
+                self.locate, self.sized, self.translate = outer, sized, translate
             return self._with_symbols(found, node, values)
         for operand in node.all_input_nodes:
             self.value_of(operand)  # what is wrong with an operand says why
@@ -347,7 +360,7 @@ class NodeConverter:
 
     def _with_symbols(self, made: Converted, node: Node, given: Sequence[Converted]) -> Converted:
         """The decomposition of a call, with torch's symbols of the call's results."""
-        if not self.keeps_symbols:
+        if self.translate is None:
             return made
         known: Any = node.meta.get("val")
 
@@ -357,7 +370,7 @@ class NodeConverter:
             result = cast("OpResult[Attribute]", value)
             if not isinstance(fake, torch.Tensor) or not is_tensor(result.type):
                 return result
-            type = with_sizes_of(result.type, result_type(fake, symbols=True))
+            type = with_sizes_of(result.type, result_type(fake, self.translate))
             if type == result.type:
                 return result
             return Rewriter.replace_value_with_new_type(result, type)

@@ -26,7 +26,7 @@ from et_ir.frontend.custom_operators import is_known_namespace
 from et_ir.frontend.operators import as_operator
 from et_ops.intervals import Interval
 
-__all__ = ["Ranges", "ends", "range_of", "stated_ranges", "with_ranges"]
+__all__ = ["Ranges", "ends", "range_of", "stated_ranges", "symbol_ranges", "with_ranges"]
 
 Ranges = Mapping[Any, Any]
 """Ranges by symbol, as `ExportedProgram.range_constraints` has them."""
@@ -138,12 +138,17 @@ def stated_ranges(function: Operation, nodes: Iterable[Node], ranges: Ranges) ->
                     names |= dict.fromkeys(sorted(size.symbols) if size is not None else ())
     if not names:
         return None
-    stated = {str(symbol): Interval(*ends(range)) for symbol, range in ranges.items()}
+    stated = symbol_ranges(ranges)
     for node in nodes:
         if understates(node):
             for symbol in cast("Mapping[Any, Any]", node.meta.get("unbacked_bindings") or {}):
                 stated[str(symbol)] = Interval(stated.get(str(symbol), Interval(0)).least)
     return RangesAttr.of({name: stated.get(name, Interval()) for name in names})
+
+
+def symbol_ranges(ranges: Ranges) -> dict[str, Interval]:
+    """Ranges by the names of the symbols."""
+    return {str(symbol): Interval(*ends(range)) for symbol, range in ranges.items()}
 
 
 def range_of(expression: Any, ranges: Ranges) -> Any:

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 from et_ir.dialects.program import StringType
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.dialects.schema.tensors import Size, sized_tensor
-from et_ir.frontend.expressions import expression_of
+from et_ir.frontend.expressions import Translation
 
 __all__ = ["ELEMENT_OF", "UnsupportedType", "dim_order_of", "result_type", "tensor_type"]
 
@@ -70,15 +70,16 @@ def element_type(dtype: torch.dtype) -> Attribute:
 _interned: Final[dict[tuple[torch.dtype, tuple[Size, ...]], TensorType[Attribute]]] = {}
 
 
-def tensor_type(tensor: torch.Tensor, *, symbols: bool = False) -> TensorType[Attribute]:
-    """The type of a (fake) tensor; sizes known at run time only are `?`, with their expressions if `symbols`.
+def tensor_type(tensor: torch.Tensor, translate: Translation | None = None) -> TensorType[Attribute]:
+    """The type of a (fake) tensor; sizes known at run time only are `?`, with their expressions as
+    `translate` gives them.
 
     Raises `UnsupportedType`.
     """
     dtype, shape = tensor.dtype, cast("tuple[Size, ...]", tuple(tensor.shape))
     for size in shape:
         if type(size) is not int:
-            shape = tuple(_size(size, symbols=symbols) for size in shape)
+            shape = tuple(_size(size, translate) for size in shape)
             break
     key = (dtype, shape)
     found = _interned.get(key)
@@ -95,21 +96,21 @@ def tensor_type(tensor: torch.Tensor, *, symbols: bool = False) -> TensorType[At
     return found
 
 
-def _size(size: Any, *, symbols: bool) -> Size:
+def _size(size: Any, translate: Translation | None) -> Size:
     if type(size) is int:
         return size
-    found = expression_of(size.node.expr) if symbols else None
+    found = None if translate is None else translate(size.node.expr)
     # Torch may find that a size is a number after it has made what depends on it, which then has none.
     return None if found is None or found.constant is not None else found
 
 
-def result_type(value: object, *, symbols: bool = False) -> Attribute:
+def result_type(value: object, translate: Translation | None = None) -> Attribute:
     """The type of anything that a node can hold, tensors and Python or symbolic scalars. Raises
     `UnsupportedType`.
     """
     match value:
         case torch.Tensor():
-            return tensor_type(value, symbols=symbols)
+            return tensor_type(value, translate)
         case bool() | torch.SymBool():
             return i1
         case int() | torch.SymInt():

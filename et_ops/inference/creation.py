@@ -124,15 +124,15 @@ def arange(start: Number, end: Number, step: Number, dtype: DType | None, *_: ob
         return Meta((UNKNOWN,), dtype)
     # Torch drops fractions before it counts in int64, and afterwards in narrower types.
     if dtype is I64:
-        start, end, step = int(start), int(end), int(step)
-    if not (int(step) if dtype.is_integral else step):
+        start, end, step = (int(n) if isinstance(n, float) else n for n in (start, end, step))
+    if (int(step) if dtype.is_integral and isinstance(step, float) else step) == 0:
         raise Mismatch(
             "step", "an integer other than zero" if dtype.is_integral else "a step other than zero", step
         )
     if (end - start) * step < 0:
         limit = f"at {'least' if step > 0 else 'most'} {start}"
         raise Mismatch("end", f"a bound of {limit} for steps of {step}", end)
-    if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+    if not (isinstance(start, float) or isinstance(end, float) or isinstance(step, float)):
         return Meta((ceil_div(end - start, step),), dtype)
     steps = (end - start) / step
     if not math.isfinite(steps):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from et_ops.dtypes import BOOL, F64, I64, DType
+from et_ops.sizes import SymbolicSize
 
 __all__ = [
     "RULES",
@@ -81,10 +82,10 @@ def number_dtype(number: Number) -> DType:
         return number.dtype
     if isinstance(number, bool):
         return BOOL
-    return I64 if isinstance(number, int) else F64
+    return I64 if isinstance(number, int | SymbolicSize) else F64
 
 
 def check_number(arg: str, number: Number, dtype: DType) -> None:
     """Raise `Mismatch` for a number that a type does not hold. One known at run time only passes."""
-    if not isinstance(number, Meta) and not dtype.holds(number):
+    if not isinstance(number, Meta | SymbolicSize) and not dtype.holds(number):
         raise Mismatch(arg, f"a number that fits {dtype.torch_name}", number)

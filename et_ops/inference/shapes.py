@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 from et_ops.inference.meta import UNKNOWN, Mismatch
-from et_ops.sizes import Undecided, maximum, minimum
+from et_ops.sizes import Undecided, exact_quotient, maximum, minimum, unequal
 
 __all__ = [
     "Shape",
@@ -35,7 +35,7 @@ Shape = tuple[int, ...]
 
 def known(*sizes: int) -> bool:
     """Whether all sizes are known."""
-    return not sizes or min(sizes) >= 0
+    return all(size >= 0 for size in sizes)
 
 
 def differ(a: int, b: int) -> bool:
@@ -123,7 +123,7 @@ def broadcast(*shapes: Shape) -> Shape:
     """The shape that all shapes broadcast to. Raises `ValueError` if they do not."""
     result: Shape = ()
     for shape in shapes:
-        if shape == result or not shape:
+        if not shape:
             continue
         if not result:
             result = shape
@@ -150,18 +150,19 @@ def reshaped(shape: Shape, size: Sequence[int], arg: str = "size") -> Shape:
     count = numel(shape)
     if size.count(-1) > 1:
         raise Mismatch(arg, "only one size of -1", list(size))
-    if size and min(size) < -1 and any(item < -1 and item != UNKNOWN for item in size):
+    if any(item < -1 and item != UNKNOWN for item in size):
         raise Mismatch(arg, "no negative size but one of -1", list(size))
     if UNKNOWN in size or count is None:
         return tuple(UNKNOWN if item == -1 else item for item in size)
     if -1 not in size:
-        if prod(size) != count:
+        if unequal(prod(size), count):
             raise Mismatch(arg, f"a shape of {count} elements", list(size))
         return tuple(size)
     others = prod(item for item in size if item != -1)
-    if others == 0 or count % others:
+    left = exact_quotient(count, others)
+    if left is None:
         raise Mismatch(arg, f"a shape of {count} elements", list(size))
-    return tuple(count // others if item == -1 else item for item in size)
+    return tuple(left if item == -1 else item for item in size)
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -189,7 +190,7 @@ def window(
     size: int, kernel: int, stride: int, padding: tuple[int, int], dilation: int, ceil_mode: bool
 ) -> int:
     """The number of positions of a sliding window, as convolution and pooling count them."""
-    if min(size, kernel, *padding) < 0 or UNKNOWN in (stride, dilation):
+    if not known(size, kernel, *padding) or UNKNOWN in (stride, dilation):
         return UNKNOWN
     span = size + sum(padding) - dilation * (kernel - 1) - 1
     count = (ceil_div(span, stride) if ceil_mode else span // stride) + 1

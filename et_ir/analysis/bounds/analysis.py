@@ -9,12 +9,10 @@ from typing import Any, Final, cast
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from et_ir.analysis.bounds.control import control_bounds
 from et_ir.analysis.bounds.rules import RULES, Call, broadcast
-from et_ir.analysis.bounds.same import Identity, SameSizes
 from et_ir.analysis.bounds.sources import sources
 from et_ir.dialects.backend import PartitionOp
-from et_ir.dialects.control import ControlOp
+from et_ir.dialects.control import CondOp, ControlOp, MapOp, ScanOp, WhileOp, YieldOp
 from et_ir.dialects.edge.layout import is_dim_order_op
 from et_ir.dialects.program import ComputeOp, LiteralOp, RangeOp
 from et_ir.dialects.schema import DYNAMIC, SchemaOp
@@ -23,7 +21,7 @@ from et_ir.dialects.schema.literals import ELEMENT_TYPES, literal_of
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor, sizes_of, tensor_type
 from et_ops.inference.meta import Meta
-from et_ops.intervals import ANY, Interval, Sizes, computed, element_count, smallest
+from et_ops.intervals import ANY, Interval, Sizes, computed, element_count, largest, smallest
 from et_ops.sizes import Expression
 
 __all__ = ["SizeBounds"]
@@ -47,8 +45,6 @@ class SizeBounds:
         self._numbers: dict[SSAValue, Interval] = {}
         self._stated: dict[SSAValue, Interval] = {}
         self._caps: dict[tuple[SSAValue, int], int] = {}
-        self._same = SameSizes()
-        self._stated_sizes: dict[Identity, Interval] = {}
         ops = list(block.walk())
         for op in ops:
             if isinstance(op, RangeOp):
@@ -73,12 +69,11 @@ class SizeBounds:
         """Derive the bounds of what the ops of a block compute; its arguments have theirs."""
         for op in block.ops:
             if isinstance(op, ControlOp):
-                control_bounds(self, op)
+                _control(self, op)
             elif isinstance(op, PartitionOp):
                 self._partition(op)
             else:
                 self._op(op)
-            self._same.note(op)
 
     def _partition(self, op: PartitionOp) -> None:
         """Bounds of a partition's arguments and results, which are those outside."""
@@ -157,9 +152,6 @@ class SizeBounds:
             if isinstance(number, int | float) and math.isfinite(number):
                 self._numbers[op.result] = Interval(math.floor(number), math.ceil(number))
             return
-        if isinstance(op, RangeOp):
-            size = self._same.number(op.number)
-            self._stated_sizes[size] = self._stated_sizes.get(size, ANY) & Interval(op.least, op.most)
         if isinstance(op, ComputeOp):
             numbers = [self.number(value) for value in op.inputs]
             self._numbers[op.result] = computed(op.function.data, *numbers)
@@ -180,7 +172,6 @@ class SizeBounds:
         if name == "sym_size.int":
             dim: int = op.arg("dim")
             found = Interval(0, self.sizes(op.operands[0])[dim])
-            found &= self._stated_sizes.get(self._same.size(op.operands[0], dim), ANY)
             expression = size_of(op.results[0])
             if expression is not None:
                 found &= expression.interval(self._ranges)
@@ -194,7 +185,7 @@ class SizeBounds:
         """The bounds of an operator's results, `None` where nothing tells them."""
         rule = RULES.get(op.operator.view_form)
         if rule is not None:
-            return rule(Call(op, self.sizes, self.number, self._same))
+            return rule(Call(op, self.sizes, self.number))
         tensors = [self.sizes(value) for value in op.operands if is_tensor(value.type)]
         if is_dim_order_op(op):
             return tensors[:1] if tensors else [self._given(op, "size")]
@@ -263,3 +254,91 @@ class SizeBounds:
         if value is None or meta is None or not is_tensor(value.type):
             return meta
         return meta._replace(shape=tuple(DYNAMIC if size is None else size for size in self.sizes(value)))
+
+
+# -- control flow: a result of branches is as large as the larger of the two. What goes round a loop is as large as what
+# it starts with, if what the body yields is never larger; if it may be, nothing is known of it but what is stated.
+
+
+def _control(bounds: SizeBounds, op: ControlOp) -> None:
+    """Derive the bounds of what an op of the dialect `control` computes, and of all that is in it."""
+    match op:
+        case CondOp():
+            for region in op.regions:
+                bounds.block(region.block)
+            branches = [_yielded(region.block) for region in op.regions]
+            for output, first, second in zip(op.outputs, *branches, strict=True):
+                bounds.settle(
+                    output,
+                    _larger(bounds.sizes(first), bounds.sizes(second)),
+                    _hull(bounds.number(first), bounds.number(second)),
+                )
+        case WhileOp():
+            _loop(bounds, [op.condition.block, op.body.block], op.inits, op.outputs, ())
+        case MapOp():
+            _loop(bounds, [op.body.block], (), (), op.sequences)
+            _stacks(bounds, op.outputs, op.sequences, _yielded(op.body.block))
+        case ScanOp():
+            _loop(bounds, [op.body.block], op.inits, op.carried, op.sequences)
+            _stacks(bounds, op.stacked, op.sequences, _yielded(op.body.block)[len(op.inits) :])
+        case _:
+            raise AssertionError(f"nothing is known of the bounds of {op.name}")
+
+
+def _yielded(block: Block) -> tuple[SSAValue, ...]:
+    last = block.last_op
+    assert isinstance(last, YieldOp)
+    return tuple(last.values)
+
+
+def _larger(first: Sizes, second: Sizes) -> Sizes | None:
+    if len(first) != len(second):
+        return None
+    return tuple(largest(a, b) for a, b in zip(first, second, strict=True))
+
+
+def _hull(first: Interval, second: Interval) -> Interval:
+    """The numbers between those of two intervals."""
+    a, b = first.least, second.least
+    least = None if a is None or b is None else min(a, b)
+    return Interval(least, largest(first.most, second.most))
+
+
+def _loop(
+    bounds: SizeBounds,
+    blocks: Sequence[Block],
+    inits: Sequence[SSAValue],
+    results: Sequence[SSAValue],
+    sequences: Sequence[SSAValue],
+) -> None:
+    """Derive the bounds of a loop's blocks, which take what is carried and slices; the last yields what is carried."""
+    body = blocks[-1]
+    carried: list[Sizes | None] = [bounds.sizes(value) for value in inits]
+
+    def derive() -> None:
+        for block in blocks:
+            for argument, sizes in zip(block.args[: len(inits)], carried, strict=True):
+                bounds.settle(argument, sizes)
+            for argument, sequence in zip(block.args[len(inits) :], sequences, strict=False):
+                bounds.settle(argument, bounds.sizes(sequence)[1:])
+            bounds.block(block)
+
+    derive()
+    grown = False
+    for index, (argument, value) in enumerate(zip(body.args[: len(inits)], _yielded(body), strict=False)):
+        if is_tensor(argument.type) and _larger(bounds.sizes(argument), bounds.sizes(value)) != bounds.sizes(
+            argument
+        ):
+            carried[index] = None
+            grown = True
+    if grown:
+        derive()
+    for result, argument in zip(results, body.args, strict=False):
+        bounds.settle(result, bounds.sizes(argument))
+
+
+def _stacks(
+    bounds: SizeBounds, stacked: Sequence[SSAValue], sequences: Sequence[SSAValue], items: Sequence[SSAValue]
+) -> None:
+    for stack, item in zip(stacked, items, strict=True):
+        bounds.settle(stack, (bounds.sizes(sequences[0])[0], *bounds.sizes(item)))

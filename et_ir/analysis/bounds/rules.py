@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.analysis.bounds.same import SameSizes
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.inference import size_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import sizes_of, tensor_type
 from et_ops.intervals import Interval, Sizes, element_count, largest, smallest
 
 __all__ = ["RULES", "Call", "Rule", "broadcast"]
@@ -24,7 +24,6 @@ class Call:
     op: SchemaOp
     sizes_of: Callable[[SSAValue], Sizes]
     range_of: Callable[[SSAValue], Interval]
-    same: SameSizes
 
     def tensor(self, name: str) -> Sizes:
         """The bounds of a tensor argument."""
@@ -218,17 +217,28 @@ def view(call: Call) -> Sequence[Sizes]:
 def _left(call: Call, taken: Sequence[int | SSAValue]) -> int | None:
     """Upper bound of the operand's elements per element of the tensors with the sizes `taken`."""
     operand = cast(SSAValue, call.op.arg("self"))
-    left = {dim: call.same.size(operand, dim) for dim in range(len(call.tensor("self")))}
+    left: dict[int, object] = dict(enumerate(sizes_of(tensor_type(operand))))
     count = 1
     for item in taken:
-        identity = call.same.number(item)
-        dim = next((dim for dim, size in left.items() if size == identity), None)
+        size = item if isinstance(item, int) else size_of(item)
+        dim = next((dim for dim, known in left.items() if known == size), None) if size is not None else None
+        if dim is None:
+            dim = _read_from(item, operand, left)
         if dim is not None:
             del left[dim]
         else:
             count *= max(call.range(item).least or 1, 1)
     total = element_count(call.tensor("self")[dim] for dim in left)
     return None if total is None else total // count
+
+
+def _read_from(item: int | SSAValue, operand: SSAValue, left: Iterable[int]) -> int | None:
+    """The dimension of an operand that a number has been read from, if it is left."""
+    owner = None if isinstance(item, int) else item.owner
+    if not isinstance(owner, SchemaOp) or owner.operator.view_form != "sym_size.int":
+        return None
+    dim: int = owner.arg("dim") % max(tensor_type(operand).get_num_dims(), 1)
+    return dim if owner.operands[0] is operand and dim in left else None
 
 
 @bounds("expand")

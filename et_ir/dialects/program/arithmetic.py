@@ -8,10 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from xdsl.dialects.builtin import StringAttr, f64, i1, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+
+from et_ir.dialects.schema.sizes import ComputesSize
+from et_ops.sizes import Expression
 
 _Apply = Callable[..., int | float]
 
@@ -81,6 +84,22 @@ def compute_type(function: str, operands: Sequence[Attribute]) -> Attribute:
     return f64 if f64 in operands else i64
 
 
+class _OfSizes(ComputesSize):
+    """The functions that sizes are expressions of."""
+
+    def expression(self, op: Operation, operands: Sequence[Expression]) -> Expression | None:
+        assert isinstance(op, ComputeOp)
+        match op.function.data:
+            case "max":
+                return operands[0].maximum(*operands[1:])
+            case "min":
+                return operands[0].minimum(*operands[1:])
+            case "add" | "sub" | "mul" | "floordiv" | "neg":
+                return cast(Expression, op.evaluate(operands))
+            case _:
+                return None
+
+
 @irdl_op_definition
 class ComputeOp(IRDLOperation):
     """A number computed from others, of which some are known at run time only: sizes, and what tensors hold.
@@ -101,7 +120,7 @@ class ComputeOp(IRDLOperation):
     function = prop_def(StringAttr)
     inputs = var_operand_def()
     result = result_def()
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), _OfSizes())
     assembly_format = "$function $inputs `:` functional-type($inputs, $result) attr-dict"
 
     def __init__(self, function: str, inputs: Sequence[SSAValue]):

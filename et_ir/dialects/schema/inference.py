@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, cast
 
-from xdsl.dialects.builtin import TensorType, f64, i1, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, TensorType, f64, i1, i64
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.traits import ConstantLike
 
 from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.literals import DYNAMIC, literal_of
 from et_ir.dialects.schema.op import OpInfo, SchemaOp
-from et_ir.dialects.schema.sizes import SizesAttr, ranges_of
+from et_ir.dialects.schema.sizes import ComputesSize, SizesAttr, ranges_of
 from et_ir.dialects.schema.tensors import is_tensor, sized_tensor, sizes_of
 from et_ops.dtypes import BOOL, F64, I64, DType
 from et_ops.inference.meta import Meta, Result
@@ -42,14 +43,20 @@ def infer(op: SchemaOp) -> Sequence[Attribute] | None:
     rule = op.operator.shape_rule
     if rule is None:
         return None
-    if any(
-        isinstance(type, TensorType) and isinstance(type.encoding, SizesAttr) for type in op.operand_types
-    ):
+    if any(map(_is_symbolic, op.operands)):
         try:
             return _types(rule(*_symbolic_args(op)), _symbolic_type)
         except Undecided:
             pass
     return _types(rule(*read_args(op)), type_of)
+
+
+def _is_symbolic(value: SSAValue) -> bool:
+    """Whether a value is, or has, a size of which there is an expression."""
+    type = value.type
+    if isinstance(type, TensorType):
+        return isinstance(cast("TensorType[Attribute]", type).encoding, SizesAttr)
+    return type == i64 and size_of(value) is not None
 
 
 def _types(found: Result, type_of: Callable[[Meta], Attribute]) -> Sequence[Attribute] | None:
@@ -123,7 +130,25 @@ def read_args(op: SchemaOp) -> list[Any]:
 def size_of(number: SSAValue) -> Expression | None:
     """The expression of symbols that an integer is, `None` if that is not known."""
     owner = number.owner
-    if not isinstance(owner, SchemaOp) or owner.operator.view_form != "sym_size.int":
+    if isinstance(owner, SchemaOp):
+        return _read_size(owner)
+    if isinstance(owner, Block) or number.type != i64:
+        return None
+    constant = ConstantLike.get_constant_value(number)
+    if isinstance(constant, IntegerAttr):
+        return Expression.of(constant.value.data)
+    computes = owner.get_trait(ComputesSize)
+    operands = [] if computes is None else [size_of(operand) for operand in owner.operands]
+    if computes is None or None in operands:
+        return None
+    try:
+        return computes.expression(owner, cast("list[Expression]", operands))
+    except Undecided:
+        return None
+
+
+def _read_size(owner: SchemaOp) -> Expression | None:
+    if owner.operator.view_form != "sym_size.int":
         return None
     tensor = owner.operands[0].type
     if not is_tensor(tensor):
@@ -147,7 +172,7 @@ def _symbolic_args(op: SchemaOp) -> list[Any]:
     for index, arg in enumerate(op.info().schema.args):
         if arg.type.is_tensor:
             found[index] = _with_symbols(op.arg(arg.name), found[index], ranges)
-        elif arg.type.base in ("int", "SymInt"):
+        elif arg.type.base in ("int", "SymInt", "Scalar"):
             found[index] = _symbolic_number(op.arg(arg.name), found[index], ranges)
     return found
 
@@ -173,5 +198,14 @@ def _symbolic_number(given: Any, value: Any, ranges: Ranges) -> Any:
             _symbolic_number(*pair, ranges)
             for pair in zip(cast("tuple[Any, ...]", given), value, strict=True)
         )
-    expression = size_of(cast("SSAValue[Attribute]", given)) if isinstance(given, SSAValue) else None
-    return value if expression is None else SymbolicSize.of(expression, ranges)
+    if not isinstance(given, SSAValue):
+        return value
+    number = cast("SSAValue[Attribute]", given)
+    expression = size_of(number)
+    if expression is None:
+        return value
+    # Sizes are not negative, which computed numbers may be.
+    least = expression.interval(ranges).least
+    if not isinstance(number.owner, SchemaOp) and (least is None or least < 0):
+        return value
+    return SymbolicSize.of(expression, ranges)

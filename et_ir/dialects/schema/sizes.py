@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
-from xdsl.dialects.builtin import NoneAttr, TensorType
+from xdsl.dialects.builtin import NoneAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Data, Operation, SSAValue
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.traits import OpTrait
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.discardable import discardable
@@ -156,6 +158,14 @@ def _stated(name: str, least: int | None, most: int | None) -> str:
     return "".join([name, *words])
 
 
+class ComputesSize(OpTrait):
+    """An op that computes a number from others, which may be sizes."""
+
+    @abstractmethod
+    def expression(self, op: Operation, operands: Sequence[Expression]) -> Expression | None:
+        """The expression of the number for those of the operands, `None` if there is none. Raises `Undecided`."""
+
+
 _NONE: Final[Ranges] = MappingProxyType({})
 
 
@@ -199,11 +209,12 @@ def method_ranges(method: Operation) -> Ranges:
 
 
 def _owner(op: Operation) -> Operation | None:
-    """The op that gives an operand with symbolic sizes, or in which it is an argument."""
+    """The op that gives an operand which is or has a symbolic size, or in which it is an argument."""
     for value in op.operands:
         type = value.type
-        if isinstance(type, TensorType) and isinstance(
-            cast("TensorType[Attribute]", type).encoding, SizesAttr
+        if type == i64 or (
+            isinstance(type, TensorType)
+            and isinstance(cast("TensorType[Attribute]", type).encoding, SizesAttr)
         ):
             owner = value.owner
             return owner if isinstance(owner, Operation) else owner.parent_op()

@@ -32,9 +32,19 @@ from xdsl.utils.exceptions import VerifyException
 from et_ir.dialects.backend import CompileSpecAttr
 from et_ir.dialects.program import DataAttr
 from et_ir.dialects.xnnpack.attributes import ValueType, integers
+from et_ir.dialects.xnnpack.nodes import NodeOp
 from et_schema.errors import ExecutorchError
 from et_schema.xnnpack import xnnpack_chunks
 from et_schema.xnnpack_check import check_graph
+from et_schema.xnnpack_graph import (
+    ConstantDataOffset,
+    XNNDatatype,
+    XNNGraph,
+    XNNQuantizedTensorValue,
+    XNNTensorValue,
+    XValue,
+)
+from et_schema.xnnpack_nodes import EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_OFFSET, NO_VALUE
 
 __all__ = ["ConstantOp", "GraphOp", "InputOp", "OutputOp"]
 
@@ -75,9 +85,50 @@ class GraphOp(IRDLOperation):
     def __init__(self, properties: dict[str, Attribute], body: Region):
         super().__init__(properties=properties, regions=[body])
 
-    def verify_(self) -> None:
-        from et_ir.dialects.xnnpack.graphs import tables_of
+    def tables(self) -> XNNGraph:
+        """The graph as the format has it, values in the order of their ids. Raises ValueError."""
+        graph = XNNGraph(self.version.data, constant_data=[_data(entry) for entry in self.table])
+        tensors: dict[int, XNNTensorValue] = {}
+        values: dict[int, XValue] = {}
+        ids: dict[SSAValue, int] = {}
 
+        def define(value: SSAValue, number: int) -> XNNTensorValue:
+            if number in tensors:
+                raise ValueError(f"two values have the id {number}")
+            type = value.type
+            assert isinstance(type, ValueType)
+            dims, parameters = [size.data for size in type.dims], type.quantized_by
+            tensor = XNNTensorValue(XNNDatatype[type.datatype.data], len(dims), dims, 0, NO_VALUE, 0, number)
+            ids[value], tensors[number] = number, tensor
+            values[number] = XValue(
+                tensor if parameters is None else XNNQuantizedTensorValue(tensor, parameters)
+            )
+            return tensor
+
+        for inner in self.body.block.ops:
+            if isinstance(inner, InputOp):
+                tensor = define(inner.value, inner.id_out.value.data)
+                tensor.external_id, tensor.flags = inner.argument.value.data, EXTERNAL_INPUT
+                graph.input_ids.append(tensor.id_out)
+            elif isinstance(inner, ConstantOp):
+                tensor = define(inner.value, inner.id_out.value.data)
+                tensor.constant_buffer_idx = inner.index.value.data
+            elif isinstance(inner, NodeOp):
+                graph.xnodes.append(inner.table([ids[operand] for operand in inner.inputs]))
+                for result, number in zip(inner.outputs, integers(inner.ids), strict=True):
+                    define(result, number)
+            elif isinstance(inner, OutputOp):
+                for value, argument in zip(inner.values, integers(inner.arguments), strict=True):
+                    tensor = tensors[ids[value]]
+                    tensor.external_id, tensor.flags = argument, EXTERNAL_OUTPUT
+                    graph.output_ids.append(tensor.id_out)
+            else:
+                raise ValueError(f"{inner.name} is not allowed in a graph")
+        graph.xvalues = [values[number] for number in sorted(values)]
+        graph.num_externs = len(graph.input_ids) + len(graph.output_ids)
+        return graph
+
+    def verify_(self) -> None:
         try:
             for inner in self.body.block.ops:
                 inner.verify_()
@@ -85,7 +136,7 @@ class GraphOp(IRDLOperation):
             # Which is said where it is.
             return
         try:
-            tables = tables_of(self)
+            tables = self.tables()
             check_graph(tables, self.constants.blob.nbytes if self.constants is not None else 0)
             # That each number fits where the format has it is for the writer to say.
             xnnpack_chunks(tables)
@@ -159,3 +210,14 @@ class OutputOp(IRDLOperation):
         arguments = self.arguments
         if len(integers(arguments)) != len(self.values):
             raise VerifyException("[output_c1] each output is an argument")
+
+
+def _data(entry: DictionaryAttr) -> ConstantDataOffset:
+    size, offset, key = (entry.data.get(name) for name in ("size", "offset", "key"))
+    if not isinstance(size, IntegerAttr):
+        raise ValueError(f"a constant without a size: {entry}")
+    if isinstance(key, StringAttr):
+        return ConstantDataOffset(NO_OFFSET, size.value.data, key.data)
+    if not isinstance(offset, IntegerAttr):
+        raise ValueError(f"a constant with neither a key nor an offset: {entry}")
+    return ConstantDataOffset(offset.value.data, size.value.data)

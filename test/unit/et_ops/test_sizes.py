@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from et_ops.inference.shapes import reshaped
 from et_ops.intervals import Interval
 from et_ops.sizes import Expression, SymbolicSize, Undecided, maximum, minimum
 
@@ -158,3 +159,30 @@ class TestSymbolicSize:
 
     def test_results_that_are_numbers(self):
         assert type(self.size("s0") - self.size("s0")) is int
+
+
+@pytest.mark.parametrize(
+    ("before", "size", "expected"),
+    [
+        ((2, 2, S0, 4), (4, S0, 4), (4, S0, 4)),
+        ((S0, S1, 8), (-1, 8), (S0 * S1, 8)),
+        ((S0, S1, 8), (S0, -1, 8), (S0, S1, 8)),
+        ((S0 * S1, 24), (S0, S1, 24), (S0, S1, 24)),
+        ((S0, S1), (S0, 4), (S0, 4)),
+    ],
+)
+def test_views_of_symbolic_sizes(before: Any, size: Any, expected: Any):
+    """Sizes that may be 0: a view that is given a size of 0 beside -1 is refused by torch."""
+    ranges = {"s0": Interval(0, 9), "s1": Interval(0, 5)}
+
+    def sizes(given: Any) -> Any:
+        return tuple(SymbolicSize.of(s, ranges) if isinstance(s, Expression) else s for s in given)
+
+    found = reshaped(sizes(before), sizes(size))
+    assert tuple(s.expression if isinstance(s, SymbolicSize) else s for s in found) == expected
+
+
+def test_other_expressions_in_the_place_of_symbols():
+    expression = (S0 * S1 + 1) // 3 + S0.maximum(S1)
+    found = expression.substituted({"s0": S1 * 2, "s1": Expression.of(4)})
+    assert found == (S1 * 8 + 1) // 3 + (S1 * 2).maximum(Expression.of(4))

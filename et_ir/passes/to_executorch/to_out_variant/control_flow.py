@@ -31,7 +31,7 @@ register, selects slices, and writes items to their places in the stack (`execut
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -52,12 +52,9 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.arguments import Argument, Scalar
 from et_ir.dialects.executorch.layout import dim_order
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
-from et_ir.passes.to_executorch.to_out_variant.registers import default_of
+from et_ir.passes.to_executorch.to_out_variant.registers import PlanBuilder, default_of
 from et_ir.targets.registry import replaceable_everywhere
 from et_schema.program import TensorShapeDynamism
-
-if TYPE_CHECKING:
-    from et_ir.passes.to_executorch.to_out_variant.method import Method
 
 __all__ = ["lower_control"]
 
@@ -65,54 +62,54 @@ _CLONE: Final = "dim_order_ops::_clone_dim_order.out"
 _EMPTY: Final = "aten::empty.out"
 
 
-def lower_control(method: Method, op: ControlOp) -> None:
-    """Add the blocks of an op to a method, and go on behind them."""
+def lower_control(plan: PlanBuilder, op: ControlOp) -> None:
+    """Add the blocks of an op to a plan, and go on behind them."""
     match op:
         case CondOp():
-            _cond(method, op)
+            _cond(plan, op)
         case WhileOp():
-            _while(method, op)
+            _while(plan, op)
         case MapOp():
-            _slices(method, op, (), op.sequences, (), op.outputs)
+            _slices(plan, op, (), op.sequences, (), op.outputs)
         case ScanOp():
-            _slices(method, op, op.inits, op.sequences, op.carried, op.stacked)
+            _slices(plan, op, op.inits, op.sequences, op.carried, op.stacked)
         case _:
             raise AssertionError(f"{op.name} has no lowering")
 
 
-def _cond(method: Method, op: CondOp) -> None:
-    results = [method.result_register(op, output) for output in op.outputs]
-    predicate = method.argument_register(op.predicate, op)
+def _cond(plan: PlanBuilder, op: CondOp) -> None:
+    results = [plan.result_register(op, output) for output in op.outputs]
+    predicate = plan.argument_register(op.predicate, op)
     then, otherwise, join = Block(), Block(), Block()
-    method.add(JumpFalseOp(predicate, otherwise, then), op)
+    plan.add(JumpFalseOp(predicate, otherwise, then), op)
     for block, region in ((then, op.then_region), (otherwise, op.else_region)):
-        method.begin(block)
-        _compute_in_place(method, op, region, results)
-        _assign(method, op, _region(method, region), results)
-        method.add(JumpOp(join), op)
-    method.begin(join)
+        plan.begin(block)
+        _compute_in_place(plan, op, region, results)
+        _assign(plan, op, _region(plan, region), results)
+        plan.add(JumpOp(join), op)
+    plan.begin(join)
 
 
-def _while(method: Method, op: WhileOp) -> None:
-    carried = [method.result_register(op, output) for output in op.outputs]
-    _assign(method, op, [method.values[value] for value in op.inits], carried)
+def _while(plan: PlanBuilder, op: WhileOp) -> None:
+    carried = [plan.result_register(op, output) for output in op.outputs]
+    _assign(plan, op, [plan.values[value] for value in op.inits], carried)
     head, body, done = Block(), Block(), Block()
-    method.add(JumpOp(head), op)
-    method.begin(head)
-    _bind(method, op.condition.block.args, carried)
+    plan.add(JumpOp(head), op)
+    plan.begin(head)
+    _bind(plan, op.condition.block.args, carried)
     (condition,) = _yielded(op.condition)
-    _lower_ops(method, op.condition)
-    method.add(JumpFalseOp(method.argument_register(condition, op), done, body), op)
-    method.begin(body)
-    _bind(method, op.body.block.args, carried)
-    _advance_in_place(method, op.body, carried)
-    _assign(method, op, _region(method, op.body), carried)
-    method.add(JumpOp(head), op)
-    method.begin(done)
+    _lower_ops(plan, op.condition)
+    plan.add(JumpFalseOp(plan.argument_register(condition, op), done, body), op)
+    plan.begin(body)
+    _bind(plan, op.body.block.args, carried)
+    _advance_in_place(plan, op.body, carried)
+    _assign(plan, op, _region(plan, op.body), carried)
+    plan.add(JumpOp(head), op)
+    plan.begin(done)
 
 
 def _slices(
-    method: Method,
+    plan: PlanBuilder,
     op: MapOp | ScanOp,
     inits: Sequence[SSAValue],
     sequences: Sequence[SSAValue],
@@ -120,46 +117,46 @@ def _slices(
     stacked: Sequence[SSAValue],
 ) -> None:
     """A loop over the slices of tensors."""
-    state = [method.result_register(op, output) for output in carried]
-    stacks = [_stack_register(method, op, output) for output in stacked]
-    inputs = [method.tensor(op, sequence) for sequence in sequences]
-    _assign(method, op, [method.values[value] for value in inits], state)
-    length = _length(method, op, sequences[0])
+    state = [plan.result_register(op, output) for output in carried]
+    stacks = [_stack_register(plan, op, output) for output in stacked]
+    inputs = [plan.tensor(op, sequence) for sequence in sequences]
+    _assign(plan, op, [plan.values[value] for value in inits], state)
+    length = _length(plan, op, sequences[0])
     for stack in stacks:
-        _begin_stack(method, op, stack)
-    count = method.register(ValueOp(0), op, "count")
-    method.add(MoveOp(method.register(ValueOp(0), op, "zero"), count), op)
+        _begin_stack(plan, op, stack)
+    count = plan.register(ValueOp(0), op, "count")
+    plan.add(MoveOp(plan.register(ValueOp(0), op, "zero"), count), op)
     if length == 0:
         return
     loop, done = Block(), Block()
     if isinstance(length, SSAValue):
-        empty = method.register(ValueOp(False), op, "empty")
-        method.add(_prim("eq", [length, 0], empty), op)
+        empty = plan.register(ValueOp(False), op, "empty")
+        plan.add(_prim("eq", [length, 0], empty), op)
         turn = Block()
-        method.add(JumpFalseOp(empty, loop, turn), op)
-        method.begin(turn)
-        method.add(JumpOp(done), op)
+        plan.add(JumpFalseOp(empty, loop, turn), op)
+        plan.begin(turn)
+        plan.add(JumpOp(done), op)
     else:
-        method.add(JumpOp(loop), op)
-    method.begin(loop)
+        plan.add(JumpOp(loop), op)
+    plan.begin(loop)
     arguments = op.body.block.args
-    _bind(method, arguments[: len(state)], state)
-    _advance_in_place(method, op.body, state)
+    _bind(plan, arguments[: len(state)], state)
+    _advance_in_place(plan, op.body, state)
     for argument, sequence in zip(arguments[len(state) :], inputs, strict=True):
-        item = _slice_register(method, op, argument, sequence)
-        method.values[argument] = item
-        method.add(KernelCallOp("aten::select_copy.int_out", [sequence, 0, count], outs=[item]), op)
-    yielded = _region(method, op.body)
-    items = [_as_register(method, op, item) for item in yielded[len(state) :]]
-    _shape_stacks(method, op, count, items, stacks)
+        item = _slice_register(plan, op, argument, sequence)
+        plan.values[argument] = item
+        plan.add(KernelCallOp("aten::select_copy.int_out", [sequence, 0, count], outs=[item]), op)
+    yielded = _region(plan, op.body)
+    items = [_as_register(plan, op, item) for item in yielded[len(state) :]]
+    _shape_stacks(plan, op, count, items, stacks)
     for source, stack in zip(items, stacks, strict=True):
-        method.add(KernelCallOp("executorch_prim::et_copy_index.tensor", [stack, source, count]), op)
-    _assign(method, op, yielded[: len(state)], state)
-    finished = method.register(ValueOp(False), op, "finished")
-    method.add(_prim("add", [count, 1], count), op)
-    method.add(_prim("eq", [count, length], finished), op)
-    method.add(JumpFalseOp(finished, loop, done), op)
-    method.begin(done)
+        plan.add(KernelCallOp("executorch_prim::et_copy_index.tensor", [stack, source, count]), op)
+    _assign(plan, op, yielded[: len(state)], state)
+    finished = plan.register(ValueOp(False), op, "finished")
+    plan.add(_prim("add", [count, 1], count), op)
+    plan.add(_prim("eq", [count, length], finished), op)
+    plan.add(JumpFalseOp(finished, loop, done), op)
+    plan.begin(done)
 
 
 # -- parts of these
@@ -171,32 +168,32 @@ def _yielded(region: Region) -> tuple[SSAValue, ...]:
     return tuple(last.values)
 
 
-def _lower_ops(method: Method, region: Region) -> None:
+def _lower_ops(plan: PlanBuilder, region: Region) -> None:
     for inner in region.block.ops:
         if not isinstance(inner, YieldOp):
-            method.lower(inner)
+            plan.lower(inner)
 
 
-def _region(method: Method, region: Region) -> list[Scalar | SSAValue]:
+def _region(plan: PlanBuilder, region: Region) -> list[Scalar | SSAValue]:
     """Add the ops of a region; returns what the values that it yields have become."""
-    _lower_ops(method, region)
-    return [method.values[value] for value in _yielded(region)]
+    _lower_ops(plan, region)
+    return [plan.values[value] for value in _yielded(region)]
 
 
-def _bind(method: Method, arguments: Sequence[SSAValue], registers: Sequence[SSAValue]) -> None:
+def _bind(plan: PlanBuilder, arguments: Sequence[SSAValue], registers: Sequence[SSAValue]) -> None:
     for argument, register in zip(arguments, registers, strict=True):
-        method.values[argument] = register
+        plan.values[argument] = register
 
 
-def _as_register(method: Method, op: Operation, value: Scalar | SSAValue) -> SSAValue:
-    return value if isinstance(value, SSAValue) else method.register(ValueOp(value), op, None)
+def _as_register(plan: PlanBuilder, op: Operation, value: Scalar | SSAValue) -> SSAValue:
+    return value if isinstance(value, SSAValue) else plan.register(ValueOp(value), op, None)
 
 
 def _prim(function: str, arguments: Sequence[Argument], result: SSAValue) -> KernelCallOp:
     return KernelCallOp(f"executorch_prim::{function}.Scalar", arguments, returns=[result])
 
 
-def _compute_in_place(method: Method, op: CondOp, region: Region, results: Sequence[SSAValue]) -> None:
+def _compute_in_place(plan: PlanBuilder, op: CondOp, region: Region, results: Sequence[SSAValue]) -> None:
     """Have what a branch yields computed in the registers of the results, where nothing else has the value's place.
 
     A branch never reads the registers of its results, so they are free from its start.
@@ -212,10 +209,10 @@ def _compute_in_place(method: Method, op: CondOp, region: Region, results: Seque
             and value.type.has_static_shape()
             and values.count(value) == 1
         ):
-            method.places[value] = register
+            plan.places[value] = register
 
 
-def _advance_in_place(method: Method, body: Region, registers: Sequence[SSAValue]) -> None:
+def _advance_in_place(plan: PlanBuilder, body: Region, registers: Sequence[SSAValue]) -> None:
     """Have the next of what a loop carries computed in its register, where the current one is no longer needed then.
 
     All reads of the current one have to come before, or be those of a kernel that may write over its argument.
@@ -237,7 +234,7 @@ def _advance_in_place(method: Method, body: Region, registers: Sequence[SSAValue
                 for use in argument.uses
             )
         ):
-            method.places[value] = register
+            plan.places[value] = register
 
 
 def _in_block(op: Operation, block: Block) -> Operation:
@@ -264,7 +261,7 @@ def _writes_over(op: Operation, argument: SSAValue) -> bool:
 
 
 def _assign(
-    method: Method, op: Operation, values: Sequence[Scalar | SSAValue], registers: Sequence[SSAValue]
+    plan: PlanBuilder, op: Operation, values: Sequence[Scalar | SSAValue], registers: Sequence[SSAValue]
 ) -> None:
     """Give registers values, as if all at once: one that is read after it has been written is copied aside before."""
     pending = list(values)
@@ -272,30 +269,30 @@ def _assign(
         if pending[index] is register:
             continue
         if any(value is register for value in pending[index + 1 :]):
-            aside = _like(method, op, register)
-            _copy(method, op, register, aside)
+            aside = _like(plan, op, register)
+            _copy(plan, op, register, aside)
             pending[index + 1 :] = [aside if value is register else value for value in pending[index + 1 :]]
-        _copy(method, op, pending[index], register)
+        _copy(plan, op, pending[index], register)
 
 
-def _like(method: Method, op: Operation, register: SSAValue) -> SSAValue:
+def _like(plan: PlanBuilder, op: Operation, register: SSAValue) -> SSAValue:
     """Another register of a type."""
     owner = register.owner
     if isinstance(owner, AllocOp):
-        return method.register(AllocOp(owner.type, dynamism=owner.dynamism), op, register.name_hint)
-    return method.register(ValueOp(default_of(register.type)), op, register.name_hint)
+        return plan.register(AllocOp(owner.type, dynamism=owner.dynamism), op, register.name_hint)
+    return plan.register(ValueOp(default_of(register.type)), op, register.name_hint)
 
 
-def _copy(method: Method, op: Operation, value: Scalar | SSAValue, register: SSAValue) -> None:
-    source = _as_register(method, op, value)
+def _copy(plan: PlanBuilder, op: Operation, value: Scalar | SSAValue, register: SSAValue) -> None:
+    source = _as_register(plan, op, value)
     if is_tensor(register.type):
         order = ListValue(ListKind.INTS, tuple(dim_order(tensor_type(register))))
-        method.add(KernelCallOp(_CLONE, [source, False, order], outs=[register]), op)
+        plan.add(KernelCallOp(_CLONE, [source, False, order], outs=[register]), op)
     else:
-        method.add(MoveOp(source, register), op)
+        plan.add(MoveOp(source, register), op)
 
 
-def _slice_register(method: Method, op: Operation, argument: SSAValue, sequence: SSAValue) -> SSAValue:
+def _slice_register(plan: PlanBuilder, op: Operation, argument: SSAValue, sequence: SSAValue) -> SSAValue:
     """The register of a slice: the body's argument may know less of its sizes than the sequence's register."""
     type = slice_type(tensor_type(sequence))
     known: Attribute = argument.type
@@ -304,23 +301,23 @@ def _slice_register(method: Method, op: Operation, argument: SSAValue, sequence:
         owner = sequence.owner
         grows = isinstance(owner, AllocOp | InputOp) and owner.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
         dynamism = TensorShapeDynamism.DYNAMIC_UNBOUND if grows else TensorShapeDynamism.DYNAMIC_BOUND
-    return method.register(AllocOp(type, dynamism=dynamism), op, argument.name_hint)
+    return plan.register(AllocOp(type, dynamism=dynamism), op, argument.name_hint)
 
 
-def _length(method: Method, op: Operation, sequence: SSAValue) -> int | SSAValue:
+def _length(plan: PlanBuilder, op: Operation, sequence: SSAValue) -> int | SSAValue:
     """Number of slices of a tensor: a constant, or the register that holds it."""
     size = tensor_type(sequence).get_shape()[0]
     if size >= 0:
         return size
-    register = method.register(ValueOp(0), op, "length")
-    call = KernelCallOp("aten::sym_size.int", [method.tensor(op, sequence), 0], returns=[register])
-    method.add(call, op)
+    register = plan.register(ValueOp(0), op, "length")
+    call = KernelCallOp("aten::sym_size.int", [plan.tensor(op, sequence), 0], returns=[register])
+    plan.add(call, op)
     return register
 
 
-def _stack_register(method: Method, op: Operation, output: SSAValue) -> SSAValue:
+def _stack_register(plan: PlanBuilder, op: Operation, output: SSAValue) -> SSAValue:
     """The register of a stack, which grows item by item: runtimes give it the sizes of what it holds so far."""
-    register = method.result_register(op, output)
+    register = plan.result_register(op, output)
     owner = register.owner
     assert isinstance(owner, AllocOp)
     if owner.dynamism != TensorShapeDynamism.DYNAMIC_UNBOUND:
@@ -328,14 +325,14 @@ def _stack_register(method: Method, op: Operation, output: SSAValue) -> SSAValue
     return register
 
 
-def _begin_stack(method: Method, op: Operation, stack: SSAValue) -> None:
+def _begin_stack(plan: PlanBuilder, op: Operation, stack: SSAValue) -> None:
     """Make a stack empty."""
     sizes = (0, *tensor_type(stack).get_shape()[1:])
-    method.add(KernelCallOp(_EMPTY, [ListValue(ListKind.INTS, sizes), None], outs=[stack]), op)
+    plan.add(KernelCallOp(_EMPTY, [ListValue(ListKind.INTS, sizes), None], outs=[stack]), op)
 
 
 def _shape_stacks(
-    method: Method, op: Operation, count: SSAValue, items: Sequence[SSAValue], stacks: Sequence[SSAValue]
+    plan: PlanBuilder, op: Operation, count: SSAValue, items: Sequence[SSAValue], stacks: Sequence[SSAValue]
 ) -> None:
     """In the first turn, give empty stacks the sizes of items that are known at run time only."""
     dynamic = [
@@ -345,21 +342,21 @@ def _shape_stacks(
     ]
     if not dynamic:
         return
-    later = method.register(ValueOp(False), op, "later")
-    method.add(_prim("gt", [count, 0], later), op)
+    later = plan.register(ValueOp(False), op, "later")
+    plan.add(_prim("gt", [count, 0], later), op)
     first, rest = Block(), Block()
-    method.add(JumpFalseOp(later, first, rest), op)
+    plan.add(JumpFalseOp(later, first, rest), op)
     # The file has one jump, which goes on behind itself where the condition holds.
-    method.begin(rest)
+    plan.begin(rest)
     fill = Block()
-    method.add(JumpOp(fill), op)
-    method.begin(first)
+    plan.add(JumpOp(fill), op)
+    plan.begin(first)
     for item, stack in dynamic:
         sizes: list[int | SSAValue] = [0]
         for dim in range(tensor_type(item).get_num_dims()):
-            size = method.register(ValueOp(0), op, "size")
-            method.add(KernelCallOp("aten::sym_size.int", [item, dim], returns=[size]), op)
+            size = plan.register(ValueOp(0), op, "size")
+            plan.add(KernelCallOp("aten::sym_size.int", [item, dim], returns=[size]), op)
             sizes.append(size)
-        method.add(KernelCallOp(_EMPTY, [ListValue(ListKind.INTS, tuple(sizes)), None], outs=[stack]), op)
-    method.add(JumpOp(fill), op)
-    method.begin(fill)
+        plan.add(KernelCallOp(_EMPTY, [ListValue(ListKind.INTS, tuple(sizes)), None], outs=[stack]), op)
+    plan.add(JumpOp(fill), op)
+    plan.begin(fill)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Final, cast
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from et_ir.analysis.bounds import SizeBounds
-from et_ir.diagnostics import Diagnostic, diagnose
+from et_ir.diagnostics import diagnose
 from et_ir.dialects.backend import CallOp, PartitionOp
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import (
-    AllocOp,
     Argument,
     ConstantOp,
     DelegateCallOp,
@@ -27,10 +24,8 @@ from et_ir.dialects.executorch import (
     ListKind,
     ListValue,
     PlanOp,
-    RegisterOp,
     ReturnOp,
     StateOp,
-    ValueOp,
 )
 from et_ir.dialects.executorch.arguments import Scalar, literal_value
 from et_ir.dialects.executorch.layout import scalar_type
@@ -48,12 +43,12 @@ from et_ir.dialects.program import (
 from et_ir.dialects.program.arithmetic import primitive
 from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
-from et_ir.dialects.schema.tensors import is_tensor, layout_of, tensor_type
+from et_ir.dialects.schema.custom import is_custom
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.control_flow import lower_control
-from et_ir.passes.to_executorch.to_out_variant.missing_out_variant import missing_out_variant
-from et_ir.passes.to_executorch.to_out_variant.registers import default_of
+from et_ir.passes.to_executorch.to_out_variant.registers import AT_RUN_TIME, PlanBuilder, default_of
 from et_ops import Arg, Schema
-from et_schema.program import TensorShapeDynamism
+from et_ops.variants import out_variant_definition
 
 __all__ = ["Method"]
 
@@ -61,28 +56,14 @@ _MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "cha
 """Torch's memory formats in the order of their numbers."""
 
 
-class Method:
+class Method(PlanBuilder):
     """One function as it becomes a plan."""
 
     def __init__(self, function: FuncOp, *, grows: bool = False):
-        self.function = function
-        self._grows = grows
-        self.entry = self.block = Block()
-        """Insertion points of registers and instructions."""
-        self._body = Region(self.entry)
-        self._declared: RegisterOp | None = None
-        self.diagnostics: list[Diagnostic] = []
-        self.values: dict[SSAValue, Scalar | SSAValue] = {}
-        self.places: dict[SSAValue, SSAValue] = {}
-        """The registers that some results go to, which exist before."""
+        super().__init__(function, grows=grows)
         self._constants: dict[str, SSAValue] = {}
         self._states: dict[str, SSAValue] = {}
         self._stored: dict[str, SSAValue] = {}
-
-    @cached_property
-    def _bounds(self) -> SizeBounds | None:
-        """Bounds of sizes that are not static; nothing is computed where all are."""
-        return SizeBounds(self.function.body.block) if self.function.body.blocks else None
 
     def run(self) -> PlanOp:
         function = self.function
@@ -95,40 +76,13 @@ class Method:
         guards = function.attributes.get(GUARDS)
         plan = PlanOp(
             function.sym_name.data,
-            self._body,
+            self.body,
             in_spec=_text(function.attributes.get(IN_SPEC)),
             out_spec=_text(function.attributes.get(OUT_SPEC)),
             guards=guards.data if isinstance(guards, GuardsAttr) else None,
         )
         plan.location = function.location
         return plan
-
-    # -- blocks and registers
-
-    def add(self, op: Operation, like: Operation) -> None:
-        """Add an instruction, with the location of what it stands for."""
-        op.location = like.location
-        self.block.add_op(op)
-
-    def begin(self, block: Block) -> None:
-        """Go on in another block, which the jumps before lead to."""
-        self._body.add_block(block)
-        self.block = block
-
-    def register(self, op: RegisterOp, like: Operation, hint: str | None) -> SSAValue:
-        """Declare a register, with the location of what it is for. All stand in the first block."""
-        op.location = like.location
-        if self.block is self.entry:
-            self.entry.add_op(op)
-        elif self._declared is not None:
-            self.entry.insert_op_after(op, self._declared)
-        else:
-            first = self.entry.first_op
-            assert first is not None
-            self.entry.insert_op_before(op, first)
-        self._declared = op
-        op.result.name_hint = hint
-        return op.result
 
     def _input(self, index: int, argument: SSAValue, attributes: Mapping[str, Attribute]) -> None:
         hint = argument.name_hint or _text(attributes.get("program.name"))
@@ -139,8 +93,8 @@ class Method:
             fix = f'export with an upper bound: dynamic_shapes with Dim("n", max=N) for {hint or "the input"}'
             name = _text(attributes.get("program.name"))
             dims = [f"{name}.{dim}=N" for dim, size in enumerate(type.get_shape()) if name and size < 0]
-            fix += "".join(f", or --default-bound {dim}" for dim in dims) + f", or {_AT_RUN_TIME}"
-            type, dynamism = self._largest(
+            fix += "".join(f", or --default-bound {dim}" for dim in dims) + f", or {AT_RUN_TIME}"
+            type, dynamism = self.largest(
                 self.function, f"input {index} ({hint or 'unnamed'})", argument, fix
             )
         elif "program.value" in attributes:
@@ -148,46 +102,6 @@ class Method:
         else:
             value = default_of(type)
         self.values[argument] = self.register(InputOp(type, value, dynamism=dynamism), self.function, hint)
-
-    def _largest(
-        self, op: Operation, what: str, value: SSAValue, fix: str
-    ) -> tuple[Attribute, TensorShapeDynamism | None]:
-        """The type of a tensor's register, and whether its sizes are bounds."""
-        type = tensor_type(value)
-        if type.has_static_shape() or self._bounds is None:
-            return type, None
-        sizes = [0 if size is None else size for size in self._bounds.sizes(value)]
-        if self._grows and None in self._bounds.sizes(value):
-            unbound = TensorShapeDynamism.DYNAMIC_UNBOUND
-            return TensorType(type.element_type, sizes, layout_of(type)), unbound
-        if None in self._bounds.sizes(value) and not any(self._is_unbounded(v) for v in op.operands):
-            message = f"[out_variant_c3] {what} has type {type} with unbounded sizes"
-            self.diagnostics.append(diagnose(op, message, fix))
-        return TensorType(type.element_type, sizes, layout_of(type)), TensorShapeDynamism.DYNAMIC_BOUND
-
-    def _is_unbounded(self, value: SSAValue) -> bool:
-        """Whether a tensor has a size without a bound, which is reported where it first comes up."""
-        return is_tensor(value.type) and self._bounds is not None and None in self._bounds.sizes(value)
-
-    def result_register(self, op: Operation, result: SSAValue) -> SSAValue:
-        """The register for a result."""
-        place = self.places.get(result)
-        if place is not None:
-            self.values[result] = place
-            return place
-        type = result.type
-        if is_tensor(type):
-            fix = (
-                "bound it in the program with torch._check(n <= N) for the size or number n, or "
-                f"{_AT_RUN_TIME}"
-            )
-            bounded, dynamism = self._largest(op, "a result", result, fix)
-            register: RegisterOp = AllocOp(bounded, dynamism=dynamism)
-        else:
-            register = ValueOp(default_of(type))
-        found = self.register(register, op, result.name_hint)
-        self.values[result] = found
-        return found
 
     # -- operations
 
@@ -224,22 +138,17 @@ class Method:
             case FuncReturnOp():
                 self.add(ReturnOp([self.values[value] for value in op.operands]), op)
             case PartitionOp():
-                self._fail(
+                self.fail(
                     op,
                     f"[out_variant_c2] the backend '{op.backend.data}' did not lower this partition",
                     "run the pass that lowers partitions first",
                 )
             case _:
-                self._fail(
+                self.fail(
                     op,
                     "[out_variant_c2] is not an edge operation",
                     "lower the program to edge first",
                 )
-
-    def _fail(self, op: Operation, message: str, fix: str) -> None:
-        self.diagnostics.append(diagnose(op, message, fix))
-        for result in op.results:
-            self.result_register(op, result)
 
     def _symbol(
         self, op: GetOp | LoadOp, known: dict[str, SSAValue], kind: type[ConstantOp | StateOp]
@@ -250,31 +159,13 @@ class Method:
             found = known[name] = self.register(kind(name, op.result.type), op, op.result.name_hint)
         return found
 
-    def argument_register(self, value: SSAValue, op: Operation) -> SSAValue:
-        """The register of a delegate's input, which has to be one."""
-        found = self.values[value]
-        if not isinstance(found, SSAValue):
-            found = self.register(ValueOp(found), op, None)
-        return found
-
-    def tensor(self, op: Operation, value: SSAValue) -> SSAValue:
-        found = self.values[value]
-        if isinstance(found, SSAValue):
-            return found
-        self._fail(
-            op,
-            f"[out_variant_c4] the scalar {found!r} is given where a tensor is required",
-            "make it a tensor",
-        )
-        return self.register(ValueOp(found), op, None)
-
     def _edge_op(self, op: EdgeOp) -> None:
         if op.results and all(_is_only_stated(result) for result in op.results):
             return
         operator, schema = op.operator, op.operator.out
         if schema is None:
             if any(isinstance(result.type, TensorType) for result in op.results):
-                self._fail(op, *missing_out_variant(op))
+                self.fail(op, *_missing_out_variant(op))
                 return
             arguments = self._arguments(op, operator.schema)
             if operator.name == "sym_size.int":
@@ -330,7 +221,6 @@ class Method:
                 return cast(Scalar, value)
 
 
-_AT_RUN_TIME: Final = "allocate at run time: --unbounded=runtime --target et-vm"
 EMPTY: Final[Mapping[str, Attribute]] = {}
 
 
@@ -355,3 +245,20 @@ def _list_kind(arg: Arg, items: Sequence[Scalar | SSAValue]) -> ListKind:
     if arg.type.base == "float" or any(isinstance(item, float) for item in items):
         return ListKind.FLOATS
     return ListKind.INTS
+
+
+def _missing_out_variant(op: EdgeOp) -> tuple[str, str]:
+    """Fault of the op, and its fix."""
+    if is_custom(type(op)):
+        namespace = op.operator.namespace
+        text = f"{namespace}::{op.operator.schema_text}"
+        return (
+            f"[out_variant_c1] '{namespace}::{op.schema().qualified_name}' has no out variant, which runtimes need, "
+            "and does not decompose into ATen operators",
+            f"define one, write its kernel, and export again: {out_variant_definition(text)}",
+        )
+    name = op.schema().qualified_name
+    return (
+        f"[out_variant_c1] torch has no out variant of '{name}'",
+        "decompose the operator, or register an out variant of it",
+    )

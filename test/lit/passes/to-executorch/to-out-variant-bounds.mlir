@@ -138,15 +138,14 @@ func.func @guarded(%x: tensor<?xf32>) -> tensor<?xf32> attributes {program.guard
 
 // -----
 
-// As many numbers from 0 on as x has columns are of the size of these columns, whatever they are added to.
+// A size that is left to a view has no part of those that are given, whose symbols the types have.
 // CHECK-LABEL: executorch.plan @counted
 // CHECK:       executorch.alloc bound : tensor<2x2x8xi64>
 // CHECK-NEXT:  executorch.kernel_call "aten::view_copy.out"
-func.func @counted(%x: tensor<4x?xi64>) -> tensor<2x?x?xi64> {
-  %n = edge.sym_size.int %x {dim = 1} : (tensor<4x?xi64>) -> i64
-  program.range %n from 0 to 8
-  %0 = edge.arange.start_step {start = 0, end = %n} : (i64) -> tensor<?xi64>
-  %1 = edge.add.Tensor %x, %0 : (tensor<4x?xi64>, tensor<?xi64>) -> tensor<4x?xi64>
-  %2 = edge.view_copy %1 {size = [2, -1, %n]} : (tensor<4x?xi64>, i64) -> tensor<2x?x?xi64>
+func.func @counted(%x: tensor<4x?xi64, #program.sizes<s0>>) -> tensor<2x?x?xi64> attributes {program.ranges = #program.ranges<s0 from 0 to 8>} {
+  %n = edge.sym_size.int %x {dim = 1} : (tensor<4x?xi64, #program.sizes<s0>>) -> i64
+  %0 = edge.arange.start_step {start = 0, end = %n} : (i64) -> tensor<?xi64, #program.sizes<s0>>
+  %1 = edge.add.Tensor %x, %0 : (tensor<4x?xi64, #program.sizes<s0>>, tensor<?xi64, #program.sizes<s0>>) -> tensor<4x?xi64, #program.sizes<s0>>
+  %2 = edge.view_copy %1 {size = [2, -1, %n]} : (tensor<4x?xi64, #program.sizes<s0>>, i64) -> tensor<2x?x?xi64>
   func.return %2 : tensor<2x?x?xi64>
 }

@@ -109,3 +109,39 @@ def test_what_is_stated_of_a_result_holds_for_its_source():
     bounds = add(block, places, rows, turned, size, RangeOp(size.result, 0, 5))
     assert bounds.sizes(places.result) == (5,)
     assert bounds.sizes(rows.result) == (4, 5)
+
+
+def view(*sizes: str | int) -> tuple[int | None, ...]:
+    """The bounds of a view of at most 16 x 2 x 32 elements: `h` is the operand's last size, `n` some number from 4."""
+    block = Block(arg_types=[tensor(-1, 2, -1), i64])
+    x, number = block.args
+    first, last = aten.SymSizeIntOp.make(x, 0), aten.SymSizeIntOp.make(x, 2)
+    named = {"h": last.result, "n": number}
+    items = [named[item] if isinstance(item, str) else item for item in sizes]
+    result = tensor(*(item if isinstance(item, int) else -1 for item in sizes))
+    made = aten.ViewOp.make(x, items, result_types=[result])
+    block.add_ops((first, last))
+    block.add_ops(
+        (RangeOp(first.result, 1, 16), RangeOp(last.result, 1, 32), RangeOp(named["n"], 4, None), made)
+    )
+    return SizeBounds(block).sizes(made.result)
+
+
+def test_a_size_that_is_left_to_a_view():
+    assert view(-1, 4) == (256, 4)
+    assert view(-1, "h") == (32, 32)
+    assert view("h", -1) == (32, 32)
+    assert view(-1, "h", 2) == (16, 32, 2)
+    # Of a number from 4 on, a fourth of the elements is left, and the number is no more than all of them.
+    assert view(-1, "n") == (256, 1024)
+
+
+def test_products_of_operands_with_bounds_of_their_own():
+    block = Block(arg_types=[tensor(-1, -1, 4), tensor(-1, 4, -1)])
+    a, b = block.args
+    sizes = [aten.SymSizeIntOp.make(*place) for place in ((a, 0), (a, 1), (b, 0), (b, 2))]
+    product = aten.BmmOp.make(a, b)
+    block.add_ops(sizes)
+    block.add_ops([RangeOp(s.result, 0, most) for s, most in zip(sizes, (9, 5, 6, 3), strict=True)])
+    block.add_op(product)
+    assert SizeBounds(block).sizes(product.result) == (6, 5, 3)

@@ -8,7 +8,7 @@ from et_ir.data import Blob
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.program import DataAttr
 from et_ir.dialects.program.attributes import ELEMENT_TYPES
-from et_ir.dialects.xnnpack.graphs import BACKEND, closed, opened, tables_of
+from et_ir.dialects.xnnpack.graphs import BACKEND, closed, opened
 from et_ir.dialects.xnnpack.nodes import NODE_OPS
 from et_schema import xnnpack_graph as schema
 from et_schema.xnnpack import serialize_xnnpack
@@ -64,7 +64,7 @@ def test_every_kind() -> None:
         op = opened(before)
         assert op is not None, kind
         op.verify()
-        assert tables_of(op) == graph_of(kind)
+        assert op.tables() == graph_of(kind)
         assert bytes(closed(op).value.blob.view()) == bytes(before.value.blob.view())
 
 
@@ -75,7 +75,7 @@ def test_a_bias_that_is_missing() -> None:
     node.bias_id = NO_VALUE
     op = opened(lowered(graph))
     assert op is not None
-    assert tables_of(op) == graph
+    assert op.tables() == graph
 
 
 def test_quantized_values_and_constants() -> None:
@@ -90,7 +90,7 @@ def test_quantized_values_and_constants() -> None:
     graph.constant_data.append(ConstantDataOffset(0, 4))
     op = opened(lowered(graph, b"1234"))
     assert op is not None
-    assert tables_of(op) == graph
+    assert op.tables() == graph
     assert op.constants is not None
     assert bytes(op.constants.blob.view()) == b"1234"
 
