@@ -67,7 +67,9 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
             break
     if len(found) == count:
         return error
-    return MissingKernels(_TITLE, found) if kinds == {MissingKernels} else ProgramFaults(found, error.exit_code)
+    return (
+        MissingKernels(_TITLE, found) if kinds == {MissingKernels} else ProgramFaults(found, error.exit_code)
+    )
 
 
 def _stand_in(module: ModuleOp, findings: Sequence[Diagnostic]) -> None:
