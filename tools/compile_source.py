@@ -31,7 +31,7 @@ def load_source(args: argparse.Namespace, stages: Stages, preserve: list[str]) -
             require_weights(module, args.model)
         stages.done("parse")
         return module
-    from et_tools.loading import export_factory, load_pt2
+    from et_tools.loading import export_factory, factories_of, load_pt2
 
     programs: Any
     constants: dict[str, Any] = {}
@@ -39,6 +39,8 @@ def load_source(args: argparse.Namespace, stages: Stages, preserve: list[str]) -
         programs = load_pt2(Path(args.model))
     elif ":" in args.model:
         programs, constants = export_factory(args.model)
+    elif args.model.endswith(".py"):
+        raise UsageError(factories_of(args.model))
     else:
         raise UsageError(f"{args.model}: expected file.py:factory, package.module:factory, a .pt2 or a .mlir")
     stages.done("export")

@@ -29,7 +29,7 @@ from et_tools.exit_codes import ExitCode, UsageError
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-__all__ = ["ProgramError", "export_factory", "load_pt2"]
+__all__ = ["ProgramError", "export_factory", "factories_of", "load_pt2"]
 
 SHOWN_LINES = 6
 """Maximum number of lines shown of an exception's message."""
@@ -80,7 +80,22 @@ def _is_constant(value: Any) -> bool:
     return isinstance(value, int | float | str | torch.Tensor)
 
 
+def factories_of(path: str) -> str:
+    """The message for a file that is given without a factory: those that it has. Raises as `export_factory`."""
+    with redirect_stdout(sys.stderr):
+        there = _factories(_import(path))
+    return f"{path}: name a factory, {path}:FACTORY; it has {_listed(there) or 'none'}"
+
+
 def _find_factory(place: str, name: str) -> Callable[[], Any]:
+    module = _import(place, name)
+    factory = getattr(module, name, None)
+    if not callable(factory):
+        raise UsageError(f"{place} has no factory '{name}'{_others(module, name)}")
+    return factory
+
+
+def _import(place: str, name: str = "") -> ModuleType:
     path = Path(place) if place.endswith(".py") else None
     if path is None:
         root, module_name = Path.cwd(), place
@@ -104,10 +119,7 @@ def _find_factory(place: str, name: str) -> Callable[[], Any]:
         raise ProgramError(f"importing {place} failed: {_told(error)}") from error
     if path is not None and not _is_from(module, path):
         raise UsageError(f"{place}: another module is named '{module_name}': rename the file")
-    factory = getattr(module, name, None)
-    if not callable(factory):
-        raise UsageError(f"{place} has no factory '{name}'{_others(module, name)}")
-    return factory
+    return module
 
 
 def _is_from(module: ModuleType, path: Path) -> bool:
@@ -115,9 +127,9 @@ def _is_from(module: ModuleType, path: Path) -> bool:
     return file is not None and Path(file).resolve() == path.resolve()
 
 
-def _others(module: ModuleType, name: str) -> str:
-    """Suggested factories: functions that the module defines itself and that need no arguments."""
-    there = [
+def _factories(module: ModuleType) -> list[str]:
+    """Functions that the module defines itself and that need no arguments."""
+    return [
         other
         for other, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not other.startswith("_")
@@ -126,10 +138,19 @@ def _others(module: ModuleType, name: str) -> str:
             for p in inspect.signature(value).parameters.values()
         )
     ]
+
+
+def _others(module: ModuleType, name: str) -> str:
+    """Suggested factories."""
+    there = _factories(module)
     near = get_close_matches(name, there, n=1)
     if near:
         return f", did you mean {near[0]}?"
-    return f"; it has {', '.join(there[:8])}{', …' if len(there) > 8 else ''}" if there else ""
+    return f"; it has {_listed(there)}" if there else ""
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
 
 
 def _dotted(path: Path) -> tuple[Path, str]:

@@ -80,7 +80,9 @@ def test_progress_and_table_are_messages(command: Command) -> None:
         ("subjects.py:MODELS", "subjects.py has no factory 'MODELS'; it has net, two"),
         ("subjects.py:", "subjects.py has no factory ''"),
         (":net", "':net' has no module"),
-        ("subjects.py", "expected file.py:factory, package.module:factory, a .pt2 or a .mlir"),
+        ("subjects.py", "subjects.py: name a factory, subjects.py:FACTORY; it has net, two, chatty"),
+        ("empty.py", "empty.py: name a factory, empty.py:FACTORY; it has none"),
+        ("subjects.pi", "expected file.py:factory, package.module:factory, a .pt2 or a .mlir"),
         (".", "expected file.py:factory"),
         ("random.py:net", "another module is named 'random': rename the file"),
         ("missing.pt2", "missing.pt2: no such file"),
@@ -90,6 +92,7 @@ def test_progress_and_table_are_messages(command: Command) -> None:
 )
 def test_programs_that_are_not_there(command: Command, model: str, message: str) -> None:
     Path("folder.pt2").mkdir()
+    Path("empty.py").write_text("")
     Path("random.py").write_text("def net(): pass")
     ran = command("et-compile", model, "-o", "x.pte")
     assert ran.code == 2
