@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from et_tools.exit_codes import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    import torch
     from torch.export import ExportedProgram
 
 __all__ = ["ProgramError", "export_factory", "factories_of", "load_pt2"]
@@ -182,13 +183,60 @@ def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
         args, kwargs = args
     if not isinstance(args, tuple):
         raise ProgramError(f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}")
+    depends = _modes(module)
+    if depends:
+        print(
+            f"warning: the module of '{method}' is in training mode and is compiled in evaluation mode, which changes "
+            f"{', '.join(depends[:4])}{', …' if len(depends) > 4 else ''}: return module.eval() from the factory; to "
+            "compile training mode, export the module yourself and give the .pt2",
+            file=sys.stderr,
+        )
     try:
         with _quiet_torch():
             return torch.export.export(
                 module.eval(), args, kwargs, dynamic_shapes=parts[2] if len(parts) == 3 else None
             )
     except Exception as error:
-        raise ProgramError(f"torch.export cannot export '{method}' of {spec}: {_told(error)}") from error
+        told = f"{_told(error)}{_fix_of(error)}"
+        raise ProgramError(f"torch.export cannot export '{method}' of {spec}: {told}") from error
+
+
+def _modes(module: torch.nn.Module) -> list[str]:
+    """Classes of the submodules in training mode whose code reads `training`: dropout, batch normalization, …"""
+    import torch
+
+    found: dict[str, None] = {}
+    for each in module.modules():
+        own = [base for base in type(each).__mro__ if base not in torch.nn.Module.__mro__]
+        functions = [value for base in own for value in vars(base).values() if inspect.isfunction(value)]
+        if each.training and any("training" in function.__code__.co_names for function in functions):
+            found[type(each).__name__] = None
+    return list(found)
+
+
+_FIXES = (
+    (
+        r"data-dependent|data dependent",
+        "a branch depends on the values of a tensor: use torch.cond, which compiles both sides, or torch.where; of a "
+        "size that depends on data, state its bounds with torch._check",
+    ),
+    (
+        r"fake impl|fake kernel|fake tensors|Meta' backend",
+        "tell torch the shape and type of the operator's result: @OPERATOR.register_fake, or "
+        "torch.library.register_fake('mylib::foo')",
+    ),
+    (
+        r"(type|dtype).*\(?(double|Double|float64)|(double|Double|float64).*(type|dtype)",
+        "example inputs and parameters have different element types: convert the inputs with x.float(), or the module "
+        "with module.double()",
+    ),
+)
+"""What to do, by what torch says."""
+
+
+def _fix_of(error: Exception) -> str:
+    text = str(error)
+    return next((f"\n  fix: {fix}" for pattern, fix in _FIXES if re.search(pattern, text)), "")
 
 
 @contextmanager

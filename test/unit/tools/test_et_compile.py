@@ -100,6 +100,22 @@ def test_programs_that_are_not_there(command: Command, model: str, message: str)
     assert ran.err.count("\n") == 1
 
 
+def test_layers_of_another_element_type(command: Command) -> None:
+    ran = command("et-compile", "subjects.py:double_linear", "-o", "x.pte", "-q")
+    assert ran.code == 3
+    assert "mix element types: f64, f32\n  fix: use one type, in PyTorch with x.float()" in ran.err
+
+
+def test_modules_in_training_mode(command: Command) -> None:
+    assert command("et-compile", "subjects.py:net", "-o", "x.pte", "-q").err == ""
+    ran = command("et-compile", "subjects.py:training", "-o", "x.pte", "-q")
+    assert ran.code == 0
+    assert (
+        "warning: the module of 'forward' is in training mode and is compiled in evaluation mode" in ran.err
+    )
+    assert "which changes Dropout: return module.eval() from the factory" in ran.err
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -116,6 +132,15 @@ def test_programs_that_are_not_there(command: Command, model: str, message: str)
         ("subjects.py:no_tuple", "must give example_args as a tuple, got Tensor"),
         ("subjects.py:wrong_shape", "but got [2, 15] X [16, 8]. ("),
         ("subjects.py:branch", "Could not guard on data-dependent expression"),
+        ("subjects.py:branch", "fix: a branch depends on the values of a tensor: use torch.cond"),
+        (
+            "subjects.py:no_fake",
+            "fix: tell torch the shape and type of the operator's result: @OPERATOR.register_fake",
+        ),
+        (
+            "subjects.py:double",
+            "fix: example inputs and parameters have different element types: convert the inputs",
+        ),
         ("subjects.py:specialised", "Suggested fixes:\n    n = 8"),
         ("broken.py:net", "importing broken.py failed: SyntaxError: '(' was never closed ("),
         ("needy.py:net", "importing needy.py failed: ModuleNotFoundError: No module named 'nothing_here'"),
