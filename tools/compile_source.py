@@ -25,6 +25,7 @@ def load_source(args: argparse.Namespace, stages: Stages, preserve: list[str]) -
         from et_ir.verification import verify_module
         from et_tools.reading import read_text_module, require_weights
 
+        stages.start("parse")
         module = read_text_module(args.model, args.weights)
         verify_module(module)
         if args.emit == "pte":
@@ -35,6 +36,7 @@ def load_source(args: argparse.Namespace, stages: Stages, preserve: list[str]) -
 
     programs: Any
     constants: dict[str, Any] = {}
+    stages.start("export")
     if args.model.endswith(".pt2"):
         programs = load_pt2(Path(args.model))
     elif ":" in args.model:
@@ -47,6 +49,7 @@ def load_source(args: argparse.Namespace, stages: Stages, preserve: list[str]) -
     from et_ir.frontend import import_program
     from et_ir.frontend.default_bounds import BoundError
 
+    stages.start("import")
     try:
         module = import_program(
             programs,

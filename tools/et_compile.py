@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 
-def _compile(args: argparse.Namespace) -> None:
+def _compile(args: argparse.Namespace, progress: Stages) -> None:
     from et_ir.driver.pipelines import externalization, link_check, split_preserved
     from et_ir.driver.stages import (
         Stage,
@@ -71,7 +71,6 @@ def _compile(args: argparse.Namespace) -> None:
     if args.print_pipeline:
         write_stdout(_pipeline_text(stages))
         return
-    progress = Stages(args.quiet)
     try:
         module = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]))
     except UnsupportedProgram as error:
@@ -144,8 +143,11 @@ def run(arguments: list[str]) -> int:
     from et_tools.failures import report_failures
 
     text = args.model if args.model.endswith(".mlir") else ""
-    with report_failures("et-compile", "<stdin>" if args.model == "-" else text) as outcome:
-        _compile(args)
+    with (
+        report_failures("et-compile", "<stdin>" if args.model == "-" else text) as outcome,
+        Stages(args.quiet) as stages,
+    ):
+        _compile(args, stages)
     return outcome.exit_code
 
 
