@@ -4,6 +4,7 @@
 # make conformance   everything else that CI runs: all cases against torch and the stock runtime, 500 random programs,
 #                    20,000 damaged files, and lit with each command in a process of its own
 # make sweep  every sample that torch has of its operators, through everything; writes docs/ops.md
+# make docs   tables that are built, not committed: docs/generated/
 # make bench  twenty minutes: measures every published figure; writes docs/performance.md
 # make fuzz   1,000,000 damaged files and 100,000 random programs; it goes on where it was stopped
 # make plans  10,000 memory plans against a solver; it goes on where it was stopped, too
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo check test conformance lint types stubs lit unit cases sample processes suites properties fuzz-quick \
-	sweep bench fuzz plans test-newest format regenerate clean
+	sweep docs bench fuzz plans test-newest format regenerate clean
 
 # Each part says how long it took.
 SHELL := /bin/bash
@@ -79,6 +80,9 @@ fuzz-quick: $(VENV)/.test
 sweep: $(VENV)/.test
 	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep
 
+docs: $(VENV)/.test
+	$(BIN)/python -m dev.document_operators
+
 bench: $(VENV)/.test
 	$(BIN)/python -W ignore -m bench
 
@@ -95,14 +99,15 @@ plans: $(VENV)/.test
 # with torch's registry: operators come and go with releases (2.15 has no `aten::cholesky`, which files may call).
 NEWEST := .venv-newest
 NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist loadfile
-STOCK_TESTS := passes/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py backends/test_lowering.py
+STOCK_TESTS := passes/memory/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py delegation/test_lowering.py \
+	targets/test_registry.py
 REGISTRY_TESTS := dialects/aten/test_promotion.py dialects/edge/test_dtypes.py
 NEWEST_CONFORMANCE := test_lowering test_delegated test_folded_state test_mixed_types \
 	test_random_programs test_threads
 
 test-newest: $(NEWEST)/.made
 	$(NEWEST)/bin/python -c 'import torch; from importlib.metadata import version; print("torch", torch.__version__, "xdsl", version("xdsl"))'
-	$(NEWEST)/bin/lit -sv test/lit
+	$(NEWEST)/bin/lit -sv --param warm test/lit
 	$(NEWEST_PYTEST) test/unit/et_schema test/unit/et_vm test/unit/et_ir $(patsubst %,--ignore test/unit/et_ir/%,$(STOCK_TESTS) $(REGISTRY_TESTS))
 	$(NEWEST_PYTEST) $(NEWEST_CONFORMANCE:%=test/conformance/%.py)
 
@@ -124,8 +129,7 @@ regenerate: $(VENV)/.test
 	$(BIN)/python -m dev.examples
 	$(BIN)/python -W ignore -m dev.dtype_probe
 	$(BIN)/python -m dev.document_passes
-	$(BIN)/python -m dev.document_operators
-	$(BIN)/python -m dev.document_vm
+	$(BIN)/python -m dev.document_tables
 
 # Each stamp says which extras the environment has; it is made anew when what they pin has changed.
 $(VENV)/.made:

@@ -1,11 +1,17 @@
-"""Packages: those found, and the folder `tools`, which is installed as `et_tools`.
-
-Everything else is in pyproject.toml; its `packages.find` cannot rename a folder.
+"""What pyproject.toml cannot say: the folder `tools` is installed as `et_tools`, and the description is the README with
+the words, but not the targets, of its links into the repository.
 """
+
+import re
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
+README = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+
 setup(
+    long_description=re.sub(r"\[([^\]]+)\]\((?!https:)[^)]*\)", r"\1", README),
+    long_description_content_type="text/markdown",
     packages=[
         *find_packages(include=["et_ops*", "et_schema*", "et_ir*", "et_vm*"]),
         "et_tools",

@@ -1,4 +1,4 @@
-"""Published figures: what is measured, by which command, and of which code.
+"""Published figures: subjects, commands, goals and the code that each measures.
 
 `python -m bench` runs the measurements and keeps what they print in `bench/figures.json`, from which the table of
 `docs/performance.md` is written. A figure is a column of a row of a measurement's table.

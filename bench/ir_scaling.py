@@ -1,4 +1,4 @@
-"""Parse, verify and print modules of 1,000 to 100,000 ops: is the time per op constant?
+"""Scaling of parsing, verification and printing: the time per op of modules of 1,000 to 100,000 ops.
 
     python -m bench.ir_scaling
 

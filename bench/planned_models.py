@@ -1,4 +1,4 @@
-"""Arenas of the example models: our files to the stock compiler's, and how sure it is that they cannot be smaller.
+"""Arenas of the example models, to those of the stock compiler, with their lower bounds.
 
     python -m bench.planned_models [MODEL …]
 

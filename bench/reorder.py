@@ -1,4 +1,4 @@
-"""Arenas of irregular networks: their own order planned greedily, and with the passes that lower the peak.
+"""Arenas of irregular networks: in program order, and with the passes that lower the peak.
 
     python -m bench.reorder [MODEL …]
 

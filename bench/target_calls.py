@@ -1,4 +1,4 @@
-"""Single calls of kernels on shapes that models have, as programs of one operator, and what executes them."""
+"""Programs of one kernel call, on shapes of the models, and their executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of aten operators on real tensors, recorded as `torch.export` would, and what they are in the IR."""
+"""Calls of aten operators on real tensors, recorded as by `torch.export`, and their ops in the IR."""
 
 from __future__ import annotations
 

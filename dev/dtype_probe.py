@@ -1,4 +1,4 @@
-"""Make `dtype_table.txt`: the element types that torch's CPU kernels take and give, for every edge operator.
+"""Write `dtype_table.txt`: operand and result types of torch's CPU kernels for every edge operator.
 
 python -m dev.dtype_probe            # rewrite the table, which takes a minute
 python -m dev.dtype_probe --check    # exit 1 if it is out of date

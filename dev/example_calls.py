@@ -1,4 +1,4 @@
-"""Calls that show operators better than torch's own samples and made-up arguments do, or that these lack."""
+"""Hand-written example calls, for operators whose OpInfo samples are missing or unclear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the manifests of what target runtimes have, from the runtimes: kernels, `et_ir/targets/<target>.txt`, and
+"""Write the manifests of target runtimes, from the runtimes: kernels, `et_ir/targets/<target>.txt`, and
 backends, `<target>-backends.txt`.
 
 python -m dev.targets            # write

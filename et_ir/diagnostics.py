@@ -13,11 +13,15 @@ from et_ir.locations import place_of
 from et_schema.diagnostics import Diagnostic, Frame, Location, Report
 from et_schema.errors import ExecutorchError
 
-__all__ = ["Diagnostic", "PassReport", "diagnose", "diagnostics_of"]
+__all__ = ["Diagnostic", "PassRaised", "PassReport", "diagnose", "diagnostics_of"]
 
 
 class PassReport(Report, PassFailedException):
     """A pass failed because of the operations in `diagnostics`, all of which the text lists in program order."""
+
+
+class PassRaised(PassReport):
+    """A pass, or a pattern of it, raised what is no report; the cause is that exception."""
 
 
 def diagnose(op: Operation, message: str, fix: str = "", *, subject: str = "") -> Diagnostic:

@@ -1,12 +1,14 @@
 """Source locations: the line of Python and the module path that an op comes from.
 
-    loc("blocks.0.norm1"(fused["forward"("model.py":34:0), "y = self.norm1(x)"]))
+    loc("%layer_norm_1"("blocks.0.norm1"(fused["forward"("model.py":34:0), "y = self.norm1(x)"])))
 
 A *frame* is one line of a Python traceback: two fused locations, the place under the function's name and the
 text of the line. (Metadata of a fused location would be the natural place for the text, but xDSL cannot read
 that back.) A place without name and text stands alone. Several frames nest as call sites, callee first. The
-module path (`blocks.0.norm1`, as in `named_modules()`) is a name around all of it. What other tools put into
-locations is read as far as it goes: the first frame or path that a fused location holds stands for all.
+module path (`blocks.0.norm1`, as in `named_modules()`) is a name around all of it, and the node of the exported
+graph (`%layer_norm_1`) one around that: turns of a loop have the same lines and modules, but nodes of their own. What
+other tools put into locations is read as far as it goes: the first frame or path that a fused location holds stands
+for all.
 """
 
 from __future__ import annotations
@@ -31,7 +33,19 @@ from xdsl.ir import Attribute
 
 from et_schema.diagnostics import Frame, Location
 
-__all__ = ["Frame", "frames_of", "location_of", "module_path", "place_of", "source_line"]
+__all__ = [
+    "Frame",
+    "frames_of",
+    "location_of",
+    "location_of_node",
+    "module_path",
+    "node_name",
+    "place_of",
+    "source_line",
+]
+
+_NODE = "%"
+"""In front of the name of a node, which no module path starts with."""
 
 
 @lru_cache(maxsize=4096)
@@ -55,6 +69,27 @@ def _location(frames: tuple[Frame, ...], path: str) -> LocationAttr:
 def location_of(frames: Sequence[Frame], module_path: str = "") -> LocationAttr:
     """The location of frames, outermost first as in a traceback, in a module; equal ones are one object."""
     return _location(tuple(frames), module_path)
+
+
+def location_of_node(location: LocationAttr, name: str) -> LocationAttr:
+    """The location of a node of an exported graph, where that is `location`."""
+    return NameLoc(StringAttr(_NODE + name), location)
+
+
+def node_name(location: Attribute) -> str:
+    """The node of the exported graph that an op comes from; empty where it is not known."""
+    match location:
+        case NameLoc(desc=desc) if desc.data.startswith(_NODE):
+            return desc.data[len(_NODE) :]
+        case NameLoc():
+            return node_name(location.location)
+        case CallSiteLoc():
+            return node_name(location.callee) or node_name(location.caller)
+        case FusedLoc():
+            parts = cast("ArrayAttr[Attribute]", location.locations).data
+            return next((name for part in parts if (name := node_name(part))), "")
+        case _:
+            return ""
 
 
 def _frame_of(location: Attribute) -> Frame | None:
@@ -100,6 +135,8 @@ def module_path(location: Attribute) -> str:
     if _frame_of(location) is not None:
         return ""
     match location:
+        case NameLoc(desc=desc) if desc.data.startswith(_NODE):
+            return module_path(location.location)
         case NameLoc():
             return location.desc.data
         case CallSiteLoc():

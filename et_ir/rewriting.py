@@ -8,12 +8,11 @@ sizes known at run time only: a pattern need not tell the sizes of what it makes
 
 from __future__ import annotations
 
-import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -28,11 +27,25 @@ from xdsl.pattern_rewriter import op_type_rewrite_pattern as _for_annotated_type
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException
 
-from et_ir.diagnostics import PassReport, diagnose
+from et_ir.diagnostics import PassRaised, PassReport, diagnose
 from et_ir.dialects.schema.tensors import with_sizes_of
+from et_ir.rewrite_limit import RewriteLimit, current_limit
 from et_schema.diagnostics import Report
+from et_schema.user_code import is_library, raised, user_place
 
-__all__ = ["op_type_rewrite_pattern", "rewrite", "root_classes"]
+__all__ = [
+    "PatternFailed",
+    "op_type_rewrite_pattern",
+    "rewrite",
+    "root_classes",
+]
+
+_CHAIN: Final = 500
+"""The rewrites of one op, and of what becomes of it, that a small module may take."""
+_REWRITES: Final = 10_000
+"""All rewrites that a small module may take."""
+_SHOWN: Final = 16
+"""The last rewrites before an end is made, whose patterns are named."""
 
 _Pattern = TypeVar("_Pattern", bound=RewritePattern)
 _Op = TypeVar("_Op", bound=Operation)
@@ -67,14 +80,29 @@ def root_classes(pattern: RewritePattern) -> tuple[type[Operation], ...]:
     return tuple(options)
 
 
+class PatternFailed(PassRaised):
+    """A pattern raised what is no report, or does not end: `op` is the one that it was called for."""
+
+    def __init__(self, op: Operation, pattern: str, fault: str, fix: str, of_pass: str = ""):
+        self._parts = (op, pattern, fault, fix)
+        self.of_pass = of_pass
+        whose = f" of the pass '{of_pass}'" if of_pass else ""
+        super().__init__("a pattern failed", [diagnose(op, f"the pattern {pattern}{whose} {fault}", fix)])
+
+    def in_pass(self, name: str) -> PatternFailed:
+        """The same report with the name of the pass, unless it has one."""
+        return self if self.of_pass else PatternFailed(*self._parts, of_pass=name)
+
+
 class _PatternRaised(BaseException):
     """Carries what a pattern raised past xDSL's walker, which would print the whole module into its message."""
 
-    def __init__(self, op: Operation, error: Exception):
+    def __init__(self, op: Operation, pattern: RewritePattern, error: BaseException):
         self.op = op
+        self.pattern = pattern
         self.error = error
 
-    def unwrap(self) -> Exception:
+    def unwrap(self) -> BaseException:
         """The exception to raise instead: a report with the place of the op, unless the error is one.
 
         What is no error of the user's may be a mistake in the pattern or arguments that no program of torch's
@@ -82,21 +110,21 @@ class _PatternRaised(BaseException):
         """
         if isinstance(self.error, Report):
             return self.error
-        if isinstance(self.error, (ImportError, OSError, MemoryError)):
+        if isinstance(self.error, (ImportError, OSError, MemoryError)) and not user_place(self.error):
             return self.error  # of the machine, not of the op
         if isinstance(self.error, DiagnosticException):
             return PassReport("a pattern failed", [diagnose(self.op, str(self.error))])
-        frame = traceback.extract_tb(self.error.__traceback__)[-1]
-        place = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
-        message = f"{type(self.error).__name__}: {self.error} ({place})"
-        fix = "check its arguments against its schema; if they match, the pattern is at fault"
-        return PassReport("a pattern failed", [diagnose(self.op, message, fix)])
+        fix = ""
+        if is_library(self.pattern):
+            fix = "check its arguments against its schema; if they match, the pattern is at fault"
+        return PatternFailed(self.op, type(self.pattern).__name__, f"raised {raised(self.error)}", fix)
 
 
 class _Dispatch(RewritePattern):
     """Calls the patterns of an op's own class, in the order they were given, until one has changed something."""
 
-    def __init__(self, patterns: Iterable[RewritePattern]):
+    def __init__(self, patterns: Iterable[RewritePattern], limit: RewriteLimit | None):
+        self.limit = limit
         self.current: Operation | None = None
         self._inserted: set[Operation] = set()
         self._known: list[tuple[SSAValue, Attribute]] = []
@@ -150,13 +178,60 @@ class _Dispatch(RewritePattern):
             return
         self.current = op
         for pattern in patterns:
+            if self.limit is not None and self.limit.is_reached:
+                return
             try:
                 pattern.match_and_rewrite(op, rewriter)
-            except Exception as error:
-                raise _PatternRaised(op, error) from None
+            except (Exception, SystemExit) as error:
+                raise _PatternRaised(op, pattern, error) from None
             if rewriter.has_done_action:
+                if self.limit is not None:
+                    self.limit.count(f"the pattern {type(pattern).__name__}", op)
+                self.rewritten(op, pattern)
                 self._refine()
                 return
+
+    def rewritten(self, op: Operation, pattern: RewritePattern) -> None:
+        """Note that a pattern has rewritten an op."""
+
+
+class _Worklist(_Dispatch):
+    """Dispatch that stops patterns which do not end.
+
+    Rewrites form chains: an op that a rewrite inserted, or the same op again, is rewritten in turn. Patterns that end
+    make short ones: of as many links as there are ops where one moves across a whole program. So a chain of a multiple
+    of that does not end, nor do more rewrites than if all ops did so, of patterns that multiply ops.
+    """
+
+    def __init__(self, patterns: Iterable[RewritePattern], limit: RewriteLimit | None, size: int):
+        super().__init__(patterns, limit)
+        self._longest = _CHAIN + 4 * size
+        self._most = _REWRITES + size * size
+        self._count = 0
+        self._chains: dict[Operation, int] = {}
+        self._latest: deque[str] = deque(maxlen=_SHOWN)
+
+    def rewritten(self, op: Operation, pattern: RewritePattern) -> None:
+        links = self._chains.get(op, 0) + 1
+        made = (inner for new in self._inserted for inner in (new.walk() if new.regions else (new,)))
+        for one in (op, *made):
+            if self._chains.get(one, 0) < links:
+                self._chains[one] = links
+        self._count += 1
+        self._latest.append(type(pattern).__name__)
+        if links > self._longest or self._count > self._most:
+            others = sorted({*self._latest} - {self._latest[-1]})
+            turn = f", in turn with {', '.join(others)}" if others else ""
+            what = f"{links} rewrites of this op or its replacements"
+            if links <= self._longest:
+                what = f"{self._count} rewrites"
+            fault = f"does not end: it still applies after {what}{turn}"
+            fix = "a recursive pattern must not match what it makes: test for that, or rewrite without recursive=True"
+            raise _Endless(PatternFailed(op, type(pattern).__name__, fault, fix))
+
+
+class _Endless(BaseException):
+    """Carries the report of an endless pattern past xDSL's walker."""
 
 
 def rewrite(
@@ -171,8 +246,14 @@ def rewrite(
     Raises the reports that patterns raise; anything else that one raises becomes a `PassReport` that names the op it
     was raised for, with the exception as its cause.
     """
-    dispatch = _Dispatch(patterns)
+    limit = current_limit()
+    if limit is not None and limit.is_reached:
+        return False
     region = target.body if isinstance(target, ModuleOp) else target
+    if recursive:
+        dispatch: _Dispatch = _Worklist(patterns, limit, sum(1 for _ in region.walk()))
+    else:
+        dispatch = _Dispatch(patterns, limit)
     listener = PatternRewriterListener(
         operation_insertion_handler=[dispatch.locate], operation_replacement_handler=[dispatch.keep_sizes]
     )
@@ -180,8 +261,11 @@ def rewrite(
         if recursive:
             return PatternRewriteWalker(dispatch, listener=listener).rewrite_region(region)
         return _rewrite_once(region, dispatch, listener)
-    except _PatternRaised as raised:
-        error, cause = raised.unwrap(), raised.error
+    except _Endless as endless:
+        (error,) = endless.args
+        cause = error
+    except _PatternRaised as carried:
+        error, cause = carried.unwrap(), carried.error
     raise error from (None if error is cause else cause)
 
 

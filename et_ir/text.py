@@ -46,6 +46,9 @@ WIDEST: Final = 2**24 - 1
 """MLIR's limit of an integer type's width."""
 
 
+_UNREGISTERED: Final = re.compile(r"(\w+)\.\S+ is not registered")
+
+
 class _Lexer(MLIRLexer):
     """xDSL's lexer, with string literals as files have them.
 
@@ -111,6 +114,7 @@ class _LocatingParser(Parser):
                     error.span = self._uses.get(undefined, error.span)
                 elif error.msg == "Could not parse entire input!":
                     error.msg = "expected an operation"
+                error.msg += self._hint(error.msg)
                 raise
             if module is None:
                 self.raise_error(f"too {too}", start.span)
@@ -208,6 +212,16 @@ class _LocatingParser(Parser):
             start = self._current_token.span.input.content.rfind(name, 0, self.pos)
             self.raise_error(f"Operation {name} is not registered{hint}", start, start + len(name))
         return op
+
+    def _hint(self, message: str) -> str:
+        """The way to a dialect that nothing registers, for the error that one of its names is not registered."""
+        found = _UNREGISTERED.search(message)
+        if found is None or found[1] in self.ctx.registered_dialect_names or "did you mean" in message:
+            return ""
+        return (
+            f"; load the file that defines the dialect '{found[1]}' with --load FILE"
+            ", or give et-opt --allow-unregistered-dialect"
+        )
 
     def _operator_class(self, name: str) -> type[Operation] | None:
         """The class of an operator, of which only those that a text holds are made."""

@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.discardable import discardable_faults
 from et_schema.diagnostics import Report
+from et_schema.user_code import raised, user_place
 
 __all__ = ["InvalidModule", "check_module", "dominator_tree", "verify_module"]
 
@@ -45,6 +46,10 @@ def _check_op(op: Operation, visible: set[SSAValue]) -> Iterator[Diagnostic]:
         op.verify_()
     except VerifyException as error:
         yield diagnose(op, str(error))
+    except Exception as error:
+        if not user_place(error):
+            raise
+        yield diagnose(op, f"its verifier raised {raised(error)}")
     if op.attributes:
         for fault in discardable_faults(op):
             yield diagnose(op, fault)

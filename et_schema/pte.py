@@ -339,10 +339,14 @@ def _check_references(
         problems.add(
             InvalidFile("named data without segments", code=Error.InvalidArgument, where="named_data")
         )
+        malformed.update(map(id, program.named_data))
     else:
         for index, entry in enumerate(program.named_data):
-            if id(entry) not in malformed:
-                check_index(entry.segment_index, len(segments), f"named_data[{index}].segment_index")
+            where, at = f"named_data[{index}].segment_index", entry.segment_index
+            if id(entry) not in malformed and (
+                not check_index(at, len(segments), where) or id(program.segments[at]) in malformed
+            ):
+                malformed.add(id(entry))
     constants = program.constant_segment
     if constants is not None and len(constants.offsets) > 1:
         check_offsets(constants, "constant_segment")

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from et_schema.errors import Error, ExecutorchError
+from et_schema.user_code import raised
 
 if TYPE_CHECKING:
     from et_schema.program import CompileSpec
@@ -179,7 +180,7 @@ class BackendRegistry:
             except Exception as error:
                 raise ExecutorchError(
                     Error.NotSupported,
-                    f"the backend cannot be loaded from {place}: {type(error).__name__}: {error}",
+                    f"the backend cannot be loaded from {place}: {raised(error)}",
                     where=backend_id,
                 ) from error
             self._backends[backend_id] = backend

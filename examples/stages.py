@@ -29,13 +29,13 @@ def compiler_key() -> str:
 
 
 def exported_ops(program: torch.export.ExportedProgram) -> Ops:
-    """How often each operator is called in a program as exported."""
+    """Counts of the operators called in a program as exported."""
     calls = (node.target for node in program.graph.nodes if node.op == "call_function")
     return Counter(str(target).removesuffix(".default").removeprefix("aten.") for target in calls)
 
 
 def kernel_ops(path: Path) -> Ops:
-    """How often each kernel is called by the first method of a `.pte`."""
+    """Counts of the kernels called by the first method of a `.pte`."""
     plan = read_pte(path.read_bytes()).program.execution_plan[0]
     names = [f"{op.name}.{op.overload}" if op.overload else op.name for op in plan.operators]
     calls = (step.instr_args for chain in plan.chains for step in chain.instructions)

@@ -6,9 +6,15 @@ import argparse
 from typing import Any, NoReturn
 
 from et_schema.diagnostics import did_you_mean
-from et_tools.exit_codes import UsageError
+from et_tools.exit_codes import UsageError, request_tracebacks
 
-__all__ = ["ALIGNMENTS", "CommandParser", "alignment"]
+__all__ = ["ALIGNMENTS", "WIDE", "CommandParser", "alignment", "byte_count"]
+
+WIDE: dict[str, Any] = {
+    "action": "store_true",
+    "help": "do not cut lines to the width of the terminal (files and pipes get whole lines anyway)",
+}
+"""Arguments of the option `--wide`."""
 
 MOST_ALIGNMENT = 1 << 20
 
@@ -30,6 +36,16 @@ def alignment(text: str) -> int:
     return number
 
 
+def byte_count(text: str) -> int:
+    """A number of bytes from the command line: `4096`, `256K`, `1MiB`; the units are powers of 1024."""
+    from et_ir.planning.banks import BankError, parse_size
+
+    try:
+        return parse_size(text)
+    except BankError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 class CommandParser(argparse.ArgumentParser):
     """A parser whose help begins with examples and whose errors do not end the process.
 
@@ -49,6 +65,9 @@ class CommandParser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
         self.examples = examples
+        self.add_argument(
+            "--traceback", action=_Traceback, nargs=0, help="print the Python stack of the error that ends it"
+        )
 
     def format_help(self) -> str:
         return f"{self.examples}\n\n{super().format_help()}"
@@ -72,6 +91,13 @@ class CommandParser(argparse.ArgumentParser):
     def add_version(self) -> None:
         """Add `--version`, which prints the command's name and the version of this project."""
         self.add_argument("--version", action=_Version, nargs=0, help="print name and version and exit")
+
+
+class _Traceback(argparse.Action):
+    """Asks for the Python stack of errors."""
+
+    def __call__(self, *_: object) -> None:
+        request_tracebacks()
 
 
 class _Version(argparse.Action):

@@ -35,7 +35,7 @@ def executorch_config(args: argparse.Namespace) -> ExecutorchBackendConfig:
     try:
         find_planner(args.memory_planning)
     except PlannerError as error:
-        raise UsageError(f"--memory-planning: {error}") from None
+        raise UsageError(f"--memory-planning: {error}") from error
     return ExecutorchBackendConfig(
         target=args.target,
         extra_operators=extra_operators(args),

@@ -13,6 +13,7 @@ from et_ir.analysis.footprint import Footprint, footprint
 from et_ir.driver.observer import Observer
 from et_ir.locations import source_line
 from et_tools.output import write_stdout
+from et_tools.streams import line_width
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "PassResult"]
 
 WIDTH = 500
-"""Columns, where the tables are not for a terminal."""
+"""The most columns of the tables."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,15 @@ class Explanation(Observer):
             self.steps.append(PassResult(name, found))
         self._latest = found
 
-    def write(self, style: str) -> None:
-        """Write it: `text` for people on standard error, `json` on standard output."""
+    def write(self, style: str, *, wide: bool = False) -> None:
+        """Write it: `text` for people on standard error, `json` on standard output.
+
+        A terminal's width limits the tables unless `wide`.
+        """
         if style == "json":
             write_stdout(json.dumps(self._json(), indent=1) + "\n")
         else:
-            self._print(sys.stderr)
+            self._print(sys.stderr, wide)
 
     def _json(self) -> dict[str, Any]:
         return {
@@ -80,13 +84,12 @@ class Explanation(Observer):
             "passes": [{"pass": step.name, **asdict(step.footprint)} for step in self.steps],
         }
 
-    def _print(self, stream: IO[str]) -> None:
+    def _print(self, stream: IO[str], wide: bool) -> None:
         from rich.console import Console
 
         tables = (self._choices(), self.passes())
         console = Console(file=stream, highlight=False)
-        if not console.is_terminal:
-            console.width = WIDTH
+        console.width = min(line_width(stream, wide=wide), WIDTH)
         for table in tables:
             with console.capture() as captured:
                 console.print(table)

@@ -9,9 +9,10 @@ import re
 from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.registry import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.registry import find_target, target_names
-from et_tools.arguments import ALIGNMENTS, CommandParser
+from et_tools.arguments import ALIGNMENTS, WIDE, CommandParser
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output
+from et_tools.pass_options import add_pass_options
 
 __all__ = ["LEVELS", "default_bounds", "extra_backends", "extra_operators", "is_text", "parse_options"]
 
@@ -44,7 +45,6 @@ def _parser(text: str) -> CommandParser:
     add(
         "--target",
         default=DEFAULT_TARGET,
-        type=_target,
         metavar="NAME",
         help=f"runtime to compile for: {', '.join(target_names())}, or FILE.py:ATTRIBUTE "
         "(default: %(default)s)",
@@ -65,14 +65,25 @@ def _parser(text: str) -> CommandParser:
         help="report the chosen lowering of each operator, its alternatives and estimated costs, and what each pass "
         "saved: as a table on stderr, or as JSON on standard output",
     )
+    add("--wide", **WIDE)
     add(
         "--load",
         action="append",
         default=[],
         metavar="FILE",
-        help="Python file or module that defines custom operators, or kernels (@et_vm.kernel) and backends "
-        "(et_vm.Backend) for et-vm; repeatable",
+        help="Python file or module that defines dialects, passes, targets, backends, custom operators, or kernels "
+        "(@et_vm.kernel) and backends (et_vm.Backend) for et-vm; repeatable",
     )
+    add(
+        "--pass",
+        dest="passes",
+        action="append",
+        default=[],
+        metavar="LEVEL:PIPELINE",
+        help="run passes when the program is at a level, before it is checked ('edge:fuse-fma{limit=2},cse'), at "
+        "executorch before memory is planned; repeatable",
+    )
+    add_pass_options(parser)
     add(
         "--extra-operators",
         action="append",
@@ -189,23 +200,18 @@ def _parser(text: str) -> CommandParser:
     )
     add("--emit-stacktrace", action="store_true", help="store source lines in the file, for run-time errors")
     parser.add_alignments()
+    add(
+        "--dump-buffers",
+        metavar="FILE",
+        help="write the buffers of the memory plan as CSV, with their offsets, in the format that et-plan reads",
+    )
     add("--debug-map", metavar="FILE", help="write the source location of each instruction as JSON")
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
     add("--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)")
-    add("--print-pipeline", action="store_true", help="print the pass pipeline of each level and exit")
     add("--table", action="store_true", help="print the op counts of each level on stderr")
     add("-q", "--quiet", action="store_true", help="do not print progress")
     parser.add_version()
     return parser
-
-
-def _target(name: str) -> str:
-    """The name of a target that there is. Raises what argparse reports."""
-    try:
-        find_target(name)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return name
 
 
 def is_text(model: str) -> bool:
@@ -214,18 +220,25 @@ def is_text(model: str) -> bool:
 
 
 def _check(args: argparse.Namespace) -> None:
-    if args.explain == "json" and (args.output == "-" or (args.emit != "pte" and args.output is None)):
+    is_program = args.emit == "pte" and args.stop_after is None
+    if args.explain == "json" and (args.output == "-" or (not is_program and args.output is None)):
         raise UsageError("--explain=json and the program both go to standard output: give -o FILE")
-    if args.emit == "pte" and args.output is None and not args.print_pipeline:
+    if is_program and args.output is None and not args.print_pipeline:
         raise UsageError("no output file: give -o FILE ('-' for standard output)")
     if args.emit != "pte" and any(getattr(args, name) is not None for name in ALIGNMENTS):
         raise UsageError(f"alignment options apply to .pte files only, not to --emit {args.emit}")
+    if args.debug_map is not None and args.stop_after is not None:
+        raise UsageError("--debug-map needs instructions, which --stop-after may not reach")
     if args.debug_map is not None and args.emit not in ("executorch", "pte"):
         raise UsageError(f"--debug-map needs instructions, which --emit {args.emit} does not have")
+    if args.dump_buffers is not None and args.emit not in ("executorch", "pte"):
+        raise UsageError(f"--dump-buffers needs a memory plan, which --emit {args.emit} does not have")
+    if args.dump_buffers == "-":
+        raise UsageError("--dump-buffers needs a file name")
     text = is_text(args.model)
     if args.weights is not None and not text:
         raise UsageError(f"--weights applies to .mlir input only; {args.model} contains its weights")
-    for output in (args.output, args.debug_map):
+    for output in (args.output, args.debug_map, args.dump_buffers):
         if output is not None:
             check_output(output)
     source = args.model if text or args.model.endswith(".pt2") else args.model.rpartition(":")[0]
@@ -233,8 +246,9 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"-o {args.output} would overwrite the input")
     if args.default_bound and text:
         raise UsageError("--default-bound applies to PyTorch input only; in .mlir use program.range")
-    if args.debug_map is not None and any(_is_same_file(args.debug_map, f) for f in (args.output, source)):
-        raise UsageError(f"--debug-map {args.debug_map} is also the input or output file")
+    for option, file in (("--debug-map", args.debug_map), ("--dump-buffers", args.dump_buffers)):
+        if file is not None and any(_is_same_file(file, other) for other in (args.output, source)):
+            raise UsageError(f"{option} {file} is also the input or output file")
 
 
 def _is_same_file(one: str, other: str | None) -> bool:
@@ -245,7 +259,7 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
     """The operators that the runtime has beside the target's: those that are named, and for et-vm those of the files
     that are loaded. Raises `UsageError`.
     """
-    from et_tools.vm_kernels import load_files
+    from et_tools.vm_kernels import load_files, published_operators
 
     names = [name.strip() for given in args.extra_operators for name in given.split(",")]
     for name in names:
@@ -255,6 +269,7 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
     runtime = find_target(args.target)
     if runtime.vm_kernels is not None:
         names += [name for kernels in loaded for name in kernels.names]
+        names += published_operators("et-compile")
     if args.load and runtime.vm_kernels == "aten":
         from et_vm.kernels.aten.schema import custom_operators
 

@@ -13,11 +13,16 @@ from et_tools.exit_codes import UsageError
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from et_tools.plugins import Extensions
+
 __all__ = ["level_of", "load_source"]
 
 
-def load_source(args: argparse.Namespace, stages: Stages, preserve: list[str]) -> ModuleOp:
-    """The module of a program, with a line of progress for each step. Operators in `preserve` are kept whole.
+def load_source(
+    args: argparse.Namespace, stages: Stages, preserve: list[str], extensions: Extensions | None = None
+) -> ModuleOp:
+    """The module of a program, with a line of progress for each step. Operators in `preserve` are kept whole; a text
+    may have the dialects of `extensions`.
 
     Raises `UsageError` for options that the program has nothing for.
     """
@@ -26,7 +31,7 @@ def load_source(args: argparse.Namespace, stages: Stages, preserve: list[str]) -
         from et_tools.reading import read_text_module, require_weights
 
         stages.start("parse")
-        module = read_text_module(args.model, args.weights)
+        module = read_text_module(args.model, args.weights, extensions)
         verify_module(module)
         if args.emit == "pte":
             require_weights(module, args.model)
@@ -66,10 +71,13 @@ def load_source(args: argparse.Namespace, stages: Stages, preserve: list[str]) -
 
 
 def level_of(module: ModuleOp) -> str:
-    """The level of a parsed text, by the dialects of its ops."""
+    """The level of a parsed text, by the dialects of its ops. Those of others stand beside `edge`."""
+    from et_ir.universe import DIALECTS
+
     dialects = {op.name.partition(".")[0] for op in module.walk()}
     if "executorch" in dialects:
         return "executorch"
     if "backend" in dialects:
         return "backend"
-    return "edge" if "edge" in dialects else "aten"
+    others = dialects - {"builtin", "func", *DIALECTS}
+    return "edge" if "edge" in dialects or (others and "aten" not in dialects) else "aten"

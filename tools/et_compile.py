@@ -10,6 +10,8 @@ examples:
   et-compile model.py:net -o net.pte -O2 --explain        optimize for speed, and report each choice
   et-compile model.py:net -o net.pte --backend nested --why-not-delegated     list ops that were not delegated
   et-compile model.py:net -o net.pte --table              count the ops at each level
+  et-compile model.py:net -o net.pte --load fma.py --pass edge:fuse-fma      passes and dialects of a file
+  et-compile model.py:net --stop-after fold-batch-norm    print the module after a pass
   et-compile model.py:net --print-pipeline                the pipeline of each level, in et-opt's syntax
   et-compile model.py:net -o net.pte --debug-map net.json map instructions to modules and source lines
 
@@ -28,6 +30,7 @@ from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
 from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
+from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, parse_options
 from et_tools.compile_output import write_debug_map, write_pte, write_text
 from et_tools.compile_source import level_of, load_source
@@ -46,6 +49,8 @@ __all__ = ["main"]
 
 
 def _compile(args: argparse.Namespace, progress: Stages) -> None:
+    from xdsl.context import Context
+
     from et_ir.driver.pipelines import externalization, link_check, split_preserved
     from et_ir.driver.stages import (
         Stage,
@@ -58,8 +63,18 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     from et_ir.frontend.unsupported import UnsupportedProgram
     from et_ir.passes.verify.verify_edge import VerifyEdgePass
     from et_ir.passes.verify.verify_executorch import VerifyExecutorchPass
+    from et_ir.rewrite_limit import limited
+    from et_tools.compile_passes import (
+        loaded_extensions,
+        rewrite_limit,
+        stages_until,
+        user_passes,
+        with_user_passes,
+    )
+    from et_tools.pass_pipelines import IrPrinter
 
-    executorch = executorch_config(args)  # first: it loads the user's files, which may register backends
+    extensions = loaded_extensions(args)  # first: they may register backends
+    executorch = executorch_config(args)
     delegation = Delegation(args)
     edge = edge_config(args, delegation.kept_operators)
     try:
@@ -68,11 +83,14 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         raise UsageError(f"--preserve: {error}") from None
     stages += [backend_stage(delegation.passes), executorch_stage(executorch)]
     stages = stages[: LEVELS.index(args.emit) + 1]
+    passes = user_passes(args, extensions)
     if args.print_pipeline:
+        stages = with_user_passes(stages, passes)
+        stages = stages if args.stop_after is None else stages_until(stages, args.stop_after)
         write_stdout(_pipeline_text(stages))
         return
     try:
-        module = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]))
+        module = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]), extensions)
     except UnsupportedProgram as error:
         raise import_faults(error, stages) from error
     reached = level_of(module)
@@ -86,13 +104,27 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     elif reached == "executorch":
         checks = [link_check(executorch), VerifyExecutorchPass()]
         stages[0] = Stage(reached, [*checks, *externalization(executorch)])
+    stages = with_user_passes(stages, passes)
+    if args.stop_after is not None:
+        stages = stages_until(stages, args.stop_after)
     observers: list[Observer] = [progress]
+    if IrPrinter.is_wanted(args):
+        observers.append(IrPrinter(args, [one for stage in stages for one in stage.passes]))
     explanation = _explanation(args, observers)
     exchange = _exchange(args, executorch, observers)
-    run_stages(module, stages, Observers(observers), None if explanation is None else explanation.context)
+    context = Context() if explanation is None else explanation.context
+    extensions.register_dialects(context)
+    limit = rewrite_limit(args, edge, executorch)
+    try:
+        with limited(limit):
+            run_stages(module, stages, Observers(observers), context)
+    finally:
+        if limit is not None:
+            print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
     if exchange is not None:
         exchange.report()
-    if args.emit == "pte":
+    report_memory(module, args)
+    if args.emit == "pte" and args.stop_after is None:
         write_pte(module, args, progress)
     else:
         write_text(module, args)
@@ -102,7 +134,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     if args.table:
         print_op_table(progress.levels, sys.stderr)
     if explanation is not None:
-        explanation.write(args.explain)
+        explanation.write(args.explain, wide=args.wide)
 
 
 def _explanation(args: argparse.Namespace, observers: list[Observer]) -> Explanation | None:
@@ -120,7 +152,7 @@ def _exchange(
     args: argparse.Namespace, config: ExecutorchBackendConfig, observers: list[Observer]
 ) -> Exchange | None:
     """The comparison with the default level, for levels that trade memory for speed."""
-    silent = args.quiet and args.explain != "text"
+    silent = (args.quiet and args.explain != "text") or args.stop_after is not None
     if preset(args.level).memory != "any" or silent or args.emit not in LEVELS[-2:]:
         return None
     from et_tools.compile_exchange import Exchange

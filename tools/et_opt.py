@@ -8,6 +8,8 @@ examples:
   et-opt -p 'O2-executorch{target="et-vm"}' edge.mlir      the standard pipeline of et-compile -O2
   et-opt --list-passes                                     names and summaries of all passes
   et-opt -p cse --print-ir-after-all --mlir-timing - <x    read standard input
+  et-opt --load fma.py -p fuse-fma model.mlir              dialects and passes of a file
+  et-opt -p canonicalize --rewrite-limit 12 model.mlir     the first 12 rewrites only, for bisection
   et-opt --split-input-file --verify-diagnostics bad.mlir  check errors against 'expected-error' comments
 """
 
@@ -19,6 +21,7 @@ import sys
 
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import guarded
+from et_tools.pass_options import add_pass_options
 
 __all__ = ["main"]
 
@@ -32,8 +35,8 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         "--load",
         action="append",
         default=[],
-        metavar="FILE.py",
-        help="load passes and backends from a Python file",
+        metavar="FILE",
+        help="load dialects, passes, targets and backends from a Python file or module; repeatable",
     )
     add(
         "-o",
@@ -53,7 +56,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         help="check diagnostics against 'expected-error' comments",
     )
     add("--no-verify", action="store_true", help="verify neither the input nor the result of each pass")
-    add("--print-ir-after-all", action="store_true", help="print the module on stderr after each pass")
+    add_pass_options(parser)
     add("-g", "--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations")
     add(
         "--print-op-generic",

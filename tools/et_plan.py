@@ -6,6 +6,8 @@ examples:
   et-plan instance.csv --algorithm greedy -o /dev/null  result of another algorithm
   et-plan instance.csv --planner my_planner.py:plan     custom planner, with its result checked
   et-plan instance.csv --budget 1000000 --seconds 60    search for longer
+  et-plan instance.csv --svg plan.svg -o /dev/null      drawing of the layout
+  et-compile net.py --dump-buffers net.csv -o net.pte && et-plan net.csv    the buffers of a model
 
 The input is in MiniMalloc's CSV format: columns id, lower, upper (exclusive) and size, optionally alignment and gaps
 (intervals without use, such as 3-5 8-9). The layout adds the column offset.
@@ -14,14 +16,16 @@ The input is in MiniMalloc's CSV format: columns id, lower, upper (exclusive) an
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from et_tools.arguments import CommandParser
+from et_tools.arguments import CommandParser, byte_count
 from et_tools.exit_codes import ExitCode, UsageError, guarded
-from et_tools.output import check_output, write_stdout
+from et_tools.info.instances import plan_facts
+from et_tools.output import check_output, write_file
 
 if TYPE_CHECKING:
     from et_ir.planning import Plan
@@ -52,7 +56,9 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser = CommandParser("et-plan", "et-plan [options] FILE", __doc__ or "")
     add = parser.add_argument
     add("file", metavar="FILE", help="CSV file of buffers; '-' is standard input")
-    add("--capacity", type=_count, metavar="BYTES", help="largest arena allowed")
+    add(
+        "--capacity", type=byte_count, metavar="BYTES", help="largest arena allowed, such as 4096, 256K or 1M"
+    )
     add(
         "-o",
         "--output",
@@ -68,6 +74,8 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     add("--planner", metavar="MODULE:FUNCTION", help="custom planner instead, also as FILE.py:FUNCTION")
     add("--budget", type=_count, metavar="NODES", help="partial layouts to examine (default: 400000)")
     add("--seconds", type=_seconds, metavar="S", help="time limit of the search; the best plan found is kept")
+    add("--svg", metavar="FILE", help="also draw the layout")
+    add("--json", action="store_true", help="the layout and its figures as JSON instead of CSV")
     parser.add_version()
     args = parser.parse_args(arguments)
     if args.algorithm is not None and args.planner is not None:
@@ -145,6 +153,10 @@ def run(arguments: list[str]) -> int:
 
     args = _arguments(arguments)
     check_output(args.output)
+    if args.svg is not None:
+        check_output(args.svg)
+        if args.svg == "-" or _is_same_file(args.svg, args.file):
+            raise UsageError("--svg needs the name of another file")
     if _is_same_file(args.output, args.file):
         raise UsageError(f"-o {args.output} would overwrite the input")
     try:
@@ -155,7 +167,7 @@ def run(arguments: list[str]) -> int:
     try:
         plan = _plan(instance, args)
     except PlannerError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(str(error)) from error
     problems = layout_problems(instance.buffers, plan.layout)
     if problems:
         _say("error: invalid layout: " + "; ".join(problems[:SHOWN]))
@@ -164,16 +176,15 @@ def run(arguments: list[str]) -> int:
         return _too_large(instance, plan, args)
     certain = "no arena is smaller" if plan.optimal else f"none is smaller than {plan.bound} (+{plan.gap})"
     _say(f"{plan.size} bytes for {len(instance.buffers)} buffers; {certain}")
-    text = write_layout(instance, plan.layout)
-    if args.output == "-":
-        write_stdout(text)
-    elif Path(args.output).exists() and not Path(args.output).is_file():
-        Path(args.output).write_text(text)
-    else:
-        from et_schema.files import atomic_writer
+    if args.svg is not None:
+        from et_tools.info.plan_svg import svg
 
-        with atomic_writer(Path(args.output)) as stream:
-            stream.write(text.encode())
+        write_file(args.svg, svg([plan_facts(instance, plan, Path(args.file).stem)]))
+    if args.json:
+        text = json.dumps(plan_facts(instance, plan, Path(args.file).stem), indent=2) + "\n"
+    else:
+        text = write_layout(instance, plan.layout)
+    write_file(args.output, text)
     return ExitCode.OK
 
 

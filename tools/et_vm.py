@@ -17,8 +17,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from et_tools.arguments import CommandParser
-from et_tools.exit_codes import ExitCode, guarded
+from et_tools.arguments import WIDE, CommandParser
+from et_tools.exit_codes import ExitCode, guarded, print_traceback
 from et_tools.vm_kernels import LOAD
 
 __all__ = ["main"]
@@ -156,6 +156,7 @@ def _parser() -> CommandParser:
     run.add_argument("--instruction-limit", **limit)
     for name, summary in LIMITS.items():
         run.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
+    run.add_argument("--wide", **WIDE)
     run.add_argument("--json", action="store_true", help="print JSON")
 
     info = verb("info", "describe a program", INFO)
@@ -169,6 +170,13 @@ def _parser() -> CommandParser:
     for name, summary in SECTIONS:
         info.add_argument(f"--{name}", action="store_true", help=summary)
     info.add_argument("--svg", metavar="FILE", help="also draw the arenas of --plan")
+    info.add_argument(
+        "--memory",
+        default="",
+        metavar="BANKS",
+        help="names and sizes of the arenas of --plan, as for et-compile",
+    )
+    info.add_argument("--wide", **WIDE)
     info.add_argument("--json", action="store_true", help="print JSON, with every weight")
 
     diff = verb("diff", "print the differences between two programs", DIFF, "FILE FILE")
@@ -253,8 +261,10 @@ def run(arguments: list[str]) -> int:
 
                 return validate_file(args)
     except ExecutorchError as error:
+        print_traceback(error)
         bad = BadFile(args.file, error)
     except BadFile as error:
+        print_traceback(error)
         bad = error
     else:
         return ExitCode.OK

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from enum import IntEnum
 
 from et_tools.streams import standard_streams
 
-__all__ = ["ExitCode", "UsageError", "guarded"]
+__all__ = ["ExitCode", "UsageError", "guarded", "print_traceback", "request_tracebacks", "tracebacks_wanted"]
 
 COMPILER_PACKAGES = ("xdsl", "torch", "flatbuffers")
 
@@ -24,6 +25,8 @@ class ExitCode(IntEnum):
     MISSING_OPERATOR = 4
     TRAP = 5
     INFEASIBLE_MEMORY = 6
+    CRASH = 70
+    """An exception that is a bug of this project: the software error of `sysexits.h`."""
     INTERRUPTED = 130
 
 
@@ -31,10 +34,30 @@ class UsageError(Exception):
     """The command line asks for something that is not there: a file, a pass, an option."""
 
 
+_tracebacks = [False]
+
+
+def request_tracebacks() -> None:
+    """Have the command that runs print the Python stack of what ends it: the option `--traceback`."""
+    _tracebacks[0] = True
+
+
+def tracebacks_wanted() -> bool:
+    """Whether the command that runs prints Python stacks."""
+    return _tracebacks[0]
+
+
+def print_traceback(error: BaseException) -> None:
+    """Print the Python stack of an exception to stderr, if it is asked for."""
+    if _tracebacks[0]:
+        print("".join(traceback.format_exception(error)), file=sys.stderr, end="")
+
+
 def guarded(main: Callable[[list[str]], int], arguments: list[str], command: str) -> int:
-    """Run a command; usage errors, missing files, packages that are not installed, a closed pipe and Ctrl-C
-    end it with one message and an exit code.
+    """Run a command; usage errors, missing files, packages that are not installed, exceptions in the user's code, a
+    closed pipe and Ctrl-C end it with one message and an exit code. A bug of this project prints its traceback.
     """
+    _tracebacks[0] = False
     with standard_streams():
         return _guarded(main, arguments, command)
 
@@ -44,20 +67,26 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         try:
             code = main(arguments)
         except SystemExit as exit_:
+            from et_schema.user_code import user_place
+
+            if user_place(exit_):
+                return _crashed(command, exit_)
             # How argparse ends after --help and --version.
             code = int(exit_.code or 0)
         sys.stdout.flush()
         return code
     except UsageError as error:
+        print_traceback(error)
         print(f"{command}: error: {error}", file=sys.stderr)
         return ExitCode.USAGE
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in COMPILER_PACKAGES:
-            raise
+            return _crashed(command, error)
+        print_traceback(error)
         print(
             f"{command}: error: the package {package} is not installed; install it with: "
-            "pip install 'executorch-ir[compiler]'",
+            "pip install '.[compiler]' in the checkout of executorch-ir",
             file=sys.stderr,
         )
         return ExitCode.USAGE
@@ -65,6 +94,7 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         _give_up_output()
         return ExitCode.OK
     except OSError as error:
+        print_traceback(error)
         try:
             sys.stdout.flush()
         except OSError:
@@ -72,9 +102,32 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         name = f"{error.filename}: " if error.filename else ""
         print(f"{command}: error: {name}{error.strerror or error}", file=sys.stderr)
         return ExitCode.USAGE
-    except KeyboardInterrupt:
-        print(f"{command}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        from et_schema.user_code import user_place
+
+        print_traceback(error)
+        place = user_place(error)
+        print(f"{command}: interrupted" + (f" at {place}" if place else ""), file=sys.stderr)
         return ExitCode.INTERRUPTED
+    except Exception as error:
+        return _crashed(command, error)
+
+
+def _crashed(command: str, error: BaseException) -> ExitCode:
+    """The end of a command by an exception that nothing expected."""
+    from et_schema.user_code import raised, user_place
+
+    if user_place(error):
+        print_traceback(error)
+        print(f"{command}: error: {raised(error)}", file=sys.stderr)
+        return ExitCode.INVALID_INPUT
+    request_tracebacks()
+    print_traceback(error)
+    print(
+        f"{command}: error: this is a bug in {command}: please report it with the lines above",
+        file=sys.stderr,
+    )
+    return ExitCode.CRASH
 
 
 def _give_up_output() -> None:

@@ -16,11 +16,12 @@ from et_ir.diagnostics import diagnostics_of
 from et_ir.frontend.unsupported import UnsupportedProgram
 from et_schema.diagnostics import Diagnostic, render
 from et_schema.errors import Error, ExecutorchError
-from et_tools.exit_codes import ExitCode
+from et_schema.user_code import user_place
+from et_tools.exit_codes import ExitCode, print_traceback, tracebacks_wanted
 from et_tools.loading import ProgramError
 from et_tools.vm_errors import exit_code_of_error
 
-__all__ = ["INPUT_ERRORS", "Outcome", "exit_code_of", "print_diagnostics", "report_failures"]
+__all__ = ["INPUT_ERRORS", "Outcome", "exit_code_of", "print_diagnostics", "print_hint", "report_failures"]
 
 INPUT_ERRORS = (
     ParseError,
@@ -62,6 +63,15 @@ def print_diagnostics(
         print(render(placed, sources), file=sys.stderr)
 
 
+def print_hint(command: str, error: BaseException) -> None:
+    """Say how to see where the exception in the user's code, of which an error is made, was raised."""
+    cause = error.__cause__
+    while cause is not None and not user_place(cause):
+        cause = cause.__cause__
+    if cause is not None and not tracebacks_wanted():
+        print(f"{command}: note: --traceback prints the Python stack", file=sys.stderr)
+
+
 @contextmanager
 def report_failures(command: str, file: str = "") -> Iterator[Outcome]:
     """Print input errors raised inside to stderr as diagnostics; `file` is the one they are about."""
@@ -69,6 +79,8 @@ def report_failures(command: str, file: str = "") -> Iterator[Outcome]:
     try:
         yield outcome
     except INPUT_ERRORS as error:
+        print_traceback(error)
         name = str(getattr(error, "file", file))
         print_diagnostics(command, diagnostics_of(error, name), getattr(error, "sources", None))
+        print_hint(command, error)
         outcome.exit_code = exit_code_of(error)

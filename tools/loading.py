@@ -13,8 +13,6 @@ import io
 import logging
 import re
 import sys
-import sysconfig
-import traceback
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -24,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from et_schema.user_code import user_place
 from et_tools.exit_codes import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -259,17 +258,8 @@ def _shape_of(parts: Any) -> str:
 
 def _told(error: BaseException) -> str:
     """An exception in few lines, with the line of the user's own code it came from."""
-    libraries = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
-    own = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(("<", *libraries))
-        and Path(frame.filename).parent != Path(__file__).parent
-    ]
-    if isinstance(error, SyntaxError):
-        place = f" ({error.filename}:{error.lineno})"
-    else:
-        place = f" ({own[-1].filename}:{own[-1].lineno} in {own[-1].name})" if own else ""
+    place = user_place(error)
+    place = place and f" ({place})"
     name = type(error).__name__
     lines = _paragraph(str(error.msg if isinstance(error, SyntaxError) else error))
     if not lines:

@@ -8,41 +8,32 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import fields
-from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
-from typing import IO, Any, Literal, get_args, get_origin, get_type_hints
+from typing import IO, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass, PassPipeline
-from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
-from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.passes import PassPipeline
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from et_ir.diagnostics import Diagnostic, diagnostics_of
-from et_ir.driver.pipelines import named_pipeline, named_pipelines
-from et_ir.targets.registry import DEFAULT, find_target
+from et_ir.driver.observer import Observer
+from et_ir.driver.pipelines import named_pipelines, pipeline_text
+from et_ir.pass_application import apply_pass, verify_after
+from et_ir.rewrite_limit import RewriteLimit, limited
 from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module
-from et_tools.exit_codes import ExitCode, UsageError
+from et_tools.exit_codes import ExitCode, print_traceback
 from et_tools.expected import check_expected
-from et_tools.failures import INPUT_ERRORS, exit_code_of, print_diagnostics, report_failures
+from et_tools.failures import INPUT_ERRORS, exit_code_of, print_diagnostics, print_hint, report_failures
 from et_tools.output import check_output, write_stdout
-from et_tools.plugins import load_passes
+from et_tools.pass_pipelines import IrPrinter, parse_passes, passes_until
+from et_tools.plugins import load_extensions
 from et_tools.reading import attach_weights, read_text
 
-EXPECTED = {int: "a whole number", float: "a number", bool: "true or false", str: "one text"}
-
-__all__ = ["EtOptMain", "pipeline_text", "split_input"]
+__all__ = ["EtOptMain", "split_input"]
 
 MARKER = re.compile(r"^[ \t]*// -----[ \t]*$\n?", re.M)
-ANCHOR = re.compile(r"\s*(?P<op>[\w.]+)\s*\((?P<passes>.*)\)\s*", re.S)
-
-
-def _given(cls: type[ModulePass]) -> type[ModulePass]:
-    return cls
 
 
 class EtOptMain(xDSLOptMain):
@@ -58,11 +49,15 @@ class EtOptMain(xDSLOptMain):
         self.register_all_dialects()
         self.register_all_passes()
         self.args = args
-        for file in self.args.load:
-            for name, cls in load_passes(Path(file)).items():
-                self.available_passes[name] = self.own_passes[name] = partial(_given, cls)
+        extensions = load_extensions(self.args.load, "et-opt")
+        extensions.register_dialects(self.ctx)
+        self.available_passes = extensions.all_passes()
+        self.own_passes.update((name, self.available_passes[name]) for name in extensions.passes)
+        self.observer = Observer()
+        self.limit = None if self.args.rewrite_limit is None else RewriteLimit(self.args.rewrite_limit)
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         self.errors: list[Diagnostic] = []
+        self.failures: list[BaseException] = []
         self.sources: dict[str, str] = {}
         self.exit_code = ExitCode.OK
         self.timing: list[tuple[str, float]] = []
@@ -78,47 +73,33 @@ class EtOptMain(xDSLOptMain):
     def register_all_passes(self) -> None:
         from et_ir.passes import pass_factories
 
-        super().register_all_passes()
         self.own_passes = pass_factories()
-        self.available_passes.update(self.own_passes)
 
     # -- pipeline
 
     def setup_pipeline(self) -> None:
         """Build the pipeline. Raises `UsageError` naming the pass or option that is wrong, and what there is."""
-        try:
-            specs = list(parse_pipeline(pipeline_text(self.args.pass_pipeline)))
-        except ArgSpecParseError as error:
-            raise UsageError(str(error).strip()) from None
-        passes: list[ModulePass] = []
-        for spec in specs:
-            if spec.name in named_pipelines():
-                passes.extend(_standard_passes(spec))
-                continue
-            if spec.name not in self.available_passes:
-                near = get_close_matches(spec.name, [*self.available_passes, *named_pipelines()], n=3)
-                hint = f", did you mean {' or '.join(near)}?" if near else " (see et-opt --list-passes)"
-                raise UsageError(f"unknown pass '{spec.name}'{hint}")
-            cls = self.available_passes[spec.name]()
-            try:
-                passes.append(cls.from_pass_spec(spec))
-            except Exception as error:
-                raise UsageError(f"pass '{spec.name}': {_wrong_option(cls, spec) or error}") from None
-        self.pipeline = PassPipeline(tuple(passes), self._after_pass)
+        passes = parse_passes(self.args.pass_pipeline, self.available_passes)
+        if self.args.stop_after is not None:
+            passes = passes[: passes_until(passes, self.args.stop_after)]
+        self.pipeline = PassPipeline(tuple(passes))
+        if IrPrinter.is_wanted(self.args):
+            self.observer = IrPrinter(self.args, passes)
 
-    def _after_pass(self, previous: ModulePass | None, module: ModuleOp, _: ModulePass | None) -> None:
-        now = time.perf_counter()
-        if previous is not None:
-            self.timing.append((previous.name, now - self._started))
-        if previous is not None and self.args.print_ir_after_all:
-            print(f"// -----// IR Dump After {previous.name} //----- //", file=sys.stderr)
-            print_module(module, sys.stderr, debuginfo=self.args.print_debuginfo)
+    def _run_passes(self, module: ModuleOp) -> None:
         if not self.args.no_verify:
-            now = time.perf_counter()
-            verify_module(module)
-            if previous is not None:
-                self.timing.append(("  verify", time.perf_counter() - now))
-        self._started = time.perf_counter()
+            self._timed("  verify", lambda: verify_module(module))
+        for one in self.pipeline.passes:
+            self.observer.before_pass(one, module)
+            self._timed(one.name, lambda one=one: apply_pass(one, self.ctx, module, verify=False))
+            self.observer.after_pass(one, module)
+            if not self.args.no_verify:
+                self._timed("  verify", lambda one=one: verify_after(one, module))
+
+    def _timed(self, name: str, action: Callable[[], None]) -> None:
+        start = time.perf_counter()
+        action()
+        self.timing.append((name, time.perf_counter() - start))
 
     # -- running
 
@@ -136,13 +117,17 @@ class EtOptMain(xDSLOptMain):
     def run(self) -> None:
         """Process the input; the outcome is in `exit_code`, messages have been printed."""
         self.setup_pipeline()
+        if self.args.print_pipeline:
+            write_stdout(pipeline_text(self.pipeline.passes) + "\n")
+            return
         name, text = read_text(self.args.input_file or "-")
         self.sources[name] = text
         chunks = split_input(text) if self.args.split_input_file else [(1, text)]
         outputs: list[tuple[ModuleOp, str]] = []
         mismatches = 0
         for line, chunk in chunks:
-            found, output = self._process(chunk, name, line)
+            with limited(self.limit):
+                found, output = self._process(chunk, name, line)
             if self.args.verify_diagnostics:
                 found = check_expected(chunk, found, name, line)
                 mismatches += len(found)
@@ -150,9 +135,13 @@ class EtOptMain(xDSLOptMain):
             if output is not None:
                 outputs.append(output)
         print_diagnostics("et-opt", self.errors, self.sources)
+        if self.failures and not self.args.verify_diagnostics:
+            print_hint("et-opt", self.failures[0])
         if self.args.verify_diagnostics:
             self.exit_code = ExitCode.CHECK_FAILED if mismatches else ExitCode.OK
             return
+        if self.limit is not None:
+            print(f"et-opt: rewrite limit {self.limit.limit}: {self.limit}", file=sys.stderr)
         if outputs and (not self.errors or self.args.output is None):
             self._write(outputs)
         if self.args.mlir_timing:
@@ -165,14 +154,15 @@ class EtOptMain(xDSLOptMain):
         try:
             module = parse_module(self.ctx, chunk, name, line)
             attach_weights(module, name, self.args.weights)
-            self._started = time.perf_counter()
-            self.pipeline.apply(self.ctx, module)
+            self._run_passes(module)
             text = io.StringIO()
             print_module(
                 module, text, debuginfo=self.args.print_debuginfo, generic=self.args.print_op_generic
             )
             return [], (module, text.getvalue())
         except INPUT_ERRORS as error:
+            print_traceback(error)
+            self.failures.append(error)
             self.exit_code = self.exit_code or exit_code_of(error)
             return diagnostics_of(error, name, line - 1), None
 
@@ -211,50 +201,6 @@ class EtOptMain(xDSLOptMain):
         for name in named_pipelines():
             level, _, reached = name.partition("-")
             print(f"{name:<28} A pipeline: to {reached}, with et-compile's -{level}.")
-
-
-def _standard_passes(spec: ArgSpec) -> list[ModulePass]:
-    """The passes of a standard pipeline. Raises `UsageError`."""
-    targets = spec.parameters.get("target", (DEFAULT,))
-    if set(spec.parameters) - {"target"} or len(targets) != 1:
-        raise UsageError(f"pipeline '{spec.name}': its only option is 'target', a name")
-    try:
-        find_target(str(targets[0]))
-    except ValueError as error:
-        raise UsageError(f"pipeline '{spec.name}': {error}") from None
-    return named_pipeline(spec.name, str(targets[0]))
-
-
-def _wrong_option(cls: type[ModulePass], spec: ArgSpec) -> str:
-    """Fault in the options of a pass, or nothing where xDSL's own message says it best."""
-    types = get_type_hints(cls)
-    options = {field.name.replace("_", "-"): types[field.name] for field in fields(cls)}
-    for name, value in spec.parameters.items():
-        if name not in options:
-            there = f"it has {', '.join(options)}" if options else "it has none"
-            return f"no option '{name}'; {there}"
-        try:
-            cls.from_pass_spec(ArgSpec(spec.name, {name: value}))
-        except Exception:
-            choices = get_args(options[name]) if get_origin(options[name]) is Literal else ()
-            expected = " or ".join(map(str, choices)) or EXPECTED.get(options[name], str(options[name]))
-            return f"option '{name}' is {expected}, not {','.join(map(str, value))}"
-    return ""
-
-
-def pipeline_text(text: str) -> str:
-    """A pipeline as `et-opt` and xDSL write it, `a,b`, from that or from mlir-opt's `builtin.module(a,b)`.
-
-    Raises `UsageError` for a pipeline on other ops than the module.
-    """
-    anchored = ANCHOR.fullmatch(text)
-    if anchored is None:
-        return text.strip()
-    if anchored["op"] != "builtin.module":
-        raise UsageError(
-            f"passes run on a module, not on {anchored['op']}: write 'builtin.module(a,b)' or 'a,b'"
-        )
-    return pipeline_text(anchored["passes"])
 
 
 def split_input(text: str) -> list[tuple[int, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from et_tools.exit_codes import UsageError
 
-__all__ = ["check_output", "check_output_folder", "write_stdout"]
+__all__ = ["check_output", "check_output_folder", "write_file", "write_stdout"]
 
 
 def check_output(name: str) -> None:
@@ -46,3 +46,17 @@ def write_stdout(data: str | bytes) -> None:
         sys.stdout.write(data)
     else:
         sys.stdout.buffer.write(data)
+
+
+def write_file(name: str, text: str) -> None:
+    """Write text to the file `name` (`-`: standard output), which has all of it or is as before; or to a device."""
+    from et_schema.files import atomic_writer
+
+    path = Path(name)
+    if name == "-":
+        write_stdout(text)
+    elif path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+    else:
+        with atomic_writer(path) as stream:
+            stream.write(text.encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
@@ -15,18 +16,26 @@ from et_ir.text import data_attributes, parse_module, resolve_weights, store_pat
 from et_ir.universe import dialect_factories
 from et_tools.loading import ProgramError
 
+if TYPE_CHECKING:
+    from et_tools.plugins import Extensions
+
 __all__ = ["attach_weights", "compiler_context", "read_text", "read_text_module", "require_weights"]
 
 STDIN = "<stdin>"
 
 
-def compiler_context() -> Context:
-    """A context with the dialects that programs of this compiler use."""
+def compiler_context(extensions: Extensions | None = None) -> Context:
+    """A context with the dialects that programs of this compiler use; with `extensions`, those of loaded files and of
+    installed packages too.
+    """
     context = Context()
     context.load_dialect(Builtin)
     context.load_dialect(Func)
     for name, factory in dialect_factories().items():
         context.register_dialect(name, factory)
+    if extensions is not None:
+        extensions.register_dialects(context)
+        extensions.register_installed(context)
     return context
 
 
@@ -85,7 +94,7 @@ def require_weights(module: ModuleOp, name: str) -> None:
     raise StoreError(f'the bytes of constant "{missing[0]}"{more} are missing: {why}')
 
 
-def read_text_module(name: str, weights: str | None) -> ModuleOp:
+def read_text_module(name: str, weights: str | None, extensions: Extensions | None = None) -> ModuleOp:
     """Parse the module in a file (`-`: standard input) and attach the weights there are.
 
     Raises `ParseError` with attributes `file` and `sources` set for the report, `StoreError`, `ProgramError`,
@@ -93,7 +102,7 @@ def read_text_module(name: str, weights: str | None) -> ModuleOp:
     """
     file, text = read_text(name)
     try:
-        module = parse_module(compiler_context(), text, file)
+        module = parse_module(compiler_context(extensions), text, file)
     except ParseError as error:
         error.file, error.sources = file, {file: text}  # pyright: ignore[reportAttributeAccessIssue]
         raise

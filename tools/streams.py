@@ -7,8 +7,28 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from shutil import get_terminal_size
+from typing import IO, Final
 
-__all__ = ["standard_streams"]
+__all__ = ["UNLIMITED", "fit", "line_width", "standard_streams"]
+
+UNLIMITED: Final = sys.maxsize
+"""The width of lines that are not cut."""
+
+
+def line_width(stream: IO[str], *, wide: bool = False) -> int:
+    """The columns at which lines for `stream` are cut: those of a terminal. Files, pipes and `wide` output are not."""
+    if wide or not stream.isatty():
+        return UNLIMITED
+    return max(get_terminal_size().columns, 20)
+
+
+def fit(text: str, width: int) -> str:
+    """`text`, cut in the middle when it is longer than `width`."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return text[: width - 1 - tail] + "…" + text[-tail:]
 
 
 class _Messages(io.FileIO):

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from et_schema.errors import ExecutorchError
-from et_tools.exit_codes import UsageError
+from et_tools.vm_kernels import usage_error
 
 if TYPE_CHECKING:
     from et_vm.backend import BackendRegistry
@@ -27,7 +27,7 @@ def chosen_backends(args: argparse.Namespace) -> BackendRegistry:
             for backend_id, backend in backends_of(import_place(place)).items():
                 registry.register(backend_id, backend)
         except ExecutorchError as error:
-            raise _usage(place, error) from None
+            raise usage_error(place, error) from error
     return registry
 
 
@@ -47,11 +47,5 @@ def added_backends(places: list[str] | None) -> list[str]:
         try:
             ids += backend_classes(import_place(place))
         except ExecutorchError as error:
-            raise _usage(place, error) from None
+            raise usage_error(place, error) from error
     return ids
-
-
-def _usage(place: str, error: ExecutorchError) -> UsageError:
-    where = f" ({error.where})" if error.where else ""
-    hint = f"; {error.hint}" if error.hint else ""
-    return UsageError(f"--load {place}: {error.message}{where}{hint}")

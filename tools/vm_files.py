@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from et_vm.platform import Platform
     from et_vm.program import Program
 
-WIDTH = 80
-
 
 class BadFile(Exception):
     """One of several files cannot be used; `error` says why."""
@@ -81,11 +79,3 @@ def show_bytes(count: int) -> str:
 def count(number: int, noun: str) -> str:
     """`1 input`, `2 inputs`, `1,000 inputs`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def fit(text: str, width: int) -> str:
-    """`text`, cut in the middle when it is longer than `width`."""
-    if len(text) <= width:
-        return text
-    tail = (width - 1) // 2
-    return text[: width - 1 - tail] + "…" + text[-tail:]

@@ -1,9 +1,10 @@
-"""`et-vm info`: what is in a file, as text of 80 columns or as JSON."""
+"""`et-vm info`: what is in a file, as text or as JSON."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from et_tools.exit_codes import UsageError
 from et_tools.info import container, delegates, listing, methods, operators, plan, sizes, weights
 from et_tools.output import check_output
+from et_tools.streams import fit, line_width
 from et_tools.vm_files import open_program
 from et_tools.vm_kernels import chosen_kernels
 
@@ -39,6 +41,7 @@ def print_info(args: argparse.Namespace) -> None:
         check_output(args.svg)
         if args.svg == "-":
             raise UsageError("--svg needs a file name: the text goes to standard output")
+    banks = _banks(args)
     program = open_program(args.file)
     chosen = [name for name in SECTIONS if getattr(args, name)]
     head = container.facts(program)
@@ -50,6 +53,9 @@ def print_info(args: argparse.Namespace) -> None:
         if args.json:
             # The text counts them; hashing and decoding blobs is for those who ask.
             facts["delegates"] = delegates.facts(program)
+    for arena in facts.get("plan", ()):
+        if arena["arena"] in banks:
+            arena["bank"] = banks[arena["arena"]]
     if args.svg is not None:
         _draw(facts["plan"], args.svg)
     if args.json:
@@ -61,7 +67,8 @@ def print_info(args: argparse.Namespace) -> None:
     if not chosen:
         text += methods.lines(facts["methods"], args.kernels)
         text += weights.lines(facts["weights"])
-    print("\n".join(text))
+    width = line_width(sys.stdout, wide=args.wide)
+    print("\n".join(fit(line, width) for line in text))
 
 
 def _draw(arenas: list[dict[str, Any]], file: str) -> None:
@@ -70,6 +77,21 @@ def _draw(arenas: list[dict[str, Any]], file: str) -> None:
 
     with atomic_writer(Path(file)) as stream:
         stream.write(svg(arenas).encode())
+
+
+def _banks(args: argparse.Namespace) -> dict[int, dict[str, Any]]:
+    """The name and size in bytes of each memory bank of the command line, by its arena. Raises `UsageError`."""
+    from et_ir.planning.banks import BankError, parse_banks
+
+    if not args.memory:
+        return {}
+    if not args.plan:
+        raise UsageError("--memory needs --plan")
+    try:
+        banks = parse_banks(args.memory)
+    except BankError as error:
+        raise UsageError(f"--memory: {error}") from None
+    return {bank.memory_id: {"name": bank.name, "size": bank.capacity} for bank in banks}
 
 
 class _Known:

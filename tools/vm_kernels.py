@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.kernels.user import KernelsOf
 
-__all__ = ["LOAD", "chosen_kernels", "load_files"]
+__all__ = ["LOAD", "chosen_kernels", "load_files", "published_operators", "usage_error"]
 
 LOAD: dict[str, Any] = {
     "action": "append",
@@ -39,8 +39,25 @@ def load_files(places: list[str] | None) -> list[KernelsOf]:
             with redirect_stdout(sys.stderr):
                 found.append(load_kernels(place))
         except ExecutorchError as error:
-            raise _usage(place, error) from None
+            raise usage_error(place, error) from error
     return found
+
+
+def published_operators(command: str) -> list[str]:
+    """The operators that installed packages publish kernels for. A package that cannot be imported is a warning."""
+    from importlib.metadata import entry_points
+
+    from et_vm.kernels.loading import ENTRY_POINTS, load_kernels
+
+    names: list[str] = []
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            with redirect_stdout(sys.stderr):
+                names += load_kernels(point.module).names
+        except ExecutorchError as error:
+            text = f"{command}: warning: the kernels of '{point.name}' cannot be loaded from {point.value}"
+            print(f"{text}: {error.message}", file=sys.stderr)
+    return names
 
 
 def chosen_kernels(args: argparse.Namespace, library: str) -> KernelRegistry:
@@ -58,7 +75,7 @@ def chosen_kernels(args: argparse.Namespace, library: str) -> KernelRegistry:
         try:
             kernels(registry)
         except ExecutorchError as error:
-            raise _usage(place, error) from None
+            raise usage_error(place, error) from error
     return registry
 
 
@@ -69,10 +86,11 @@ def _has_backends(place: str) -> bool:
     try:
         return bool(backends_of(import_place(place)))
     except ExecutorchError as error:
-        raise _usage(place, error) from None
+        raise usage_error(place, error) from error
 
 
-def _usage(place: str, error: ExecutorchError) -> UsageError:
+def usage_error(place: str, error: ExecutorchError) -> UsageError:
+    """The error of an option `--load` whose file cannot be used."""
     where = error.where or place
     told = where if where.startswith(place) else f"{place}: {where}"
     return UsageError(f"--load {told}: {error.message}" + (f"; {error.hint}" if error.hint else ""))

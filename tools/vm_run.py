@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -17,8 +18,9 @@ from et_schema.diagnostics import did_you_mean
 from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder
+from et_tools.streams import fit, line_width
 from et_tools.vm_backends import chosen_backends
-from et_tools.vm_files import WIDTH, chosen_platform, count, fit, open_data, open_program, show_bytes
+from et_tools.vm_files import chosen_platform, count, open_data, open_program, show_bytes
 from et_tools.vm_kernels import chosen_kernels
 from et_vm.run.interpreter import MAX_INSTRUCTIONS
 
@@ -99,7 +101,7 @@ def run_file(args: argparse.Namespace) -> None:
             report["latency_ms"] = latency
         print(json.dumps(report, indent=2, allow_nan=False))
         return
-    _print(name, args.kernels, method, inputs, results, files)
+    _print(name, args.kernels, method, inputs, results, files, line_width(sys.stdout, wide=args.wide))
     if args.repeat:
         print(
             f"latency   min {latency['min']:.3f} ms  median {latency['median']:.3f} ms  of {args.repeat} runs"
@@ -288,35 +290,36 @@ def _print(
     inputs: list[Input],
     results: list[tuple[str, Any]],
     files: list[Path],
+    width: int,
 ) -> None:
     meta = method.metadata
-    print(fit(f"{name}: {count(meta.num_instructions(), 'instruction')}, {kernels} kernels", WIDTH))
+    print(fit(f"{name}: {count(meta.num_instructions(), 'instruction')}, {kernels} kernels", width))
     for index, given in enumerate(inputs):
-        _print_value(f"input {index}", given.value, given.source)
+        _print_value(f"input {index}", given.value, given.source, width)
     for index, (label, value) in enumerate(results):
         after = "after  " if label.startswith("input") else ""
-        _print_value(label, value, after + _range(value))
+        _print_value(label, value, after + _range(value), width)
         if isinstance(value, np.ndarray):
-            print(f"{'':10}{_preview(value)}")
+            print(fit(f"{'':10}{_preview(value)}", width))
         if files:
-            print(f"{'':10}{fit(str(files[index]), WIDTH - 10)}")
+            print(f"{'':10}{fit(str(files[index]), width - 10)}")
     parts = [f"{label} {show_bytes(size)}" for label, size in method.memory_report().items() if size]
     print("memory    " + ("\n" + " " * 10).join(parts or ["none"]))
 
 
-def _print_value(label: str, value: Any, note: str) -> None:
+def _print_value(label: str, value: Any, note: str, width: int) -> None:
     """Label, type and note on one line where they fit, else on two."""
     if isinstance(value, np.ndarray):
         what = f"{value.dtype.name} {list(value.shape)}"
     else:
         what = f"{type(value).__name__} {value!r}"
     line = f"{label:10}{what:26}  {note}".rstrip()
-    if len(line) <= WIDTH:
+    if len(line) <= width:
         print(line)
         return
-    print(fit(f"{label:10}{what}", WIDTH))
+    print(fit(f"{label:10}{what}", width))
     if note:
-        print(f"{'':10}{fit(note, WIDTH - 10)}")
+        print(f"{'':10}{fit(note, width - 10)}")
 
 
 def _range(value: Any) -> str:
@@ -331,12 +334,7 @@ def _number(value: Any) -> str:
 
 
 def _preview(value: Any) -> str:
-    """The first elements, as many as fit a line."""
+    """The first elements."""
     flat = _plain(value).reshape(-1)
-    text = "["
-    for at, item in enumerate(flat[:SHOWN_VALUES].tolist()):
-        piece = (", " if at else "") + _number(item)
-        if len(text) + len(piece) > WIDTH - 14:
-            return text + ", …]"
-        text += piece
-    return text + (", …]" if flat.size > SHOWN_VALUES else "]")
+    shown = ", ".join(_number(item) for item in flat[:SHOWN_VALUES].tolist())
+    return f"[{shown}{', …' if flat.size > SHOWN_VALUES else ''}]"

@@ -17,6 +17,7 @@ from et_ir.delegation.tags import tag
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.program import LoadOp, OverwriteOp, StoreOp
+from et_schema.user_code import raised
 
 __all__ = ["CapabilityPartitioner"]
 
@@ -135,11 +136,11 @@ class _Finder:
             return self.support.refusal(op)
         except PassReport:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             who = type(self.partitioner).__name__
             finding = diagnose(
                 op,
-                f"{who} raised {type(error).__name__}: {error}",
+                f"{who} raised {raised(error)}",
                 f"fix the partitioner, or compile without the backend {self.partitioner.delegation_spec.backend_id}",
             )
             raise PassReport("a partitioner failed", [finding]) from error

@@ -22,6 +22,7 @@ from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.program import DataAttr, Globals, StoreOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_schema.diagnostics import Report
+from et_schema.user_code import raised
 
 __all__ = ["BackendFailed", "lower_partitions"]
 
@@ -110,14 +111,14 @@ def _guarded(details: type[BackendDetails], ones: Sequence[PartitionOp], call: C
     except MissingData:
         raise
     except (Exception, SystemExit) as error:
-        text = f"{type(error).__name__}: {error}"
+        text = f"{raised(error)}"
         if isinstance(error, Report):
             text = "\n".join(str(replace(inner, fix="")) for inner in error.diagnostics)
         raise _failed(details, ones, text) from error
 
 
 def _failed(details: type[BackendDetails], ones: Sequence[PartitionOp], text: str) -> BackendFailed:
-    fix = "compile without the backend, or exclude the ops that it cannot compile; its message is above"
+    fix = "compile without the backend, or exclude the ops that it cannot compile"
     message = f"the backend '{details.backend_id}' cannot compile it: {text}"
     return BackendFailed("partitions cannot be lowered", [diagnose(one, message, fix) for one in ones])
 

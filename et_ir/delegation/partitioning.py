@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.delegation.partitioner import Partitioner, Partitioners, all_partitioners
@@ -21,6 +21,8 @@ from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import CallOp, PartitionOp
 from et_ir.dialects.control import YieldOp
 from et_ir.locations import place_of
+from et_ir.pass_application import apply_pass
+from et_schema.user_code import raised
 
 __all__ = ["partition_module"]
 
@@ -54,11 +56,11 @@ def _prepare(partitioner: Partitioner, module: ModuleOp) -> None:
     """Run the passes that a partitioner wants to run."""
     try:
         for one in partitioner.passes():
-            one.apply(Context(), module)
-    except PassFailedException:
+            apply_pass(one, Context(), module)
+    except (PassFailedException, VerifyException):
         raise
-    except Exception as error:
-        text = f"the passes of {type(partitioner).__name__} raised {type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:
+        text = f"the passes of {type(partitioner).__name__} raised {raised(error)}"
         raise PassFailedException(f"partition: {text}") from error
 
 
@@ -69,9 +71,9 @@ def _partition(partitioner: Partitioner, method: FuncOp) -> PartitionResult:
     except (PassFailedException, PartitionError):
         clear_tags(method)
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         clear_tags(method)
-        text = f"{type(partitioner).__name__} raised {type(error).__name__}: {error}"
+        text = f"{type(partitioner).__name__} raised {raised(error)}"
         finding = diagnose(method, text, "fix the partitioner, or compile without it")
         raise PassReport("a partitioner failed", [finding]) from error
     return result

@@ -15,6 +15,7 @@ from typing import Final, cast
 from et_ir.delegation.details import BackendDetails
 from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.delegation.partitioner import Partitioner
+from et_schema.user_code import raised
 
 __all__ = [
     "BACKENDS",
@@ -125,8 +126,8 @@ def make_partitioner(text: str) -> Partitioner:
         made = cast(object, backend.partitioner(options))
     except ValueError as error:
         raise BackendError(f"backend '{backend.name}': {error}") from error
-    except Exception as error:
-        text = f"its partitioner cannot be created: {type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:
+        text = f"its partitioner cannot be created: {raised(error)}"
         raise BackendError(f"backend '{backend.name}': {text}") from error
     if not isinstance(made, Partitioner):
         raise BackendError(f"backend '{backend.name}': {made!r} is not a Partitioner")
@@ -149,9 +150,9 @@ def _named(name: str) -> Backend | None:
         )
     try:
         backend: object = points[0].load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BackendError(
-            f"the backend '{name}' cannot be loaded from {points[0].value}: {type(error).__name__}: {error}"
+            f"the backend '{name}' cannot be loaded from {points[0].value}: {raised(error)}"
         ) from error
     return _checked(name, backend)
 

@@ -14,11 +14,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from et_ir.diagnostics import Diagnostic, PassReport
+from et_ir.diagnostics import Diagnostic, PassRaised, PassReport
 from et_ir.dialects.schema import SchemaOp
 from et_ir.locations import place_of
+from et_ir.pass_application import apply_pass
 from et_ir.passes.verify.link_check import MissingKernels
+from et_ir.rewrite_limit import limited
 from et_schema.diagnostics import Report
+from et_schema.user_code import user_place
 
 __all__ = ["ProgramFaults", "with_later_faults"]
 
@@ -39,11 +42,14 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
     """A report of what `error` reports and what the passes after the one that raised it find in the rest.
 
     `passes` starts with the one that raised it. `module` is as that one left it, and is changed; it is what an import
-    made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, and
-    where it is no report; `MissingKernels` where all that is wrong is what the target lacks.
+    made as far as it came, with nothing that is at fault. Returns `error` itself where there is nothing to add, where
+    it is no report, and where a pass of the user's raised it; `MissingKernels` where all that is wrong is what the
+    target lacks.
     """
     if module is None or not isinstance(error, Report):
         return error
+    if isinstance(error, PassRaised) and error.__cause__ is not None and user_place(error.__cause__):
+        return error  # a fault of a pass of the user's, not of the program
     found = list(error.diagnostics)
     count = len(found)
     kinds: set[type[Report]] = {type(error)}
@@ -53,7 +59,8 @@ def with_later_faults(error: Exception, module: ModuleOp | None, passes: Sequenc
         _stand_in(module, latest)
         try:
             while remaining:
-                remaining[0].apply(Context(), module)
+                with limited(None):
+                    apply_pass(remaining[0], Context(), module)
                 remaining.pop(0)
             break
         except PassReport as report:

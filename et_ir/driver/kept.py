@@ -18,6 +18,7 @@ from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.edge import EdgeOp
 from et_ir.driver.method_passes import PythonPass
+from et_schema.user_code import raised
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -42,8 +43,8 @@ class KeptOperators:
             try:
                 operators, keep = partitioner.ops_to_not_decompose()
                 names = [_name(operator) for operator in operators]
-            except Exception as error:
-                text = f"{who} must return operators and a filter: {type(error).__name__}: {error}"
+            except (Exception, SystemExit) as error:
+                text = f"{who} must return operators and a filter: {raised(error)}"
                 raise BackendError(text) from error
             for name in names:
                 if name not in OP_BY_NAME:
@@ -91,8 +92,8 @@ class KeptOperators:
         filters = self.wanted.get(name)
         try:
             return filters is None or any(keep is None or keep(op) for keep in filters)
-        except Exception as error:
-            text = f"a filter of ops_to_not_decompose raised {type(error).__name__}: {error}"
+        except (Exception, SystemExit) as error:
+            text = f"a filter of ops_to_not_decompose raised {raised(error)}"
             finding = diagnose(op, text, "fix the partitioner, or compile without it")
             raise PassReport("a partitioner failed", [finding]) from error
 

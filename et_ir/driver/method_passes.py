@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.program import BufferOp, DeclareOperatorOp, Globals
+from et_ir.pass_application import apply_pass
 
 __all__ = ["MethodPasses", "PythonPass", "TransformPass"]
 
@@ -54,7 +55,7 @@ def _run(context: Context, module: ModuleOp, passes: MethodPasses) -> None:
     """
     if not isinstance(passes, Mapping):
         for one in passes:
-            one.apply(context, module)
+            apply_pass(one, context, module)
         return
     methods = _methods(module)
     for name in passes:
@@ -67,7 +68,7 @@ def _run(context: Context, module: ModuleOp, passes: MethodPasses) -> None:
             continue
         part = _alone(module, name)
         for one in ones:
-            one.apply(context, part)
+            apply_pass(one, context, part)
         _put_back(module, name, part)
 
 

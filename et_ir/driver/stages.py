@@ -29,6 +29,7 @@ from et_ir.driver.pipelines import (
     executorch_passes,
     parse_passes,
 )
+from et_ir.pass_application import apply_pass
 
 if TYPE_CHECKING:
     from et_ir.frontend import UnsupportedProgram
@@ -103,7 +104,10 @@ def run_stages(
                 try:
                     run_passes(module, [one], observer, ctx)
                 except PassReport as error:
-                    raise with_later_faults(error, module, passes[done:]) from error
+                    found = with_later_faults(error, module, passes[done:])
+                    if found is error:
+                        raise
+                    raise found from error
                 done += 1
             observer.reached(stage.level, module)
 
@@ -125,7 +129,7 @@ def run_passes(
         for one in passes:
             if observer is not None:
                 observer.before_pass(one, module)
-            one.apply(context, module)
+            apply_pass(one, context, module)
             if observer is not None:
                 observer.after_pass(one, module)
 

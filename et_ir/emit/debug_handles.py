@@ -1,8 +1,9 @@
 """Debug handles: numbers that say which instructions come from one operator of the exported program.
 
 The file has no place for them, so they are given beside it. An instruction keeps the handle that the module
-gives it. The others are numbered by where they come from, from 1 in the order of the file: what one operator
-was lowered to has its location and one handle. An instruction of unknown origin has none.
+gives it. The others are numbered by where they come from, from 1 in the order of the file: what one node of a
+method's exported graph was lowered to has one handle, and where locations have no nodes, as in text of others, what
+has one location. An instruction of unknown origin has none.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from xdsl.ir import Attribute, Operation
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import DelegateCallOp, KernelCallOp, PlanOp
 from et_ir.emit.basic_blocks import instruction_order
-from et_ir.locations import Frame, frames_of, module_path
+from et_ir.locations import Frame, frames_of, module_path, node_name
 
 __all__ = [
     "DelegateOrigins",
@@ -35,6 +36,8 @@ class SourcePlace:
     """A place in the exported program."""
 
     handle: int | None
+    node: str
+    """The node of the exported graph; empty where it is not known."""
     module: str
     """The path of the module, as in `named_modules()`; empty for the root and where it is not known."""
     frames: tuple[Frame, ...]
@@ -59,6 +62,8 @@ class Origin:
     operator: str
     """The kernel's operator, the delegate's symbol, or what kind of instruction it is."""
     handle: int | None
+    node: str
+    """The node of the exported graph; empty where it is not known."""
     module: str
     """The path of the module, as in `named_modules()`; empty for the root and where it is not known."""
     frames: tuple[Frame, ...]
@@ -83,48 +88,55 @@ def origins(module: ModuleOp) -> dict[str, list[Origin]]:
         rows = found[method] = list[Origin]()
         for index, op in enumerate(ops):
             known = _given(op)
-            place = numbers.place(op.location) if known is None else _place(op.location, known)
+            place = numbers.place(method, op.location) if known is None else _place(op.location, known)
             inside = None
             if isinstance(op, DelegateCallOp):
-                inside = _inside(lowered.get(op.callee.string_value()), numbers)
-            rows.append(Origin(index, _operator(op), place.handle, place.module, place.frames, inside))
+                inside = _inside(lowered.get(op.callee.string_value()), method, numbers)
+            rows.append(
+                Origin(index, _operator(op), place.handle, place.node, place.module, place.frames, inside)
+            )
     return found
 
 
 class _Numbers:
-    """Numbers places by their location, from 1, but for the handles that the module gives."""
+    """Numbers places by their location, and by the method whose node it names, from 1, but for the handles that the
+    module gives.
+    """
 
     def __init__(self, given: set[int]):
         self._given = given
-        self._places: dict[LocationAttr, SourcePlace] = {}
+        self._places: dict[tuple[str, LocationAttr], SourcePlace] = {}
         self._last = 0
 
-    def place(self, location: LocationAttr) -> SourcePlace:
-        known = self._places.get(location)
+    def place(self, method: str, location: LocationAttr) -> SourcePlace:
+        key = (method if node_name(location) else "", location)
+        known = self._places.get(key)
         if known is not None:
             return known
         place = _place(location, None)
-        if place.module or place.frames:
+        if place.node or place.module or place.frames:
             self._last += 1
             while self._last in self._given:
                 self._last += 1
             place = replace(place, handle=self._last)
-        self._places[location] = place
+        self._places[key] = place
         return place
 
 
 def _place(location: LocationAttr, handle: int | None) -> SourcePlace:
-    return SourcePlace(handle, module_path(location), tuple(frames_of(location)))
+    return SourcePlace(handle, node_name(location), module_path(location), tuple(frames_of(location)))
 
 
-def _inside(lowered: LoweredOp | None, numbers: _Numbers) -> DelegateOrigins | None:
+def _inside(lowered: LoweredOp | None, method: str, numbers: _Numbers) -> DelegateOrigins | None:
     """Ops by backend identifier."""
     if lowered is None or lowered.debug_handles is None:
         return None
     places: dict[str, tuple[SourcePlace, ...]] = {}
     for identifier, value in lowered.debug_handles.data.items():
         locations = cast("ArrayAttr[Attribute]", value).data if isinstance(value, ArrayAttr) else ()
-        places[identifier] = tuple(numbers.place(one) for one in locations if isinstance(one, LocationAttr))
+        places[identifier] = tuple(
+            numbers.place(method, one) for one in locations if isinstance(one, LocationAttr)
+        )
     return DelegateOrigins(lowered.backend.data, places)
 
 
@@ -166,6 +178,7 @@ def origins_json(module: ModuleOp) -> dict[str, list[dict[str, Any]]]:
                 "instruction": row.instruction,
                 "operator": row.operator,
                 "debug_handle": row.handle,
+                "node": row.node,
                 "module": row.module,
                 "source": _source(row.frames),
                 **({} if row.delegate is None else {"delegate": _delegate_json(row.delegate)}),
@@ -185,7 +198,12 @@ def _delegate_json(delegate: DelegateOrigins) -> dict[str, Any]:
         "backend": delegate.backend,
         "identifiers": {
             key: [
-                {"debug_handle": place.handle, "module": place.module, "source": _source(place.frames)}
+                {
+                    "debug_handle": place.handle,
+                    "node": place.node,
+                    "module": place.module,
+                    "source": _source(place.frames),
+                }
                 for place in places
             ]
             for key, places in delegate.places.items()

@@ -65,6 +65,8 @@ from et_ir.locations import Frame, location_of
 from et_schema import program as schema
 from et_schema.errors import Error, InvalidFile
 from et_schema.guards import KEY, decode, encode
+from et_schema.initial_state import join_initial_state
+from et_schema.names import apply_names
 from et_schema.program import BackendDelegate, DataLocation, DeviceType, ExecutionPlan, KernelTypes
 from et_schema.pte import PteFile
 
@@ -95,11 +97,14 @@ class _Disassembler:
 
     def run(self) -> ModuleOp:
         program = self.file.program
+        names = apply_names(self.file)
+        join_initial_state(self.file)
         plans = [
             _PlanBuilder(self, PlanReader(plan, f"execution_plan[{index}]")).run()
             for index, plan in enumerate(program.execution_plan)
         ]
-        guards = self._guards(plans)
+        others = [entry for entry in program.named_data if entry is not names]
+        guards = self._guards(plans, others)
         alignments = recover_alignments(self.file, self.symbols.sizes, self.symbols.state_sizes)
         for op, delegate in self._delegates.values():
             reference = delegate.processed
@@ -111,7 +116,7 @@ class _Disassembler:
                 _data(entry.key, self.file.segments[entry.segment_index]),
                 alignment=alignments.own[entry.segment_index],
             )
-            for entry in program.named_data
+            for entry in others
             if entry is not guards
         ]
         lowered = [op for op, _ in self._delegates.values()]
@@ -124,12 +129,14 @@ class _Disassembler:
                 module.attributes[name] = IntegerAttr(value, i64)
         return module
 
-    def _guards(self, plans: Sequence[PlanOp]) -> schema.NamedData | None:
+    def _guards(
+        self, plans: Sequence[PlanOp], named_data: Sequence[schema.NamedData]
+    ) -> schema.NamedData | None:
         """The named data with what methods demand of their inputs, which they get as `guards`.
 
         Data that would not be written like that stays data.
         """
-        entry = next(iter(self.file.program.named_data[-1:]), None)
+        entry = next(iter(named_data[-1:]), None)
         if entry is None or entry.key != KEY:
             return None
         data = bytes(self.file.segments[entry.segment_index])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from et_ir.data import Blob
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
@@ -46,8 +46,11 @@ from et_ir.dialects.program import Globals
 from et_ir.emit.basic_blocks import instruction_order
 from et_ir.emit.data import DataPool, SegmentList
 from et_ir.emit.values import ValueTable, scalar_value
+from et_ir.locations import Frame as SourceFrame
 from et_ir.locations import frames_of
 from et_schema import guards as guard_data
+from et_schema import names as name_data
+from et_schema.initial_state import split_initial_state
 from et_schema.program import (
     AllocationDetails,
     BackendDelegate,
@@ -57,6 +60,7 @@ from et_schema.program import (
     ContainerMetadata,
     DataLocation,
     DelegateCall,
+    EValue,
     ExecutionPlan,
     ExtraTensorInfo,
     Frame,
@@ -157,6 +161,8 @@ class _Emitter:
         self.state = DataPool(self.tensor_alignment)
         self.lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
         self.delegate_references: list[tuple[BackendDelegateDataReference, LoweredOp]] = []
+        self.names: dict[str, list[tuple[int, str]]] = {}
+        """By method, the values of constants in the file and their names."""
         self.diagnostics: list[Diagnostic] = []
 
     def run(self) -> Emitted:
@@ -186,6 +192,9 @@ class _Emitter:
         if guards:
             blob = Blob.of(guard_data.KEY, guard_data.encode(guards))
             named_data.append(NamedData(guard_data.KEY, segments.add_blob(blob, 1)))
+        if self.names:
+            blob = Blob.of(name_data.KEY, name_data.encode(self.names))
+            named_data.append(NamedData(name_data.KEY, segments.add_blob(blob, 1)))
         program = Program(
             execution_plan=tables,
             constant_segment=constant_segment,
@@ -229,7 +238,9 @@ class _PlanEmitter:
         self.delegate_tables: list[BackendDelegate] = []
         self.instructions: list[InstructionTable] = []
         self.traces: list[FrameList] = []
-        self._frame_lists: dict[Attribute, FrameList] = {}
+        self.contents: list[Tensor] = []
+        """What registers of state start with, as values that come after all others."""
+        self._frame_lists: dict[tuple[SourceFrame, ...], FrameList] = {}
 
     def run(self) -> ExecutionPlan:
         plan = self.plan
@@ -250,7 +261,7 @@ class _PlanEmitter:
         return ExecutionPlan(
             name=plan.key,
             container_meta_type=_container(plan),
-            values=self.table.values,
+            values=[*self.table.values, *map(EValue, self.contents)],
             inputs=self.inputs,
             outputs=self.outputs,
             chains=[
@@ -321,7 +332,8 @@ class _PlanEmitter:
                 op, f"no parameter, buffer or constant is named @{op.key}", "declare it in the module"
             )
             return
-        if op.anonymous is None or op.external is not None:
+        in_file = isinstance(op, ConstantOp) and op.external is None
+        if op.external is not None or (op.anonymous is None and not in_file):
             info = tensor.extra_tensor_info = tensor.extra_tensor_info or ExtraTensorInfo()
             info.fully_qualified_name = "" if op.anonymous is not None else op.key
             if op.external is not None:
@@ -333,8 +345,15 @@ class _PlanEmitter:
                     op, f"@{op.key} has no data", "give it data, or mark the register 'external'"
                 )
             return
+        if in_file and op.anonymous is None and op.key:
+            named = self.parent.names.setdefault(self.plan.key, [])
+            named.append((len(self.table.values), op.key))
         pool = self.parent.state if isinstance(op, StateOp) else self.parent.constants
         tensor.data_buffer_idx = pool.add(symbol.value.blob)
+        if isinstance(op, StateOp) and op.anonymous is None and op.device is None:
+            contents = split_initial_state(tensor)
+            if contents not in self.contents:
+                self.contents.append(contents)
 
     # -- instructions
 
@@ -361,11 +380,11 @@ class _PlanEmitter:
 
     def _append(self, op: Operation, arguments: InstructionArguments) -> None:
         self.instructions.append(InstructionTable(arguments))
-        location = op.location
-        trace = self._frame_lists.get(location)
+        found = tuple(frames_of(op.location))
+        trace = self._frame_lists.get(found)
         if trace is None:
-            frames = [Frame(f.filename, f.lineno, f.name, f.context) for f in frames_of(location)]
-            trace = self._frame_lists[location] = FrameList(frames)
+            frames = [Frame(f.filename, f.lineno, f.name, f.context) for f in found]
+            trace = self._frame_lists[found] = FrameList(frames)
         self.traces.append(trace)
 
     def _operator(self, name: str) -> int:

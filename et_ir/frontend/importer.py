@@ -67,7 +67,7 @@ from et_ir.frontend.mutation import (
 )
 from et_ir.frontend.nodes import NodeConverter
 from et_ir.frontend.ranges import Ranges, stated_ranges, with_ranges
-from et_ir.frontend.sources import Frames, locate
+from et_ir.frontend.sources import Frames, NodeLocations
 from et_ir.frontend.state import Symbol, SymbolTable
 from et_ir.frontend.types import UnsupportedType, dim_order_of, result_type
 from et_ir.frontend.unsupported import Reasons
@@ -253,7 +253,7 @@ def _import_method(
 ) -> FuncOp:
     converter = NodeConverter(
         reasons,
-        lambda node: locate(node, frames),
+        NodeLocations(method.program.graph_module, frames).locate,
         mutations=method.mutations,
         decompose=decompose_call,
         custom=custom,

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, cast
 
 import torch
-from torch.fx import Node
+from torch.fx import GraphModule, Node
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
-from et_ir.locations import Frame, location_of
+from et_ir.locations import Frame, location_of, location_of_node
 
-__all__ = ["Frames", "locate", "node_module_path", "parse_stack_trace"]
+__all__ = ["Frames", "NodeLocations", "node_module_path", "parse_stack_trace"]
 
 Frames = Literal["innermost", "all"]
 """Frames of user code kept in a location."""
@@ -64,10 +64,25 @@ def node_module_path(node: Node) -> str:
     return path if isinstance(path, str) else ""
 
 
-def locate(node: Node, frames: Frames = "innermost") -> LocationAttr:
-    """The location of a node: frames of user code (torch's own are left out where there are others), module
-    path.
+class NodeLocations:
+    """The locations of a graph's nodes: frames of user code (torch's own are left out where there are others), module
+    path, and the name of the node, which in a graph of control flow is behind the graph's (`true_graph_0.sin`).
     """
+
+    def __init__(self, module: GraphModule, frames: Frames = "innermost"):
+        self._frames: Frames = frames
+        parts = cast("Iterator[tuple[str, object]]", module.named_modules())
+        self._graphs = {
+            part.graph: f"{name}." if name else "" for name, part in parts if isinstance(part, GraphModule)
+        }
+
+    def locate(self, node: Node) -> LocationAttr:
+        """The location of a node."""
+        place = _place(node, self._frames)
+        return location_of_node(place, self._graphs.get(node.graph, "") + node.name)
+
+
+def _place(node: Node, frames: Frames) -> LocationAttr:
     path = node_module_path(node)
     text: Any = node.meta.get("stack_trace")
     if not isinstance(text, str):

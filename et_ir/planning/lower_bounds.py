@@ -14,7 +14,7 @@ from math import gcd
 from et_ir.planning.buffer import Buffer, align_up
 from et_ir.planning.sections import sections
 
-__all__ = ["granule_of", "layout_size", "lower_bound", "section_bound"]
+__all__ = ["granule_of", "layout_size", "lower_bound", "peak", "section_bound"]
 
 
 def granule_of(buffers: Sequence[Buffer]) -> int:
@@ -55,14 +55,23 @@ def lower_bound(buffers: Sequence[Buffer], granule: int | None = None) -> int:
         return max(
             (section_bound([buffers[i] for i in live], granule) for live in sections(buffers)), default=0
         )
+    return peak(buffers, granule)[0]
+
+
+def peak(buffers: Sequence[Buffer], granule: int = 1) -> tuple[int, int]:
+    """The most bytes needed at one time, each size a multiple of `granule`, and the first such time.
+
+    O(n log n) in the number of buffers and gaps.
+    """
     changes: dict[int, int] = {}
     for buffer in buffers:
         size = align_up(buffer.size, granule)
         for first, last in buffer.spans:
             changes[first] = changes.get(first, 0) + size
             changes[last + 1] = changes.get(last + 1, 0) - size
-    live = peak = 0
+    live = most = moment = 0
     for time in sorted(changes):
         live += changes[time]
-        peak = max(peak, live)
-    return peak
+        if live > most:
+            most, moment = live, time
+    return most, moment

@@ -6,14 +6,9 @@ by an entry point of the group `executorch_ir.planners`; any other is named `mod
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
-import traceback
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 from operator import index
-from pathlib import Path
 from typing import Final, cast
 
 from et_ir.planning import PLANNERS, Planner
@@ -21,6 +16,7 @@ from et_ir.planning.buffer import Buffer, Layout
 from et_ir.planning.check import layout_problems
 from et_ir.planning.plan import Plan, plan_of
 from et_schema.diagnostics import did_you_mean
+from et_schema.user_code import import_place, raised
 
 __all__ = ["GROUP", "PlannerError", "find_planner", "run_planner"]
 
@@ -48,8 +44,8 @@ def find_planner(name: str) -> Planner:
             except Exception as error:
                 # Loading runs the code of others, which may raise anything.
                 raise PlannerError(
-                    f"the planner {name}, {entry.value}, cannot be loaded: {type(error).__name__}: {error}"
-                ) from None
+                    f"the planner {name}, {entry.value}, cannot be loaded: {raised(error)}"
+                ) from error
     known = sorted({*PLANNERS, *(entry.name for entry in offered)})
     raise PlannerError(
         f"unknown planner {name!r}; planners are {', '.join(known)}, or module:function{did_you_mean(name, known)}"
@@ -87,9 +83,7 @@ def _called(name: str, buffers: Sequence[Buffer]) -> object:
     try:
         return planner(list(buffers))
     except (Exception, SystemExit) as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
-        raise PlannerError(f"the planner {name} raised {type(error).__name__}: {error} ({place})") from error
+        raise PlannerError(f"the planner {name} raised {raised(error)}") from error
 
 
 def _layout_of(name: str, made: object) -> Layout:
@@ -108,21 +102,12 @@ def _layout_of(name: str, made: object) -> Layout:
 def _planner_of(name: str) -> Planner:
     place, _, function = name.rpartition(":")
     try:
-        if place.endswith(".py"):
-            spec = importlib.util.spec_from_file_location(Path(place).stem, place)
-            if spec is None or spec.loader is None:
-                raise PlannerError(f"{place} is not a Python file")
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[spec.name] = module
-            spec.loader.exec_module(module)
-        else:
-            module = importlib.import_module(place)
-        return _callable(getattr(module, function), name)
+        return _callable(getattr(import_place(place), function), name)
     except PlannerError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # Loading runs the code of others, which may raise anything.
-        raise PlannerError(f"the planner {name} cannot be loaded: {type(error).__name__}: {error}") from None
+        raise PlannerError(f"the planner {name} cannot be loaded: {raised(error)}") from error
 
 
 def _callable(value: object, name: str) -> Planner:

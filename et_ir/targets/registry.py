@@ -6,15 +6,16 @@ is named `file.py:ATTRIBUTE` or `package.module:ATTRIBUTE`.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
+from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
-from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 from et_ir.targets.target import Target
+from et_schema.user_code import import_place, raised
 
 __all__ = [
     "CURRENT_TARGETS",
@@ -23,6 +24,7 @@ __all__ = [
     "TARGETS",
     "TargetError",
     "find_target",
+    "register_target",
     "replaceable_everywhere",
     "target_names",
 ]
@@ -55,23 +57,35 @@ GROUP: Final = "executorch_ir.targets"
 """The group of entry points."""
 
 
+_registered: Final[dict[str, Target]] = {}
+
+
 class TargetError(ValueError):
     """There is no such target, or what was found under its name is none."""
 
 
 def target_names() -> list[str]:
-    """The names of the targets there are: those of the compiler, then those of installed packages."""
-    installed = sorted({entry.name for entry in entry_points(group=GROUP)})
+    """The names of the targets there are: those of the compiler, of installed packages, and of loaded files."""
+    installed = sorted({*(entry.name for entry in entry_points(group=GROUP)), *_registered})
     return [*TARGETS, *(name for name in installed if name not in TARGETS)]
+
+
+def register_target(target: Target) -> None:
+    """Add a target, as a file does that is loaded. Raises `TargetError` if another has its name."""
+    if target.name in target_names() and find_target(target.name) is not target:
+        raise TargetError(f"a target named '{target.name}' exists already: rename it")
+    _registered[target.name] = target
 
 
 @cache
 def find_target(name: str) -> Target:
     """The target of that name. Raises `TargetError`, a `ValueError`, if there is none, naming those there are."""
+    if name in _registered:
+        return _registered[name]
     if name in TARGETS:
         return _loaded(name, TARGETS[name])
     if ":" in name:
-        return _loaded(name, name)
+        return _loaded(name, name, import_place)
     offered = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if len(offered) > 1:
         places = ", ".join(entry.value for entry in offered)
@@ -84,27 +98,16 @@ def find_target(name: str) -> Target:
     return _loaded(name, offered[0].value)
 
 
-def _loaded(name: str, place: str) -> Target:
+def _loaded(name: str, place: str, import_: Callable[[str], ModuleType] = import_module) -> Target:
     module, _, attribute = place.rpartition(":")
     try:
-        found: object = getattr(_module(module), attribute)
-    except Exception as error:
+        found: object = getattr(import_(module), attribute)
+    except (Exception, SystemExit) as error:
         # Loading runs the code of others, which may raise anything.
-        raise TargetError(f"the target {name} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise TargetError(f"the target {name} cannot be loaded: {raised(error)}") from error
     if not isinstance(found, Target):
         raise TargetError(f"the target {name} is a {type(found).__name__}, not a Target")
     return found
-
-
-def _module(name: str) -> object:
-    if not name.endswith(".py"):
-        return importlib.import_module(name)
-    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
-    if spec is None or spec.loader is None:
-        raise TargetError(f"{name} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @cache

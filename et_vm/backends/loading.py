@@ -6,6 +6,7 @@ import inspect
 from types import ModuleType
 
 from et_schema.errors import Error, ExecutorchError
+from et_schema.user_code import raised
 from et_vm.backend import Backend
 
 __all__ = ["backend_classes", "backends_of"]
@@ -43,7 +44,7 @@ def backends_of(module: ModuleType) -> dict[str, Backend]:
         try:
             found[backend_id] = value()
         except Exception as error:
-            text = f"the backend {backend_id!r} cannot be created: {type(error).__name__}: {error}"
+            text = f"the backend {backend_id!r} cannot be created: {raised(error)}"
             where = f"{module.__name__}.{value.__name__}"
             raise ExecutorchError(Error.Internal, text, where=where) from error
     return found

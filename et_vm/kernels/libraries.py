@@ -43,7 +43,7 @@ def load_library(name: str, kernels: Iterable[KernelLibrary] = ()) -> KernelRegi
         raise ExecutorchError(
             Error.NotSupported,
             f"the {name} kernels need the package {error.name!r}, which is not installed",
-            hint="pip install 'executorch-ir[compiler]', or use the portable kernels",
+            hint="pip install '.[compiler]' in the checkout of executorch-ir, or use the portable kernels",
         ) from error
     for add in kernels:
         add(registry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from et_schema.errors import Error, ExecutorchError, MissingBackend
+from et_schema.user_code import raised
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.platform import LogLevel
 from et_vm.values import ListRegister
@@ -77,7 +78,7 @@ class Delegates:
             except Exception as error:
                 raise ExecutorchError(
                     Error.Internal,
-                    f"the backend {delegate.id!r} raised {type(error).__name__} in init: {error}",
+                    f"init of the backend {delegate.id!r} raised {raised(error)}",
                     where=f"{where}.delegates[{at}]",
                 ) from error
             self._handles.append((backend, handle))
@@ -94,7 +95,7 @@ class Delegates:
             try:
                 held = backend.memory_report(handle)
             except Exception as error:
-                text = f"{type(backend).__name__} raised {type(error).__name__} when queried for its memory: {error}"
+                text = f"{type(backend).__name__} raised {raised(error)}, queried for its memory"
                 raise ExecutorchError(Error.Internal, text) from error
             for label, nbytes in held.items():
                 report[f"delegates' {label}"] = report.get(f"delegates' {label}", 0) + nbytes
@@ -117,7 +118,7 @@ class Delegates:
                 backend.destroy(handle)
             except Exception as error:
                 # Whoever drops a method cannot do anything about it.
-                text = f"{type(backend).__name__} raised {type(error).__name__} in destroy: {error}"
+                text = f"destroy of {type(backend).__name__} raised {raised(error)}"
                 self._platform.log(LogLevel.ERROR, text)
 
 

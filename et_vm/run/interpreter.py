@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.scalar_type import ScalarType
+from et_schema.user_code import raised
 from et_vm.kernels.prims import kind_of
 from et_vm.kernels.registry import NOTHING, Step
 from et_vm.values import Tensor
@@ -42,7 +43,7 @@ UNOBSERVED: Hooks = (_unobserved, _unobserved)
 class StepFailure(Exception):
     """The step of instruction `index` raised `cause`."""
 
-    def __init__(self, index: int, cause: Exception) -> None:
+    def __init__(self, index: int, cause: BaseException) -> None:
         super().__init__(index, cause)
         self.index = index
         self.cause = cause
@@ -119,7 +120,7 @@ def run_straight(steps: list[Step], indices: Sequence[int]) -> None:
     try:
         for function, arguments in remaining:
             function(*arguments)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise StepFailure(indices[len(steps) - length_hint(remaining) - 1], error) from error
 
 
@@ -179,7 +180,7 @@ def step_once(
             step[0](*step[1])
         elif not is_true(registers[instruction.args[0]]):
             following = instruction.target
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise StepFailure(instruction.index, error) from error
     after(instruction)
     return following
@@ -206,7 +207,7 @@ def limit_error(limit: int) -> ExecutorchError:
     )
 
 
-def trap_of(error: Exception, instruction: Instruction) -> Trap:
+def trap_of(error: BaseException, instruction: Instruction) -> Trap:
     """The Trap that tells where `error` happened; a Trap that says so already is returned as it is."""
     if isinstance(error, Trap) and error.instruction is not None:
         return error
@@ -215,7 +216,7 @@ def trap_of(error: Exception, instruction: Instruction) -> Trap:
     elif isinstance(error, MemoryError):
         code, message, where, hint = Error.MemoryAllocationFailed, str(error) or "out of memory", None, None
     else:
-        code, message, where, hint = Error.Internal, f"{type(error).__name__}: {error}", None, None
+        code, message, where, hint = Error.Internal, f"{raised(error)}", None, None
     trap = Trap(
         message,
         code=code,

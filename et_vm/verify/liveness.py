@@ -167,29 +167,41 @@ class Liveness:
         """For each arena that number of bytes, and the first instruction that needs them; -1 if it is the caller who
         gives inputs, the number of instructions if it is the one who gets outputs.
         """
-        sizes = [
-            -(-end // granule) * granule - -(-start // granule) * granule for _, start, end in self._pieces
-        ]
-        moments = [
-            (needed | written, borrowed)
-            for needed, written, borrowed in zip(
-                self._needed, self._writes, self._borrowed_bytes, strict=True
-            )
-        ]
-        first: dict[tuple[int, int], int] = {}
-        caller = ((-1, (self._inputs, 0)), (len(moments), (self._outputs, 0)))
-        for moment, needed in (*enumerate(moments), *caller):
-            first.setdefault(needed, moment)
         busiest: dict[int, tuple[int, int]] = {}
-        for (registers, pieces), moment in first.items():
-            in_use: dict[int, int] = {}
-            for piece in _members(self._pieces_of(registers) | pieces | self._state_pieces):
-                memory_id = self._pieces[piece][0]
-                in_use[memory_id] = in_use.get(memory_id, 0) + sizes[piece]
-            for memory_id, nbytes in in_use.items():
+        count = len(self._instructions)
+        usage = self.usage(granule)
+        for moment in (*range(count), -1, count):
+            for memory_id, nbytes in usage[moment + 1].items():
                 if nbytes > busiest.get(memory_id, (0, 0))[0]:
                     busiest[memory_id] = nbytes, moment
         return busiest
+
+    def usage(self, granule: int = 1) -> list[dict[int, int]]:
+        """The bytes of each arena that are needed when inputs are given, by each instruction, and by outputs."""
+        sizes = [
+            -(-end // granule) * granule - -(-start // granule) * granule for _, start, end in self._pieces
+        ]
+        known: dict[tuple[int, int], dict[int, int]] = {}
+        usage: list[dict[int, int]] = []
+        needed = [
+            (self._inputs, 0),
+            *(
+                (needed | written, borrowed)
+                for needed, written, borrowed in zip(
+                    self._needed, self._writes, self._borrowed_bytes, strict=True
+                )
+            ),
+            (self._outputs, 0),
+        ]
+        for registers, pieces in needed:
+            in_use = known.get((registers, pieces))
+            if in_use is None:
+                in_use = known[registers, pieces] = {}
+                for piece in _members(self._pieces_of(registers) | pieces | self._state_pieces):
+                    memory_id = self._pieces[piece][0]
+                    in_use[memory_id] = in_use.get(memory_id, 0) + sizes[piece]
+            usage.append(in_use)
+        return usage
 
     def _foreign(self) -> list[Clash]:
         """Reads, by a register that others write, of bytes that tensors wrote last of which none has them all, and

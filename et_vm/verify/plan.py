@@ -13,6 +13,7 @@ from collections.abc import Generator, Set
 from contextlib import contextmanager
 
 from et_schema.errors import FIRST, Error, InvalidFile, Problems
+from et_schema.initial_state import join_initial_state
 from et_schema.program import (
     BackendDelegate,
     DeviceType,
@@ -73,7 +74,9 @@ class Verifier:
         self._bools = BoolConstants(2 * sum(segment.nbytes for segment in pte.segments) + 2 * size)
 
     def verify_program(self, problems: Problems = FIRST) -> None:
-        """Check what does not belong to one method."""
+        """Check what does not belong to one method, and give constants the names, and state the initial contents, that
+        the file has beside them.
+        """
         program, malformed = self._pte.program, self._pte.malformed
         if not program.execution_plan:
             problems.add(InvalidFile("the program has no methods", where="execution_plan"))
@@ -101,9 +104,14 @@ class Verifier:
             keys.add(entry.key)
         if keys:
             # Imported here because starting is part of the time that a run takes.
-            from et_vm.verify.guards import verify_guards
+            from et_schema.names import KEY, apply_names
 
-            verify_guards(self._pte, problems)
+            apply_names(self._pte, problems)
+            if keys != {KEY}:
+                from et_vm.verify.guards import verify_guards
+
+                verify_guards(self._pte, problems)
+        join_initial_state(self._pte)
 
     def verify_plan(self, index: int, problems: Problems = FIRST) -> list[Instruction] | None:
         """Check method `index` by itself and return its instructions; None if one of them is not what it should

@@ -1,4 +1,4 @@
-"""A backend: what compiles a partition to bytes, and what runs these on et-vm.
+"""A backend: the compiler of a partition to bytes, and their executor on et-vm.
 
 A partition becomes a list of steps, each a function of numbered values, in JSON. Constants are data that the file has
 once, under a name that says their content.

@@ -20,7 +20,7 @@ def smooth_without_data(x: torch.Tensor, width: int) -> torch.Tensor:
 
 
 class Envelope(nn.Module):
-    """How loud a signal is, over time."""
+    """The loudness of a signal over time."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.ops.signal.smooth(x.abs(), 4).sqrt()

@@ -85,7 +85,7 @@ class CachedLlama(Llama):
             CachedLayer(width, heads, kv_heads, hidden, places) for _ in range(layers)
         )
         self.position = nn.Buffer(torch.full((places,), -1))
-        """Which token is at each place of the cache."""
+        """The position of the token in each entry of the cache."""
 
     def forward(self, ids: Tensor, at: Tensor) -> Tensor:
         places = at if self.window is None else at % self.window

@@ -1,4 +1,4 @@
-"""Recurrent networks: an LSTM and a GRU over whole sequences, and one that takes a sequence in pieces.
+"""Recurrent networks: an LSTM and a GRU over whole sequences, and one that takes a sequence in chunks.
 
 The cells are torch's own, `nn.LSTM` (Hochreiter & Schmidhuber 1997, with forget gates after Gers et al. 2000) and
 `nn.GRU` (Cho et al. 2014). `Streaming` keeps hidden and cell state in buffers, so that each execution goes on where
@@ -33,7 +33,7 @@ class Tagger(nn.Module):
 
 
 class Streaming(nn.Module):
-    """An LSTM over a piece `[1, T, 12]` of a sequence that goes on: outputs `[1, T, 16]`."""
+    """An LSTM over a chunk `[1, T, 12]` of a longer sequence: outputs `[1, T, 16]`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,6 +69,6 @@ def gru() -> tuple[nn.Module, tuple[Tensor]]:
 
 
 def streaming() -> tuple[nn.Module, tuple[Tensor]]:
-    """The LSTM with its state in buffers, with seeded weights, and a piece of 3 elements."""
+    """The LSTM with its state in buffers, with seeded weights, and a chunk of 3 elements."""
     with seeded(13):
         return _drawn(Streaming()), (torch.randn(1, 3, INPUTS),)

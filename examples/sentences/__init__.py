@@ -1,1 +1,1 @@
-"""all-MiniLM-L6-v2 on the register VM: which sentence is nearest? `python -m examples.sentences`."""
+"""Nearest sentences by embeddings of all-MiniLM-L6-v2 on the register VM: `python -m examples.sentences`."""

@@ -1,4 +1,4 @@
-"""Ways in which programs write to a cache: modules of one buffer that take new entries and where they go."""
+"""Forms of cache updates: modules of one buffer that take new entries and their positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether parts of a matrix are a factorisation of it: parts that are not unique are held against the matrix.
+"""Checks of factorizations whose factors are not unique, by reconstruction of the matrix.
 
 LAPACK leaves open by which sign or phase singular vectors, eigenvectors and the rows of R are multiplied, which basis
 equal values get, and in what order eigenvalues come. What is unique (singular values, shapes, types) is held against

@@ -54,14 +54,14 @@ def shuffled(x: Tensor) -> Tensor:
 
 
 def kept(x: Tensor) -> tuple[Tensor, ...]:
-    """A part is an output, and needed after the whole is."""
+    """A view is an output, and live after its base."""
     a, b = x.exp(), x.neg()
     whole = torch.cat([a, b], 1)
     return whole, a, (a * whole[:, :4]).sum(), whole.relu()
 
 
 def changed(x: Tensor) -> tuple[Tensor, Tensor]:
-    """A part is needed after the whole has been written over."""
+    """A view is live after its base has been overwritten."""
     a = x.exp()
     return torch.cat([a, x.neg()], 1).relu(), a.sin()
 
@@ -73,7 +73,7 @@ def normalised(x: Tensor) -> Tensor:
 
 
 def rotated(x: Tensor) -> Tensor:
-    """The halves of rows, which do not lie one behind the other, and of the whole, which do."""
+    """Halves of rows, which are not contiguous, and halves of the tensor, which are."""
     first, second = x.chunk(2, -1)
     x = torch.cat([-second, first], -1)
     first, second = x.chunk(2, 1)
@@ -97,7 +97,7 @@ COPIES = {
 
 
 def left(module: ModuleOp) -> int:
-    """Pieces of the products that convolutions become are not counted: matrices, and rows of images with a margin."""
+    """Tiles of the products that convolutions become are not counted: matrices, and rows of images with a margin."""
     moved = ("aten::cat.out", "aten::slice_copy.Tensor_out", "aten::select_copy.int_out")
     calls = [op for op in module.walk() if isinstance(op, KernelCallOp)]
     with_margins = {op.arguments[0] for op in calls if op.key == "aten::constant_pad_nd.out"}

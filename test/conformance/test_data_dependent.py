@@ -1,4 +1,4 @@
-"""Programs with sizes that only the data tells, from `torch.export` to results on every runtime, against eager.
+"""Data-dependent sizes, from `torch.export` to results on every runtime, against eager.
 
 Each is compiled once and run on data that makes the sizes zero, something between, and as large as they can get, with
 poisoned memory, and in an order in which tensors grow and shrink again.

@@ -1,4 +1,4 @@
-"""Programs whose inputs have sizes that the caller chooses up to a limit, on every runtime, against eager."""
+"""Dynamic input sizes, on every runtime, against eager."""
 
 from __future__ import annotations
 

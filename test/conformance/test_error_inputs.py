@@ -247,7 +247,7 @@ def errors(library: str, call: Refused) -> Iterator[Exception | None]:
 
 
 def problem(library: str, call: Refused) -> str | None:
-    """Why the answer of a kernel is not what it should be."""
+    """A description of the wrong answer of a kernel."""
     blamed = False
     for error in errors(library, call):
         if error is None:

@@ -1,4 +1,4 @@
-"""Calls that no compiler writes end in results or typed errors: samples with one argument at a time replaced by a
+"""Extreme arguments end in results or typed errors: samples with one argument at a time replaced by a
 number, a list, a shape or a type at the end of its range, with outputs that take any shape.
 
 A crash of the process is what this looks for most: numpy trusts the sizes that it computes.

@@ -1,4 +1,4 @@
-"""State that becomes a constant, and state that goes: outputs stay those of eager, and what is kept can be saved."""
+"""Folding and removal of state: outputs stay those of eager, and the remaining state can be saved."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Malformed files that the stock runtime does not survive, or takes for good: the same bytes are a typed error here.
+"""Malformed files that crash the stock runtime or run on it: a typed error here.
 
 Each row breaks a good file in one place. The stock runtime (executorch 1.5.1, InternalConsistency) runs it in a process
 of its own; what became of that is part of the row, so that the table of `docs/safety.md` is what was seen.

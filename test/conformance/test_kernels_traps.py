@@ -1,4 +1,4 @@
-"""Calls that no kernel may take: a typed error before anything is written or resized."""
+"""Invalid kernel calls: a typed error before anything is written or resized."""
 
 from __future__ import annotations
 

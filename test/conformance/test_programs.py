@@ -1,4 +1,4 @@
-"""Forms that programs take, from `torch.export` to results on both runtimes, against eager."""
+"""Program features, from `torch.export` to results on both runtimes, against eager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantised programs the whole road against eager, equal to the bit, with both kernel libraries and on stock:
+"""Quantized programs end to end, bit-identical to eager with both kernel libraries and on stock:
 as arithmetic where that has only its own kernels, and with those of its library for quantised programs.
 """
 

@@ -1,4 +1,4 @@
-"""Random operators draw from their distributions, on the whole road and in every library.
+"""Distributions of random operators, end to end and in every kernel library.
 
 Seeds are fixed, but for the stock runtime, which takes its own; its draws would have to be a ten-millionth
 event to fail.

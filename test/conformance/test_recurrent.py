@@ -1,4 +1,4 @@
-"""LSTMs and GRUs as torch exports them, over whole sequences and in pieces with their state in buffers."""
+"""LSTMs and GRUs as torch exports them, over whole sequences and in chunks, with their state in buffers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from et_ir.targets.registry import DEFAULT
 from et_vm.runtime import Runtime
 from examples.models import recurrent
 
-PIECES = 4
+CHUNKS = 4
 
 
 @cache
@@ -34,18 +34,18 @@ def compiled(name: str, target: str) -> ExecutorchProgramManager:
     return to_edge(program).to_executorch(ExecutorchBackendConfig(target=target))
 
 
-def pieces() -> list[Tensor]:
+def chunks() -> list[Tensor]:
     torch.manual_seed(2)
-    return [torch.randn(1, 3, recurrent.INPUTS) for _ in range(PIECES)]
+    return [torch.randn(1, 3, recurrent.INPUTS) for _ in range(CHUNKS)]
 
 
-def in_pieces() -> list[Tensor]:
+def in_chunks() -> list[Tensor]:
     """Eager results of the segments, one after the other, from states of zero."""
     module, _ = network("streaming")
     with torch.no_grad():
         for buffer in module.buffers():
             buffer.zero_()
-        found = [module(piece) for piece in pieces()]
+        found = [module(chunk) for chunk in chunks()]
         for buffer in module.buffers():
             buffer.zero_()
     return found
@@ -77,19 +77,19 @@ def test_sequences_on_the_stock_runtime(name: str, stock: StockRuntime, tmp_path
 @pytest.mark.parametrize("poison", [False, True], ids=["plain", "poisoned"])
 @pytest.mark.parametrize("kernels", ["portable", "aten"])
 @pytest.mark.parametrize("target", [DEFAULT, "et-vm"])
-def test_pieces_on_our_vm(target: str, kernels: str, poison: bool) -> None:
-    expected = in_pieces()
+def test_chunks_on_our_vm(target: str, kernels: str, poison: bool) -> None:
+    expected = in_chunks()
     program = Runtime.get().load_program(compiled("streaming", target).buffer, kernels=kernels, poison=poison)
     method = program.load_method("forward")
     for _ in range(2):
-        check([method.execute([piece])[0] for piece in pieces()], expected)
+        check([method.execute([chunk])[0] for chunk in chunks()], expected)
         method.state.reset()
 
 
-def test_pieces_on_the_stock_runtime(stock: StockRuntime, tmp_path: Path) -> None:
-    expected = in_pieces()
+def test_chunks_on_the_stock_runtime(stock: StockRuntime, tmp_path: Path) -> None:
+    expected = in_chunks()
     compiled("streaming", DEFAULT).save(tmp_path / "net.pte")
-    check([stock.run_on(tmp_path / "net.pte", [piece])[0] for piece in pieces()], expected)
+    check([stock.run_on(tmp_path / "net.pte", [chunk])[0] for chunk in chunks()], expected)
 
 
 @pytest.mark.parametrize("target", [DEFAULT, "et-vm"])

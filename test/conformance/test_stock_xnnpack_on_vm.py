@@ -1,4 +1,4 @@
-"""Files that the stock compiler leaves to XNNPACK, on the VM: against eager, and against stock's own XNNPACK.
+"""Stock files delegated to XNNPACK, on the VM: against eager and against stock's XNNPACK.
 
 Results are to agree within 1e-3 or, where numbers are quantized, within a step of the grid; those of halves within the
 last bits of a half.

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 import pytest
 from stock import StockRuntime
+from sweep.end_to_end import run_sample
 from sweep.faults import FAULT
 from sweep.kernels import replay
 from sweep.report import known_failures
-from sweep.road import travel
 from sweep.samples import DTYPES, entries, samples
 
 KNOWN_FAILURES = known_failures()
@@ -41,7 +41,7 @@ def test_slice(entry: str, stock: StockRuntime) -> None:
     wrong: list[str] = []
     for dtype in _dtypes(entry):
         for sample in samples(entry, dtype, limit=1):
-            found = {column: [why] for column, why in travel(sample, stock).items()}
+            found = {column: [why] for column, why in run_sample(sample, stock).items()}
             if not sample.random:
                 for key, reasons in replay(sample).items():
                     found.setdefault(f"kernel {key.rpartition(' ')[2]}", []).extend(reasons)

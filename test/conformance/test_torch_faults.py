@@ -24,7 +24,7 @@ def exponential(matrix: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("dtype", MATRIX_EXP_TYPES)
 @pytest.mark.parametrize("norm", [0.1, 1.0, 4.0])
 def test_the_exponential_of_a_matrix(dtype: torch.dtype, norm: float) -> None:
-    """No result of torch's is near, of numbers that 16 bits have room for; those of the kernel are rounded once."""
+    """No result of torch's is near, of numbers that 16 bits can represent; those of the kernel are rounded once."""
     matrix = (torch.rand(3, 3, generator=torch.Generator().manual_seed(0)) * norm / 3).to(dtype)
     true = exponential(matrix)
     assert not torch.allclose(torch.matrix_exp(matrix).double(), true, rtol=0.5, atol=0.5)

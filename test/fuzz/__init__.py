@@ -1,4 +1,4 @@
-"""Hostile files: mutations of good ones, and what may come of them."""
+"""Fuzzing: mutations of well-formed files, and the outcomes that are allowed."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A case for each seed: a damaged file, and the rules for what comes of it.
+"""Cases by seed: a damaged file, and the rules for its outcome.
 
 A program either loads and runs, or a typed error says why not; and `validate` has a problem if, and only if, loading
 it raises one, which is among its own. Anything else that is raised, too much time or too much memory is a violation.
@@ -78,7 +78,7 @@ def make_case(seed: int) -> Case:
 
 
 def run_case(case: Case) -> str:
-    """What came of a case, in a word. Raises Violation."""
+    """The outcome of a case, in a word. Raises Violation."""
     high_mark = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.process_time()
     try:

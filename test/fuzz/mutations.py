@@ -57,7 +57,7 @@ STRINGS = (
     "int",
     "default",
 )
-# Bytes of an arena in which changed tensors find room.
+# Bytes of an arena, enough for changed tensors.
 ARENA = 1 << 16
 # Tables that stand for values and instructions, made anew each time.
 VALUES: tuple[Callable[[Random], Any], ...] = (
@@ -115,8 +115,8 @@ def mutated_program(data: bytes, random: Random) -> bytes:
 
 
 def mutated_values(data: bytes, random: Random) -> bytes:
-    """`data`, a good file, with a few values and operands exchanged for others that pass for them, and room in the
-    arenas: most of it gets as far as the kernels.
+    """`data`, a good file, with a few values and operands exchanged for others that pass for them, and larger
+    arenas: most cases get as far as the kernels.
     """
     file = read_pte(data)
     for plan in file.program.execution_plan:

@@ -1,4 +1,4 @@
-"""Processes that run cases, so that one that dies of a case is a finding and not the end."""
+"""Worker processes, so that a crash is a finding and not the end."""
 
 from __future__ import annotations
 

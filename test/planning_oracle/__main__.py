@@ -32,7 +32,7 @@ BUDGETS = (20_000, BUDGET, 20 * BUDGET)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is wrong with the plans of an instance, if something is; the budget that the smallest took, and whether it
+    """The problem with the plans of an instance, if any; the budget that the smallest took, and whether it
     proved that; whether the solver did.
     """
 

@@ -41,7 +41,7 @@ aten, cond = torch.ops.aten, torch.cond
 
 
 def fresh(x):
-    """What branches and bodies give may not be what they get, and has to be contiguous."""
+    """The contiguous copy that branches and bodies return, as they may not return their operands."""
     return x.clone(memory_format=torch.contiguous_format)
 '''
 """The prologue of a program's text."""

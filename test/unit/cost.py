@@ -10,7 +10,7 @@ from typing import Any
 
 
 def lines_of(function: Callable[[], None]) -> int:
-    """How many lines of Python `function` runs."""
+    """The number of lines of Python that `function` executes."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:

@@ -58,7 +58,10 @@ def _file(program: Program) -> dict[str, str]:
 
 
 def _blobs(program: Program) -> dict[str, str]:
-    return {key: _blob(data) for key, data in program.pte.named_data().items()}
+    """Named data, but not the names of constants: weights are compared by them."""
+    from et_schema.names import KEY as NAMES
+
+    return {key: _blob(data) for key, data in program.pte.named_data().items() if key != NAMES}
 
 
 def _blob(data: memoryview) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from et_tools.info.tensors import cut
-from et_tools.vm_files import WIDTH, fit, show_bytes
+from et_tools.vm_files import show_bytes
 
 if TYPE_CHECKING:
     from et_schema.pte import PteFile
@@ -61,7 +60,7 @@ def _uses(pte: PteFile) -> list[list[str]]:
 def lines(container: dict[str, Any], file: str, size: int) -> Iterator[str]:
     """The head of every report."""
     header = container["header"]
-    yield f"{fit(file, WIDTH - 24)}: {container['schema']}, {show_bytes(size)}"
+    yield f"{file}: {container['schema']}, {show_bytes(size)}"
     if header is None:
         yield "  no extended header"
     else:
@@ -69,4 +68,4 @@ def lines(container: dict[str, Any], file: str, size: int) -> Iterator[str]:
         yield f"  extended header: program {header['program_size']:,} bytes, segments from {base:,}"
     for index, segment in enumerate(container["segments"]):
         holds = ", ".join(segment["holds"]) or "unreferenced"
-        yield cut(f"  segment {index:<4} {segment['nbytes']:>15,} bytes  {holds}")
+        yield f"  segment {index:<4} {segment['nbytes']:>15,} bytes  {holds}"

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from et_tools.info.tensors import cut
 from et_tools.vm_files import count
 
 if TYPE_CHECKING:
@@ -93,11 +92,11 @@ def lines(delegates: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield f"{count(len(delegates), 'delegate')}: {sum(one['nbytes'] for one in delegates):,} bytes"
     for one in delegates:
-        yield cut(
+        yield (
             f"  {one['method']}, delegate {one['index']}: {one['backend']}, {count(one['calls'], 'call')}, "
             f"{one['nbytes']:,} bytes in {one['where']}"
         )
         for spec in one["compile_specs"]:
-            yield cut(f"    {spec['key']} = {spec['value']} ({count(spec['nbytes'], 'byte')})")
+            yield f"    {spec['key']} = {spec['value']} ({count(spec['nbytes'], 'byte')})"
         for line in one.get("contents", ()):
-            yield cut(f"    {line}")
+            yield f"    {line}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from et_tools.info.tensors import cut, describe, tensor_facts, tensor_name
+from et_tools.info.tensors import describe, tensor_facts, tensor_name
 from et_tools.info.values import literal, plain_value
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def value_lines(methods: list[dict[str, Any]]) -> Iterator[str]:
     """A table for each method."""
     for method in methods:
         yield ""
-        yield cut(f"values of {method['method']}")
+        yield f"values of {method['method']}"
         for value in method["values"]:
-            yield cut(f"  %{value['register']:<5} {_describe_value(value)}")
+            yield f"  %{value['register']:<5} {_describe_value(value)}"
 
 
 def _describe_value(value: dict[str, Any]) -> str:
@@ -140,7 +140,7 @@ def instruction_lines(methods: list[dict[str, Any]]) -> Iterator[str]:
     """A listing for each method, with the source line above the instructions that come from it."""
     for method in methods:
         yield ""
-        yield cut(f"instructions of {method['method']}")
+        yield f"instructions of {method['method']}"
         source = ""
         for instruction in method["instructions"]:
             frames = instruction.get("frames")
@@ -148,6 +148,6 @@ def instruction_lines(methods: list[dict[str, Any]]) -> Iterator[str]:
                 frame = frames[-1]
                 here = f"{frame['file']}:{frame['line']} in {frame['name']}: {frame['text'].strip()}"
                 if here != source:
-                    yield cut(f"        {here}")
+                    yield f"        {here}"
                 source = here
-            yield cut(f"  {instruction['index']:>5}  {instruction['text']}")
+            yield f"  {instruction['index']:>5}  {instruction['text']}"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
-from et_tools.info.tensors import cut, describe, tensor_facts
+from et_tools.info.tensors import describe, tensor_facts
 from et_tools.vm_files import count
 from et_vm.verify.guards import guards_of
 
@@ -59,18 +59,18 @@ def lines(methods: list[dict[str, Any]], library: str) -> Iterator[str]:
     """A paragraph for each method. `library` names the kernels that operators were looked up in."""
     for method in methods:
         yield ""
-        yield cut(f"method {method['name']}: {count(method['instructions'], 'instruction')}")
+        yield f"method {method['name']}: {count(method['instructions'], 'instruction')}"
         for which in ("inputs", "outputs", "buffers"):
             for index, slot in enumerate(method[which]):
-                yield cut(f"  {which[:-1]} {index:<4}{describe(slot)}")
+                yield f"  {which[:-1]} {index:<4}{describe(slot)}"
         for guard in method["guards"]:
-            yield cut(f"  guard     {guard}")
+            yield f"  guard     {guard}"
         for memory_id, size in method["arenas"].items():
             yield f"  arena {memory_id:<5} {size:>15,} bytes"
         for name, calls in method["delegates"].items():
-            yield cut(f"  delegate {name}: {count(calls, 'subgraph')}")
+            yield f"  delegate {name}: {count(calls, 'subgraph')}"
         for operator in method["operators"]:
             missing = "" if operator["kernel"] else f"  no {library} kernel"
-            yield cut(f"  {operator['calls']:>6}  {operator['name']}{missing}")
+            yield f"  {operator['calls']:>6}  {operator['name']}{missing}"
         for mnemonic, calls in method["other_instructions"].items():
             yield f"  {calls:>6}  {mnemonic}"

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from et_tools.info.tensors import cut
 from et_tools.vm_files import count
 
 if TYPE_CHECKING:
@@ -48,9 +47,9 @@ def lines(needed: dict[str, Any]) -> Iterator[str]:
     yield f"{count(len(operators), 'operator')}; runtimes known: {', '.join(targets)}"
     for operator in operators:
         lacking = [target for target in targets if target not in operator["targets"]]
-        yield cut(f"  {operator['calls']:>7,}  {operator['name']}")
+        yield f"  {operator['calls']:>7,}  {operator['name']}"
         if lacking:
             where = "none of them" if len(lacking) == len(targets) else f"not {', '.join(lacking)}"
-            yield cut(f"           {where}")
+            yield f"           {where}"
     for backend, number in needed["backends"].items():
-        yield cut(f"  backend {backend}: {count(number, 'delegate')}")
+        yield f"  backend {backend}: {count(number, 'delegate')}"

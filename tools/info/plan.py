@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from et_tools.info.plan_picture import MARKS, picture
-from et_tools.info.tensors import cut, describe, tensor_facts, tensor_name
+from et_tools.info.plan_picture import marks, picture
+from et_tools.info.tensors import describe, tensor_facts, tensor_name
 
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def facts(program: Program) -> list[dict[str, Any]]:
     """One object for each arena of each method.
 
-    `in_use` is the most bytes of it that are needed at one time. `bound` is what no arena is smaller than if
+    `in_use` is the most bytes of it that are needed at one time; `usage` are those when inputs are given, of each
+    instruction, and of outputs. `bound` is what no arena is smaller than if
     tensors lie at multiples of `alignment`: what `needed_by` needs at once. `gap` is by how much this one is
     larger, and `optimal` whether it is not. `tensors` are ordered by offset; `op` is what writes one first,
     `source` its line in Python. A tensor is needed from instruction `first` (-1: from the caller, or from the
@@ -35,7 +36,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
         plan = program.plan(name)
         liveness = program.liveness(name)
         spans = liveness.spans()
-        in_use = liveness.peaks()
+        usage = liveness.usage()
         certificate = certificates(program, name)
         writers = _writers(program, plan)
         tensors: dict[int, list[dict[str, Any]]] = {}
@@ -53,13 +54,15 @@ def facts(program: Program) -> list[dict[str, Any]]:
             entry |= writers.get(register, {})
             tensors.setdefault(allocation.memory_id, []).append(entry)
         for memory_id, size in program.method_meta(name).memory_planned_buffer_sizes().items():
+            in_use = [each.get(memory_id, 0) for each in usage]
             arenas.append(
                 {
                     "method": name,
                     "instructions": program.method_meta(name).num_instructions(),
                     "arena": memory_id,
                     "nbytes": size,
-                    "in_use": in_use.get(memory_id, 0),
+                    "in_use": max(in_use),
+                    "usage": in_use,
                     "alignment": certificate[memory_id].alignment,
                     "bound": certificate[memory_id].bound,
                     "needed_by": _moment(program, name, certificate[memory_id].moment),
@@ -103,34 +106,43 @@ def lines(arenas: list[dict[str, Any]]) -> Iterator[str]:
     """For each arena how good it is, a picture and a table."""
     for arena in arenas:
         yield ""
-        share = 100 * arena["in_use"] / arena["nbytes"] if arena["nbytes"] else 100.0
-        yield cut(
-            f"{arena['method']}, arena {arena['arena']}: {arena['nbytes']:,} bytes, "
-            f"at most {arena['in_use']:,} in use ({share:.1f} %)"
-        )
-        yield cut(f"  {certainty(arena)}")
-        yield cut(f"  the bound is the live bytes at {arena['needed_by']}")
+        yield heading(arena)
+        yield f"  {certainty(arena)}"
         yield from picture(arena)
         yield f"  {'offset':>13} {'bytes':>13}  {'from':>5} {'to':>5}    tensor"
+        letters = marks(arena)
         for at, tensor in enumerate(arena["tensors"]):
             first, last = tensor.get("first"), tensor.get("last")
             start = "-" if first is None else "start" if first < 0 else first
             end = "-" if last is None else "end" if last >= arena["instructions"] else last
-            mark = " " if first is None else MARKS[at % len(MARKS)]
-            yield cut(
+            writer = f"  {tensor['op']}" if "op" in tensor else ""
+            yield (
                 f"  {tensor['offset']:>13,} {tensor['nbytes']:>13,}  {start:>5} {end:>5}  "
-                f"{mark} %{tensor['register']} {describe(tensor)}"
+                f"{letters.get(at, ' ')} %{tensor['register']} {describe(tensor)}{writer}"
             )
 
 
+def heading(arena: dict[str, Any]) -> str:
+    """An arena's name, size, and use: of its bank where banks are given, and by tensors at one time."""
+    name, size = f"{arena['method']}, arena {arena['arena']}", f"{arena['nbytes']:,} bytes"
+    bank = arena.get("bank")
+    if bank is not None:
+        name += f" ({bank['name']})"
+        if bank["size"]:
+            size += f" of {bank['size']:,} ({100 * arena['nbytes'] / bank['size']:.1f} %)"
+    share = 100 * arena["in_use"] / arena["nbytes"] if arena["nbytes"] else 100.0
+    return f"{name}: {size}, at most {arena['in_use']:,} in use ({share:.1f} %)"
+
+
 def certainty(arena: dict[str, Any]) -> str:
-    """Optimality of an arena's size, in words."""
-    if arena["optimal"]:
-        return f"optimal: no smaller arena exists with tensors at multiples of {arena['alignment']}"
-    return (
-        f"lower bound {arena['bound']:,}: it may be {arena['gap']:,} bytes too large "
-        f"({100 * arena['gap'] / arena['nbytes']:.1f} %)"
+    """What is known of an arena's size, in words. A file states no proof beyond the live bytes."""
+    need = (
+        f"{arena['bound']:,} bytes are needed at {arena['needed_by']}, "
+        f"with tensors at multiples of {arena['alignment']}"
     )
+    if arena["optimal"]:
+        return f"optimal: {need}"
+    return f"{need}, {arena['gap']:,} fewer than the arena has: whether a smaller plan exists takes a search (et-plan)"
 
 
 def _moment(program: Program, method: str, moment: int | None) -> str:

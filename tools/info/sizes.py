@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from et_tools.info import container
 from et_tools.info import weights as weights_section
-from et_tools.info.tensors import cut
 
 if TYPE_CHECKING:
     from et_vm.program import Program
@@ -84,10 +83,10 @@ def lines(sizes: dict[str, Any]) -> Iterator[str]:
     for part in sizes["parts"]:
         holds = ", ".join(part.get("holds", ()))
         share = 100 * part["nbytes"] / total
-        yield cut(f"  {part['nbytes']:>15,}  {share:5.1f} %  {part['name']}{': ' if holds else ''}{holds}")
+        yield f"  {part['nbytes']:>15,}  {share:5.1f} %  {part['name']}{': ' if holds else ''}{holds}"
     if sizes["operators"]:
         yield ""
         yield "bytes of constants read by operators"
         for operator in sizes["operators"]:
-            yield cut(f"  {operator['nbytes']:>15,}  {operator['name']}")
+            yield f"  {operator['nbytes']:>15,}  {operator['name']}"
     yield from weights_section.lines(sizes["weights"], shown=None)

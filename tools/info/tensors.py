@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from et_tools.vm_files import WIDTH, fit
-
 if TYPE_CHECKING:
     from et_schema.program import Tensor
     from et_vm.meta import TensorInfo
@@ -47,8 +45,3 @@ def describe(slot: dict[str, Any]) -> str:
     if "name" in slot:
         text += f" {slot['name']}"
     return text + ("" if slot.get("planned", True) else " unplanned")
-
-
-def cut(text: str) -> str:
-    """A line, cut in the middle when it is too long."""
-    return fit(text, WIDTH)

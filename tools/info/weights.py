@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from et_tools.info.tensors import cut, describe, tensor_facts, tensor_name
+from et_tools.info.tensors import describe, tensor_facts, tensor_name
 from et_tools.vm_files import count
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def lines(weights: list[dict[str, Any]], shown: int | None = SHOWN) -> Iterator[
     for weight in weights[:shown]:
         also = "".join(f" = {name}" for name in weight.get("also", ()))
         outside = " in a data file" if weight["external"] else ""
-        yield cut(f"  {weight['nbytes']:>15,}  {describe(weight)}{also}{outside}")
+        yield f"  {weight['nbytes']:>15,}  {describe(weight)}{also}{outside}"
     rest = weights[shown:] if shown is not None else []
     if rest:
         nbytes = sum(weight["nbytes"] for weight in rest)
@@ -90,7 +90,7 @@ def lines(weights: list[dict[str, Any]], shown: int | None = SHOWN) -> Iterator[
         yield f"  {sum(weight['nbytes'] for weight in again):>15,}  of them stored again with the same contents:"
         for weight in again:
             first = weights[weight["same_as"]]
-            yield cut(f"  {weight['nbytes']:>15,}  {_called(weight)} is {_called(first)}")
+            yield f"  {weight['nbytes']:>15,}  {_called(weight)} is {_called(first)}"
 
 
 def _called(weight: dict[str, Any]) -> str:

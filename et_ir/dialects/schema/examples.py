@@ -2,7 +2,7 @@
 
 Each line is the name of an operator, a tab, and one operation of the `aten` dialect, with its operands named; lines are
 sorted. Operators of other namespaces than `aten` have theirs before the name; those of `dim_order_ops` are
-operations of the `edge` dialect.
+operations of the `edge` dialect. The file is not installed with the package: docstrings have examples in a checkout.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ EXAMPLES: Final = Path(__file__).with_name("examples.txt")
 
 @cache
 def read_examples() -> dict[str, str]:
-    """The examples by operator name."""
+    """The examples by operator name; none without the file."""
+    if not EXAMPLES.exists():
+        return {}
     lines = EXAMPLES.read_text(encoding="utf-8").splitlines()
     return {name: example for name, _, example in (line.partition("\t") for line in lines)}
 

@@ -24,5 +24,5 @@ def scipy_module(ctx: PrepareContext, name: str) -> Any:
         raise ctx.error(
             f"the kernel '{ctx.op}' needs the package scipy, which is not installed",
             code=Error.OperatorMissing,
-            hint="pip install 'executorch-ir[scipy]'",
+            hint="pip install '.[scipy]' in the checkout of executorch-ir",
         ) from error

@@ -1,4 +1,4 @@
-"""Torch's own samples of every operator through kernels, through the whole road, and on the stock runtime.
+"""Torch's own samples of every operator: through kernels, end to end, and on the stock runtime.
 
 `make sweep` runs all of it and writes `docs/ops.md`.
 """

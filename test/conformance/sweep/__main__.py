@@ -1,11 +1,11 @@
-"""Sweep torch's samples of all operators over kernels, the whole road and the stock runtime.
+"""Sweep of torch's operator samples: kernels alone, end to end, and on the stock runtime.
 
     PYTHONPATH=test/conformance python -m sweep [--only TEXT] [--limit N] [--processes N] [--results FOLDER]
 
 Outcomes are kept by entry under `build/sweep` until the sources change, so that a sweep that was interrupted
-goes on where it was. A sweep of all entries, with `--document` if it is limited, writes `docs/ops.md` and
-`test/conformance/sweep/known.json`, the failures that `docs/ops.md` explains. Exit code 1 if a sample failed
-that is not known to.
+goes on where it was. A sweep of all entries, with `--document` if it is limited, writes `docs/ops.md`,
+`docs/generated/ops.md` and `test/conformance/sweep/known.json`, the failures that `docs/ops.md` explains.
+Exit code 1 if a sample failed that is not known to.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from examples.artefacts import digest, package
-from sweep.report import KNOWN_FAILURES, document, known, known_failures, read, totals
+from sweep.report import KNOWN_FAILURES, document, full_table, known, known_failures, read, totals
 from sweep.samples import entries
 
 HERE = Path(__file__).resolve().parent
@@ -34,6 +34,7 @@ ROOT = ORACLES.parents[1]
 INPUTS = ("factorizations", "kernel_oracle", "stock", "stock_faults", "stock_models")
 """The oracles that outcomes depend on."""
 DOCUMENT = ROOT / "docs" / "ops.md"
+TABLE = ROOT / "docs" / "generated" / "ops.md"
 
 
 class Worker:
@@ -141,6 +142,8 @@ def main() -> int:
     print(*(f"new failure: {line}" for line in new), sep="\n")
     if (options.limit is None or options.document) and not options.only:
         DOCUMENT.write_text(document(found, options.limit))
+        TABLE.parent.mkdir(exist_ok=True)
+        TABLE.write_text(full_table(found))
         KNOWN_FAILURES.write_text(json.dumps(short, indent=1, sort_keys=True) + "\n")
     return 1 if new else 0
 

@@ -1,4 +1,4 @@
-"""Whether results are torch's."""
+"""Comparison of results with torch's."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from kernel_oracle import Recorded, check, record, registry
 
-from sweep.road import first_line
+from sweep.end_to_end import first_line
 from sweep.samples import DTYPES, Sample
 
 LIBRARIES = ("portable", "aten")

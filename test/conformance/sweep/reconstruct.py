@@ -65,7 +65,7 @@ FREE: dict[str, Check] = {
 
 
 def reconstruction(sample: Sample, results: Sequence[Any]) -> str | None:
-    """Why the results are no factorisation of the sample's matrix, None if they are one."""
+    """The difference between the sample's matrix and the product of the results, None if they are a factorization."""
     if len(results) != len(sample.results) or not all(isinstance(part, torch.Tensor) for part in results):
         return f"{len(results)} results, expected {len(sample.results)} tensors"
     try:

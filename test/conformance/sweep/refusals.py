@@ -1,4 +1,4 @@
-"""Why `torch.export` does not take a call: for what torch does not trace by its nature, the reason in words."""
+"""Reasons why `torch.export` rejects a call, in words for calls that cannot be traced."""
 
 from __future__ import annotations
 

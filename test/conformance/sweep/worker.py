@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from stock import StockRuntime
 
+from sweep.end_to_end import run_sample
 from sweep.kernels import replay
-from sweep.road import travel
 from sweep.samples import DTYPES, Sample, samples
 
 PATIENCE = 60
@@ -37,21 +37,31 @@ def sweep(entry: str, limit: int | None, stock: StockRuntime) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for dtype in DTYPES:
         count = 0
-        road: dict[str, Counter[str]] = {}
+        end_to_end: dict[str, Counter[str]] = {}
         kernels: dict[str, Counter[str]] = {}
         examples: dict[str, str] = {}
         for sample in samples(entry, dtype, limit):
             count += 1
             signal.alarm(PATIENCE)
             try:
-                _add(road, {column: [why] for column, why in travel(sample, stock).items()}, sample, examples)
+                _add(
+                    end_to_end,
+                    {column: [why] for column, why in run_sample(sample, stock).items()},
+                    sample,
+                    examples,
+                )
                 _add(kernels, {} if sample.random else replay(sample), sample, examples)
             except _TooLongError as problem:
-                _add(road, {"compile": [str(problem)]}, sample, examples)
+                _add(end_to_end, {"compile": [str(problem)]}, sample, examples)
             finally:
                 signal.alarm(0)
         if count:
-            found[dtype] = {"samples": count, "road": road, "kernels": kernels, "examples": examples}
+            found[dtype] = {
+                "samples": count,
+                "end_to_end": end_to_end,
+                "kernels": kernels,
+                "examples": examples,
+            }
     return found
 
 

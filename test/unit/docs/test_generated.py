@@ -15,8 +15,7 @@ ROOT = Path(__file__).parents[3]
 QUICK = (
     "dev.snapshot",
     "dev.document_passes",
-    "dev.document_operators",
-    "dev.document_vm",
+    "dev.document_tables",
 )
 ELSEWHERE = {
     "dev.dtype_probe": "test/conformance/test_edge_dtypes.py",

@@ -129,7 +129,7 @@ class Interpreter:
         self.check_types = check_types
         self.methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
         self.overwritten: dict[int, torch.Tensor] = {}
-        """What inputs hold for the caller after a method that writes to them."""
+        """The caller's inputs after a method that writes to them."""
         self.symbols = {
             op.key: tensor_of(op.type, op.value) for op in module.body.block.ops if isinstance(op, GlobalOp)
         }

@@ -1,4 +1,4 @@
-"""Makes the test-only modules of this folder importable by the tests below it."""
+"""Import path of the test-only modules of this folder."""
 
 import sys
 from pathlib import Path

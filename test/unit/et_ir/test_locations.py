@@ -12,7 +12,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.parser import Parser
 
-from et_ir.locations import Frame, frames_of, location_of, module_path, source_line
+from et_ir.locations import (
+    Frame,
+    frames_of,
+    location_of,
+    location_of_node,
+    module_path,
+    node_name,
+    source_line,
+)
 
 OUTER = Frame("model.py", 10, "forward", "x = self.fc(x)")
 INNER = Frame("layers.py", 20, "forward", 'return y * "a"')
@@ -58,6 +66,22 @@ def test_equal_locations_are_one_object():
     assert location_of([OUTER], "fc") is location_of([OUTER], "fc")
 
 
+def test_node_comes_back():
+    for place in (
+        location_of([OUTER, INNER], "fc"),
+        location_of([INNER]),
+        location_of([], "fc"),
+        UNKNOWN_LOC,
+    ):
+        location = location_of_node(place, "linear_1")
+        assert (
+            node_name(location) == node_name(FusedLoc((UNKNOWN_LOC, location), StringAttr(""))) == "linear_1"
+        )
+        assert node_name(place) == ""
+        assert frames_of(location) == frames_of(place)
+        assert module_path(location) == module_path(place)
+
+
 def test_fused_locations_take_the_first_that_knows():
     known = location_of([INNER], "fc")
     fused = FusedLoc((UNKNOWN_LOC, known), StringAttr("cse"))
@@ -81,6 +105,8 @@ def test_text_round_trips():
         location_of([INNER]),
         location_of([], "fc"),
         location_of([Frame("a.py", 3)], "fc"),
+        location_of_node(location_of([INNER], "fc"), "linear_1"),
+        location_of_node(UNKNOWN_LOC, "linear_1"),
     ):
         text = f"loc({location})" if not str(location).startswith("loc(") else str(location)
         parsed = Parser(Context(), text).parse_optional_location()

@@ -5,16 +5,20 @@ from __future__ import annotations
 import pytest
 from xdsl import pattern_rewriter as xdsl_pattern_rewriter
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import Builtin, FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import Func
 from xdsl.ir import Operation
 from xdsl.parser import Parser
+from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.diagnostics import PassReport
 from et_ir.dialects.aten import Aten
 from et_ir.dialects.aten import ops as aten
-from et_ir.rewriting import op_type_rewrite_pattern, rewrite, root_classes
+from et_ir.driver.stages import run_passes
+from et_ir.rewrite_limit import RewriteLimit, limited
+from et_ir.rewriting import PatternFailed, op_type_rewrite_pattern, rewrite, root_classes
+from et_ir.verification import InvalidModule
 
 TEXT = """
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -115,7 +119,8 @@ def test_what_a_pattern_raises_becomes_a_report_with_the_place_of_the_op() -> No
             raise IndexError("nothing there")
 
     with pytest.raises(
-        PassReport, match=r"'aten.neg': IndexError: nothing there \(test_rewriting.py:"
+        PassReport,
+        match=r"'aten.neg': the pattern Broken raised IndexError: nothing there \(\S*test_rewriting.py:",
     ) as raised:
         rewrite(module(), [Broken()])
     assert isinstance(raised.value.__cause__, IndexError)
@@ -131,3 +136,220 @@ def test_a_pattern_with_the_decorator_of_xdsl_looks_for_itself() -> None:
     target = module()
     assert rewrite(target, [Theirs()])
     assert "aten.relu" not in names(target)
+
+
+class Mirrors(RewritePattern):
+    """Relu to neg and back."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.ReluOp, rewriter: PatternRewriter) -> None:
+        rewriter.replace(op, aten.NegOp.make(op.self))
+
+
+class Mirrored(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.NegOp, rewriter: PatternRewriter) -> None:
+        rewriter.replace(op, aten.ReluOp.make(op.self))
+
+
+class Grows(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.NegOp, rewriter: PatternRewriter) -> None:
+        rewriter.insert(aten.NegOp.make(op.self))
+
+
+class Touches(RewritePattern):
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.NegOp, rewriter: PatternRewriter) -> None:
+        rewriter.notify_op_modified(op)
+
+
+class Wraps(RewritePattern):
+    """Puts what it makes into a region."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.NegOp, rewriter: PatternRewriter) -> None:
+        rewriter.insert(ModuleOp([op.clone()]))
+
+
+@pytest.mark.parametrize(
+    ("patterns", "message"),
+    [
+        (
+            [Wraps()],
+            r"model.py:8: 'aten.neg': the pattern Wraps does not end: it still applies after 10\d+ rewrites",
+        ),
+        (
+            [Grows()],
+            r"model.py:8: 'aten.neg': the pattern Grows does not end: it still applies after \d+ rewrites of this op",
+        ),
+        ([Touches()], r"model.py:8: 'aten.neg': the pattern Touches does not end"),
+        (
+            [Mirrors(), Mirrored()],
+            r"model.py:\d: 'aten.(relu|neg)': the pattern Mirror\w+ does not end: .* in turn with Mirror\w+",
+        ),
+    ],
+    ids=["wrapping", "growing", "touching", "two"],
+)
+def test_recursive_patterns_that_do_not_end(patterns: list[RewritePattern], message: str) -> None:
+    with pytest.raises(PatternFailed, match=message):
+        rewrite(module(), patterns, recursive=True)
+
+
+class Sinks(RewritePattern):
+    """Moves each neg below the relu that uses it: as many rewrites of one op as there are ops."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.ReluOp, rewriter: PatternRewriter) -> None:
+        inner = op.self.owner
+        if isinstance(inner, aten.NegOp):
+            relu = aten.ReluOp.make(inner.self)
+            rewriter.replace(op, [relu, aten.NegOp.make(relu)])
+
+
+def test_a_long_chain_that_ends() -> None:
+    relus = "\n".join(f"  %r{i} = aten.relu %r{i - 1} : tensor<4xf32>" for i in range(1, 1200))
+    text = f"""func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %r0 = aten.neg %x : tensor<4xf32>
+{relus}
+  func.return %r1199 : tensor<4xf32>
+}}"""
+    context = Context()
+    for dialect in (Builtin, Func, Aten):
+        context.load_dialect(dialect)
+    parsed = Parser(context, text).parse_module()
+    assert rewrite(parsed, [Sinks()], recursive=True)
+    (function,) = parsed.body.block.ops
+    *_, last, _ = [op.name for op in function.walk() if op.name != "aten.neg" or op.results[0].uses]
+    assert last == "aten.neg"
+
+
+class ReluToNeg(ModulePass):
+    name = "relu-to-neg"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewrite(op, [Mirrors()])
+
+
+class NegToRelu(ModulePass):
+    name = "neg-to-relu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewrite(op, [Mirrored()])
+
+
+class DropBody(ModulePass):
+    """A pass without patterns."""
+
+    name = "drop-body"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.block.ops:
+            function.attributes["dropped"] = UnitAttr()
+
+
+PASSES = [ReluToNeg(), NegToRelu(), DropBody()]
+
+
+@pytest.mark.parametrize(
+    ("limit", "names", "text"),
+    [
+        (0, ["relu", "neg"], "0 rewrites applied, limit reached"),
+        (1, ["neg", "neg"], "the pattern Mirrors of the pass 'relu-to-neg' on 'aten.relu' at model.py:7"),
+        (2, ["relu", "neg"], "2 rewrites applied, limit reached; the last: the pattern Mirrored of"),
+        (3, ["relu", "relu"], "'aten.neg' at model.py:8"),
+        (4, ["relu", "relu", "dropped"], "4 rewrites applied, limit reached; the last: the pass 'drop-body'"),
+        (-1, ["relu", "relu", "dropped"], "4 rewrites applied, no more to apply; the last: the pass"),
+        (99, ["relu", "relu", "dropped"], "4 rewrites applied, no more to apply; the last: the pass"),
+    ],
+)
+def test_limit_of_rewrites(limit: int, names: list[str], text: str) -> None:
+    counter = RewriteLimit(limit)
+    subject = module()
+    with limited(counter):
+        run_passes(subject, PASSES)
+    (function,) = subject.body.block.ops
+    found = [op.name.removeprefix("aten.") for op in function.walk() if op.name.startswith("aten.")]
+    assert [*found, *function.attributes] == names
+    assert text in str(counter)
+    rewrite(subject, [Mirrored()])  # nothing holds outside
+    assert counter.applied == (4 if limit < 0 else min(limit, 4))
+
+
+def test_passes_that_are_not_optional_have_no_limit() -> None:
+    subject, counter = module(), RewriteLimit(0, lambda one: one.name != "neg-to-relu")
+    with limited(counter):
+        run_passes(subject, PASSES)
+    assert str(subject).count("aten.relu") == 2
+    assert counter.applied == 0
+
+
+class Fails(ModulePass):
+    name = "fails"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise KeyError("tiles")
+
+
+class FailsInPattern(ModulePass):
+    name = "fails-in-pattern"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        class Broken(RewritePattern):
+            @op_type_rewrite_pattern
+            def match_and_rewrite(self, op: aten.NegOp, rewriter: PatternRewriter) -> None:
+                op.nothing_there  # noqa: B018
+
+        rewrite(op, [Broken()])
+
+
+class FailsInWalker(ModulePass):
+    name = "fails-in-walker"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        class Broken(RewritePattern):
+            @xdsl_pattern_rewriter.op_type_rewrite_pattern
+            def match_and_rewrite(self, op: aten.NegOp, rewriter: PatternRewriter) -> None:
+                raise KeyError("tiles")
+
+        xdsl_pattern_rewriter.PatternRewriteWalker(Broken()).rewrite_module(op)
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        (Fails(), r"the pass 'fails' raised KeyError: 'tiles' \(\S*test_rewriting.py:\d+ in apply\)"),
+        (
+            FailsInPattern(),
+            r"model.py:8: 'aten.neg': the pattern Broken of the pass 'fails-in-pattern' raised AttributeError: "
+            r".*nothing_there.* \(\S*test_rewriting.py:\d+ in match_and_rewrite\)",
+        ),
+        (
+            FailsInWalker(),
+            r"model.py:8: 'aten.neg': the pass 'fails-in-walker' raised KeyError: 'tiles' "
+            r"\(\S*test_rewriting.py:\d+ in match_and_rewrite\)",
+        ),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_exceptions_name_the_pass_the_op_and_the_line(one: ModulePass, message: str) -> None:
+    with pytest.raises(PassReport, match=message) as caught:
+        run_passes(module(), [one])
+    assert caught.value.__cause__ is not None
+
+
+class Breaks(ModulePass):
+    name = "breaks"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for neg in [inner for inner in op.walk() if isinstance(inner, aten.NegOp)]:
+            neg.detach()
+            block = next(iter(op.body.block.ops)).regions[0].block
+            block.insert_op_before(neg, block.first_op)
+
+
+def test_a_module_that_a_pass_of_the_users_breaks() -> None:
+    with pytest.raises(
+        InvalidModule, match=r"(?s)'aten.neg': \[dominance_c1\].*note: after the pass 'breaks'"
+    ):
+        run_passes(module(), [Breaks()])

@@ -8,12 +8,12 @@ from et_schema.errors import Error, ExecutorchError, InvalidFile, Problems, Trap
 PLACE = Location(
     (Frame("outer.py", 3, "main"), Frame("model.py", 12, "forward", "y = x + 1", column=5)), "blocks.0"
 )
-OP = Diagnostic("[edge_c2] is wrong", "of type i3", subject="edge.add", fix="mend it", at=PLACE)
+OP = Diagnostic("[edge_c2] is wrong", "of type i3", subject="edge.add", fix="repair it", at=PLACE)
 
 
 def test_one_of_an_op() -> None:
     assert OP.text == "'edge.add': [edge_c2] is wrong: of type i3"
-    assert str(OP) == f"model.py:12 in blocks.0: {OP.text}\n    fix: mend it"
+    assert str(OP) == f"model.py:12 in blocks.0: {OP.text}\n    fix: repair it"
     assert (OP.file, OP.line) == ("model.py", 12)
 
 
@@ -47,7 +47,7 @@ def test_long_lines_are_quoted_around_the_column() -> None:
 def test_json_leaves_out_what_is_empty() -> None:
     assert Diagnostic("m").json() == {"message": "m", "where": None, "offset": None, "hint": None}
     facts = OP.json()
-    assert (facts["subject"], facts["module"], facts["hint"]) == ("edge.add", "blocks.0", "mend it")
+    assert (facts["subject"], facts["module"], facts["hint"]) == ("edge.add", "blocks.0", "repair it")
     assert facts["source"][1] == {"file": "model.py", "line": 12, "function": "forward", "code": "y = x + 1"}
 
 

@@ -26,7 +26,7 @@ def test_is_read(name: str) -> None:
 
 
 def make(folder: Path, seed: str) -> dict[str, bytes]:
-    """What the script writes today, told to write into another folder."""
+    """The script's present output, in a folder of its own."""
     folder.mkdir()
     code = f"import make; from pathlib import Path; make.HERE = Path({str(folder)!r}); make.main()"
     paths = [FIXTURES, FIXTURES.parent / "unit" / "et_vm", FIXTURES.parents[1]]
@@ -40,7 +40,7 @@ def make(folder: Path, seed: str) -> dict[str, bytes]:
 
 
 def said(data: bytes | memoryview, suffix: str) -> Any:
-    """What a file says: where things are in it is left out."""
+    """The content of a file, without offsets."""
     file = READERS[suffix](data)
     match file:
         case PteFile():
@@ -52,7 +52,7 @@ def said(data: bytes | memoryview, suffix: str) -> Any:
 
 
 def test_the_same_is_written_today(tmp_path: Path) -> None:
-    """What the frozen files say, and the same bytes whatever the seed of Python's hashes."""
+    """The content of the frozen files, and the same bytes for every seed of Python's hashes."""
     written = make(tmp_path / "1", "1")
     assert sorted(written) == FILES
     for name, data in written.items():

@@ -1,4 +1,4 @@
-"""Conditions on sizes of inputs: what they mean, how files hold them, and what is none."""
+"""Guards on input sizes: semantics, encoding, and invalid conditions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Declarations of tables: what they mean on the wire, and what none can say."""
+"""Table declarations: wire format, and invalid declarations."""
 
 from __future__ import annotations
 

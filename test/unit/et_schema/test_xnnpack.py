@@ -1,4 +1,4 @@
-"""Blobs for the XNNPACK backend: what is written is read again, and what is malformed is said with its byte."""
+"""Blobs for the XNNPACK backend: round trips, and malformed input reported with its byte."""
 
 from __future__ import annotations
 

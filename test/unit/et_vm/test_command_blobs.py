@@ -42,7 +42,7 @@ def damaged(blob: bytes, at: int, data: bytes) -> bytes:
 
 @pytest.fixture
 def problems(tmp_path, capsys):
-    """What `et-vm validate --json` says of a file, and its exit code."""
+    """The output of `et-vm validate --json` for a file, and its exit code."""
 
     def find(file: bytes):
         path = tmp_path / "model.pte"

@@ -1,4 +1,4 @@
-"""et-vm diff: what counts as a difference, and what does not."""
+"""et-vm diff: significant and insignificant differences."""
 
 import json
 

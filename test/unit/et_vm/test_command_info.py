@@ -168,12 +168,15 @@ class TestSections:
         assert (two["tensors"][0]["first"], two["tensors"][0]["last"]) == (-1, 3)
         lines = run(capsys, "info", file(build), "--plan").splitlines()
         assert "forward, arena 1: 48 bytes, at most 32 in use (66.7 %)" in lines
-        assert "  lower bound 32: it may be 16 bytes too large (33.3 %)" in lines
-        assert "  the bound is the live bytes at instruction 0 (test::add.out)" in lines
+        assert (
+            "  32 bytes are needed at instruction 0 (test::add.out), with tensors at multiples of 16, "
+            "16 fewer than the arena has: whether a smaller plan exists takes a search (et-plan)"
+        ) in lines
         assert "forward, arena 2: 16 bytes, at most 8 in use (50.0 %)" in lines
-        assert "  optimal: no smaller arena exists with tensors at multiples of 16" in lines
-        assert "              0            16  start     0  a %0 float32 [4]" in lines
-        assert "              0            16      1   end  b %2 float32 [4]" in lines
+        need = "16 bytes are needed at instruction 0 (test::add.out), with tensors at multiples of 16"
+        assert f"  optimal: {need}" in lines
+        assert "              0            16  start     0  a %0 float32 [4]  input" in lines
+        assert "              0            16      1   end  b %2 float32 [4]  test::add.out" in lines
         assert "             32            16      -     -    %4 float32 [4]" in lines
 
     def test_values(self, capsys, file):

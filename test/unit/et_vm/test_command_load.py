@@ -52,7 +52,7 @@ def program(file: Any) -> str:
 
 
 def captured(capsys: Any, *arguments: str) -> str:
-    """What a command that succeeds prints; the kernels' file prints to stderr."""
+    """The output of a command that succeeds; the kernels' file prints to stderr."""
     from et_tools.et_vm import main
 
     assert main(list(arguments)) == ExitCode.OK

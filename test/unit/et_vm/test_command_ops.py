@@ -1,4 +1,4 @@
-"""et-vm ops: what the selective build reads.
+"""et-vm ops: the input of the selective build.
 
 That stock's own tool says the same is tested in test/conformance/test_selective_build.py.
 """

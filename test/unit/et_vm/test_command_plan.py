@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,6 +16,7 @@ from vm_programs import Build
 from et_schema.program import Frame
 from et_tools.et_vm import main
 from et_tools.info.plan_picture import picture
+from et_tools.info.plan_svg import svg
 
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").glob("*.pte"))
 OTHER_DEVICES = "devices"
@@ -53,7 +55,6 @@ def test_svg(capsys: pytest.CaptureFixture[str], file: Callable[..., str], tmp_p
         "%2 float32 [4]\n16 bytes at 0\ntest::add.out, needed from instruction 1 to the end",
         "%1 float32 [4]\n16 bytes at 16\ntest::add.out, needed from instruction 0 to instruction 1\n"
         "net.py:3 in forward: return x + x if x < y else y",
-        "lower bound: 32 bytes",
         '%4 float32 [2] <"cache" & \ufffd\ud7ff>\n8 bytes at 0\nstate, needed from the start to the end',
     ]
     rectangles = {
@@ -64,8 +65,57 @@ def test_svg(capsys: pytest.CaptureFixture[str], file: Callable[..., str], tmp_p
     }
     one, two, three = (rectangles[f"%{register}"] for register in range(3))
     assert two["fill"] == three["fill"] != one["fill"]
-    assert one["x"] < three["x"]
+    assert float(one["x"]) < float(three["x"])
     assert one["y"] == three["y"] != two["y"]
+    # Not all renderers know hsl().
+    assert all(re.fullmatch("#[0-9a-f]{6}|none", rect.get("fill", "")) for rect in root.iter(f"{SVG}rect"))
+    labels = [text.text for text in root.iter(f"{SVG}text")]
+    assert {"add", "0", "2", "12 B", "48 B", "peak of live bytes: 32 at instruction 0 (test::add.out)"} <= {
+        *labels
+    }
+
+
+def test_concatenation_in_place() -> None:
+    """A tensor that nothing writes as such has the colors of the tensors that were written into its memory."""
+    parts = [tensor(0, 8, 0, 0) | {"op": "left"}, tensor(8, 8, 1, 1) | {"op": "right"}]
+    whole = tensor(0, 16, 2, 3)
+    tensors = [
+        {**each, "register": at, "dtype": "float32", "shape": [4]} for at, each in enumerate([*parts, whole])
+    ]
+    arena = {
+        "method": "forward",
+        "arena": 1,
+        "instructions": 4,
+        "nbytes": 16,
+        "in_use": 16,
+        "usage": [0, 8, 16, 16, 16, 0],
+        "bound": 16,
+        "gap": 0,
+        "optimal": True,
+        "alignment": 8,
+        "needed_by": "instruction 1",
+        "tensors": tensors,
+    }
+    fills = [
+        rect.get("fill")
+        for rect in ElementTree.fromstring(svg([arena])).iter(f"{SVG}rect")
+        if rect.find(f"{SVG}title") is not None
+    ]
+    left, right, *of_whole = fills
+    assert left != right
+    assert of_whole == [right, "none"]
+
+
+def test_banks_have_names(
+    capsys: pytest.CaptureFixture[str], file: Callable[..., str], tmp_path: Path
+) -> None:
+    lines = run(
+        capsys, "info", file(model()), "--plan", "--memory", "sram:id=1,size=64;dram:id=2"
+    ).splitlines()
+    assert "forward, arena 1 (sram): 48 bytes of 64 (75.0 %), at most 32 in use (66.7 %)" in lines
+    assert any(line.startswith("forward, arena 2 (dram): ") for line in lines)
+    assert main(["info", file(model()), "--plan", "--memory", "sram:id=0"]) == 2
+    assert "--memory: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -105,10 +155,11 @@ def test_picture() -> None:
 
 
 def test_picture_of_many() -> None:
-    # Two tensors take turns for a thousand instructions: each column is what most of it is.
+    # Two tensors take turns for a thousand instructions: the first 52 of the largest have letters.
     tensors = [tensor(64 * (at % 2), 64, at, at) for at in range(1000)]
     lines = list(picture({"instructions": 1000, "nbytes": 128, "tensors": tensors}))
-    assert len(lines) == 17
+    assert len(lines) == 18
+    assert lines[-1].split() == ["+", "is", "948", "smaller", "tensors"]
     assert all(len(line) <= 80 for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Frozen files run, and give what they gave."""
+"""Execution of frozen files, with unchanged results."""
 
 from __future__ import annotations
 

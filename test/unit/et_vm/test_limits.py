@@ -235,7 +235,7 @@ class TestWork:
         assert caught.value.code == Error.OutOfResources
 
     def test_of_a_nested_program(self):
-        """What several delegates take is one execution's."""
+        """The memory of several delegates counts against one execution's limit."""
         build = Build()
         x, out = build.tensor(32, 32), build.tensor(32, 32)
         for _ in range(2):

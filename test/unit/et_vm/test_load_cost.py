@@ -32,7 +32,7 @@ print(faults, (after.ru_maxrss - before.ru_maxrss) * 1024)
 
 
 class Sparse:
-    """A file in which zeros are holes, which take no room on the disk."""
+    """A sparse file: its zeros take no space on the disk."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -35,6 +35,7 @@ from et_schema.program import (
 from et_schema.pte import serialize_pte
 from et_schema.scalar_type import ScalarType
 from et_vm.program import Program, Verification
+from et_vm.run.validation import validate
 
 # Registers of the good file.
 X, Y, SUM, OUT, WEIGHT, FLAG, ONE, NONE, LIST, INTS, STATE, VIEW = range(12)
@@ -80,6 +81,15 @@ def load(good: Good) -> Program:
 
 def test_the_good_file_is_good():
     assert load(Good()).method_names == ("forward",)
+
+
+@pytest.mark.parametrize("also_in_its_table", [False, True])
+def test_constants_are_called_what_the_named_data_says(also_in_its_table):
+    good = Good()
+    (called if also_in_its_table else names)((WEIGHT, "weight"))(good)
+    assert good.whole.execution_plan[0].values[X].val.extra_tensor_info is None
+    info = load(good).plan("forward").values[WEIGHT].val.extra_tensor_info
+    assert info == ExtraTensorInfo(fully_qualified_name="weight")
 
 
 PLAN = "execution_plan[0]"
@@ -139,6 +149,27 @@ def guards(*texts, inputs=("x", "y"), method="forward", data=None):
     def mutate(good):
         good.extra_segments.append([json.dumps(table).encode() if data is None else data])
         good.whole.named_data = [NamedData("et_ir.guards", 2)]
+
+    return mutate
+
+
+def names(*pairs, method="forward", data=None):
+    """Names of values, or what the file has in their place."""
+    table = {method: [list(pair) for pair in pairs]}
+
+    def mutate(good):
+        good.extra_segments.append([json.dumps(table).encode() if data is None else data])
+        good.whole.named_data = [NamedData("et_ir.names", 2)]
+
+    return mutate
+
+
+def called(*pairs):
+    """Names of a file whose weight has one in its own table."""
+
+    def mutate(good):
+        names(*pairs)(good)
+        good[WEIGHT].extra_tensor_info = ExtraTensorInfo(fully_qualified_name="weight")
 
     return mutate
 
@@ -219,6 +250,21 @@ ROWS = [
     ("guard_of_a_tensor_as_number", guards("x == 2"), INVALID, "named_data[0]"),
     ("guard_that_is_no_condition", guards("open(x.shape[0])"), INVALID, "named_data[0]"),
     ("guard_nested_without_end", guards("-" * 3000 + "x.shape[0]"), INVALID, "named_data[0]"),
+    ("names_that_are_no_json", names(data=b"\xff{"), INVALID, "named_data[0]"),
+    ("names_without_end", names(data=b"[" * 10**5), INVALID, "named_data[0]"),
+    ("names_of_another_form", names(data=b'["fc.weight"]'), INVALID, "named_data[0]"),
+    ("names_by_name", names(data=b'{"forward": {"fc.weight": 4}}'), INVALID, "named_data[0]"),
+    ("names_of_no_method", names(method="backward"), INVALID, "named_data[0]"),
+    ("name_of_no_value", names((99, "w")), INVALID, "named_data[0]"),
+    ("name_of_a_value_from_the_end", names((-8, "w")), INVALID, "named_data[0]"),
+    ("name_of_a_truth", names((True, "w")), INVALID, "named_data[0]"),
+    ("name_of_a_number", names((ONE, "w")), INVALID, "named_data[0]"),
+    ("name_of_an_input", names((X, "w")), INVALID, "named_data[0]"),
+    ("name_of_state", names((STATE, "w")), INVALID, "named_data[0]"),
+    ("name_that_is_empty", names((WEIGHT, "")), INVALID, "named_data[0]"),
+    ("name_of_half_a_character", names((WEIGHT, "\ud800")), INVALID, "named_data[0]"),
+    ("two_names_of_a_value", names((WEIGHT, "v"), (WEIGHT, "w")), INVALID, "named_data[0]"),
+    ("another_name_than_that_of_the_tensor", called((WEIGHT, "w")), INVALID, "named_data[0]"),
     ("constants_in_two_places", both_kinds_of_constants, INVALID, "constant_segment"),
     (
         "constant_offset_outside_of_its_segment",
@@ -644,3 +690,13 @@ def test_a_prim_that_writes_into_its_argument_makes_nothing_of_its_index():
     build.call("executorch_prim::et_copy_index.tensor", stack, item, index)
     with pytest.raises(InvalidFile, match=f"item is value {index}, a Int, not Tensor"):
         Program.load(build.file())
+
+
+@pytest.mark.parametrize("key", ["et_ir.guards", "et_ir.names"])
+@pytest.mark.parametrize("segments", [True, False])
+def test_validation_goes_on_after_named_data_of_no_segment(key, segments):
+    good = Good()
+    good.whole.named_data = [NamedData(key, 9)]
+    data = good.file() if segments else serialize_pte(good.whole, [])
+    found = validate(memoryview(data)).problems
+    assert any((problem.where or "").startswith("named_data") for problem in found)

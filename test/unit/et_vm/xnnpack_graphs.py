@@ -132,7 +132,7 @@ def call(handle, args, tracer=None):
 
 
 def one(node_type, x, *, limits=None, sizes=None, outputs=None, **fields):
-    """What a node of one operand makes of `x`."""
+    """The result of a unary node for `x`."""
     build = Build()
     source = build.input(*x.shape, datatype=TYPES[x.dtype][0])
     target = build.output(*(sizes or x.shape), datatype=TYPES[x.dtype][0])

@@ -176,7 +176,7 @@ def product():
 
 
 class Ran(NamedTuple):
-    """How a command ended and what it printed."""
+    """Exit code and output of a command."""
 
     code: int
     out: str

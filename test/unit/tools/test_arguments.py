@@ -1,4 +1,4 @@
-"""Help, version, and command lines that make no sense."""
+"""Help, version, and invalid command lines."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""et-compile: programs that compile, by every road, and programs that do not."""
+"""et-compile: every kind of input that compiles, and diagnostics of those that do not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Command
+from command_line import MODELS, Command
 
 from et_ir.targets.registry import DEFAULT
 from et_schema.pte import open_pte
@@ -43,6 +43,24 @@ def test_planners(command: Command) -> None:
     ran = command("et-compile", "subjects.py:net", "-o", "a.pte", "--memory-planning", "none")
     assert ran.code == 2
     assert "unknown planner 'none'; planners are best, exact, greedy" in ran.err
+
+
+def test_buffers_of_a_plan(command: Command) -> None:
+    compiled = command("et-compile", "relu.mlir", "-o", "relu.pte", "-q", "--dump-buffers", "relu.csv")
+    assert (compiled.code, compiled.err) == (0, "")
+    arenas = json.loads(command("et-vm", "info", "relu.pte", "--plan", "--json").out)["plan"]
+    planned = command("et-plan", "relu.csv", "--json")
+    assert json.loads(planned.out)["nbytes"] == arenas[0]["nbytes"]
+    assert {"x", "relu"} & {tensor["name"] for tensor in json.loads(planned.out)["tensors"]}
+
+
+def test_fill_of_banks(command: Command) -> None:
+    banks = "sram:id=1,size=1K;dram:id=2"
+    compiled = command("et-compile", "relu.mlir", "-o", "relu.pte", "--memory", banks)
+    assert compiled.code == 0
+    said = [line for line in compiled.err.splitlines() if line.startswith("forward: ")]
+    assert [line.partition(" bytes")[0].split()[1] for line in said] == ["sram:", "dram:"]
+    assert " of 1,024 bytes (" in said[0]
 
 
 def test_text_on_standard_input(command: Command) -> None:
@@ -191,7 +209,7 @@ FAULTS = {
     "edge.nonzero": ("waves = ", "convert its operands to another type"),
     "aten::_linalg_eigh.eigenvalues": ("modes = ", "compile for a target that has a kernel for it"),
 }
-"""What is at fault in `Faulty`, the line's beginning and the fix's; the stages that find it are three."""
+"""The faults in `Faulty`: subject, first words of its line and of the fix. Three stages find them."""
 
 
 def test_all_faults_are_in_one_report(command: Command) -> None:
@@ -258,6 +276,8 @@ def test_outputs_are_checked_before_the_work(command: Command) -> None:
         (("relu.mlir", "-o", "x.pte", "--preserve", "nope"), "--preserve: unknown operator nope"),
         (("relu.mlir", "--emit", "edge", "--debug-map", "m.json"), "which --emit edge does not have"),
         (("relu.mlir", "-o", "x.pte", "--debug-map", "no/m.json"), "no/m.json: the folder "),
+        (("relu.mlir", "--emit", "edge", "--dump-buffers", "b.csv"), "which --emit edge does not have"),
+        (("relu.mlir", "-o", "x.pte", "--dump-buffers", "./x.pte"), "is also the input or output file"),
         (
             ("relu.mlir", "--emit", "edge", "--tensor-alignment", "64"),
             "alignment options apply to .pte files only",
@@ -339,7 +359,8 @@ def test_interrupted(command: Command) -> None:
     Path("x.pte").write_bytes(b"before")
     ran = command("et-compile", "subjects.py:interrupted", "-o", "x.pte")
     assert ran.code == 130
-    assert ran.err == "et-compile: interrupted\n"
+    line = MODELS.split("\n").index("    raise KeyboardInterrupt") + 1
+    assert ran.err == f"et-compile: interrupted at subjects.py:{line} in interrupted\n"
     assert Path("x.pte").read_bytes() == b"before"
 
 

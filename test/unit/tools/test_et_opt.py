@@ -230,9 +230,8 @@ def test_what_a_pattern_raises_names_the_op_not_the_module(command: Command) -> 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("import sys\nsys.exit(3)", "loading bad.py:2 failed: SystemExit: 3"),
-        ("x = 1", "defines neither a pass"),
-        ("def f(:", "failed: SyntaxError"),
+        ("import sys\nsys.exit(3)", "--load bad.py:2: importing it failed: SystemExit: 3"),
+        ("def f(:", "--load bad.py:1: importing it failed: SyntaxError: "),
         (None, "bad.py: no such file"),
     ],
 )

@@ -1,14 +1,17 @@
-"""`et-plan`: layouts, exit codes, and messages for what is no instance."""
+"""`et-plan`: layouts, exit codes, and messages for invalid instances."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from et_ir.planning.instances import read_instance
 from et_tools.et_plan import main
 
+SVG = "{http://www.w3.org/2000/svg}"
 EXAMPLE = Path(__file__).parents[2] / "fixtures/minimalloc/input.12.csv"
 # Each time has a peak of 6 bytes; together they need 8.
 PUZZLE = "id,lower,upper,size\na,0,2,2\nb,1,3,2\nc,1,2,2\nd,0,1,4\ne,2,3,4\n"
@@ -23,6 +26,23 @@ def test_a_layout(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([str(EXAMPLE), "-o", str(output)]) == 0
     assert output.read_text() == text
     assert read_instance(text) == read_instance(EXAMPLE.read_text())
+
+
+def test_drawing_and_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    drawing = tmp_path / "plan.svg"
+    assert main([str(EXAMPLE), "--capacity", "1K", "--svg", str(drawing), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["nbytes"], facts["bound"], facts["in_use"], facts["optimal"]) == (12, 12, 12, True)
+    assert max(facts["usage"]) == 12
+    assert [tensor["name"] for tensor in facts["tensors"]] == ["b1", "b2", "b3", "b4", "b5"]
+    titles = [title.text or "" for title in ElementTree.parse(drawing).iter(f"{SVG}title")]
+    assert [title.splitlines()[0] for title in titles] == ["b1", "b2", "b3", "b4", "b5"]
+
+
+def test_options_that_make_no_sense(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for options in (["--capacity", "12Q"], ["--svg", "-"], ["--svg", str(EXAMPLE)]):
+        assert main([str(EXAMPLE), *options]) == 2
+        assert capsys.readouterr().err.startswith("et-plan: error: ")
 
 
 def test_no_room(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +109,7 @@ def test_what_is_no_instance(
         ([str(EXAMPLE), "--capacity", "x"], "'x' is not a"),
         ([str(EXAMPLE), "--seconds", "nan"], "'nan' is not a number of seconds"),
         ([str(EXAMPLE), "--algorithm", "none"], "unknown planner 'none'"),
-        ([str(EXAMPLE), "--planner", "nowhere:plan"], "No module named 'nowhere'"),
+        ([str(EXAMPLE), "--planner", "nowhere:plan"], "no module named 'nowhere'"),
         ([str(EXAMPLE), "--planner", "math:pi"], "is a float, not a function"),
         ([str(EXAMPLE), "--planner", "builtins:len"], "returned int, not a Layout"),
         ([str(EXAMPLE), "--planner", "a:b", "--algorithm", "greedy"], "exclude each other"),

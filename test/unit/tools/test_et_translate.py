@@ -1,4 +1,4 @@
-"""et-translate: files that can be read, and others."""
+"""et-translate: valid and invalid files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""et-vm: files, inputs, libraries and outputs that are not as they should be. See also test/unit/et_vm."""
+"""et-vm: invalid files, inputs, libraries and outputs. See also test/unit/et_vm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands whose writing is cut off, by a limit of the system or by SIGKILL: what was there is there, whole."""
+"""Interrupted writes: existing files stay intact after a system limit or SIGKILL."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def files() -> dict[Path, bytes]:
 
 @pytest.fixture
 def before(command: Command) -> dict[Path, bytes]:
-    """What the commands read, and what there is at the places that they write to."""
+    """The commands' input files, and existing files at their output paths."""
     sys.modules.pop("large", None)
     Path("large.py").write_text(LARGE)
     assert command("et-compile", "large.py:large", "-q", "-o", "net.pte").code == 0

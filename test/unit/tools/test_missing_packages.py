@@ -27,12 +27,12 @@ def without(package: str, *line: str) -> subprocess.CompletedProcess[str]:
 
 
 def extra() -> str:
-    """What is to be installed, as pip takes it."""
+    """The requirement to install, in pip's syntax."""
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     packages = " ".join(project["optional-dependencies"]["compiler"])
     assert "xdsl>=" in packages
     assert "torch>=" in packages
-    return f"pip install '{project['name']}[compiler]'"
+    return f"pip install '.[compiler]' in the checkout of {project['name']}"
 
 
 TRACED = """func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {

@@ -1,8 +1,9 @@
-"""Ctrl-C, readers that go away, streams that are closed or full."""
+"""Interrupts, broken pipes, and closed or full streams."""
 
 from __future__ import annotations
 
 import functools
+import io
 import os
 import signal
 import subprocess
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 from command_line import RELU, Command
+
+from et_tools.et_vm import main as et_vm
 
 
 def line(command: str, *arguments: str) -> list[str]:
@@ -176,3 +179,22 @@ def test_files_on_standard_output(relu: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == relu.read_bytes()
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_lines_are_cut_on_terminals_only(relu: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+
+    def widest(stream: io.StringIO, *options: str) -> int:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert et_vm(["info", str(relu), "--plan", *options]) == 0
+        return max(map(len, stream.getvalue().splitlines()))
+
+    assert widest(Terminal()) == 40
+    assert widest(Terminal(), "--wide") == widest(io.StringIO()) > 80

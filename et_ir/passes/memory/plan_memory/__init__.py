@@ -113,7 +113,7 @@ class PlanMemoryPass(ModulePass):
         try:
             find_planner(self.algorithm)
         except PlannerError as error:
-            raise PassFailedException(f"plan-memory: {error}") from None
+            raise PassFailedException(f"plan-memory: {error}") from error
         try:
             banks = parse_banks(self.memory) if self.memory else ()
         except BankError as error:
@@ -194,7 +194,7 @@ class PlanMemoryPass(ModulePass):
         try:
             return run_planner(self.algorithm, buffers, self.budget, self.slack)
         except PlannerError as error:
-            raise PassFailedException(f"plan-memory: {error}") from None
+            raise PassFailedException(f"plan-memory: {error}") from error
 
     def _plan_banks(
         self,

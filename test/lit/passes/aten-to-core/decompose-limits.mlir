@@ -89,7 +89,7 @@ func.func @forward(%x: tensor<f32>) -> tensor<5xf32> {
 
 // -----
 
-// More than a few hundred pieces stay one operator.
+// A split into more than a few hundred parts stays one operator.
 func.func @forward(%x: tensor<300xf32>) -> tensor<44850x2xf32> {
   %0 = aten.combinations %x : (tensor<300xf32>) -> tensor<44850x2xf32>
   func.return %0 : tensor<44850x2xf32>

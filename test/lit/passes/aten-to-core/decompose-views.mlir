@@ -25,7 +25,7 @@ func.func @forward(%x: tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
 
 // -----
 
-// A split of any kind is one op; a single part is the whole.
+// A split of any kind is one op; a split into one part is the operand.
 func.func @forward(%x: tensor<7x2xf32>) -> (tensor<3x2xf32>, tensor<1x2xf32>, tensor<7x2xf32>) {
   %0, %1, %2 = aten.chunk %x {chunks = 3} : (tensor<7x2xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>, tensor<1x2xf32>)
   %3 = aten.split.Tensor %x {split_size = 9} : (tensor<7x2xf32>) -> tensor<7x2xf32>

@@ -45,7 +45,7 @@ func.func @concatenations(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) -> (tensor<7
 
 // -----
 
-// Steps, unknown bounds, pieces across a boundary, several used pieces.
+// Steps, unknown bounds, slices across a boundary, several used slices.
 // CHECK-LABEL: func.func @stays
 func.func @stays(%x: tensor<8x4xf32>, %n: i64) -> (tensor<4x4xf32>, tensor<?x4xf32>, tensor<2x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) {
   // CHECK-NEXT: aten.slice.Tensor

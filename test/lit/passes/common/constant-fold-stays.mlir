@@ -28,7 +28,7 @@ func.func @stays(%x: tensor<2xf32>, %n: i64) -> (tensor<2xf32>, tensor<?xf32>, t
 
 // -----
 
-// A result that takes more room than what it is made from stays above the limit of 64 KiB; what it is made from is folded.
+// A result above the limit of 64 KiB that is larger than its operands stays; the operands are folded.
 // CHECK-LABEL: func.func @grows
 func.func @grows(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
   // CHECK: %[[F:.*]] = {{program.get @full|aten.full}}

@@ -283,7 +283,7 @@ executorch.plan @before_it_is_written {
 
 // -----
 
-// Splits along the outermost dimension; those along another, and pieces that do not start at a multiple of 16 bytes, stay.
+// Splits along the outermost dimension; those along another, and parts that do not start at a multiple of 16 bytes, stay.
 // CHECK-LABEL: executorch.plan @splits
 // CHECK:       executorch.kernel_call "aten::relu.out"(%x) outs(%a)
 // CHECK-NEXT:  %p = executorch.view %a : tensor<1x1x2x4xf32>

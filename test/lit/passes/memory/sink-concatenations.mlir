@@ -86,7 +86,7 @@ func.func @as_large(%a : tensor<1x8x4x4xf32> {program.name = "a"}) -> (tensor<1x
 
 // -----
 
-// A size that is computed belongs to the whole.
+// A computed size is that of the concatenation.
 // CHECK-LABEL: func.func @sizes
 // CHECK:       edge.cat {{.*}} -> tensor<1x16x4x4xf32>
 // CHECK-NEXT:  edge._adaptive_avg_pool2d {{.*}} {output_size = [%n, 1]}

@@ -1,7 +1,7 @@
 // RUN: et-opt -p 'convolutions-to-products{memory=any}' --split-input-file %s | filecheck %s
 // RUN: et-opt -p 'convolutions-to-products{workspace=7000 memory=any}' --split-input-file %s | filecheck %s --check-prefix=ROWS
-// RUN: et-opt -p convolutions-to-products --split-input-file %s | filecheck %s --check-prefix=ROOM
-// RUN: et-opt -p 'convolutions-to-products{workspace=400000 memory=any}' --split-input-file %s | filecheck %s --check-prefix=PIECES
+// RUN: et-opt -p convolutions-to-products --split-input-file %s | filecheck %s --check-prefix=SPACE
+// RUN: et-opt -p 'convolutions-to-products{workspace=400000 memory=any}' --split-input-file %s | filecheck %s --check-prefix=TILES
 
 // CHECK-LABEL: func.func @pointwise
 func.func @pointwise(%x: tensor<1x3x4x5xf32>, %w: tensor<6x3x1x1xf32>, %b: tensor<6xf32>) -> tensor<1x6x4x5xf32> {
@@ -35,9 +35,9 @@ func.func @taps(%x: tensor<1x3x16x16xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<1x
 
 // -----
 
-// Twice as many outputs are computed in pieces of rows.
-// ROWS-LABEL: func.func @pieces
-func.func @pieces(%x: tensor<1x3x32x16xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<1x6x16x8xf32> {
+// Twice as many outputs are computed in tiles of rows.
+// ROWS-LABEL: func.func @tiles
+func.func @tiles(%x: tensor<1x3x32x16xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<1x6x16x8xf32> {
   // ROWS: edge.as_strided_copy %[[P:.*]] {size = [3, 3, 3, 8, 8], stride = [612, 18, 1, 36, 2], storage_offset = 0}
   // ROWS: edge.as_strided_copy %[[P]] {size = [3, 3, 3, 8, 8], stride = [612, 18, 1, 36, 2], storage_offset = 288}
   // ROWS: edge.cat [{{.*}}] {dim = 1} : (tensor<6x64xf32>, tensor<6x64xf32>) -> tensor<6x128xf32>
@@ -47,10 +47,10 @@ func.func @pieces(%x: tensor<1x3x32x16xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<
 
 // -----
 
-// A product for each group; in pieces of 34 channels, of which each takes 16 by 16 numbers, 18 by 18 with padding and
+// A product for each group; in tiles of 34 channels, of which each takes 16 by 16 numbers, 18 by 18 with padding and
 // 9 for each of 256 outputs: 11536 bytes. Weights of a piece are neighbours.
 // CHECK-LABEL: func.func @groups
-// PIECES-LABEL: func.func @groups
+// TILES-LABEL: func.func @groups
 func.func @groups(%x: tensor<1x64x16x16xf32>, %w: tensor<64x1x3x3xf32>, %b: tensor<64xf32>) -> tensor<1x64x16x16xf32> {
   // CHECK:      %[[P:.*]] = edge.constant_pad_nd %{{.*}} : (tensor<64x16x16xf32>) -> tensor<64x18x18xf32>
   // CHECK-NEXT: %[[C:.*]] = edge.as_strided_copy %[[P]] {size = [64, 1, 3, 3, 16, 16], stride = [324, 324, 18, 1, 18, 1], storage_offset = 0}
@@ -58,11 +58,11 @@ func.func @groups(%x: tensor<1x64x16x16xf32>, %w: tensor<64x1x3x3xf32>, %b: tens
   // CHECK-NEXT: %[[S:.*]] = edge.bmm %{{.*}}, %[[V]] : (tensor<64x1x9xf32>, tensor<64x9x256xf32>) -> tensor<64x1x256xf32>
   // CHECK-NEXT: %[[B:.*]] = edge.view_copy %b {size = [64, 1, 1]}
   // CHECK-NEXT: edge.add.Tensor %[[S]], %[[B]]
-  // PIECES:     edge.slice_copy.Tensor %{{.*}} {start = 0, end = 34} : (tensor<64x16x16xf32>) -> tensor<34x16x16xf32>
-  // PIECES:     edge.bmm
-  // PIECES:     edge.slice_copy.Tensor %{{.*}} {start = 34, end = 64} : (tensor<64x16x16xf32>) -> tensor<30x16x16xf32>
-  // PIECES:     edge.bmm
-  // PIECES:     edge.cat [{{.*}}] : (tensor<34x1x256xf32>, tensor<30x1x256xf32>) -> tensor<64x1x256xf32>
+  // TILES:     edge.slice_copy.Tensor %{{.*}} {start = 0, end = 34} : (tensor<64x16x16xf32>) -> tensor<34x16x16xf32>
+  // TILES:     edge.bmm
+  // TILES:     edge.slice_copy.Tensor %{{.*}} {start = 34, end = 64} : (tensor<64x16x16xf32>) -> tensor<30x16x16xf32>
+  // TILES:     edge.bmm
+  // TILES:     edge.cat [{{.*}}] : (tensor<34x1x256xf32>, tensor<30x1x256xf32>) -> tensor<64x1x256xf32>
   %0 = edge.convolution %x, %w, %b {stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 64} : (tensor<1x64x16x16xf32>, tensor<64x1x3x3xf32>, tensor<64xf32>) -> tensor<1x64x16x16xf32>
   func.return %0 : tensor<1x64x16x16xf32>
 }
@@ -85,16 +85,16 @@ func.func @stays(%x: tensor<1x4x8x8xf32>, %n: tensor<2x4x8x8xf32>, %u: tensor<?x
 
 // Not more may be needed at once than before, which is 3072 bytes of %x and 1536 of the result here. There, 17536 bytes
 // are needed by relu; %y, the padded %x of 3888 bytes and the result leave 4112 of them, patches of a row take 864.
-// ROOM-LABEL: func.func @no_room
-// ROOM: edge.convolution
-// ROOM-LABEL: func.func @room_of_four_rows
-// ROOM-COUNT-2: edge.as_strided_copy %{{.*}} {size = [3, 3, 3, 4, 8]
-// ROOM-NOT: edge.convolution
-func.func @no_room(%x: tensor<1x3x16x16xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<1x6x8x8xf32> {
+// SPACE-LABEL: func.func @no_workspace
+// SPACE: edge.convolution
+// SPACE-LABEL: func.func @workspace_of_four_rows
+// SPACE-COUNT-2: edge.as_strided_copy %{{.*}} {size = [3, 3, 3, 4, 8]
+// SPACE-NOT: edge.convolution
+func.func @no_workspace(%x: tensor<1x3x16x16xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<1x6x8x8xf32> {
   %0 = edge.convolution %x, %w {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x16x16xf32>, tensor<6x3x3x3xf32>) -> tensor<1x6x8x8xf32>
   func.return %0 : tensor<1x6x8x8xf32>
 }
-func.func @room_of_four_rows(%x: tensor<1x3x16x16xf32>, %y: tensor<2000xf32>, %w: tensor<6x3x3x3xf32>) -> (tensor<1x6x8x8xf32>, tensor<2000xf32>) {
+func.func @workspace_of_four_rows(%x: tensor<1x3x16x16xf32>, %y: tensor<2000xf32>, %w: tensor<6x3x3x3xf32>) -> (tensor<1x6x8x8xf32>, tensor<2000xf32>) {
   %0 = edge.convolution %x, %w {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x16x16xf32>, tensor<6x3x3x3xf32>) -> tensor<1x6x8x8xf32>
   %1 = edge.relu %y : tensor<2000xf32>
   func.return %0, %1 : tensor<1x6x8x8xf32>, tensor<2000xf32>

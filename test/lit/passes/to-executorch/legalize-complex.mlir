@@ -63,7 +63,7 @@ func.func @converted(%x: tensor<?xi64>) -> tensor<?xcomplex<f64>> {
 
 // -----
 
-// The whole of a transform: half of it, and the mirror image behind it.
+// A two-sided transform: the one-sided half, and its mirror image behind it.
 // CHECK-LABEL: func.func @transform
 func.func @transform(%x: tensor<2x5xf32>) -> tensor<2x5x2xf32> {
   // CHECK-NEXT: %[[H:.*]] = edge._fft_r2c %x {dim = [0, 1], normalization = 0, onesided = true} : (tensor<2x5xf32>) -> tensor<2x3xcomplex<f32>>

@@ -1,4 +1,4 @@
-"""Results that are none."""
+"""Invalid results of `preprocess`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Groups are convex, form no circle, and are few."""
+"""Grouping: convex, acyclic and few partitions."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

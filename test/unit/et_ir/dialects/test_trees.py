@@ -1,4 +1,4 @@
-"""The short form of pytree specs gives back torch's text to the letter, or is not used."""
+"""The short form of pytree specs: exact inverse of torch's text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that backends want whole."""
+"""Preserved operators: those that backends take undecomposed."""
 
 import pytest
 import torch
@@ -60,7 +60,7 @@ def test_what_it_comes_down_to_may_be_taken(exported):
 
 
 def test_methods_that_nobody_partitions(exported):
-    """What one method's partitioner wants whole is decomposed in the others."""
+    """An operator preserved for one method's partitioner is decomposed in the others."""
     found = to_edge_transform_and_lower({"a": exported, "b": exported}, partitioner={"b": [Wants()]})
     decomposed = ["edge.mm", "edge.add.Tensor", "edge.relu", "edge.mm", "edge.add.Tensor"]
     assert names(found) == [*decomposed, "backend.call", "edge.relu", "backend.call"]

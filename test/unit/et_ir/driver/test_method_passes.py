@@ -50,7 +50,7 @@ def ops(manager, name):
 
 
 def results(manager):
-    """What each method makes of ones, as the first that is called."""
+    """The result of each method for ones, when it is the first to be called."""
     file = manager.to_executorch(ET_VM).buffer
     methods = [Runtime.get().load_program(file).load_method(name) for name in sorted(manager.methods)]
     return [method.execute([torch.ones(3)])[0].tolist() for method in methods]
@@ -72,7 +72,7 @@ class Scale(ModulePass):
         found.properties["value"] = DataAttr.of(
             found.type.element_type, Blob.of(self.symbol, data.numpy().tobytes())
         )
-        symbols.add_constant(self.symbol, found.type, Blob.of("unused", bytes(12)))
+        symbols.add_constant(self.symbol, found.type, Blob.of("unused", bytes(data.nbytes)))
 
 
 @dataclass(frozen=True)

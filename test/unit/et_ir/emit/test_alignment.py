@@ -1,4 +1,4 @@
-"""Alignments are found again from where data lies."""
+"""Alignments recovered from the placement of data."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from modules import parse
 from torch import nn
@@ -11,6 +13,8 @@ from et_ir import to_edge
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.emit import debug_handle_map, emit, origins, origins_json
 from et_ir.locations import Frame
+from et_vm.runtime import Runtime
+from et_vm.tracer import EventTracer
 
 TEXT = """
 executorch.plan @g {arenas = array<i64>} {
@@ -57,6 +61,7 @@ def test_json() -> None:
         "instruction": 0,
         "operator": "x::a",
         "debug_handle": 2,
+        "node": "",
         "module": "m",
         "source": [{"file": "model.py", "line": 3, "function": "", "code": ""}],
     }
@@ -85,3 +90,81 @@ def test_what_a_layer_is_lowered_to_has_the_layer_s_handle() -> None:
     frame = rows[0].frames[-1]
     assert isinstance(frame, Frame)
     assert frame.context == "return self.second(self.first(x))"
+
+
+class Turns(nn.Module):
+    """Every turn has the same source line and the same module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.act = nn.Tanh()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(3):
+            x = self.act(x) + 1
+        return x
+
+
+def test_the_turns_of_a_loop_have_handles_of_their_own() -> None:
+    program = to_edge(torch.export.export(Turns(), (torch.randn(2, 3),))).to_executorch()
+    rows = origins(program.module)["forward"]
+    assert [(row.operator, row.node, row.handle) for row in rows] == [
+        ("aten::tanh.out", "tanh", 1),
+        ("aten::add.Scalar_out", "add", 2),
+        ("aten::tanh.out", "tanh_1", 3),
+        ("aten::add.Scalar_out", "add_1", 4),
+        ("aten::tanh.out", "tanh_2", 5),
+        ("aten::add.Scalar_out", "add_2", 6),
+    ]
+    assert {row.frames for row in rows if "tanh" in row.operator} == {rows[0].frames}
+
+
+class Branches(nn.Module):
+    """Both branches and their caller call one operator."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.sin()
+        return torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.sin().cos(), (x,)).sin()
+
+
+def test_nodes_of_branches_are_told_apart() -> None:
+    program = to_edge(torch.export.export(Branches(), (torch.randn(2, 3),))).to_executorch()
+    rows = [row for row in origins(program.module)["forward"] if row.operator == "aten::sin.out"]
+    assert [row.node.rpartition(".")[0] for row in rows] == ["", "true_graph_0", "false_graph_0", ""]
+    assert len({row.node for row in rows}) == len({row.handle for row in rows}) == 4
+
+
+def test_methods_number_their_own_nodes() -> None:
+    """Two methods trace the same lines to nodes of the same names."""
+    methods = {name: torch.export.export(Turns(), (torch.randn(2, n),)) for name, n in (("f", 3), ("g", 4))}
+    handles = to_edge(methods).to_executorch().debug_handle_map
+    assert [*handles["f"].values(), *handles["g"].values()] == list(range(1, 13))
+
+
+def test_instructions_compute_what_their_nodes_compute() -> None:
+    """A comparison of what instructions write with what nodes compute finds each value under the name of its node."""
+    inputs = (torch.randn(2, 3),)
+    exported = torch.export.export(Turns(), inputs)
+    program = to_edge(exported).to_executorch()
+    expected: dict[str, torch.Tensor] = {}
+
+    class Interpreter(torch.fx.Interpreter):
+        def run_node(self, n: torch.fx.Node) -> Any:
+            expected[n.name] = super().run_node(n)
+            return expected[n.name]
+
+    Interpreter(exported.graph_module).run(*inputs)
+    written: dict[int, Any] = {}
+
+    class Values(EventTracer):
+        wants_values = True
+
+        def on_value(self, method: str, index: int, register: int, value: Any) -> None:
+            written[index] = value.array.copy()
+
+    method = Runtime.get().load_program(program.buffer, tracer=Values()).load_method("forward")
+    method.execute(list(inputs))
+    rows = origins(program.module)["forward"]
+    assert len(written) == len(rows) == 6
+    for row in rows:
+        torch.testing.assert_close(torch.from_numpy(written[row.instruction]), expected[row.node])

@@ -209,7 +209,7 @@ def test_what_was_written_in_part_is_state() -> None:
 
 
 def test_a_view_stands_behind_what_it_views() -> None:
-    """A part that comes before the whole in the file."""
+    """A view that precedes its base in the file."""
     builder = Builder(tensor(64, sizes=(2,)), tensor(64), tensor(0), inputs=[2], outputs=[0])
     lines = builder.call("aten::relu.out", 2, 1, 1).text()
     assert lines[0].startswith("%r1 = alloc")

@@ -17,6 +17,7 @@ from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import Executorch
 from et_ir.dialects.program import Program
 from et_ir.emit import EmitError, EmitOptions, disassemble, emit, write
+from et_schema import names
 from et_schema import program as schema
 from et_schema.pte import read_pte
 
@@ -191,7 +192,7 @@ def test_a_block_that_is_a_jump_to_itself() -> None:
 
 
 def test_tensors() -> None:
-    plan = plan_of(
+    module = parse(
         """
         program.parameter @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
         program.parameter @out_there : tensor<4xf32>
@@ -207,18 +208,66 @@ def test_tensors() -> None:
           executorch.return
         }"""
     )
-    x, w, v, e, s, a, p = values(plan)
+    stream = io.BytesIO()
+    write(module, stream)
+    file = read_pte(stream.getvalue())
+    x, w, v, e, s, a, p, contents = values(file.program.execution_plan[0])
     assert (x.sizes, x.scalar_type, x.shape_dynamism) == ([2, 3], 4, schema.TensorShapeDynamism.DYNAMIC_BOUND)
     assert x.allocation_info is None
-    assert (w.data_buffer_idx, w.requires_grad, w.extra_tensor_info.fully_qualified_name) == (1, True, "w")
+    # Names of constants are beside the tables: viewers do not open constants with extra_tensor_info.
+    assert (w.data_buffer_idx, w.requires_grad, w.extra_tensor_info) == (1, True, None)
     assert (v.data_buffer_idx, v.sizes, v.extra_tensor_info) == (1, [2, 2], None)
+    assert {key: names.decode(data) for key, data in file.named_data().items()} == {
+        names.KEY: {"f": [(1, "w")]}
+    }
     assert e.data_buffer_idx == 0
     assert e.extra_tensor_info.location == schema.TensorDataLocation.EXTERNAL
-    assert s.data_buffer_idx == 1
-    assert s.allocation_info == schema.AllocationDetails(2, 16, 1)
+    # What state starts with is a value of its own that nothing uses.
+    assert (s.data_buffer_idx, s.extra_tensor_info.fully_qualified_name) == (0, "s")
+    assert s.allocation_info == contents.allocation_info == schema.AllocationDetails(2, 16, 1)
+    assert (contents.data_buffer_idx, contents.sizes, contents.extra_tensor_info) == (1, [4], None)
     assert (a.dim_order, a.scalar_type) == (bytes([0, 2, 3, 1]), 11)
     assert a.allocation_info == schema.AllocationDetails(1, 64, 0)
     assert p.allocation_info == schema.AllocationDetails(1, 72, 0)
+
+
+STATEFUL = """
+program.buffer mutable @s : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
+program.constant @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>
+executorch.plan @f {arenas = array<i64: 32>} {
+  %s = executorch.state @s {memory_id = 1, offset = 0} : tensor<4xf32>
+  %w = executorch.constant @w : tensor<4xf32>
+  %a = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
+  executorch.kernel_call "aten::add.out"(%s, %w, 1) outs(%a)
+  executorch.return %a
+}
+executorch.plan @g {arenas = array<i64: 32>} {
+  %s = executorch.state @s {memory_id = 1, offset = 0} : tensor<4xf32>
+  executorch.kernel_call "aten::neg.out"(%s) outs(%s)
+  executorch.return %s
+}
+"""
+
+
+def test_names_and_initial_state_come_back() -> None:
+    """From the values where files have them; a file that was read before, too."""
+    stream = io.BytesIO()
+    write(parse(STATEFUL), stream)
+    file = read_pte(stream.getvalue())
+    for plan in file.program.execution_plan:
+        used = {index for call in calls(plan) for index in call.args}
+        assert not [
+            i
+            for i in used
+            if getattr(values(plan)[i], "data_buffer_idx", 0) and values(plan)[i].allocation_info
+        ]
+    for _ in range(2):
+        module = disassemble(file)
+        assert not [op for op in module.walk() if "anonymous" in op.properties]
+        assert len([op for op in module.walk() if op.name == "executorch.state"]) == 2
+        again = io.BytesIO()
+        write(module, again)
+        assert again.getvalue() == stream.getvalue()
 
 
 WEIGHTS = """
@@ -287,7 +336,7 @@ def test_delegates_share_equal_blobs() -> None:
             backend.lowered @three "other" align 256 = #program.data<ui8, [3]>
             backend.named_data "name" align 64 = #program.data<ui8, [3]>
             executorch.plan @f {arenas = array<i64>} {
-              %w = executorch.constant @w : tensor<1xui8>
+              %w = executorch.constant anonymous @w : tensor<1xui8>
               executorch.delegate_call @two(%w)
               executorch.delegate_call @three(%w)
               executorch.delegate_call @one(%w)
@@ -313,7 +362,7 @@ program.constant @w : tensor<1xui8> = #program.data<ui8, [1]>
 backend.lowered @one "demo" = #program.data<ui8, [1, 2]>
 backend.lowered @two "demo" align 1024 = #program.data<ui8, [3]>
 executorch.plan @f {arenas = array<i64>} {
-  %w = executorch.constant @w : tensor<1xui8>
+  %w = executorch.constant anonymous @w : tensor<1xui8>
   executorch.delegate_call @one(%w)
   executorch.delegate_call @two(%w)
   executorch.return

@@ -58,7 +58,7 @@ def test_text_and_back(path: Path, tmp_path: Path) -> None:
 
 
 def facts(file: bytes) -> list[Any]:
-    """What no form of a program may change: methods with inputs, outputs, arenas and calls in order."""
+    """The invariants of every form of a program: methods with inputs, outputs, arenas and calls in order."""
     program = read_pte(file).program
     return sorted(
         (

@@ -1,4 +1,4 @@
-"""Results that torch traces wrong."""
+"""Corrections of results that torch traces wrongly."""
 
 from collections.abc import Callable
 from typing import Any

@@ -23,7 +23,7 @@ from et_ir.frontend.size_arithmetic import SizeArithmetic
 
 
 def computed(name: str, *arguments: Any, known: bool = False) -> Any:
-    """What the ops for a call come to, for numbers known at run time only: with `known`, the first alone is."""
+    """The value of the ops for a call on numbers known at run time only; with `known`, only the first is."""
     ops: list[Operation] = []
 
     def value(number: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The checker finds what is wrong, whoever made the layout."""
+"""The layout checker, on invalid layouts."""
 
 from __future__ import annotations
 

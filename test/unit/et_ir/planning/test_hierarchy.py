@@ -1,4 +1,4 @@
-"""Banks are filled such that what they hold fits, and that it costs little."""
+"""Bank assignment: feasible layouts at low cost."""
 
 from __future__ import annotations
 

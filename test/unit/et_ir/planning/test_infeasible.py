@@ -1,4 +1,4 @@
-"""Sets of buffers that cannot live together: they do not fit, and do without any of them."""
+"""Minimal infeasible sets of buffers."""
 
 from __future__ import annotations
 

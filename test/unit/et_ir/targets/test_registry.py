@@ -1,7 +1,8 @@
-"""Targets by name: of the compiler, of packages and of files; and the passes that ask a target of one's own."""
+"""Targets by name: of the compiler, of packages and of files; and passes with a custom target."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -45,7 +46,10 @@ func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 
 @pytest.fixture
-def acme(tmp_path: Path) -> str:
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    # Of another test: its module, and where that is found.
+    monkeypatch.delitem(sys.modules, "acme", raising=False)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if not Path(p, "acme.py").exists()])
     path = tmp_path / "acme.py"
     path.write_text(ACME)
     return f"{path}:TARGET"
@@ -138,10 +142,10 @@ def test_a_target_of_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
             "unknown target 'stock', expected one of stock-1.5, stock-1.5-quantized, et-vm, et-vm-aten, stock-1.4",
         ),
         ("et-wm", "did you mean 'et-vm'"),
-        ("no_such_module:TARGET", "cannot be loaded: ModuleNotFoundError"),
+        ("no_such_module:TARGET", "cannot be loaded: no_such_module: no module named 'no_such_module'"),
         ("et_ir.targets.stock:NONE", "cannot be loaded: AttributeError"),
         ("et_ir.targets.registry:DEFAULT", "is a str, not a Target"),
-        ("nowhere.py:TARGET", "cannot be loaded: FileNotFoundError"),
+        ("nowhere.py:TARGET", "cannot be loaded: nowhere.py: no such file"),
     ],
 )
 def test_targets_that_there_are_not(name: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Nested programs that are not what they should be."""
+"""Invalid nested programs."""
 
 import numpy as np
 import pytest

@@ -53,7 +53,7 @@ def test_bounds_say_whose_they_are() -> None:
 
 
 def test_what_is_written_in_parts_is_needed_until_it_is_read_as_a_whole() -> None:
-    """As concatenations in their places are: the parts are never read, and the whole is never written."""
+    """As with concatenations in place: the parts are never read, and the result is never written."""
     build = Build()
     x, first, second = (build.tensor(4, offset=offset) for offset in (0, 16, 32))
     whole = build.tensor(8, offset=16)

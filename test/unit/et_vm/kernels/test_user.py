@@ -103,7 +103,9 @@ class TestFunctions:
         def scale(x: np.ndarray, by: float, *, out: np.ndarray) -> None:
             raise ZeroDivisionError("by what?")
 
-        with pytest.raises(Trap, match=r"ZeroDivisionError: by what\?\n.*mylib::scale\.out"):
+        with pytest.raises(
+            Trap, match=r"ZeroDivisionError: by what\? \(\S*test_user.py:\d+ in scale\)\n.*mylib::scale\.out"
+        ):
             load(scaled(), kernels=registry_of(scale)).execute([f32(1, 2, 3, 4)])
 
     def test_a_list_of_outputs(self):

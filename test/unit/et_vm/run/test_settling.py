@@ -243,7 +243,7 @@ def test_kernels_of_others_may_do_anything():
 
 
 def _own(node):
-    """What is in a function, without the functions in it."""
+    """The nodes of a function, without those of nested functions."""
     for inner in ast.iter_child_nodes(node):
         if not isinstance(inner, ast.FunctionDef):
             yield inner

@@ -125,7 +125,7 @@ def damage(file: bytes, *paths: str) -> bytes:
 
 
 def test_tables_that_cannot_be_read():
-    """What can be read is checked nevertheless, and what is not known is not held against other parts."""
+    """Readable parts are checked nevertheless, and unknown values cause no errors elsewhere."""
     good = Good()
     good.plan.outputs = [99]
     plan = "execution_plan[0]"

@@ -231,7 +231,7 @@ class TestClashes:
         assert liveness(build).clashes() == []
 
     def test_parts_that_make_up_a_whole(self):
-        """Though something else has been there, as large as the whole."""
+        """Though another value of the same size has been there."""
         build = Build()
         x, before = build.tensor(4), build.tensor(8, offset=16)
         first, second = build.tensor(4, offset=16), build.tensor(4, offset=32)

@@ -45,7 +45,7 @@ SHAPES = [
 
 @pytest.mark.parametrize(("before", "after"), SHAPES)
 def test_a_view_where_memory_stays_is_right(before: tuple[int, ...], after: tuple[int, ...]):
-    """Where an order is found, the memory reshaped in it is what a view of the contiguous tensor holds."""
+    """Memory reshaped in the order that was found holds the view of the contiguous tensor."""
     array = np.arange(np.prod(before)).reshape(before)
     found = 0
     for order in permutations(range(len(before))):

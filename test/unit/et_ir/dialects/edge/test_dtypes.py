@@ -54,7 +54,7 @@ def test_rows_of_some_are_current() -> None:
 
 
 def test_examples_agree() -> None:
-    """What inference gives for each operator's example is what torch gave when it was probed."""
+    """Inference gives, for each operator's example, the types that torch gave when it was probed."""
     for line in EXAMPLES.read_text(encoding="utf-8").splitlines():
         name, text = line.split("\t")
         if name in OP_BY_NAME:

@@ -23,7 +23,7 @@ SIZE = 20_000
 
 
 def drawn(build: Callable[..., SchemaOp], fill: float = 0.0, element: Attribute = f32) -> torch.Tensor:
-    """What an op draws for a tensor of equal elements, after its decomposition."""
+    """The samples that a decomposed op draws for a tensor of equal elements."""
     line = TensorType(element, [SIZE])
     block = Block(arg_types=[line])
     op = build(block.args[0])

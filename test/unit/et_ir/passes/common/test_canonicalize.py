@@ -101,7 +101,7 @@ class Builder:
         return self.add("permute", inside, self.random.choice([back, order]))
 
     def rejoined(self, value: Value, dim: int, size: int) -> list[Any]:
-        """A concatenation of some pieces of a tensor."""
+        """A concatenation of some slices of a tensor."""
         if self.random.random() < 0.5:
             pieces = self.add("split.Tensor", value, self.random.randint(1, size), dim)
         else:

@@ -1,4 +1,4 @@
-"""Common subexpressions: what lit tests cannot say."""
+"""Common subexpression elimination, beyond the lit tests."""
 
 import random
 

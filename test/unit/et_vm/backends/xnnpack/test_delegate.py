@@ -1,4 +1,4 @@
-"""Delegates: binding to arguments, other sizes, memory, and graphs that make no sense."""
+"""Delegates: binding to arguments, other sizes, memory, and invalid graphs."""
 
 import itertools
 

@@ -62,7 +62,7 @@ except Trap as error:
     print(error)
 """)
     assert f"the kernel 'aten::{name}' needs the package scipy, which is not installed" in printed
-    assert "pip install 'executorch-ir[scipy]'" in printed
+    assert "pip install '.[scipy]' in the checkout of executorch-ir" in printed
 
 
 def test_common_functions_need_no_scipy() -> None:

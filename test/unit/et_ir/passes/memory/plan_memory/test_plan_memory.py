@@ -1,4 +1,4 @@
-"""Memory planning that is checked, where a planner is wrong."""
+"""The check of memory plans, with faulty planners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of shapes that no tensor has."""
+"""Views with invalid shapes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Orthogonal polynomials: their values at small degrees, their ends, and degrees that are none."""
+"""Orthogonal polynomials: their values at small degrees, their ends, and invalid degrees."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // RUN: et-opt -p decompose --split-input-file %s | filecheck %s
 
-// Pieces and joins.
+// Splits and concatenations.
 
 // A negative start counts from the end.
 func.func @forward(%x: tensor<5x3xf32>) -> (tensor<3x3xf32>, tensor<2x3xf32>) {
@@ -15,7 +15,7 @@ func.func @forward(%x: tensor<5x3xf32>) -> (tensor<3x3xf32>, tensor<2x3xf32>) {
 
 // -----
 
-// All that cut a tensor into pieces are one operator.
+// All splits of a tensor are one operator.
 func.func @forward(%x: tensor<7x3xf32>) -> (tensor<2x3xf32>, tensor<5x3xf32>, tensor<4x3xf32>, tensor<3x3xf32>, tensor<1x3xf32>, tensor<3x3xf32>, tensor<3x3xf32>) {
   %0, %1 = aten.split.sizes %x {split_size = [2, 5]} : (tensor<7x3xf32>) -> (tensor<2x3xf32>, tensor<5x3xf32>)
   %2, %3 = aten.tensor_split.sections %x {sections = 2} : (tensor<7x3xf32>) -> (tensor<4x3xf32>, tensor<3x3xf32>)
@@ -30,7 +30,7 @@ func.func @forward(%x: tensor<7x3xf32>) -> (tensor<2x3xf32>, tensor<5x3xf32>, te
 
 // -----
 
-// Indices that run backwards give pieces that are no split of the whole.
+// Decreasing indices give slices that do not partition the tensor.
 func.func @forward(%x: tensor<7x3xf32>) -> (tensor<4x3xf32>, tensor<0x3xf32>, tensor<6x3xf32>) {
   %0, %1, %2 = aten.tensor_split.indices %x {indices = [4, 1]} : (tensor<7x3xf32>) -> (tensor<4x3xf32>, tensor<0x3xf32>, tensor<6x3xf32>)
   func.return %0, %1, %2 : tensor<4x3xf32>, tensor<0x3xf32>, tensor<6x3xf32>

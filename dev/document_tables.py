@@ -1,7 +1,7 @@
-"""Write the tables of `docs/vm.md` from the code that they describe.
+"""Tables inside of hand-written pages, from the code that they describe: `docs/vm.md` and `README.md`.
 
-python -m dev.document_vm            # write
-python -m dev.document_vm --check    # exit 1 if the page is out of date
+python -m dev.document_tables            # write
+python -m dev.document_tables --check    # exit 1 if a page is out of date
 """
 
 from __future__ import annotations
@@ -9,13 +9,28 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from et_schema.errors import Error
 from et_vm.kernels.prims import PRIMS
 from et_vm.load.opcodes import OPCODES
 
-PAGE = Path(__file__).parents[1] / "docs" / "vm.md"
+ROOT = Path(__file__).parents[1]
+
+EXIT_CODES = {
+    "OK": "success",
+    "CHECK_FAILED": "a check failed: `et-vm verify`, `diff` and `validate`, `et-opt --verify-diagnostics`",
+    "USAGE": "wrong usage: unknown option, missing file, missing package",
+    "INVALID_INPUT": "invalid file, text or program",
+    "MISSING_OPERATOR": "missing kernel or backend",
+    "TRAP": "the program failed at run time",
+    "INFEASIBLE_MEMORY": "the memory given is too small",
+    "CRASH": "a bug of this project, with a traceback",
+    "INTERRUPTED": "interrupted",
+}
+"""Meanings of the members of `et_tools.exit_codes.ExitCode`."""
 
 
 def opcode_table() -> str:
@@ -51,11 +66,17 @@ def error_table() -> str:
     return _table(("", "code"), [(f"`{code.name}`", f"0x{int(code):02x}") for code in Error])
 
 
-TABLES: dict[str, Callable[[], str]] = {
-    "opcodes": opcode_table,
-    "prims": prim_table,
-    "errors": error_table,
+def exit_code_table() -> str:
+    """The exit codes of commands."""
+    codes: Any = import_module("et_tools.exit_codes").ExitCode
+    return _table(("exit code", "meaning"), [(str(int(code)), EXIT_CODES[code.name]) for code in codes])
+
+
+PAGES: dict[Path, dict[str, Callable[[], str]]] = {
+    ROOT / "docs" / "vm.md": {"opcodes": opcode_table, "prims": prim_table, "errors": error_table},
+    ROOT / "README.md": {"exit codes": exit_code_table},
 }
+"""By page, the tables by the name in their marks."""
 
 
 def _kinds(kinds: frozenset[str]) -> str:
@@ -68,12 +89,12 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def fill(text: str) -> str:
-    """`text` with what stands between the marks of each table replaced.
+def fill(text: str, tables: dict[str, Callable[[], str]]) -> str:
+    """`text` with the content between the marks of each table replaced.
 
     Raises ValueError when a mark is missing.
     """
-    for name, make in TABLES.items():
+    for name, make in tables.items():
         start, end = f"<!-- table {name} -->\n", f"<!-- end {name} -->"
         head, found, rest = text.partition(start)
         _, closed, tail = rest.partition(end)
@@ -84,21 +105,24 @@ def fill(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check the page; returns the exit code."""
+    """Write or check the pages; returns the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args(arguments)
-    text = PAGE.read_text(encoding="utf-8")
-    current = fill(text)
-    if options.check:
-        if text != current:
-            print(f"{PAGE.name} is out of date: run python -m dev.document_vm", file=sys.stderr)
-            return 1
-        return 0
-    PAGE.write_text(current, encoding="utf-8")
-    return 0
+    code = 0
+    for page, tables in PAGES.items():
+        text = page.read_text(encoding="utf-8")
+        current = fill(text, tables)
+        if text == current:
+            continue
+        if options.check:
+            print(f"{page.name} is out of date: run python -m dev.document_tables", file=sys.stderr)
+            code = 1
+        else:
+            page.write_text(current, encoding="utf-8")
+    return code
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The whole road: from a module through `torch.export` and our compiler to a file, run by every runtime."""
+"""End-to-end runs of a sample: `torch.export`, compilation to a file, execution on every runtime."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _compiled(program: torch.export.ExportedProgram) -> Compiled:
     raise AssertionError("the loop ends with the widest target")
 
 
-def travel(sample: Sample, stock: StockRuntime | None) -> Outcome:
+def run_sample(sample: Sample, stock: StockRuntime | None) -> Outcome:
     """The outcome of `sample` in each of `COLUMNS`, or under "export" or "compile" if it does not get that
     far.
     """
@@ -106,7 +106,7 @@ def _stock_outcome(sample: Sample, stock: StockRuntime, file: bytes) -> str:
 
 
 def report(problem: Exception) -> str:
-    """Why the compiler refused, without what differs from sample to sample."""
+    """The compiler's diagnostic, without the parts that differ from sample to sample."""
     if isinstance(problem, UnsupportedProgram | PassReport):
         return "; ".join(sorted({f"{one.subject}: {one.message}" for one in problem.diagnostics}))
     return f"{type(problem).__name__}: {first_line(problem)}"

@@ -1,0 +1,1 @@
+"""A dialect of one's own, from op to kernel: docs/tutorials/dialect.md."""

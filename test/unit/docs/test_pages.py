@@ -1,0 +1,127 @@
+"""Pages of the documentation: Python snippets run, links and named files exist, long pages have contents."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted(
+    ROOT / name
+    for name in subprocess.run(
+        ["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split()
+)
+PYTHON = re.compile(r"(<!-- not run[^>]*-->\n)?```python\n(.*?)```\n", re.S)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"```.*?```\n", re.S)
+LONG = 100
+"""Lines from which a page has a table of contents."""
+
+PREAMBLE = """\
+import torch
+from examples.tour import net
+from et_ir import ExecutorchBackendConfig, to_edge
+
+model, args = net()
+(x,) = args
+program = torch.export.export(model, args)
+to_edge(program).to_executorch().save("model.pte")
+"""
+"""Names that snippets use without a definition: a model, its arguments, its program and its file."""
+
+
+def slugs(page: Path) -> set[str]:
+    """Anchors of the headings of a page."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    titles = re.findall(r"^#+ (.*)$", text, flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in DOCS if "```python\n" in page.read_text(encoding="utf-8")],
+    ids=lambda page: page.stem,
+)
+def test_python_snippets_run(tmp_path: Path, page: Path) -> None:
+    blocks = [text for skipped, text in PYTHON.findall(page.read_text(encoding="utf-8")) if not skipped]
+    if not blocks:
+        return
+    (tmp_path / "snippets.py").write_text("\n".join([PREAMBLE, *blocks]), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); import snippets"],
+        check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    broken: list[str] = []
+    for link in LINK.findall(text):
+        if link.startswith(("http:", "https:", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in slugs(target)):
+            broken.append(link)
+    assert not broken
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+def test_long_pages_start_with_their_contents(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    if text.count("\n") < LONG:
+        return
+    head, _, rest = FENCE.sub("", text).partition("\n## ")
+    listed = [link.removeprefix("#") for link in re.findall(r"^- \[[^\]]*\]\((#[^)]+)\)", head, flags=re.M)]
+    titles = re.findall(r"^## (.*)$", f"## {rest}", flags=re.M)
+    assert listed == [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+
+
+COMMANDS = (
+    *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"]),
+    *(["et-vm", verb] for verb in ("run", "info", "diff", "ops", "verify", "validate")),
+)
+ELSEWHERE = {
+    "--check": "python -m bench",
+    "--corpus": "python -m fuzz",
+    "--count": "python -m fuzz",
+    "--dry-run": "python -m bench",
+    "--first": "python -m fuzz",
+    "--load": "python -m bench.xnnpack_vm",
+    "--model": "executorch's executor_runner, as --model_path",
+    "--only": "python -m sweep",
+    "--param": "lit",
+    "--processes": "python -m bench.compile",
+    "--sample": "pytest, by test/conftest.py",
+    "--samples": "python -m bench.target_costs",
+    "--stock": "python -m bench.memory",
+}
+"""Options of other programs that pages name."""
+
+
+def test_options_exist() -> None:
+    """Each option that a page names is in the help of a command."""
+    folder = Path(sys.executable).parent
+    known = set(ELSEWHERE)
+    for command in COMMANDS:
+        done = subprocess.run(
+            [folder / command[0], *command[1:], "--help"], check=True, capture_output=True, text=True
+        )
+        known.update(re.findall(r"--[a-z][a-z-]+", done.stdout))
+    named = {
+        option: page.name
+        for page in PAGES
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", page.read_text(encoding="utf-8"))
+    }
+    assert {option: page for option, page in named.items() if option not in known} == {}

@@ -1,0 +1,98 @@
+"""Initial contents of state go to the register of their place, and to no other."""
+
+from dataclasses import replace
+
+import pytest
+
+from et_schema.initial_state import join_initial_state, split_initial_state
+from et_schema.program import (
+    AllocationDetails,
+    Chain,
+    EValue,
+    ExecutionPlan,
+    ExtraTensorInfo,
+    Instruction,
+    KernelCall,
+    Null,
+    Program,
+    SubsegmentOffsets,
+    Tensor,
+    TensorDataLocation,
+    TensorList,
+)
+from et_schema.pte import PteFile
+from et_schema.scalar_type import ScalarType
+
+STATE = Tensor(
+    ScalarType.FLOAT,
+    sizes=[4],
+    dim_order=b"\0",
+    data_buffer_idx=1,
+    allocation_info=AllocationDetails(1, 16, 0),
+    extra_tensor_info=ExtraTensorInfo(fully_qualified_name="s"),
+)
+
+
+def joined(*values: object, args: tuple[int, ...] = (0,)) -> list[object]:
+    plan = ExecutionPlan(
+        name="forward",
+        values=[EValue(value) for value in values],
+        chains=[Chain(instructions=[Instruction(KernelCall(0, list(args)))])],
+    )
+    pte = PteFile(
+        Program(execution_plan=[plan], mutable_data_segments=[SubsegmentOffsets(0, [0, 0])]), [], None
+    )
+    join_initial_state(pte)
+    join_initial_state(pte)
+    return [value.val for value in plan.values]
+
+
+def halves() -> tuple[Tensor, Tensor]:
+    register = replace(STATE)
+    contents = split_initial_state(register)
+    return register, contents
+
+
+def test_both_halves_make_the_register() -> None:
+    register, contents = halves()
+    assert (register.data_buffer_idx, contents.extra_tensor_info) == (0, None)
+    assert joined(register, contents) == [STATE, Null()]
+    register, contents = halves()
+    assert joined(contents, register, args=(1,)) == [Null(), STATE]
+    register, contents = halves()
+    assert joined(register, replace(register), contents, args=(0, 1)) == [STATE, STATE, Null()]
+
+
+def test_whole_registers_stay() -> None:
+    assert joined(replace(STATE)) == [STATE]
+
+
+def test_contents_that_something_uses_stay() -> None:
+    register, contents = halves()
+    assert joined(register, contents, args=(0, 1)) == [register, contents]
+    assert joined(register, contents, TensorList([1]), args=(0, 2))[:2] == [register, contents]
+    assert register.data_buffer_idx == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(STATE, data_buffer_idx=0, allocation_info=AllocationDetails(1, 32, 0)),
+        replace(STATE, data_buffer_idx=0, allocation_info=AllocationDetails(2, 16, 0)),
+        replace(STATE, data_buffer_idx=0, allocation_info=AllocationDetails(1, 16, 1)),
+        replace(STATE, data_buffer_idx=0, sizes=[3]),
+        replace(STATE, data_buffer_idx=0, scalar_type=ScalarType.INT),
+        replace(STATE, data_buffer_idx=0, extra_tensor_info=None),
+        replace(STATE, data_buffer_idx=0, extra_tensor_info=ExtraTensorInfo(1, "s")),
+        replace(
+            STATE,
+            data_buffer_idx=0,
+            extra_tensor_info=ExtraTensorInfo(0, "s", TensorDataLocation.EXTERNAL),
+        ),
+        replace(STATE, data_buffer_idx=2),
+    ],
+)
+def test_contents_of_something_else_stay(other: Tensor) -> None:
+    _, contents = halves()
+    wanted = [replace(other), replace(contents)]
+    assert joined(other, contents) == wanted

@@ -1,0 +1,41 @@
+"""Options about passes that et-opt and et-compile share."""
+
+from __future__ import annotations
+
+import argparse
+
+__all__ = ["add_pass_options"]
+
+
+def add_pass_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that print the module between passes, stop after one, and limit rewrites."""
+    add = parser.add_argument
+    for when in ("before", "after"):
+        add(
+            f"--print-ir-{when}",
+            action="append",
+            default=[],
+            metavar="PASSES",
+            help=f"print the module on stderr {when} these passes: 'cse,dce'",
+        )
+        add(
+            f"--print-ir-{when}-all", action="store_true", help=f"print the module on stderr {when} each pass"
+        )
+    add(
+        "--print-ir-after-change",
+        action="store_true",
+        help="print the module on stderr after each pass that changes it",
+    )
+    add("--print-pipeline", action="store_true", help="print the pass pipeline and exit")
+    add(
+        "--stop-after",
+        metavar="PASS[,N]",
+        help="stop after this pass, the Nth of its name, and print the module",
+    )
+    add(
+        "--rewrite-limit",
+        type=int,
+        metavar="N",
+        help="apply the first N rewrites only, and print the last: bisection finds the one that breaks a program "
+        "(-1: all); et-compile counts the passes that -O0 does not have",
+    )

@@ -1,0 +1,156 @@
+"""Pass pipelines of a command line: their syntax, and what is printed while they run."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Literal, get_args, get_origin, get_type_hints
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from et_ir.driver.observer import Observer
+from et_ir.driver.pipelines import named_pipeline, named_pipelines
+from et_ir.targets.registry import DEFAULT, find_target
+from et_tools.exit_codes import UsageError
+
+__all__ = ["IrPrinter", "parse_passes", "passes_until"]
+
+EXPECTED = {int: "a whole number", float: "a number", bool: "true or false", str: "one text"}
+ANCHOR = re.compile(r"\s*(?P<op>[\w.]+)\s*\((?P<passes>.*)\)\s*", re.S)
+
+
+def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> list[ModulePass]:
+    """The passes of a pipeline. Raises `UsageError` naming the pass or option that is wrong, and what there is."""
+    try:
+        specs = list(parse_pipeline(_unanchored(text)))
+    except ArgSpecParseError as error:
+        raise UsageError(str(error).strip()) from None
+    passes: list[ModulePass] = []
+    for spec in specs:
+        if spec.name in named_pipelines():
+            passes.extend(_standard_passes(spec))
+            continue
+        if spec.name not in available:
+            near = get_close_matches(spec.name, [*available, *named_pipelines()], n=3)
+            hint = f", did you mean {' or '.join(near)}?" if near else " (see et-opt --list-passes)"
+            raise UsageError(f"unknown pass '{spec.name}'{hint}")
+        cls = available[spec.name]()
+        try:
+            passes.append(cls.from_pass_spec(spec))
+        except Exception as error:
+            raise UsageError(f"pass '{spec.name}': {_wrong_option(cls, spec) or error}") from error
+    return passes
+
+
+def _standard_passes(spec: ArgSpec) -> list[ModulePass]:
+    """The passes of a standard pipeline. Raises `UsageError`."""
+    targets = spec.parameters.get("target", (DEFAULT,))
+    if set(spec.parameters) - {"target"} or len(targets) != 1:
+        raise UsageError(f"pipeline '{spec.name}': its only option is 'target', a name")
+    try:
+        find_target(str(targets[0]))
+    except ValueError as error:
+        raise UsageError(f"pipeline '{spec.name}': {error}") from None
+    return named_pipeline(spec.name, str(targets[0]))
+
+
+def _wrong_option(cls: type[ModulePass], spec: ArgSpec) -> str:
+    """Fault in the options of a pass, or nothing where xDSL's own message says it best."""
+    types = get_type_hints(cls)
+    options = {field.name.replace("_", "-"): types[field.name] for field in fields(cls)}
+    for name, value in spec.parameters.items():
+        if name not in options:
+            there = f"it has {', '.join(options)}" if options else "it has none"
+            return f"no option '{name}'; {there}"
+        try:
+            cls.from_pass_spec(ArgSpec(spec.name, {name: value}))
+        except Exception:
+            choices = get_args(options[name]) if get_origin(options[name]) is Literal else ()
+            expected = " or ".join(map(str, choices)) or EXPECTED.get(options[name], str(options[name]))
+            return f"option '{name}' is {expected}, not {','.join(map(str, value))}"
+    return ""
+
+
+def _unanchored(text: str) -> str:
+    """A pipeline as `et-opt` and xDSL write it, `a,b`, from that or from mlir-opt's `builtin.module(a,b)`.
+
+    Raises `UsageError` for a pipeline on other ops than the module.
+    """
+    anchored = ANCHOR.fullmatch(text)
+    if anchored is None:
+        return text.strip()
+    if anchored["op"] != "builtin.module":
+        raise UsageError(
+            f"passes run on a module, not on {anchored['op']}: write 'builtin.module(a,b)' or 'a,b'"
+        )
+    return _unanchored(anchored["passes"])
+
+
+def passes_until(passes: Sequence[ModulePass], wanted: str) -> int:
+    """The number of passes up to the one of `--stop-after NAME[,N]`, the Nth of that name. Raises `UsageError`."""
+    name, _, number = wanted.partition(",")
+    if number and not (number.isdecimal() and int(number)):
+        raise UsageError(f"--stop-after {wanted}: expected NAME or NAME,N, where N counts from 1")
+    found = [index for index, one in enumerate(passes, 1) if one.name == name]
+    if len(found) < int(number or 1):
+        names = list(dict.fromkeys(one.name for one in passes))
+        near = get_close_matches(name, names, n=1)
+        hint = f", did you mean {near[0]}?" if near else f"; it has {', '.join(names) or 'no passes'}"
+        times = f" {number} times" if found else ""
+        raise UsageError(
+            f"--stop-after {wanted}: the pipeline does not have '{name}'{times}{'' if times else hint}"
+        )
+    return found[int(number or 1) - 1]
+
+
+class IrPrinter(Observer):
+    """Prints the module on stderr before and after passes, as the options of mlir-opt ask for it."""
+
+    def __init__(self, args: argparse.Namespace, passes: Sequence[ModulePass]):
+        """Raises `UsageError` for a pass that does not run."""
+        self._args = args
+        self._before: frozenset[str] = _names(args.print_ir_before, "--print-ir-before", passes)
+        self._after: frozenset[str] = _names(args.print_ir_after, "--print-ir-after", passes)
+        self._previous: ModuleOp | None = None
+
+    @staticmethod
+    def is_wanted(args: argparse.Namespace) -> bool:
+        """Whether anything is to be printed."""
+        every = args.print_ir_before_all or args.print_ir_after_all or args.print_ir_after_change
+        return bool(every or args.print_ir_before or args.print_ir_after)
+
+    def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        if self._args.print_ir_before_all or one.name in self._before:
+            self._print("Before", one, module)
+        if self._args.print_ir_after_change:
+            self._previous = module.clone()
+
+    def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        asked = self._args.print_ir_after_all or one.name in self._after
+        changed = self._previous is not None and not module.is_structurally_equivalent(self._previous)
+        if asked or changed:
+            self._print("After", one, module)
+
+    def _print(self, when: str, one: ModulePass, module: ModuleOp) -> None:
+        from et_ir.text import print_module
+
+        print(f"// -----// IR Dump {when} {one.name} //----- //", file=sys.stderr)
+        print_module(module, sys.stderr, debuginfo=self._args.print_debuginfo)
+
+
+def _names(given: Sequence[str], option: str, passes: Sequence[ModulePass]) -> frozenset[str]:
+    names = [name.strip() for text in given for name in text.split(",")]
+    there = list(dict.fromkeys(one.name for one in passes))
+    for name in names:
+        if name not in there:
+            near = get_close_matches(name, there, n=1)
+            hint = f", did you mean {near[0]}?" if near else ""
+            raise UsageError(f"{option} {name}: the pipeline has no such pass{hint}")
+    return frozenset(names)
