@@ -17,6 +17,7 @@ examples:
 
 A factory returns (module, example_args[, dynamic_shapes]), or a dict from method names to such tuples.
 A number, string or tensor in the dict becomes a method that returns that constant.
+Modules of a factory are compiled in evaluation mode; a warning says where that changes the program.
 """
 
 from __future__ import annotations
